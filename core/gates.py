@@ -1,4 +1,4 @@
-"""Values of consent: prompts that wait for people, the votes on them, the grants people gave."""
+"""Values of consent: gates that wait for people, the votes on them, and people's grants."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ class GateKind(StrEnum):
 
 
 class Option(StrEnum):
-    """An answer whose meaning the hub itself knows."""
+    """An answer with a meaning to the hub itself."""
 
     APPROVE = "approve"
     DENY = "deny"
@@ -38,7 +38,7 @@ class Option(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chose:
-    """An answer picked from a question's own, by its position; `label` is what it says."""
+    """A choice from a question's own answers, by position; `label` is its text."""
 
     index: int
     label: str
@@ -56,16 +56,16 @@ Answer = Option | Chose | Wrote
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A prompt that is decided: its answers, in the order they are shown."""
+    """The answers of a gate that people decide, in display order."""
 
     options: tuple[Option, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """A question: its answers, in the order they are shown; `free_text`: any other words are one, too.
+    """The answers of a question, in display order; `free_text`: any other words count, too.
 
-    `secret`: the words are a credential, which goes into the vault under that name and is written down
+    `secret`: the words are a credential, which goes into the vault under that name and is stored
     nowhere else.
     """
 
@@ -79,8 +79,8 @@ Offer = Options | Replies
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
-    """One of several calls that are asked about together. `reason`: why people are asked; `detail`: its
-    arguments as people see them, whole; `binding`: the keyed hash of exactly that, see consent.binding."""
+    """One of several calls of a joint gate. `reason`: the reason for asking; `detail`: its complete
+    arguments as people see them; `binding`: the keyed hash of exactly that, see consent.binding."""
 
     call_id: str
     tool: str
@@ -90,13 +90,13 @@ class AskedCall:
 
 
 def joint_binding(bindings: Iterable[str]) -> str:
-    """The hash of several calls together: SHA-256, 64 hexadecimal digits, of theirs, which are keyed, in
-    order."""
+    """Return the hash of several calls together: SHA-256, 64 hexadecimal digits, of their keyed hashes
+    in order."""
     return hashlib.sha256("\n".join(bindings).encode()).hexdigest()
 
 
 class GateState(StrEnum):
-    """A prompt is open until exactly one outcome is recorded."""
+    """The state of a gate, which is open until exactly one outcome is recorded."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -125,7 +125,7 @@ class VoteRule:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's answer; one per person and prompt. `role`: the person's as it is now."""
+    """A vote: one answer for each person and gate. `role`: the person's current role."""
 
     user_id: str
     name: str
@@ -175,7 +175,7 @@ class Gate:
     changed_at: int | None = None
 
     def answer_at(self, position: int) -> Answer | None:
-        """The answer shown at that position; None if there is none."""
+        """Return the answer shown at that position; None if there is none."""
         index = position - self.first_choice
         match self.offer:
             case Options(options):
@@ -198,7 +198,7 @@ class Gate:
         """Return whether this is one of the answers it offers."""
         match answer, self.offer:
             case Option.SESSION, Options(options):
-                return Option.ALWAYS in options  # the same, for one conversation; it is typed, not shown
+                return Option.ALWAYS in options  # the same, for one conversation; typed, not shown
             case Option(), Options(options):
                 return answer in options
             case Chose(index, _), Replies():
@@ -232,7 +232,7 @@ class Grant:
 
 
 class ToolSetting(StrEnum):
-    """A person's own word on one tool; it beats the preset."""
+    """A person's own setting for one tool; it overrides the preset."""
 
     ALWAYS_ALLOW = "always_allow"
     ASK_EACH_TIME = "ask_each_time"
@@ -252,5 +252,5 @@ class ConsentSettings:
 
     @property
     def disabled(self) -> frozenset[str]:
-        """The tools the person wants no run of."""
+        """The tools that the person disabled."""
         return frozenset(t for t, setting in self.settings.items() if setting is ToolSetting.DISABLED)

@@ -23,7 +23,7 @@ class Downtime(StrEnum):
 
 
 class OnMatch(StrEnum):
-    """Whether a message that fired a routine also goes to the chat."""
+    """The destination of a message that fired a routine: also the chat, or the routine alone."""
 
     ALSO_CHAT = "also_chat"
     CONSUME = "consume"
@@ -56,8 +56,8 @@ class Cron:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """By a message whose text the pattern is found in. Filters: channel name, the sender's id or user name on
-    that channel (both without regard to case), the hub's thread id; None lets all through."""
+    """Trigger by a message that contains a match of the pattern. Filters: channel name, the sender's
+    id or user name on that channel (both ignoring case), the hub's thread id; None accepts all."""
 
     pattern: str
     ignore_case: bool = False
@@ -68,12 +68,13 @@ class Event:
 
 
 Filters = tuple[tuple[str, str], ...]
-"""Names of fields of the payload (`a.b` within others) and what each must be, as text, whatever the case."""
+"""Names of payload fields (`a.b` for nested ones) and their required values, as text, ignoring
+case."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemEvent:
-    """By an event of the hub, of a tool or of a caller of the API."""
+    """Trigger by an event of the hub, of a tool or of an API caller."""
 
     source: str
     event_type: str
@@ -97,7 +98,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Manual:
-    """By a person alone, which every routine can be."""
+    """Trigger by a person alone, which is possible for every routine."""
 
 
 Trigger = Cron | Event | SystemEvent | Webhook | Manual
@@ -108,10 +109,11 @@ Trigger = Cron | Event | SystemEvent | Webhook | Manual
 
 @dataclass(frozen=True, slots=True)
 class Lightweight:
-    """One question to the model, with files of the workspace; with tools only where `use_tools` says so, and
-    then those of `allowed_tools` alone, in at most `max_tool_rounds` rounds. `grants`: which of their calls
-    may run that always need a person's word, each a tool's name, a space and a pattern (as in
-    core.consent.decide): `shell git *`. `max_tokens` caps what one reply may cost."""
+    """One question to the model, with files of the workspace. It has tools only with `use_tools`:
+    those in `allowed_tools`, for at most `max_tool_rounds` rounds.
+
+    `grants`: calls that may run although they always need approval, each a tool's name, a space and
+    a pattern (as in core.consent.decide): `shell git *`. `max_tokens` limits one reply."""
 
     prompt: str
     context_paths: tuple[str, ...] = ()
@@ -158,8 +160,8 @@ class Guardrails:
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
-    """From `start_minute` until before `end_minute` of the owner's day, over midnight where it ends earlier
-    than it starts; never, where both are the same."""
+    """Quiet time from `start_minute` until before `end_minute` of the owner's day. It spans midnight
+    if the end is earlier than the start; equal values mean none."""
 
     start_minute: int
     end_minute: int
@@ -193,7 +195,7 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """All that a person says of a routine."""
+    """The part of a routine that a person writes."""
 
     name: str
     trigger: Trigger
@@ -204,18 +206,19 @@ class Definition:
     enabled: bool = True
 
 
-# Runs of a routine: what fired one, how it ended, and what all of them left behind.
+# Runs of a routine: their inputs, outcomes and accumulated record.
 #
 # Times are microseconds UTC, money is micro-USD.
 
 MAX_INPUT_CHARACTERS = 16_000
-"""Of what a run keeps of the text that fired it: a long message is kept whole, a large payload is not."""
+"""Limit of the text that a run keeps of its input: a long message fits, a large payload does not."""
 _CUT = "\n[… cut here]"
 
 
 class RunStatus(StrEnum):
-    """`WAITING` for a free place; `OK`: nothing to tell; `ATTENTION`: a result to read; `INTERRUPTED`: the
-    hub ended during the run; `SKIPPED`: it waited, and was not wanted any more."""
+    """The status of a run. `WAITING`: for a free place; `OK`: nothing to report; `ATTENTION`: a result
+    to read; `INTERRUPTED`: the hub ended during the run; `SKIPPED`: it waited, and was no longer
+    wanted."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -236,7 +239,7 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SlotInput:
-    """A slot of the schedule, and how many before it were passed over in its favour."""
+    """A slot of the schedule, and the number of earlier slots skipped for it."""
 
     slot_at: int
     skipped: int = 0
@@ -244,8 +247,8 @@ class SlotInput:
 
 @dataclass(frozen=True, slots=True)
 class MessageInput:
-    """A message: its event key, where it was said and by whom, its text, and what the pattern's groups found
-    (None where a group took no part; named ones also by name)."""
+    """A message: its event key, channel and sender, its text, and the pattern's groups (None for a
+    group without a match; named ones also by name)."""
 
     event_key: str
     channel: str
@@ -267,8 +270,8 @@ class SystemInput:
 
 @dataclass(frozen=True, slots=True)
 class WebhookInput:
-    """A delivery by the id its sender gave it; `event`: what the sender calls it, "" where it does not;
-    `payload` is what the routine asked for, as JSON text."""
+    """A delivery by its sender's id; `event`: the sender's word for the event, "" if none; `payload`:
+    the requested fields, as JSON text."""
 
     delivery_id: str
     payload: str = "{}"
@@ -277,7 +280,7 @@ class WebhookInput:
 
 @dataclass(frozen=True, slots=True)
 class ManualInput:
-    """A person's word: `request_id` makes a repeated one harmless."""
+    """A person's request; `request_id` makes a repeated one harmless."""
 
     request_id: str
     user_id: str
@@ -285,9 +288,9 @@ class ManualInput:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A message whose text a routine's pattern is found in. `thread_id`: the only thread it is to be heard
-    in; `consumes`: the message is the routine's alone. `content_hash` is the same for texts that differ in
-    white space alone."""
+    """A message that contains a match of a routine's pattern. `thread_id`: the only thread it counts
+    in; `consumes`: the message goes to the routine alone. `content_hash` ignores differences in
+    white space."""
 
     routine_id: str
     found: MessageInput
@@ -318,7 +321,7 @@ def claim_key(fired_by: RunInput) -> str:
 
 
 def kept(text: str) -> str:
-    """The text as a run keeps it: whole, or its beginning and a word that it was cut."""
+    """Return the text as a run keeps it: whole, or its beginning and a note that it was cut."""
     if len(text) <= MAX_INPUT_CHARACTERS:
         return text
     return text[: MAX_INPUT_CHARACTERS - len(_CUT)] + _CUT

@@ -67,7 +67,7 @@ class Problem:
 
 
 class Form:
-    """One JSON object. A field that is null counts as left out."""
+    """One JSON object. A null field counts as omitted."""
 
     def __init__(self, page: Mapping[str, object]) -> None:
         self._page = page
@@ -77,7 +77,7 @@ class Form:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All that is wrong so far, with this form and its parts."""
+        """All problems so far, with this form and its parts."""
         return tuple(self._found)
 
     def fault(self, name: str, message: str) -> None:
@@ -85,7 +85,7 @@ class Form:
         self._found.append(Problem(self._path + name, message))
 
     def text(self, name: str, usual: str | None = None) -> str:
-        """A text; a fault where it is left out and there is no usual one."""
+        """Return a text; an omitted one without a default is a problem."""
         value = self._value(name, str, "text")
         if value is not None:
             return value
@@ -94,31 +94,31 @@ class Form:
         return usual or ""
 
     def text_or_none(self, name: str) -> str | None:
-        """A trimmed text; None where it is left out or blank."""
+        """Return a trimmed text; None if it is omitted or blank."""
         return (self._value(name, str, "text") or "").strip() or None
 
     def flag(self, name: str, usual: bool) -> bool:
-        """True or false."""
+        """Return true or false."""
         value = self._value(name, bool, "true or false")
         return usual if value is None else value
 
     def number(self, name: str, usual: int) -> int:
-        """A whole number."""
+        """Return a whole number."""
         value = self.number_or_none(name)
         return usual if value is None else value
 
     def number_or_none(self, name: str) -> int | None:
-        """A whole number; None where it is left out."""
+        """Return a whole number; None if it is omitted."""
         return self._value(name, int, "a whole number")
 
     def word(self, name: str, usual: Word) -> Word:
-        """One of the words of `usual`'s type."""
+        """Return one of the words of `usual`'s type."""
         words = [str(member) for member in type(usual)]
         value = self.one_of(name, words, needed=False)
         return type(usual)(value) if value else usual
 
     def one_of(self, name: str, words: tuple[str, ...] | list[str], *, needed: bool = True) -> str:
-        """One of the words; "" where there is none."""
+        """Return one of the words; "" if there is none."""
         value = self._value(name, str, "text")
         if value in words:
             return cast("str", value)
@@ -127,7 +127,7 @@ class Form:
         return ""
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts: trimmed, blanks dropped, each once."""
+        """Return a list of texts: trimmed, without blanks and duplicates."""
         listed = cast("list[object]", self._value(name, list, "a list of texts") or [])
         texts = [item.strip() for item in listed if isinstance(item, str)]
         if len(texts) < len(listed):
@@ -135,7 +135,7 @@ class Form:
         return tuple(dict.fromkeys(filter(None, texts)))
 
     def mapping(self, name: str) -> Mapping[str, object]:
-        """An object as it is; empty where it is left out."""
+        """Return an object unchanged; empty if it is omitted."""
         return cast("dict[str, object]", self._value(name, dict, "an object") or {})
 
     def part(self, name: str) -> "Form":
@@ -209,8 +209,7 @@ def _clock(minute: int) -> str:
 
 
 def read_definition(page: Mapping[str, object], timezone: str = "UTC") -> Definition | tuple[Problem, ...]:
-    """The definition a page describes, or all that keeps it from being one. `timezone`: of schedules that
-    name none."""
+    """Return the definition a page describes, or all its problems. `timezone`: default for schedules."""
     form = Form(page)
     definition = Definition(
         name=form.text("name").strip(),
@@ -332,7 +331,7 @@ def _hours(form: Form) -> QuietHours | None:
 
 
 def read_hours(said: str) -> QuietHours | None:
-    """`22:00-07:00`, or None if it is not of that form."""
+    """Read `22:00-07:00`; return None for any other form."""
     found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", said, re.ASCII)
     if found is None:
         return None
@@ -341,7 +340,7 @@ def read_hours(said: str) -> QuietHours | None:
 
 
 def _filters(form: Form) -> Filters:
-    """Numbers and truth values as JSON writes them."""
+    """Return the filters, with numbers and booleans as text."""
     kept: list[tuple[str, str]] = []
     for name, value in form.mapping("filters").items():
         if isinstance(value, bool):
@@ -366,7 +365,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def input_to_json(fired_by: RunInput) -> str:
-    """JSON text."""
+    """Return an input as JSON text."""
     return json.dumps({"by": _NAMES[type(fired_by)], **asdict(fired_by)}, ensure_ascii=False)
 
 

@@ -38,9 +38,10 @@ class Data(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """A child process started for a call: enough to find it, and only it, after the hub died.
+    """A child process of a call: enough to find exactly this process after the hub died.
 
-    `started_ticks` is field 22 of /proc/PID/stat (clock ticks after boot): a reused pid differs in it.
+    `started_ticks` is field 22 of /proc/PID/stat (clock ticks after boot): it differs for a reused
+    pid.
     """
 
     pid: int
@@ -53,7 +54,7 @@ class CallContext(Protocol):
 
     @property
     def principal(self) -> Principal:
-        """The person the call is made for."""
+        """The person that the call is for."""
         ...
 
     @property
@@ -63,24 +64,24 @@ class CallContext(Protocol):
 
     @property
     def idempotency_key(self) -> str:
-        """The call's own random id, made when the call was journalled.
+        """The call's own random id, created when the call was journaled.
 
-        It is the same for every try of this call, also after a restart, and never that of another call.
+        It is the same for every try of this call, also after a restart, and unique to this call.
         """
         ...
 
     @property
     def workspace(self) -> str:
-        """Absolute path of the directory tools work in."""
+        """Absolute path of the tools' working directory."""
         ...
 
     @property
     def deadline_s(self) -> float:
-        """Seconds the tool may take from now on."""
+        """Seconds left for the tool."""
         ...
 
     async def process_started(self, process: ProcessInfo) -> None:
-        """Record a child before it may have any effect; returns once that is durable."""
+        """Record a child before it can have any effect; return once the record is durable."""
         ...
 
 
@@ -148,7 +149,7 @@ class UseLimit:
 
 
 def use_limits(*, per_minute: int, per_hour: int) -> tuple[UseLimit, ...]:
-    """Both of them; they hold over restarts."""
+    """Return both limits; they hold across restarts."""
     return UseLimit(per_minute, 60), UseLimit(per_hour, 3600)
 
 

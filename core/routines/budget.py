@@ -9,7 +9,7 @@ from core.store.routines import DayLeft
 
 
 class OutOfBudget(HubError):
-    """The routine's budget of the day is used up; the text says which."""
+    """Error for a routine whose daily budget is used up; the text says which budget."""
 
 
 class SpentSoFar:
@@ -45,7 +45,7 @@ class SpentSoFar:
 
 
 async def one_reply(model: Model, request: ModelRequest, spent: SpentSoFar) -> ModelReply:
-    """One model call, counted. Raises ModelError, OutOfBudget."""
+    """Call the model once and count the reply. Raises ModelError, OutOfBudget."""
     request = replace(request, max_output_tokens=spent.reserve(request.max_output_tokens))
     async with closing(model.reply(request)) as pieces:
         async for piece in pieces:

@@ -1,4 +1,4 @@
-"""Routines between what people write and what the store keeps."""
+"""Conversion of routines between what people write and what the store keeps."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from core.users import Principal, Role
 
 
 def kind_of(trigger: Trigger) -> str:
-    """The word for a trigger's kind."""
+    """Return the word for a trigger's kind."""
     match trigger:
         case Cron():
             return "cron"
@@ -54,7 +54,7 @@ def definition_of(row: RoutineRow) -> Definition:
 
 
 def read_text(definition: str) -> Definition:
-    """A stored definition. Raises ValueError if this version cannot read it."""
+    """Read a stored definition. Raises ValueError if this version cannot read it."""
     found = read_definition(json.loads(definition))
     if isinstance(found, tuple):
         told = "; ".join(f"{problem.field} {problem.message}" for problem in found)
@@ -116,7 +116,7 @@ class DisplayStatus(StrEnum):
 
 
 def display_status(definition: Definition, progress: Progress) -> DisplayStatus:
-    """One word for a routine whose runs left `progress` behind."""
+    """Return the display status of a routine whose runs left `progress`."""
     signs = (
         (not definition.enabled, DisplayStatus.DISABLED),
         (bool(progress.paused_because), DisplayStatus.PAUSED),
@@ -129,8 +129,10 @@ def display_status(definition: Definition, progress: Progress) -> DisplayStatus:
 
 
 def fingerprint(definition: Definition) -> str:
-    """64 hex digits that change with trigger, action and guardrails, and not with name, description, notices,
-    the order of filters, or a setting that is written out although it is the usual one."""
+    """Return 64 hex digits that change with trigger, action and guardrails.
+
+    They do not change with name, description, notices, the order of filters, or a written-out
+    default."""
     page = definition_to_json(definition)
     behaviour = {part: page.get(part) for part in ("trigger", "action", "guardrails")}
     return hashlib.sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()

@@ -18,7 +18,8 @@ _MAX_TIMES = 6
 
 
 def what_fires(trigger: Trigger) -> str:
-    """Such as "A message on chat in which “deploy” is found". Raises ScheduleRefused."""
+    """Describe a trigger, such as "A message on chat in which “deploy” is found". Raises
+    ScheduleRefused."""
     match trigger:
         case Cron():
             return describe(trigger.schedule, trigger.timezone)
@@ -41,7 +42,8 @@ def _where(filters: Filters) -> str:
 
 
 def describe(schedule: str, timezone: str = "") -> str:
-    """Such as "At 09:00 on Monday to Friday (Europe/Berlin)". Raises ScheduleRefused."""
+    """Describe a schedule, such as "At 09:00 on Monday to Friday (Europe/Berlin)". Raises
+    ScheduleRefused."""
     said = read_schedule(schedule)
     words = _every(said.count, _UNITS[said.unit]) if isinstance(said, Every) else _fields(said)
     zone = f" ({timezone})" if timezone else ""
@@ -98,7 +100,7 @@ def _month(month: Part) -> str:
 
 
 def _ranges(names: list[str], part: Part, values: Sequence[int] | None = None) -> str:
-    """Names of values; three and more in a row as "first to last"."""
+    """Return names of values; three or more in a row as "first to last"."""
     numbers = list(part.values if values is None else (value or 7 for value in values))
     if len(names) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
         return f"{names[0]} to {names[-1]}"
@@ -118,16 +120,16 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-# The slots to come, day by day as the clock on somebody's wall has days.
+# The next slots, by calendar day in the local time zone.
 
 MAX_A_DAY = 24
-"""Slots of one routine that are counted on one day; that many stands for "or more"."""
+"""Slots of one routine counted on one day; this number means "or more"."""
 SHOWN_A_DAY = 3
 
 
 @dataclass(frozen=True, slots=True)
 class DaySlots:
-    """One routine's slots of one day: the first of them, and how many there are (see MOST_A_DAY)."""
+    """One routine's slots of one day: the first ones, and their number (see MAX_A_DAY)."""
 
     routine_id: str
     name: str
@@ -137,7 +139,7 @@ class DaySlots:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day on which something is due, the earliest first."""
+    """A day with due slots, the earliest first."""
 
     date: date
     routines: tuple[DaySlots, ...]
@@ -174,7 +176,7 @@ def _schedule(row: RoutineRow) -> Schedule | None:
         trigger = definition_of(row).trigger
         return schedule_of(trigger, row.created_at) if isinstance(trigger, Cron) else None
     except ValueError:
-        return None  # the list says why
+        return None  # the list shows the reason
 
 
 def _local_day(at: int, zone: tzinfo) -> date:

@@ -45,7 +45,7 @@ from core.tool import ProcessInfo
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-"""A run at which the hub ended so often is not started again, whatever its policy says."""
+"""A run during which the hub ended this often is not started again, whatever its policy says."""
 
 EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
 """Function that stops what is left of a call's child (the second argument is the call id) and returns when
@@ -73,7 +73,7 @@ class InterruptedRuns:
                 await self._settle(left)
 
     async def _end_children(self, run: RoutineRunRow) -> None:
-        """A surviving child must not act any more once its call is said to be over."""
+        """End surviving children: they must not act after their call is recorded as over."""
         for call in (await self._store.run_steps(run.id)).calls:
             if (
                 call.state is CallState.RUNNING
@@ -104,7 +104,7 @@ RESULT_LIMIT_CHARS = 16_000
 
 
 def end_of(routine: RoutineRow, performed: Performed, *, now: int, menu_id: str, timezone: str) -> RunEnd:
-    """The end as the store keeps it. `timezone`: of the owner's quiet hours."""
+    """Return the end of a run as stored. `timezone`: of the owner's quiet hours."""
     try:
         definition = definition_of(routine)
     except ValueError:
@@ -201,7 +201,7 @@ class EngineParts:
 
 
 class RoutineEngine:
-    """Implements core.routines.service.Engine. `most`: runs at a time, of all routines together."""
+    """Implementation of core.routines.service.Engine. `most`: runs at a time, over all routines."""
 
     def __init__(self, parts: EngineParts, *, most: int, timezone: str) -> None:
         self._parts = parts
@@ -308,7 +308,8 @@ class RoutineEngine:
         )
 
     def _slot_run(self, row: RoutineRow, slot_at: int, due_at: int, skipped: int, *, in_line: bool) -> NewRun:
-        """`in_line`: one of several slots that are all made up for, one after the other."""
+        """Return the run for a slot. `in_line`: one of several missed slots that all run, one after
+        another."""
         fired_by = SlotInput(slot_at, skipped)
         return NewRun(
             id=self._parts.ids.row_id(),
@@ -321,7 +322,7 @@ class RoutineEngine:
         )
 
     async def _definition(self, row: RoutineRow) -> Definition | None:
-        """None: it cannot be read, and is paused for that; the others go on."""
+        """Return the definition; None if it cannot be read, which pauses the routine. The others continue."""
         try:
             return definition_of(row)
         except ValueError as error:
@@ -341,7 +342,7 @@ class RoutineEngine:
         try:
             await self._finish(started, await self._perform(started))
         except Exception:
-            # The task's edge: a run that cannot even be ended is found when its lease lapses.
+            # The task's boundary: if even recording the end fails, the run is found when its lease lapses.
             logger.exception("run %s of routine %s broke down", started.run.id, started.routine.text.name)
         finally:
             self._running.discard(started.run.id)

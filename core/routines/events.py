@@ -1,4 +1,4 @@
-"""System events: something happened, and the routines that wait for it fire, each once for an event's id."""
+"""System events: each fires the routines that wait for it, once for an event's id."""
 
 import json
 import logging
@@ -26,8 +26,8 @@ def passes(filters: Filters, payload: Any) -> bool:
 
 
 def value_of(payload: Any, name: str) -> Any:
-    """One field, `a.b` being field `b` of field `a`; one that is itself called `a.b` comes first. None where
-    there is none."""
+    """Return one field; `a.b` is field `b` of field `a`. A field named `a.b` itself takes precedence.
+    None if there is none."""
     if not isinstance(payload, dict):
         return None
     page = cast("dict[str, Any]", payload)
@@ -61,13 +61,13 @@ def listens(trigger: SystemEvent, source: str, event_type: str, payload: Mapping
 logger = logging.getLogger(__name__)
 
 HUB = "hub"
-"""The source of what the hub itself tells."""
+"""Source of the hub's own events."""
 STARTED, ROUTINE_FAILED = "started", "routine_failed"
 
 
 class SystemEvents:
-    """Tells a person's routines of events, without the credentials in them (`leaks`). `fired` hears of
-    claimed runs. Raises StoreError."""
+    """Sender of events to a person's routines, without the credentials in them (`leaks`). `fired` is
+    called with claimed runs. Raises StoreError."""
 
     def __init__(
         self,
@@ -128,11 +128,11 @@ class HubEvents:
         self._ids = ids
 
     async def started(self) -> None:
-        """The hub serves."""
+        """Emit the event of the hub's start."""
         await self._tell(self._owner_id, STARTED, {}, self._ids.row_id())
 
     async def failed(self, started: StartedRun, why: str) -> None:
-        """A run failed; one that the hub's own events fired is not told, or failures would go round."""
+        """Emit a run's failure, unless one of the hub's own events fired the run: failures would loop."""
         fired_by = input_from_json(started.run.input)
         if isinstance(fired_by, SystemInput) and fired_by.source == HUB:
             return

@@ -1,7 +1,9 @@
-"""The heartbeat: every so often the model goes through the owner's list, HEARTBEAT.md of the workspace.
+"""Heartbeat: at an interval the model works through the owner's list, HEARTBEAT.md of the
+workspace.
 
-It is a routine like every other, made and kept up to date from the configuration, so that slots, runs, limits
-and notices are the engine's. Its own are the hours it is awake in, and that an empty list asks no model.
+It is a normal routine, created and updated from the configuration; the engine handles its
+slots, runs, limits and notices. Only its active hours are special, and that an empty list calls
+no model.
 """
 
 import logging
@@ -22,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT_ID = "heartbeat"
 NAMES = ("heartbeat", "heartbeat of the hub")
-"""The second one where the owner has a routine of the first name."""
+"""Names of the routine; the second is for an owner who has a routine with the first name."""
 LIST = "HEARTBEAT.md"
 LIST_LIMIT_BYTES = 64_000
 SWITCHED_OFF = "[heartbeat] enabled is false"
@@ -32,7 +34,7 @@ _PROMPT = (
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _NOTHING = re.compile(r"#.*|(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]?\])?|[-*_=]{3,}")
-"""A line that asks for nothing: empty, a heading, a bullet or box with nothing behind it, a rule."""
+"""A line without a task: empty, a heading, an empty bullet or box, a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Heartbeat:
 
 
 def _covers(awake: QuietHours, minute: int) -> bool:
-    """From a time to the same time is the whole day."""
+    """Return whether a minute is within the active hours; equal start and end mean the whole day."""
     return awake.start_minute == awake.end_minute or awake.cover(minute)
 
 
@@ -80,7 +82,7 @@ def asks_for_nothing(listed: str) -> bool:
     return all(_NOTHING.fullmatch(line.strip()) for line in _COMMENT.sub("", listed).splitlines())
 
 
-# --- keeping it -----------------------------------------------------------------------------------------
+# --- upkeep ---------------------------------------------------------------------------------------------
 
 
 async def keep_heartbeat(
@@ -113,7 +115,7 @@ async def keep_heartbeat(
 
 
 def _definition(every_s: int, timezone: str) -> Definition:
-    # A beat that was missed is not made up for: the next one looks at the same list.
+    # A missed beat is not made up for: the next one reads the same list.
     every = Cron(f"every {every_s // 60} m", timezone, Downtime.SKIP)
     return Definition(
         name=NAMES[0],

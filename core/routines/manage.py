@@ -23,11 +23,11 @@ from core.store.routines import NewRun, RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 
 MAX_ROUTINES = 10_000
-"""Of one person."""
+"""Limit per person."""
 
 
 class RoutineNotFound(HubError):
-    """The person has no such routine."""
+    """Error for a routine that the person does not have."""
 
 
 class RoutineRefused(HubError):
@@ -42,9 +42,10 @@ class RoutineRefused(HubError):
 
 
 class RoutineDesk:
-    """Every method acts for the person named first. Raises RoutineNotFound, RoutineRefused, StoreError.
+    """Management of routines; every method acts for the person named first.
 
-    `timezone`, `cooldown_s`: of routines that name none; `priced`: whether it is known what models cost.
+    Raises RoutineNotFound, RoutineRefused, StoreError. `timezone`, `cooldown_s`: defaults for
+    routines without them; `priced`: whether model prices are known.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class RoutineDesk:
     async def create(
         self, by: Principal, page: Mapping[str, object], thread_id: str | None = None
     ) -> RoutineRow:
-        """Make a routine. `thread_id`: where it is made; there its notices go if it names no other place."""
+        """Create a routine. `thread_id`: the thread it is created in, and the default for its notices."""
         routine_id = self._ids.row_id()
         page = _with_path(self._completed(page), routine_id)
         formal = isinstance(read_definition(page, self._timezone), tuple)
@@ -91,7 +92,7 @@ class RoutineDesk:
         return row
 
     async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
-        """Change what the page names, and nothing else."""
+        """Change only the fields that the page names."""
         row = _theirs(await self.find(by, named))
         page = page if row.text.kind == "webhook" else _with_path(page, row.id)
         definition = self._judged(change(_definition(row), page, self._timezone), by)
@@ -112,14 +113,14 @@ class RoutineDesk:
         return row
 
     async def delete(self, by: Principal, named: str) -> RoutineRow:
-        """Forget it and its runs; returns what it was."""
+        """Delete a routine and its runs; return the deleted routine."""
         row = _theirs(await self.find(by, named))
         await self._store.delete_routine(row.id)
         self._listener.deleted(row.id)
         return row
 
     async def find(self, by: Principal, named: str) -> RoutineRow:
-        """One of the person's own, by name or id."""
+        """Return one of the person's own routines, by name or id."""
         row = await self._store.routine_named(by.user_id, named)
         if row is None:
             raise RoutineNotFound(f"there is no routine “{named[:200]}” of yours")
@@ -128,18 +129,18 @@ class RoutineDesk:
     async def listed(
         self, by: Principal, *, after: str = "", limit: int | None = None, containing: str = ""
     ) -> Sequence[RoutineRow]:
-        """The person's, in order of name; see Routines.routines of the store."""
+        """Return the person's routines by name; see Routines.routines of the store."""
         return await self._store.routines(by.user_id, after=after, limit=limit, containing=containing)
 
     async def history(self, by: Principal, named: str, limit: int) -> Sequence[RoutineRunRow]:
-        """Its newest runs, newest first."""
+        """Return its newest runs, newest first."""
         row = await self.find(by, named)
         return await self._store.routine_runs(row.id, max(1, limit))
 
     # --- firing ----------------------------------------------------------------------------------------
 
     async def fire(self, by: Principal, named: str, request_id: str) -> str:
-        """Ask for a run, whatever the cooldown; its id. The same request asks once."""
+        """Request a run regardless of the cooldown and return its id. The same request runs once."""
         row = await self.find(by, named)
         fired_by = ManualInput(request_id, by.user_id)
         run = NewRun(
@@ -187,7 +188,8 @@ class RoutineDesk:
         return {**page, "guardrails": {"cooldown_s": self._cooldown_s, **guardrails}}
 
     async def _named_things(self, by: Principal, definition: Definition) -> None:
-        """Refuses a secret that is not there, and a conversation that is not the person's to be told in."""
+        """Refuse an unknown secret, and a notice thread that is not the person's; an owner may name any
+        thread."""
         name = definition.trigger.secret_name if isinstance(definition.trigger, Webhook) else None
         if name and name not in {secret.name for secret in await self._store.secrets()}:
             told = f"names no secret of the vault; set it: hubbub secrets set {name}"

@@ -38,7 +38,7 @@ class ThreadOpener(Protocol):
     """See channels.manager.ChannelManager.open_thread."""
 
     def __call__(self, channel: str, at: Address, title: str, nonce: str) -> Awaitable[Address | None]:
-        """The address of a new thread there; None where there are none. Raises ChannelError."""
+        """Return the address of a new thread; None if there are no threads. Raises ChannelError."""
         ...
 
 
@@ -52,7 +52,7 @@ class NoticeThreads:
         self._open_thread = open_thread
 
     async def of(self, notice: DueNotice, otherwise: Recipient) -> ToAddress | None:
-        """The routine's thread at that place; None if it has none there now. Raises StoreError."""
+        """Return the routine's thread at that address; None if it has none there now. Raises StoreError."""
         places = await self._places(otherwise)
         if not places:
             return None
@@ -73,7 +73,7 @@ class NoticeThreads:
 
 
 MAX_AN_HOUR = 20
-"""Notices of one routine, restarts or not; what comes above that stays on the run alone."""
+"""Limit of notices of one routine, also across restarts; the rest stay on the run alone."""
 HOUR_US = 3600 * SECOND_US
 
 
@@ -81,7 +81,7 @@ class NoticeSender(Protocol):
     """See core.people.notices.Notices.send."""
 
     def __call__(self, key: str, to: Recipient, message: Message) -> Awaitable[bool]:
-        """Tell it, once for each key."""
+        """Send it, once for each key."""
         ...
 
 
@@ -128,7 +128,7 @@ class RoutineNotifier:
         self._clock = clock
 
     async def tell_due(self) -> None:
-        """Everything that is due now. Raises StoreUnavailable."""
+        """Send all due notices. Raises StoreUnavailable."""
         for notice in await self._store.due_notices(self._clock.now()):
             sent = not await self._too_many(notice.routine_id) and await self._tell(notice)
             await self._store.settle_notice(notice.run_id, sent=sent)
@@ -153,7 +153,7 @@ class RoutineNotifier:
             )
         except StoreError:
             raise
-        except Exception:  # a defect met by one notice: the others go out
+        except Exception:  # a defect with one notice: the others are still sent
             logger.exception("run %s could not be told to %s", notice.run_id, to)
         else:
             return True
@@ -207,23 +207,24 @@ _WORDS = {
 
 
 def heading(name: str, status: RunStatus) -> str:
-    """The first line of a notice."""
+    """Return the first line of a notice."""
     return f"{_ICONS.get(status, '')} Routine “{name}” {_WORDS.get(status, status.value)}"
 
 
 def budget_used_up(name: str, why: str) -> str:
-    """The one notice a day that a routine's budget is used up; `why`: the rest of a sentence about it."""
+    """Return the daily notice that a routine's budget is used up; `why`: the rest of a sentence about
+    it."""
     return f"⏳ Routine “{name}” rests until tomorrow\n\n{why[:1].upper()}{why[1:]}."
 
 
 def with_remarks(text: str, remarks: Sequence[str]) -> str:
-    """A run's result, with what else its owner is to know of it."""
+    """Return a run's result, with the remarks for its owner."""
     lines = "\n".join(f"- {remark}" for remark in remarks)
     return "\n\n".join(part for part in (text, lines) if part)
 
 
 def paused_heading(name: str, failures: int) -> str:
-    """The first line of the one notice that a routine was paused."""
+    """Return the first line of the one notice that a routine was paused."""
     return f"⏸ Routine “{name}” failed {failures} times in a row and is paused"
 
 
@@ -248,7 +249,7 @@ def timed_out(limit_s: int) -> str:
 
 
 def broke(reference: str) -> str:
-    """Something that should not happen happened."""
+    """Return the text for an unexpected failure."""
     return f"Something went wrong inside the hub; the operator finds it in the log under {reference}."
 
 

@@ -29,7 +29,7 @@ class PatternRegistry:
         self._readers: frozenset[str] = frozenset()
 
     def changed(self, row: RoutineRow) -> None:
-        """From now on the routine is as the row says; one that cannot be read is not heard, and logged."""
+        """Apply a change of the routine; one that cannot be read hears nothing, which is logged."""
         self.deleted(row.id)
         if row.text.kind != "event" or not row.enabled:
             return
@@ -44,14 +44,14 @@ class PatternRegistry:
             logger.warning("routine %s hears nothing: %s", row.text.name, error)
 
     async def load(self, rows: Iterable[RoutineRow]) -> None:
-        """`changed` for many, with pauses in which everything else runs."""
+        """Apply `changed` to many, with pauses in which everything else runs."""
         for count, row in enumerate(rows):
             if count % LOADED_AT_ONCE == 0:
                 await asyncio.sleep(0)
             self.changed(row)
 
     def deleted(self, routine_id: str) -> None:
-        """It hears nothing any more."""
+        """Remove the routine."""
         if self._events.pop(routine_id, None) is not None:
             self._matcher.remove(routine_id)
 
@@ -100,7 +100,7 @@ class WebhookRegistry:
         self._paths: dict[str, str] = {}
 
     def changed(self, row: RoutineRow) -> None:
-        """From now on the routine is as the row says; one that cannot be read has no door, and is logged."""
+        """Apply a change of the routine; one that cannot be read has no webhook, which is logged."""
         self.deleted(row.id)
         if row.text.kind != "webhook":
             return
@@ -114,12 +114,12 @@ class WebhookRegistry:
             self._paths[row.id] = trigger.path
 
     def deleted(self, routine_id: str) -> None:
-        """Its door is gone."""
+        """Remove the routine's webhook."""
         path = self._paths.pop(routine_id, None)
         door = None if path is None else self._by_path.get(path)
         if door is not None and door.routine_id == routine_id:  # another routine may have taken the path
             del self._by_path[door.trigger.path]
 
     def at(self, path: str) -> WebhookEntry | None:
-        """The one at that path."""
+        """Return the webhook at that path."""
         return self._by_path.get(path)

@@ -36,9 +36,9 @@ from core.users import Principal, Role
 # The prompts of a lightweight run, and the reading of its reply. Pure.
 
 NOTHING = "ROUTINE_OK"
-"""A reply that is exactly this has nothing to tell."""
+"""A reply of exactly this has nothing to report."""
 SILENT = (NOTHING, "HEARTBEAT_OK")
-"""The second one is what lists of other heartbeats ask for."""
+"""Silent replies; lists for other heartbeats ask for the second one."""
 _AROUND = re.compile(r"[\W_]+")
 _SENTINEL_LIMIT_CHARS = 60
 _BARE = frozenset(_AROUND.sub("", word) for word in SILENT)
@@ -51,7 +51,7 @@ PATH_LIMIT_CHARS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A run's question. `files`: context by path, None where a file could not be read and why is in
+    """A run's question. `files`: context by path, None for an unreadable file, with the reason in
     `unreadable`; `now`: microseconds UTC; `told`: whether a reply is sent to the owner."""
 
     name: str
@@ -67,7 +67,7 @@ class Asked:
 
 
 def system_text(asked: Asked, *, with_tools: bool) -> str:
-    """The system prompt of a run."""
+    """Return the system prompt of a run."""
     moment = datetime.fromtimestamp(asked.now / SECOND_US, ZoneInfo(asked.timezone))
     owner, zone = quoted(asked.owner), folded(asked.timezone)
     tools = (
@@ -167,7 +167,7 @@ def _is_silent(said: str) -> bool:
 
 
 def cut(text: str) -> str:
-    """A context file as far as it is given to the model."""
+    """Return the part of a context file that the model gets."""
     if len(text) <= FILE_LIMIT_CHARS:
         return text
     return f"{text[:FILE_LIMIT_CHARS]}\n[… the file goes on; {len(text)} characters in all]"
@@ -201,7 +201,7 @@ class Performed:
 
 
 class Conversation(Protocol):
-    """A run's question, and all that was done for it."""
+    """A run's question, and all its steps so far."""
 
     async def reply(self) -> ModelReply:
         """Return the model's reply, requested again each time. Raises ModelError, OutOfBudget, StoreError."""
@@ -209,17 +209,17 @@ class Conversation(Protocol):
 
 
 class ScopedTools(Protocol):
-    """Tools as a run without a person has them."""
+    """The tools of a run without a person."""
 
     async def begin(
         self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
     ) -> Conversation:
-        """The run's conversation, at its beginning or where it was cut off."""
+        """Return the run's conversation, at its beginning or at the interruption."""
         ...
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
-        """Return the grants, as core.routine.Lightweight has them, which would have let calls that the run
-        was refused. Raises StoreError."""
+        """Return the grants, as in core.routine.Lightweight, that would have allowed the run's refused
+        calls. Raises StoreError."""
         ...
 
 
@@ -240,7 +240,7 @@ class _WithoutTools:
 
 
 class LightweightRuns:
-    """Carries such runs out."""
+    """Runner of lightweight routines."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class LightweightRuns:
         self._tools = tools
 
     async def perform(self, started: StartedRun, action: Lightweight, spent: SpentSoFar) -> Performed:
-        """Raises ModelError, OutOfBudget, ToolDenied where the owner is gone, and StoreError."""
+        """Perform a run. Raises ModelError, OutOfBudget, ToolDenied if the owner is gone, and StoreError."""
         owner = await self._owner_of(started.routine.owner_id)
         if owner is None:
             raise ToolDenied("the routine's owner is no longer a user of this hub")
@@ -280,7 +280,7 @@ class LightweightRuns:
         raise ModelReplyInvalid(f"its reply was {fault} {1 + len(RETRY_AFTER_S)} times")
 
     async def missing_grants(self, started: StartedRun, steps: RunSteps) -> tuple[str, ...]:
-        """Return what the owner may add to the routine's grants, for its next run to make the calls this
+        """Return the grants the owner may add to the routine, so that its next run can make the calls this
         one was refused. Raises StoreError."""
         owner = await self._owner_of(started.routine.owner_id)
         if owner is None or self._tools is None or owner.role is not Role.OWNER:

@@ -25,10 +25,12 @@ from cronsim import CronSim, CronSimError
 from core.clock import SECOND_US
 from core.routine import Downtime
 
-# The text of a schedule, read once: what computes its slots and what tells it to people share the result.
+# The text of a schedule, read once: the computation of slots and the description share the
+# result.
 #
-# Five fields — minute, hour, day of month, month, day of week — of values, ranges, lists and steps, names
-# of months and weekdays, 0 and 7 both Sunday; `@hourly` and its like; `every N m`, `h` or `d`.
+# Five fields (minute, hour, day of month, month, day of week) of values, ranges, lists and
+# steps, names of months and weekdays, 0 and 7 both Sunday; `@hourly` and the like; `every N m`,
+# `h` or `d`.
 
 MAX_EVERY_DAYS = 366
 MONTHS = (
@@ -52,12 +54,12 @@ _EVERY = re.compile(
 
 
 class ScheduleRefused(ValueError):
-    """A schedule that cannot be used; the message says which part, and what would be right."""
+    """Error for an unusable schedule; the message names the part, and a correct form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One field: the values it takes, and how it was written. `open`: `*` alone, so that it asks for nothing;
+    """One field: the values it accepts, and its written form. `open`: `*` alone, so no restriction;
     `step`: of `*/step`, else 1; `stepped`: with a step or a `*` anywhere, so that it means "every"."""
 
     values: tuple[int, ...]
@@ -68,7 +70,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A schedule by the clock on the wall."""
+    """A schedule by wall clock time."""
 
     minute: Part
     hour: Part
@@ -91,12 +93,12 @@ class Every:
 
     @property
     def period_s(self) -> int:
-        """Of a day, as long as most are."""
+        """Length of the period; a day counts as 24 hours."""
         return self.count * _UNITS_S[self.unit]
 
 
 def read_schedule(text: str) -> Fields | Every:
-    """Raises ScheduleRefused."""
+    """Read a schedule. Raises ScheduleRefused."""
     said = text.strip().lower()
     if said.startswith("every"):
         return _every(said)
@@ -142,7 +144,7 @@ def _part(name: str, text: str, least: int, most: int, names: dict[str, int] | N
 
 
 def _named(names: tuple[str, ...], first: int) -> dict[str, int]:
-    """Values by name, whole or by its first three letters."""
+    """Return values by name, whole or by its first three letters."""
     numbered = [(name.lower(), number) for number, name in enumerate(names, first)]
     return {spelt: number for name, number in numbered for spelt in (name, name[:3])}
 
@@ -156,7 +158,7 @@ def _item(name: str, item: str, least: int, most: int, names: dict[str, int]) ->
     low = _number(name, low_text, least, most, names)
     high = _number(name, high_text, least, most, names) if dash else most if slash else low
     if dash and low > high == 0 and most == 7:
-        high = 7  # "fri-sun": a week ends with Sunday, too
+        high = 7  # "fri-sun": a week may end with Sunday, too
     if high < low:
         raise ScheduleRefused(f"{name}: {span!r} runs backwards; write it as two ranges")
     return set(range(low, (min(high, 6) if slash and not dash and most == 7 else high) + 1, step))
@@ -173,24 +175,24 @@ def _number(name: str, text: str, least: int, most: int, names: dict[str, int]) 
 _SECOND = timedelta(seconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STRIDE = timedelta(days=7)
-"""Between two looks for a change of the clocks; none are undone within so short a time."""
+"""Step between two checks for a clock change; no change is undone within so short a time."""
 MAX_COUNTED = 1000
-"""Of slots passed over; that many stands for "or more"."""
+"""Number of skipped slots counted; this number means "or more"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Slots to run now, the oldest first, and how many were passed over (see MAX_COUNTED)."""
+    """Slots to run now, the oldest first, and the number of skipped ones (see MAX_COUNTED)."""
 
     slots: tuple[int, ...]
     skipped: int
 
 
 class Schedule:
-    """The slots of one schedule in one time zone. `anchor`: from where `every` counts; whole minutes."""
+    """The slots of one schedule in one time zone. `anchor`: the start for `every`; whole minutes."""
 
     def __init__(self, text: str, zone: tzinfo, anchor: int = 0) -> None:
-        """Raises ScheduleRefused, also for a schedule that never comes."""
+        """Read the schedule. Raises ScheduleRefused, also for a schedule without any slot."""
         self.said = read_schedule(text)
         self._zone = zone
         self._anchor = _instant(anchor // (60 * SECOND_US) * 60 * SECOND_US)
@@ -199,12 +201,12 @@ class Schedule:
             raise ScheduleRefused("never comes: there is no such date")
 
     def next_after(self, after: int) -> int | None:
-        """The first slot later than the instant; None if there is none within fifty years."""
+        """Return the first slot later than the instant; None if there is none within fifty years."""
         slot = next(self._slots(_instant(after)), None)
         return None if slot is None else _microseconds(slot)
 
     def between(self, after: int, until: int) -> Iterator[int]:
-        """The slots later than `after` and not later than `until`."""
+        """Yield the slots later than `after` and not later than `until`."""
         for instant in self._slots(_instant(after)):
             slot = _microseconds(instant)
             if slot > until:
@@ -236,7 +238,7 @@ class Schedule:
     # --- instants ---
 
     def _slots(self, after: datetime) -> Iterator[datetime]:
-        """All slots later than that, in order."""
+        """Yield all later slots, in order."""
         match self.said:
             case Every(unit="d"):
                 yield from self._every_days(after, self.said.count)
@@ -259,7 +261,8 @@ class Schedule:
                 last = slot
 
     def _in_rhythm(self, after: datetime) -> Iterator[datetime]:
-        """From change to change of the clocks, in between which readings and instants go hand in hand."""
+        """Yield slots from clock change to clock change; in between, readings and instants run in
+        parallel."""
         offset = self._offset(after)
         begin = after
         while True:
@@ -308,8 +311,8 @@ def first_instant(reading: datetime, zone: tzinfo) -> datetime:
 
 
 def next_change(begin: datetime, end: datetime, zone: tzinfo) -> datetime:
-    """The first instant after `begin` at which the zone's clocks are set otherwise than at `begin`; there is
-    one not later than `end`."""
+    """Return the first instant after `begin` at which the zone's offset differs from that at `begin`;
+    there is one not later than `end`."""
     offset = begin.astimezone(zone).utcoffset()
     while begin + _STRIDE < end and (begin + _STRIDE).astimezone(zone).utcoffset() == offset:
         begin += _STRIDE

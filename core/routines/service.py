@@ -1,4 +1,4 @@
-"""Routines as the rest of the hub sees them. Light: what they are made of is loaded with the first one."""
+"""Routines as the rest of the hub sees them. Light: the first routine loads the parts."""
 
 import asyncio
 import logging
@@ -23,24 +23,24 @@ class RoutineSignals:
         self._something = asyncio.Event()
 
     def wake(self) -> None:
-        """There may be something to do. Never blocks."""
+        """Signal that there may be something to do. Never blocks."""
         self._something.set()
 
     async def something(self) -> None:
-        """Until there is something to do."""
+        """Wait until there is something to do."""
         await self._something.wait()
         self._something.clear()
 
 
 class Engine(Protocol):
-    """Carries routines out."""
+    """The routine engine."""
 
     async def prepare(self) -> None:
-        """Bring to an end what a dead hub left, and load the patterns: before any event is taken."""
+        """Settle the runs a dead hub left and load the patterns, before any event arrives."""
         ...
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         ...
 
     def matches(self, message: InboundMessage) -> "Sequence[Match]":
@@ -48,31 +48,31 @@ class Engine(Protocol):
         ...
 
     def door(self, path: str) -> "WebhookEntry | None":
-        """The webhook at that path."""
+        """Return the webhook at that path."""
         ...
 
     def changed(self, row: "RoutineRow") -> None:
-        """A routine was made or changed: from now on it is as the row says."""
+        """Apply a routine that was created or changed."""
         ...
 
     def deleted(self, routine_id: str) -> None:
-        """A routine is no more."""
+        """Drop a deleted routine."""
         ...
 
 
 class ChangeListener(Protocol):
-    """Told of every change, so that it holds at once."""
+    """Listener to every change, so that it takes effect at once."""
 
     def changed(self, row: "RoutineRow") -> None:
-        """A routine was made or changed."""
+        """Handle a routine that was created or changed."""
         ...
 
     def deleted(self, routine_id: str) -> None:
-        """A routine is no more."""
+        """Handle a deleted routine."""
         ...
 
     def fired(self, routine_ids: Sequence[str]) -> None:
-        """Runs were claimed."""
+        """Handle claimed runs."""
         ...
 
 
@@ -87,7 +87,8 @@ class RoutineService:
         *,
         beats: bool = False,
     ) -> None:
-        """`own` brings the hub's own routines in line with the configuration; `beats`: there is to be one."""
+        """Keep the parts. `own` brings the hub's own routines in line with the configuration; `beats`:
+        there is a heartbeat."""
         self._store = store
         self._build = build
         self._own = own
@@ -96,7 +97,7 @@ class RoutineService:
         self._engine: Engine | None = None
 
     async def prepare(self) -> None:
-        """Before any event is taken."""
+        """Prepare the engine before any event arrives, if there are routines."""
         if self._beats or await self._store.has_routines():
             if self._own is not None:
                 await self._own()
@@ -105,7 +106,7 @@ class RoutineService:
             await self._engine.prepare()
 
     async def run(self) -> None:
-        """Until cancelled; where there is no routine yet, nothing is done until there is."""
+        """Run until cancelled; without a routine, wait for the first one."""
         if self._engine is None:
             await self._signals.something()
         await self._loaded().run()
@@ -120,16 +121,16 @@ class RoutineService:
         self._signals.wake()
 
     def door(self, path: str) -> "WebhookEntry | None":
-        """The webhook at that path; None: there is none."""
+        """Return the webhook at that path; None if there is none."""
         return None if self._engine is None else self._engine.door(path)
 
     def changed(self, row: "RoutineRow") -> None:
-        """A routine was made or changed."""
+        """Apply a routine that was created or changed."""
         self._loaded().changed(row)
         self._signals.wake()
 
     def deleted(self, routine_id: str) -> None:
-        """A routine is no more."""
+        """Drop a deleted routine."""
         self._loaded().deleted(routine_id)
 
     def _loaded(self) -> Engine:

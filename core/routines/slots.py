@@ -10,7 +10,8 @@ from core.routines.validation import zone
 
 @dataclass(frozen=True, slots=True)
 class DueSlots:
-    """`slots`: to be run now, in order; `skipped`: passed over; `next_slot_at`: None: there is none."""
+    """The due slots of a schedule. `slots`: to run now, in order; `skipped`: the number left out;
+    `next_slot_at`: None if there is none."""
 
     slots: tuple[int, ...]
     skipped: int
@@ -27,12 +28,13 @@ def slots_due(trigger: Cron, slot_at: int, now: int, anchor: int) -> DueSlots:
 
 
 def next_slot(trigger: Cron, after: int, anchor: int) -> int | None:
-    """The first slot after that time; None: there is none any more. Raises ValueError for no schedule."""
+    """Return the first slot after that time; None if there are no more. Raises ValueError for an
+    unreadable schedule."""
     return schedule_of(trigger, anchor).next_after(after)
 
 
 def schedule_of(trigger: Cron, anchor: int) -> Schedule:
-    """The trigger's schedule. Raises ValueError for one this version cannot read."""
+    """Return the trigger's schedule. Raises ValueError for one this version cannot read."""
     return _schedule(trigger.schedule, trigger.timezone, anchor)
 
 

@@ -39,7 +39,8 @@ from core.users import Principal
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`tools`: all there are for it; `grants`: see core.routine.Lightweight; `rounds`: of calls."""
+    """The scope of a run. `tools`: all its tools; `grants`: see core.routine.Lightweight; `rounds`: of
+    calls."""
 
     tools: tuple[str, ...]
     grants: tuple[str, ...]
@@ -60,12 +61,12 @@ def scope_of(action: Lightweight, unattended: Iterable[str]) -> Scope:
 
 
 def scope_to_json(scope: Scope) -> str:
-    """As the store keeps it."""
+    """Return the scope as stored."""
     return json.dumps({"tools": scope.tools, "grants": scope.grants, "rounds": scope.rounds})
 
 
 def scope_from_json(text: str) -> Scope:
-    """Reads `scope_to_json`."""
+    """Read the output of `scope_to_json`."""
     kept = cast("Mapping[str, list[str]]", json.loads(text))
     return Scope(tuple(kept["tools"]), tuple(kept["grants"]), int(cast("int", kept["rounds"])))
 
@@ -90,7 +91,7 @@ class ActingServices:
 
 
 class ToolRuns:
-    """Implements core.routines.run.ScopedTools."""
+    """Implementation of core.routines.run.ScopedTools."""
 
     def __init__(self, services: ActingServices) -> None:
         self._services = services
@@ -98,7 +99,7 @@ class ToolRuns:
     async def begin(
         self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
     ) -> "ToolRun":
-        """The run's conversation, at its beginning or where it was cut off. Raises StoreError."""
+        """Return the run's conversation, at its beginning or at the interruption. Raises StoreError."""
         services, run_id = self._services, started.run.id
         steps = await services.store.run_steps(run_id)
         if steps.scope is None:
@@ -161,7 +162,8 @@ class ToolRun:
         self._ends_s = services.clock.monotonic_s() + limit_s
 
     async def reply(self) -> ModelReply:
-        """The model's words, once it asks for no more calls. Raises ModelError, OutOfBudget, StoreError."""
+        """Return the model's words, once it makes no more calls. Raises ModelError, OutOfBudget,
+        StoreError."""
         match await run_agentic_loop(self):
             case Answered(reply):
                 return reply
@@ -305,7 +307,7 @@ def _thread_of(started: StartedRun) -> str:
 
 
 def _rounds(said: Sequence[Said]) -> int:
-    """Replies that asked for calls."""
+    """Return the number of replies with calls."""
     return sum(
         isinstance(one, AssistantSaid) and isinstance(then, ToolCalled) for one, then in pairwise(said)
     )
@@ -319,7 +321,7 @@ SHOWN_CHARS = 300
 
 
 def remarks_of(steps: RunSteps) -> tuple[str, ...]:
-    """A sentence each, in order."""
+    """Return the remarks, a sentence each, in order."""
     tools = {call.call_id: call.tool for call in steps.calls}
     remarks: list[str] = []
     for said in steps.said:

@@ -38,7 +38,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`system`, `model_input`: what the model would be asked; of the files of its context only the names."""
+    """The model's input in a trial: `system` and `model_input`; only the names of the context files."""
 
     fires: bool
     why: str
@@ -48,8 +48,8 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A routine that is still being written: all that is wrong with it; if its trigger is well, what would
-    fire it, in words, the next slots of a schedule, and what a text would do."""
+    """A routine in the making: all its problems. If its trigger is valid, also a description of the
+    trigger, the next slots of a schedule, and the effect of a text."""
 
     problems: tuple[Problem, ...]
     fires_on: str | None = None
@@ -111,7 +111,7 @@ def _tried(definition: Definition, text: str, state: str, at: Moment) -> Trial:
 
 
 def _hit(trigger: Event, text: str) -> "Hit | None":
-    """By a message that passes every filter."""
+    """Return the match of a message that passes every filter."""
     # RE2 is loaded only for a trial: reading lists of routines needs none of it.
     from core.routines.matching.matcher import Heard, Listener, Matcher
 
@@ -137,7 +137,7 @@ def _asked(
     return Asked(definition.name, at.by.name, action, message, files, {}, state, at.now, at.timezone, told)
 
 
-# Routines in words, for the model of a chat turn.
+# Operations on routines in words, for the model of a chat turn.
 
 SHOWN_CHARS = 500
 
@@ -153,7 +153,7 @@ class RoutinesInWords:
         return f"Made: {_line(await self._desk.create(by, page, thread_id))}"
 
     async def listed(self, by: Principal) -> str:
-        """All of them."""
+        """List the person's routines."""
         rows = await self._desk.listed(by)
         return "\n".join(f"- {_line(row)}" for row in rows) or "There are no routines."
 
@@ -162,15 +162,15 @@ class RoutinesInWords:
         return f"Changed: {_line(await self._desk.change(by, name, page))}"
 
     async def delete(self, by: Principal, name: str) -> str:
-        """It is forgotten."""
+        """Delete a routine."""
         return f"Deleted: {(await self._desk.delete(by, name)).text.name}"
 
     async def fire(self, by: Principal, name: str, key: str) -> str:
-        """It runs once."""
+        """Run a routine once."""
         return f"Queued: run {await self._desk.fire(by, name, key)}; its result will be told."
 
     async def history(self, by: Principal, name: str, limit: int) -> str:
-        """Its newest runs."""
+        """List the newest runs of a routine."""
         runs = await self._desk.history(by, name, limit)
         lines = (
             f"- {_when(run.due_at)}, fired by {run.kind}: {run.state.value}"

@@ -42,19 +42,19 @@ MAX_NAME = 100
 MAX_DESCRIPTION = 2_000
 MAX_PROMPT = 32_000
 MAX_WORD = 200
-"""Of a source, an event type, a filter's name or value, a field's name."""
+"""Limit of a source, an event type, a filter's name or value, a field's name."""
 MAX_GRANT = 500
 MAX_LISTED = 20
 
 _NOT_ON_ONE_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""Ends of lines, control characters, and what turns the writing direction of what follows."""
+"""Line ends, control characters, and characters that change the writing direction."""
 
 Problems = tuple[Problem, ...]
 
 
 def validate(page: Mapping[str, object], timezone: str = "UTC") -> Definition | Problems:
-    """The definition a page of JSON describes (see `core.routine_json`), or everything wrong with it.
-    `timezone`: of schedules that name none."""
+    """Return the definition that a page of JSON describes (see `core.routine_json`), or all its
+    problems. `timezone`: default for schedules."""
     definition = read_definition(page, timezone)
     if isinstance(definition, tuple):
         return definition
@@ -80,7 +80,7 @@ def change(
 
 
 def problems(definition: Definition) -> Iterator[Problem]:
-    """Everything wrong with a definition's values."""
+    """Yield all problems with a definition's values."""
     yield from _text("name", definition.name, MAX_NAME)
     if _NOT_ON_ONE_LINE.search(definition.name):
         yield Problem("name", "must be one line of what can be seen")
@@ -94,10 +94,10 @@ def problems(definition: Definition) -> Iterator[Problem]:
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> ZoneInfo | None:
-    """The time zone of that IANA name; None where there is none."""
+    """Return the time zone of that IANA name; None if there is none."""
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown; no file's name; a directory, such as "Europe"
+    except (KeyError, ValueError, OSError):  # unknown; not a file name; a directory, such as "Europe"
         return None
 
 
@@ -135,7 +135,7 @@ def _pattern(trigger: Event) -> Iterator[Problem]:
     if not trigger.pattern:
         yield Problem("trigger.pattern", "must not be empty")
         return
-    # RE2 is loaded where somebody saves a pattern, and where there are some.
+    # RE2 is loaded to save a pattern, and where routines have patterns.
 
     try:
         pattern_module.Pattern(trigger.pattern, ignore_case=trigger.ignore_case)
@@ -153,7 +153,7 @@ def _cron(trigger: Cron) -> Iterator[Problem]:
 
 
 def _schedule(trigger: Cron) -> Iterator[Problem]:
-    # Loaded where somebody saves a schedule, and where there are some.
+    # Loaded to save a schedule, and where routines have schedules.
 
     try:
         schedule.Schedule(trigger.schedule, zone(trigger.timezone) or UTC)

@@ -43,7 +43,7 @@ LONGEST_ID = 200
 _ENCODED_KEY = "whsec_"
 
 Headers = Mapping[str, str]
-"""By names in lower case."""
+"""Headers by lower-case name."""
 
 
 class Unproven(StrEnum):
@@ -63,7 +63,7 @@ _CARRIERS: Mapping[Signature, tuple[tuple[str, ...], ...]] = {
     Signature.GITLAB: (("webhook-id", "webhook-timestamp", "webhook-signature"), ("x-gitlab-token",)),
     Signature.STRIPE: (("stripe-signature",),),
 }
-"""The headers that carry a signature of each kind, by every way to carry it."""
+"""The headers that carry a signature of each kind, for each of its forms."""
 
 
 def is_signed(signature: Signature, headers: Headers) -> bool:
@@ -105,14 +105,14 @@ def _standard(secret: str, headers: Headers, body: bytes, now_s: float) -> Unpro
         return Unproven.MISSING
     mac = _mac(_standard_key(secret), f"{delivery_id}.{at}.".encode() + body)
     expected = f"v1,{base64.b64encode(mac).decode()}"
-    # Several, while the sender changes its secret.
+    # Several, while the sender rotates its secret.
     if not _any_same(given.split(" "), expected):
         return Unproven.WRONG
     return _lately(at, now_s)
 
 
 def _standard_key(secret: str) -> bytes:
-    """As Standard Webhooks writes it, or any other text as it is."""
+    """Return the key in the Standard Webhooks encoding, decoded; any other text as it is."""
     if secret.startswith(_ENCODED_KEY):
         try:
             return base64.b64decode(secret.removeprefix(_ENCODED_KEY), validate=True)
@@ -146,7 +146,7 @@ def _same(given: str, expected: str) -> bool:
 
 
 def _any_same(given: list[str], expected: str) -> bool:
-    """All are compared, so that it takes as long whichever is right."""
+    """Compare all of them, so that the time does not depend on which one is right."""
     return any([_same(one.strip(), expected) for one in given[:10]])
 
 
@@ -196,7 +196,7 @@ logger = logging.getLogger(__name__)
 
 FULL_RETRY_S = 60
 EVENT = "@event"
-"""The name of the filter that asks for what the sender calls the event."""
+"""Name of the filter for the sender's word for the event."""
 
 
 # --- outcome ------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A run is claimed for the delivery; `repeated`: it had been claimed before."""
+    """A delivery with a claimed run; `repeated`: it had been claimed before."""
 
     run_id: str
     repeated: bool
@@ -230,7 +230,7 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing was claimed. `retry_after_s`: when it may be brought again, where that may help."""
+    """A delivery that claims nothing. `retry_after_s`: time until a retry, if that may help."""
 
     why: Refusal
     message: str
@@ -240,7 +240,7 @@ class Refused:
 Outcome = Taken | Ignored | Refused
 
 
-# --- the way of one -------------------------------------------------------------------------------------
+# --- one delivery ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class Proven:
 
 
 class Runs(Protocol):
-    """The store as far as a delivery concerns it."""
+    """The part of the store that deliveries use."""
 
     async def claim_run(self, new: NewRun) -> Claim:
         """See core.store.routine_port.Routines."""
@@ -295,14 +295,15 @@ class Webhooks:
         return Refused(Refusal.UNPROVEN, Unproven.MISSING.value)
 
     async def prove(self, path: str, headers: Headers, body: bytes) -> Proven | Refused:
-        """Return the request as one of who knows the secret, or why it is not. Nothing is kept of it yet."""
+        """Return the request as signed by someone who knows the secret, or the refusal. Nothing is stored
+        yet."""
         door = self._door(path)
         if door is None:
             return _refused(Refusal.NO_DOOR)
         return await self._proof(door, headers, body) or Proven(door, headers, body)
 
     async def deliver(self, proven: Proven) -> Outcome:
-        """Carry out what a signed request asks for."""
+        """Carry out a signed request."""
         door, headers, body = proven.door, proven.headers, proven.body
         try:
             payload = json.loads(body)
@@ -312,7 +313,7 @@ class Webhooks:
         if not _concerns(door.trigger, payload, event):
             return Ignored("the routine's filters let this pass")
         known_by = delivery_id(door.trigger.signature, headers, body, payload)
-        # Before anything of it is kept.
+        # Before anything of it is stored.
         told = await off_loop(len(body), lambda: self._leaks.redacted(_told(door.trigger, payload)))
         return await self._claim(door, WebhookInput(known_by, kept(told), event), told)
 

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 
 MAX_BLANKS = 40
-"""Longer runs may push what follows out of sight; deep indentation stays below."""
+"""Longer runs may push text out of sight; deep indentation stays below."""
 MAX_EMPTY_LINES = 3
 
 _SHAPELESS = (
@@ -41,8 +41,8 @@ def hides_something(text: str) -> bool:
 
 
 def in_plain_sight(text: str) -> str:
-    """The text with everything named that would not be seen. Most texts are returned as they are."""
-    if not text.isprintable():  # a line end is none either
+    """Return the text with all invisible parts named. Most texts are returned unchanged."""
+    if not text.isprintable():  # a line end is not printable either
         text = _EMPTY_LINES.sub(_count_lines, text)
     if not text.isascii():
         text = _spell_unseen(text)
@@ -69,7 +69,7 @@ def _spell_marks(text: str, kinds: Mapping[str, str]) -> Iterator[str]:
         if kind[:1] == "M" and not _RUN.match(one):
             yield one if script and _script(one) == script else _code(one)
             continue
-        # Scripts without capitals are those that need marks; other letters with accents are characters too.
+        # Scripts without capitals need marks; other letters with accents are characters too.
         script = _script(one) if kind == "Lo" and not _RUN.match(one) else ""
         yield one
 
@@ -121,7 +121,7 @@ _SIGN = re.compile(r"[^\w\s\x00-\x7f]")
 _ASCII_LETTER = re.compile("[A-Za-z]")
 _LATIN_WITHOUT_PARTS = frozenset("ßẞæÆøØđĐłŁœŒþÞðÐŋŊħĦŧŦ")
 _UNLIKE_LATIN = re.compile("[бвгджзийлмнпфцчшщъыьэюяєїґБГДЖИЙЛПФЦЧШЩЪЫЭЮЯЄЇҐδζθλμξπσςφψΓΔΘΛΞΠΣΦΨΩა-ჰա-ֆ]")
-"""Letters by which a reader tells that a word is Cyrillic, Greek, Georgian or Armenian."""
+"""Letters that show a reader that a word is Cyrillic, Greek, Georgian or Armenian."""
 _EAST_ASIAN = re.compile("[\u3041-\u3096\u30a1-\u30fc\u3005\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
 _STROKES = frozenset("一丨丶丿乙亅二八卜口日へノニロハエトカー")
 """East Asian characters that could pass for ASCII letters or signs."""
@@ -133,8 +133,10 @@ _PICTURES = re.compile(
 
 
 def look_alikes(text: str) -> tuple[str, ...]:
-    """Return what may be taken for something else, each spelled out, those amid ASCII first, the first few;
-    how many are left out stands at the end. Most texts have none."""
+    """Return the words and signs that look like others, each spelled out, the first few.
+
+    Words with ASCII letters are first. The number of further ones is at the end. Most texts have
+    none."""
     if text.isascii():
         return ()
     found = dict.fromkeys((*_words(text), *_signs(text)))
@@ -170,7 +172,7 @@ def _beside_ascii(text: str, start: int, end: int) -> bool:
 
 
 def _odd_letters(word: str) -> Iterator[str]:
-    """The characters of a word that are not plain in it."""
+    """Yield the characters of a word that are not plain in it."""
     mixed = _ASCII_LETTER.search(word) is not None
     own = not mixed and _UNLIKE_LATIN.search(word) is not None
     for one in word:
@@ -194,12 +196,13 @@ def _has_other_script(one: str) -> bool:
 
 
 def _is_latin(one: str) -> bool:
-    """An ASCII letter with accents above, below or through it, or one of the few letters without parts."""
+    """Return whether it is an ASCII letter with accents above, below or through it, or one of the few
+    letters without parts."""
     return one in _LATIN_WITHOUT_PARTS or unicodedata.normalize("NFD", one)[0].isascii()
 
 
 def _spelled(word: str) -> str:
-    """`pаypal (U+0430 CYRILLIC SMALL LETTER A)`; of a long word the beginning."""
+    """Return `pаypal (U+0430 CYRILLIC SMALL LETTER A)`; of a long word the beginning."""
     odd = dict.fromkeys(_odd_letters(word)) or dict.fromkeys(one for one in word if not one.isascii())
     named = [f"U+{ord(one):04X} {unicodedata.name(one, '')}".rstrip() for one in odd][:5]
     shown = word if len(word) <= 40 else f"{word[:40]}…"

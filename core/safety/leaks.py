@@ -17,7 +17,7 @@ from core.linear import as_bytes, byte_pattern
 
 REMOVED = "[REDACTED]"
 SHORTEST_KNOWN = 8
-"""Shorter values of the configuration would tear holes into ordinary words."""
+"""Shorter configured values would cut holes into ordinary words."""
 
 _IN_A_WORD = frozenset(string.digits + string.ascii_letters + "!#$%&*+-./:=?@^_~")
 """The characters of secrets. A text's last word of only these may continue."""
@@ -26,7 +26,7 @@ _WORD_CHARS = "".join(sorted(_IN_A_WORD))
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A credential in a text: where it is, and what it looks like (`known`: a value of the hub's own)."""
+    """A credential in a text: its position, and its kind (`known`: a value of the hub's own)."""
 
     start: int
     end: int
@@ -49,8 +49,8 @@ class _Shape:
     groups: int
 
     def find(self, text: bytes) -> Iterator[Leak]:
-        """Return each place in the text. After one, the search goes back as far as the introduction of the
-        next may reach into it."""
+        """Yield each match in the text. After a match, the search goes back as far as the introduction of
+        the next may overlap it."""
         search, at, done = byte_pattern(self.pattern).search, 0, 0
         while (match := search(text, at)) is not None:
             start, end = match.span(min(self.groups, 1))
@@ -71,7 +71,7 @@ def _shape(kind: str, anchors: str, pattern: str, needs: bytes = b"") -> _Shape:
 
 
 _LONGEST_INTRODUCTION = 20
-"""Characters of a shape before its credential that may also be the end of the credential before."""
+"""Characters before a shape's credential that may also end the previous credential."""
 _DIGITS = b"0123456789"
 _SHAPES = (
     _shape(
@@ -124,26 +124,26 @@ _SHAPES = (
 )
 _ANCHORS = tuple({anchor for one in _SHAPES for anchor in one.anchors if anchor not in {".", "://"}})
 _DOTTED_CHARS = 6
-"""Between the two dots of a bot's token."""
+"""Length between the two dots of a bot token."""
 _SHORTEST_DOTTED = 59
 _CONTEXT_CHARS = 64
-"""More than any shape looks back."""
+"""Longer than any shape looks back."""
 _SHORTEST_ENCODED = 12
-"""Bytes; of shorter ones too few letters are their own."""
+"""Length in bytes; of a shorter value too few encoded letters are its own."""
 _LONG = 256
 """Length of a stream, in characters, from which sent text is dropped."""
 _KEY_ENDS = "-----END"
 
 
 class LeakDetector:
-    """Finds credentials. `known`: values the hub was given, whatever they look like."""
+    """Detector of credentials. `known`: values the hub was given, of any form."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._known: tuple[str, ...] = ()
         self.learn(known)
 
     def learn(self, known: Iterable[str]) -> None:
-        """Find these as well from now on."""
+        """Add known values."""
         distinct = {*self._known, *(one for one in known if len(one) >= SHORTEST_KNOWN)}
         self._known = tuple(sorted(distinct, key=len, reverse=True))
         self._encoded = tuple({one for known in self._known for one in _encodings(known)})
@@ -153,7 +153,7 @@ class LeakDetector:
         self._anchors_and_encoded = (*self._anchors, *self._encoded)
 
     def find(self, text: str) -> tuple[Leak, ...]:
-        """All of them, in order, none overlapping; () for nearly every text."""
+        """Return all credentials, in order, without overlap; () for nearly every text."""
         if not self._may_contain(text):
             return ()
         kept: list[Leak] = []
@@ -163,7 +163,7 @@ class LeakDetector:
         return tuple(kept)
 
     def redacted(self, text: str) -> str:
-        """The text without them."""
+        """Return the text without credentials."""
         leaks = self.find(text)
         return replaced(text, leaks, lambda _: REMOVED) if leaks else text
 
@@ -175,7 +175,7 @@ class LeakDetector:
 
     def _may_contain(self, text: str) -> bool:
         wanted = self._anchors if len(text) < self._shortest_encoded else self._anchors_and_encoded
-        for one in wanted:  # in a loop, which is the quickest: nearly every text holds none of them
+        for one in wanted:  # a loop is the fastest: nearly every text contains none of them
             if one in text:
                 return True
         if "://" in text and "@" in text:  # most addresses have no login in them
@@ -221,7 +221,7 @@ def _encodings(known: str) -> Iterator[str]:
 
 
 def replaced(text: str, leaks: Iterable[Leak], by: Callable[[Leak], str]) -> str:
-    """The text with something else in the place of each leak."""
+    """Return the text with a replacement for each leak."""
     pieces: list[str] = []
     at = 0
     for leak in leaks:
@@ -252,7 +252,7 @@ class RedactedStream:
         self.told_chars = 0
 
     def add(self, piece: str) -> str:
-        """The next piece; returns what can be told because of it (may be empty)."""
+        """Add the next piece; return the text it releases (may be empty)."""
         due = self._is_due(piece)
         self._pieces.append(piece)
         self._pieces_chars += len(piece)
@@ -286,7 +286,7 @@ class RedactedStream:
         self._pieces_chars = 0
 
     def _tell(self, settled: int, open_end: int) -> str:
-        """Tell the text up to `settled`, but not the beginning of a leak that is not over: one that reaches
+        """Release the text up to `settled`, except the beginning of an unfinished leak: one that reaches
         farther, or to `open_end`."""
         told = self._told_of_it
         if settled <= told:

@@ -30,18 +30,18 @@ _NOT_PUBLIC_4 = tuple(
         *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
         *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
         *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-        "168.63.129.16/32",  # a cloud's own service for the machines in it, at a public address
+        "168.63.129.16/32",  # a cloud's own service for its machines, at a public address
     )
 )
 _UNICAST_6 = ipaddress.IPv6Network("2000::/3")
-"""All that is public in IPv6; mapped, loopback, link-local, private and multicast addresses lie outside."""
+"""All public IPv6 addresses; mapped, loopback, link-local, private and multicast ones lie outside."""
 _NOT_PUBLIC_6 = tuple(
     ipaddress.IPv6Network(network)
     # protocol assignments with Teredo, documentation, 6to4
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""NAT64 (RFC 6052): the last 32 bits are the IPv4 address that is reached."""
+"""NAT64 (RFC 6052): the last 32 bits are the target IPv4 address."""
 
 _PRIVATE_6 = tuple(ipaddress.IPv6Network(network) for network in ("::1/128", "fc00::/7", "fe80::/10"))
 """IPv6 networks that can be opened: none that stands for an IPv4 address."""
@@ -62,14 +62,14 @@ def is_public(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """One port of a private network's addresses, opened although they are not public."""
+    """One port of a private network's addresses, open although they are not public."""
 
     network: _Network
     port: int
 
     @classmethod
     def parse(cls, text: str) -> "Exemption":
-        """As operators write it. Raises ValueError, whose text is "problem; what to do"."""
+        """Parse an operator's text. Raises ValueError, whose text is "problem; what to do"."""
         found = _FORM.fullmatch(text)
         if found is None:
             problem = "names no port" if _is_network(text) else "is no address with a port"
@@ -93,7 +93,7 @@ def _is_network(text: str) -> bool:
 
 
 def _private(written: str) -> _Network:
-    """An address or a network, if it lies within one private network. Raises ValueError."""
+    """Return an address or a network, if it lies within one private network. Raises ValueError."""
     try:
         network = ipaddress.ip_network(written)
     except ValueError:
@@ -114,7 +114,7 @@ URL_LIMIT_CHARS = 8000
 LOOKUP_THREADS = 4
 
 Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The numeric addresses a host's name stands for. Raises OSError where there are none."""
+"""Function that returns the numeric addresses of a host name. Raises OSError if there are none."""
 
 _NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
 _LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -137,14 +137,14 @@ class SystemLookup:
 
 
 class NetworkGuard:
-    """Judges addresses. `exempt`: what may be reached although it is not public."""
+    """Guard of addresses. `exempt`: non-public addresses that may be reached."""
 
     def __init__(self, lookup: Lookup, exempt: Sequence[Exemption] = ()) -> None:
         self._lookup = lookup
         self._exempt = tuple(exempt)
 
     def web_address(self, text: str) -> URL:
-        """The address, parsed as it will be used. Raises ToolDenied; looks nothing up."""
+        """Return the address, parsed as it will be used. Raises ToolDenied; looks nothing up."""
         if len(text) > URL_LIMIT_CHARS or _NOT_IN_A_URL.search(text):
             raise ToolDenied("it is no web address: too long, or with characters that do not belong there")
         try:
@@ -160,7 +160,7 @@ class NetworkGuard:
         return url
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
-        """Look a host's name up. Raises ToolDenied unless all its addresses may be reached, ToolFailed where
+        """Look up a host's name. Raises ToolDenied unless all its addresses may be reached, ToolFailed if
         it has none."""
         try:
             found = await self._lookup(host, port)
@@ -182,7 +182,7 @@ class NetworkGuard:
     def _judge_host(self, host: str, port: int) -> None:
         literal = _LOOPBACK if _is_localhost(host) else host
         if ":" in literal or _NUMBER.fullmatch(literal.rstrip(".").rpartition(".")[2]):
-            # `1.2.3`, `0x7f.1` and other ways to write a number are no addresses here.
+            # `1.2.3`, `0x7f.1` and other spellings of a number are not accepted as addresses.
             if not self.reachable(literal, port):
                 raise ToolDenied(f"{host} is not on the public internet")
         elif not _HOST_NAME.fullmatch(host):

@@ -20,7 +20,7 @@ _FILES = frozenset(
     | {"authorized_keys", "known_hosts"}
 )
 _IN_FOLDER = frozenset({(".config", "gcloud"), ("gh", "hosts.yml"), ("gh", "hosts.yaml")})
-"""Folder and name: neither means anything alone."""
+"""Pairs of folder and name: neither is suspect alone."""
 _KINDS = re.compile(
     r"""\.env(?!.*\.(?:example|template|sample|dist)$).* | .*\.env
       | .*\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx)
@@ -43,7 +43,7 @@ def names_credentials(name: str, folder: str = "") -> bool:
 
 
 MAX_DEPTH = 64
-"""Components of a path; also bounds how many directories are held open at once."""
+"""Limit of a path's components; it also limits the directories held open at once."""
 MAX_NAME_BYTES = 255
 """Limit of file systems for one name."""
 
@@ -51,15 +51,15 @@ OUTSIDE = "the path leads out of the workspace"
 
 _DISGUISED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 _UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""A person could not see on a card what such a path names."""
+"""Characters that would keep a person from seeing the path on a card."""
 
 Components = tuple[str, ...]
 
 
 def components(path: str, roots: Sequence[Components]) -> Components:
-    """The path from the workspace on, without `.` and `..`; () is the workspace itself.
+    """Return the path from the workspace on, without `.` and `..`; () is the workspace itself.
 
-    `roots`: the workspace's own absolute path in each form it is known by. Raises ToolDenied where the path
+    `roots`: the workspace's own absolute path in each known form. Raises ToolDenied if the path
     leads out, is disguised or names credentials.
     """
     if _UNSHOWABLE.search(path):
@@ -77,12 +77,13 @@ def components(path: str, roots: Sequence[Components]) -> Components:
 
 
 def split(path: str) -> Components:
-    """The components, `..` among them."""
+    """Return the components, including `..`."""
     return tuple(part for part in path.split("/") if part not in ("", "."))
 
 
 def below(path: str, roots: Sequence[Components]) -> Components:
-    """The components from the workspace on, `..` among them; ToolDenied for an absolute path outside."""
+    """Return the components from the workspace on, including `..`. Raises ToolDenied for an absolute
+    path outside."""
     parts = split(path)
     if not path.startswith("/"):
         return parts

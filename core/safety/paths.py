@@ -31,12 +31,12 @@ from core.errors import ToolDenied, ToolFailed
 from core.safety.path_names import MAX_DEPTH, OUTSIDE, Components, below, components, judge_name, split
 
 MAX_LINKS = 40
-"""Links followed for one path, as many as Linux follows."""
+"""Limit of links followed for one path, the same as Linux's."""
 
 _HUBS_OWN = "it belongs to the hub itself"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Without O_NONBLOCK a named pipe would be waited for."""
+"""Without O_NONBLOCK the open would wait on a named pipe."""
 
 _Identity = tuple[int, int]
 MAX_CLOSED_FILES = 200_000
@@ -56,7 +56,7 @@ class Place:
 
 
 class PathGuard:
-    """Guards one workspace. `closed`: files and directories that stay shut even where they lie inside it."""
+    """Guard of one workspace. `closed`: files and directories that stay closed even inside it."""
 
     def __init__(self, root: Path, closed: Collection[Path] = ()) -> None:
         self._root = root.absolute()
@@ -64,9 +64,9 @@ class PathGuard:
         self._roots = (split(str(self._root)), split(os.path.realpath(root)))
 
     def name(self, path: str) -> str:
-        """The path as the workspace names it: relative, with `/`, `.` for the workspace itself.
+        """Return the path as the workspace names it: relative, with `/`, `.` for the workspace itself.
 
-        Judges the text alone. Raises ToolDenied.
+        Judges only the text. Raises ToolDenied.
         """
         return "/".join(components(path, self._roots)) or "."
 
@@ -79,9 +79,9 @@ class PathGuard:
         return None
 
     def runs_or_leads_elsewhere(self, path: str) -> bool:
-        """Return whether the path goes through a link, or to a file that may be executed, as the disk is now.
+        """Return whether the path goes through a link, or to an executable file, as the disk is now.
 
-        Looks without opening anything; a path that is not there does neither.
+        Opens nothing; a path that does not exist does neither.
         """
         here = self._root
         for part in components(path, self._roots):
@@ -116,7 +116,7 @@ class PathGuard:
     def _shut(self, found: os.stat_result) -> None:
         """Raise ToolDenied for a closed file, under any name."""
         _shut(found, frozenset(_identities(self._closed)))
-        # A file with one name has that in the workspace: it is no file of a closed directory.
+        # A file's only name is the one in the workspace: it is not in a closed directory.
         if stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and self._is_closed_file(found):
             raise ToolDenied(_HUBS_OWN)
 
@@ -131,8 +131,8 @@ class PathGuard:
 
     @contextlib.contextmanager
     def reading(self, path: str) -> Generator[BinaryIO]:
-        """The file opened for reading. Raises like `place`; only regular files are opened: to open a named
-        pipe would wake who waits at its other end."""
+        """Open the file for reading. Raises like `place`. Only regular files are opened: opening a named
+        pipe would wake its writer."""
         with self.place(path) as place:
             self.admit(os.stat(place.name, dir_fd=place.directory, follow_symlinks=False), path)
             with _opened(place, _FILE) as descriptor:
@@ -142,7 +142,7 @@ class PathGuard:
 
     @contextlib.contextmanager
     def listing(self, path: str) -> Generator[int]:
-        """The directory opened, as a descriptor. Raises like `place`."""
+        """Open the directory, as a descriptor. Raises like `place`."""
         with self.place(path) as place, _opened(place, _FOLDER) as descriptor:
             self._shut(os.fstat(descriptor))
             yield descriptor
@@ -157,7 +157,7 @@ class PathGuard:
 
 
 class _Walk:
-    """One way through the workspace, a directory at a time; what it opens is closed with `held`."""
+    """One way through the workspace, a directory at a time; `held` closes all that it opens."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class _Walk:
         self._make_parents = make_parents
         self._to_go: deque[tuple[str, bool]] = deque()
         self._links = self._opened = 0
-        # O_NOFOLLOW only from here on: the operator may well have made the workspace a link.
+        # O_NOFOLLOW only from here on: the operator may have made the workspace a link.
         self._way = [(self._hold(os.open(root, _FOLDER & ~os.O_NOFOLLOW)), "")]
 
     def to(self, parts: Sequence[str]) -> Place:
@@ -202,7 +202,7 @@ class _Walk:
         return Place(here, name)
 
     def _up(self) -> None:
-        """Only links contain `..` by now. The way back is the one we came, not where `..` points by then."""
+        """Go back the way it came, not where `..` points by now; at this stage only links contain `..`."""
         if len(self._way) == 1:
             raise ToolDenied(OUTSIDE)
         self._way.pop()
@@ -254,7 +254,7 @@ def _link_target(name: str, directory: int) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno == errno.EINVAL:  # there, and no link
+        if error.errno == errno.EINVAL:  # it exists, and is no link
             return None
         raise
 
@@ -268,7 +268,7 @@ def _exists(name: str, directory: int) -> bool:
 
 
 def _identities(paths: Collection[Path]) -> Iterator[_Identity]:
-    """Device and inode of each path that is there: the same by whatever name it is reached."""
+    """Yield device and inode of each existing path: they are the same under every name."""
     for path in paths:
         with contextlib.suppress(OSError):
             found = path.stat()
@@ -293,7 +293,7 @@ def _files_below(folder: Path, *, but_not: Path) -> Iterator[os.stat_result]:
 
 
 def _report(error: OSError, name: str) -> NoReturn:
-    """An error of the system in words for the model."""
+    """Raise a system error in words for the model."""
     if isinstance(error, FileNotFoundError):
         raise ToolFailed(f"There is no {name} in the workspace.") from error
     if isinstance(error, NotADirectoryError):
@@ -304,7 +304,7 @@ def _report(error: OSError, name: str) -> NoReturn:
 
 
 def outside_path(path: str, guard: PathGuard) -> str:
-    """Return a search path for programs without directories that are relative or lie in the workspace."""
+    """Return a program search path without directories that are relative or in the workspace."""
     parts = [part for part in path.split(":") if part.startswith("/")]
     return ":".join(one for one in parts if guard.refusal(one) and guard.refusal(str(Path(one).resolve())))
 
@@ -321,7 +321,7 @@ counts, which a program can't set."""
 
 
 def file_digest(guard: PathGuard, path: str) -> str:
-    """The digest of the file a path leads to now, links followed. Reads it; never raises."""
+    """Return the digest of the file a path leads to now, with links followed. Reads it; never raises."""
     try:
         with guard.reading(path) as file:
             found = os.fstat(file.fileno())

@@ -17,8 +17,8 @@ MAX_IN_TREE = 5_000
 
 
 class Places:
-    """Judges paths that are relative to a directory of the workspace. Each method returns what speaks against
-    the path, None if nothing does."""
+    """Judge of paths relative to a directory of the workspace. Each method returns its objection to
+    the path, None if there is none."""
 
     def __init__(self, guard: PathGuard, directory: str) -> None:
         self.guard = guard
@@ -33,7 +33,7 @@ class Places:
         return self.guard.name(self.at(path))
 
     def path(self, path: str) -> str | None:
-        """Judge a name: of a file or directory that is there, or of nothing."""
+        """Judge a name: of an existing file or directory, or of nothing."""
         if not path or path[0] == "-" or ".." in path.split("/"):
             return f"{path or 'an empty path'} does not name its place plainly"
         try:
@@ -55,11 +55,11 @@ class Places:
                 return None
         except ToolDenied as denied:
             return f"{path}: {denied.reason}"
-        except ToolFailed:  # nothing there, or a directory: a program says so by itself
+        except ToolFailed:  # does not exist, or is a directory: a program reports that by itself
             return None
 
     def present(self, path: str) -> str | None:
-        """Judge a file that has to be there."""
+        """Judge a file that must exist."""
         if (reason := self.file(path)) is not None:
             return reason
         try:
@@ -69,11 +69,11 @@ class Places:
             return f"{path} is no file that is there"
 
     def single(self, path: str) -> str | None:
-        """Judge one file that is read, and no directory, of which some programs read every file."""
+        """Judge one file that is read; a directory is refused, since some programs read all its files."""
         return f"{path} is a directory" if self.folder(path) is None else self.file(path)
 
     def folder(self, path: str) -> str | None:
-        """Judge a directory that has to be there."""
+        """Judge a directory that must exist."""
         try:
             with self.guard.listing(self.at(path)):
                 return self.path(path)
@@ -87,7 +87,7 @@ class Places:
         return self.path(path)
 
     def fresh(self, path: str) -> str | None:
-        """Judge a name that nothing has yet, and that no program runs by itself."""
+        """Judge a name that is not in use yet, and that no program runs by itself."""
         if (reason := self.visible(path)) is not None:
             return reason
         if written_place(self.name(path)) is WrittenPlace.RUN_UNSEEN:
@@ -106,8 +106,8 @@ class Places:
         return None if written_place(self.name(path)) is WrittenPlace.DOCUMENT else f"{path} is no document"
 
     def written(self, path: str, *, replaced: bool = False) -> str | None:
-        """Judge a file that is made or written to: never a hidden one, nor a program. `replaced`: what it
-        holds would be lost."""
+        """Judge a file that is created or written to: never a hidden one, nor a program. `replaced`: its
+        content would be lost."""
         if (reason := self.visible(path)) is not None:
             return reason
         if written_place(self.guard.name(self.at(path))) is WrittenPlace.RUN_UNSEEN:
@@ -124,7 +124,7 @@ class Places:
         return f"{path} would be replaced" if replaced and found.st_size else None
 
     def tree(self, path: str) -> str | None:
-        """Judge a directory that is read whole: nothing in it may be closed."""
+        """Judge a directory that is read completely: nothing in it may be closed."""
         if (reason := self.path(path)) is not None:
             return reason
         waiting, looked_at = [path], 0
@@ -176,15 +176,15 @@ _PLACES: Mapping[str, Callable[[Places, str], str | None]] = {
 
 
 class Kinds:
-    """The kinds by their names. `written`: patterns of RE2 for the whole value; after `!`, what must occur
-    nowhere in it; of several, all have to hold."""
+    """The kinds by name. `written`: RE2 patterns for the whole value; after `!`, a pattern that must
+    not occur in it; several must all hold."""
 
     def __init__(self, written: Mapping[str, str | list[str]]) -> None:
         self._written = written
         self._compiled: dict[str, tuple[tuple[Any, bool], ...]] = {}
 
     def problem(self, kind: str, value: str, places: Places) -> str | None:
-        """Return what speaks against a value of this kind: `a|b` is one of both, `a&b` both at once."""
+        """Return the objection to a value of this kind: `a|b` is either of them, `a&b` both at once."""
         problems: list[str] = []
         for one in kind.split("|"):
             said = (self._one(part, value, places) for part in one.split("&"))
@@ -209,7 +209,7 @@ class Kinds:
         )
 
     def _patterns(self, kind: str) -> tuple[tuple[Any, bool], ...]:
-        """Compiled when first needed, each with whether it must occur nowhere."""
+        """Return the patterns, compiled on first use, each with whether it must not occur."""
         if kind not in self._compiled:
             written = self._written[kind]
             texts = [written] if isinstance(written, str) else written
@@ -219,11 +219,12 @@ class Kinds:
         return self._compiled[kind]
 
 
-# Wildcards as bash matches them under LC_ALL=C, but never out of the workspace and never a hidden name.
+# Wildcards as bash matches them under LC_ALL=C, but never outside the workspace and never
+# hidden names.
 
 MAX_NAMES = 1_000
 MAX_LOOKED_AT = 20_000
-"""Entries of directories that one line's wildcards may be compared with."""
+"""Limit of directory entries compared with one line's wildcards."""
 
 
 class Pattern(Protocol):
@@ -235,11 +236,11 @@ class Pattern(Protocol):
 
 
 class LineFails(ToolFailed):
-    """The line can't be carried out; the text says why, for the model."""
+    """Error for a line that cannot be carried out; the text gives the reason, for the model."""
 
 
 class Names:
-    """Finds what wildcards stand for; counts over the whole line."""
+    """Finder of names for wildcards; it counts over the whole line."""
 
     def __init__(self, guard: PathGuard, directory: str) -> None:
         self._guard = guard
@@ -247,8 +248,9 @@ class Names:
         self._found = self._looked_at = 0
 
     def of(self, text: str, wild: tuple[int, ...]) -> list[str]:
-        """Return the names that a word stands for, sorted; itself where nothing in it is `wild`: where an
-        unquoted `*` or `?` stands. Raises LineFails where it stands for nothing or for too much."""
+        """Return the names that a word stands for, sorted; the word itself if no position is `wild`.
+
+        `wild`: positions of an unquoted `*` or `?`. Raises LineFails for no names or for too many."""
         if not wild:
             return [text]
         names = sorted(self._matching(text, wild), key=os.fsencode)
@@ -275,7 +277,7 @@ class Names:
         part, rest = parts[0], parts[1:]
         if not isinstance(part, str):
             names = [name for name in self._entries(base) if name[0] != "." and part.fullmatch(_text(name))]
-        elif part == "" and not rest:  # the pattern ends with a slash: directories alone
+        elif part == "" and not rest:  # the pattern ends with a slash: directories only
             names = [""] if self._is_directory(base) else []
         else:
             names = [part] if rest or part in self._entries(base) else []
@@ -292,7 +294,7 @@ class Names:
         try:
             with self._guard.listing(posixpath.join(self._directory, base)) as descriptor:
                 names = os.listdir(descriptor)
-        except ToolError:  # no directory, or none of the workspace
+        except ToolError:  # not a directory, or not of the workspace
             return []
         self._looked_at += len(names) + 1
         if self._looked_at > MAX_LOOKED_AT:
@@ -314,5 +316,5 @@ def _pattern(part: str, wild: frozenset[int]) -> Pattern:
 
 
 def _text(name: str) -> str:
-    """The name with a mark for each byte of it that is no UTF-8."""
+    """Return the name with a mark for each byte that is not UTF-8."""
     return name.encode("utf-8", "replace").decode()

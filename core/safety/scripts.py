@@ -27,7 +27,7 @@ from core.safety.places import Places
 MAX_CONFIG_BYTES = 64_000
 MAX_INDEX_BYTES = 20_000_000
 MAX_ENTRIES = 3_000
-"""Of `.git`, without the objects themselves."""
+"""Limit of entries of `.git`, without the objects themselves."""
 
 _re2 = cast("Any", re2)
 _SECTION = _re2.compile(r'\[(core|user|init|pull|push|color|remote|branch)(?: "[\w./-]+")?\]')
@@ -47,13 +47,13 @@ _KEYS = {
     "remote": {"url", "fetch", "pushurl", "tagopt"},
     "branch": {"remote", "merge", "rebase", "autosetuprebase", "sort"},
 }  # fmt: skip
-"""All that the repository's own configuration may set."""
+"""All settings that the repository's own configuration may contain."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _STEPS = frozenset(
     {"pick", "reword", "edit", "squash", "fixup", "drop", "label", "reset", "merge", "noop", "break"}
 )
-"""Of a rebase: all that run nothing."""
+"""Steps of a rebase that run no command."""
 _GITLINK = b"\x00\x00\xe0\x00"
 _SPLIT_INDEX = b"link\x00\x00\x00"
 _ELSEWHERE = frozenset({"commondir", "gitdir", "alternates", "http-alternates", "config.worktree"})
@@ -74,7 +74,7 @@ class Repository:
 
 
 def look_into(guard: PathGuard, directory: str) -> Repository:
-    """Return what git would find, working in that directory. Never raises."""
+    """Return the repository git would find from that directory. Never raises."""
     try:
         with contextlib.ExitStack() as held:
             home = _find(guard, directory, held)
@@ -91,7 +91,8 @@ def look_into(guard: PathGuard, directory: str) -> Repository:
 
 
 def _find(guard: PathGuard, directory: str, held: contextlib.ExitStack) -> int | None:
-    """The nearest `.git` from there upwards, open; none where a directory below looks like a repository."""
+    """Return the nearest `.git` from there upwards, open; None if a directory on the way looks like a
+    repository."""
     top = os.fstat(held.enter_context(guard.listing(".")))
     here = held.enter_context(guard.listing(directory))
     for _ in range(MAX_DEPTH):
@@ -175,7 +176,7 @@ def _hold(name: str, directory: int, held: contextlib.ExitStack) -> int:
 
 
 def _read(name: str, directory: int, most: int) -> bytes:
-    """The file's bytes. Raises OSError, also where it is longer."""
+    """Return the file's bytes. Raises OSError, also if it is longer than `most`."""
     with open(os.open(name, _FILE, dir_fd=directory), "rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -185,7 +186,7 @@ def _read(name: str, directory: int, most: int) -> bytes:
 
 MAX_SCRIPT_BYTES = 200_000
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-"""As make looks for them."""
+"""Names in make's search order."""
 _SHEBANGS = ("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/bash", "#!/usr/bin/env bash", "#!/usr/bin/env sh")
 _READS_MORE = frozenset({"include", "-include", "sinclude", "load", "-load"})
 _LOADERS = frozenset(
@@ -246,8 +247,8 @@ def files_run(how: str, argv: Sequence[str], operands: Sequence[str], places: Pl
 
 
 def repository_obeyed(places: Places, *, remote: bool, goes_on: bool) -> Mapping[str, str]:
-    """Return the repository's configuration with its digest, where git talks to its remotes. Raises Unnamed
-    where the repository may make git run something."""
+    """Return the repository's configuration with its digest, for commands that talk to its remotes.
+    Raises Unnamed if the repository may make git run something."""
     found = look_into(places.guard, places.directory)
     if found.problem is not None:
         raise Unnamed(found.problem)
@@ -290,8 +291,8 @@ def _makefiles(targets: Sequence[str], places: Places) -> Mapping[str, str]:
 
 
 def _package(script: str | None, places: Places) -> Mapping[str, str]:
-    """The package.json of the directory, which nothing in the workspace adds to. `script`: what it has to
-    define."""
+    """Return the directory's package.json, provided nothing in the workspace adds to it. `script`: a
+    script it has to define."""
     _judge_upwards(".", places, _PACKAGE_MANAGERS_OBEY, above={"package.json"})
     try:
         read = json.loads(_script("package.json", places)[0])
@@ -317,8 +318,8 @@ def _compose(places: Places) -> Mapping[str, str]:
 
 
 def _judge_upwards(path: str, places: Places, obeyed: Iterable[str], *, above: Iterable[str] = ()) -> None:
-    """Raise where a file of those names lies in the directory or above it in the workspace, or one of those
-    that may only lie in the directory itself above it."""
+    """Raise if a file named in `obeyed` lies in the directory or above it in the workspace, or one
+    named in `above` lies above it."""
     names = set(obeyed)
     try:
         with contextlib.ExitStack() as held:
@@ -345,7 +346,7 @@ def _bound(names: Sequence[str], places: Places) -> Mapping[str, str]:
 
 
 def _beside(places: Places) -> Sequence[str]:
-    """The names in the directory in which it runs."""
+    """Return the names in the directory in which it runs."""
     try:
         with places.guard.listing(places.directory) as directory:
             return os.listdir(directory)
@@ -354,7 +355,7 @@ def _beside(places: Places) -> Sequence[str]:
 
 
 def _script(path: str, places: Places) -> tuple[str, Sequence[str]]:
-    """The file's text, and the names in the directory in which it really lies."""
+    """Return the file's text, and the names in the directory in which it really lies."""
     if path == "-":
         raise Unnamed("it runs what it is sent")
     if (reason := places.file(path)) is not None:

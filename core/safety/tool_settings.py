@@ -29,7 +29,7 @@ FOLDER_COSTS_ENTRIES = 5
 MAX_FILES = 20
 MAX_SETTINGS_BYTES = 64_000
 MAX_DOTS_IN_LINE = 200
-"""A key of many parts takes the parser the square of their number."""
+"""The parser's time for a key grows with the square of its parts."""
 MAX_NESTING = 4
 
 
@@ -53,7 +53,7 @@ class Tool:
 
     @classmethod
     def read(cls, written: Mapping[str, str]) -> "Tool":
-        """Return it as the table of commands writes it: words with blanks between them."""
+        """Return the tool from its entry in the table of commands: words with blanks between them."""
         words = {key: frozenset(value.split()) for key, value in written.items() if key != "section"}
         return cls(written["section"], **words)
 
@@ -77,7 +77,8 @@ def settings_obeyed(tool: Tool, operands: Sequence[str], places: Places) -> Mapp
 
 
 def _around(looked_into: Sequence[str], tool: Tool, places: Places) -> set[str]:
-    """Its files above all of these, the first of which is where it runs, and below all others."""
+    """Return the tool's files above all of these, the first of which is its working directory, and
+    below all others."""
     here, *others = map(places.name, looked_into)
     above = set(_above(here, tool, places))
     if tool.must - {posixpath.basename(path) for path in above}:
@@ -96,7 +97,8 @@ def _around(looked_into: Sequence[str], tool: Tool, places: Places) -> set[str]:
 
 
 def _above(path: str, tool: Tool, places: Places) -> Iterator[str]:
-    """Its files, and what it writes, in a directory of the workspace and in all above it."""
+    """Yield the tool's files, and those it writes, in a directory of the workspace and in all above
+    it."""
     if places.guard.runs_or_leads_elsewhere(path):
         raise Unnamed(f"{path} is a program or leads through a link")
     parts = path.split("/") if path != "." else []
@@ -105,7 +107,7 @@ def _above(path: str, tool: Tool, places: Places) -> Iterator[str]:
         try:
             with places.guard.listing(folder) as descriptor:
                 names = set(os.listdir(descriptor))
-        except ToolFailed:  # a file, or nothing
+        except ToolFailed:  # a file, or does not exist
             continue
         if stopped := names & tool.never:
             raise Unnamed(f"{min(stopped)} may make it do more")
@@ -133,9 +135,9 @@ def _below(path: str, tool: Tool, places: Places) -> Iterator[tuple[int, set[str
                         found.add(here)
                     if not entry.is_dir(follow_symlinks=False):
                         _judge_names(here, entry.stat(follow_symlinks=False))
-                    elif entry.name != ".git":  # which is for git alone
+                    elif entry.name != ".git":  # `.git` is for git alone
                         waiting.append(here)
-        except ToolFailed:  # a file, or nothing
+        except ToolFailed:  # a file, or does not exist
             continue
         yield len(entries) + FOLDER_COSTS_ENTRIES, found
 
@@ -146,7 +148,7 @@ def _judge_names(path: str, found: os.stat_result) -> None:
 
 
 def _judge(path: str, tool: Tool, places: Places) -> None:
-    """Raise unless all that the file says to the tool is known to do no harm."""
+    """Raise unless every setting for the tool in the file is known to be harmless."""
     if not tool.keys:
         return
     try:
@@ -192,13 +194,13 @@ def _keys(table: object, prefix: str, tool: Tool) -> Iterator[str]:
 
 
 def _of_ini(path: str, text: str, tool: Tool) -> Iterator[str]:
-    """The settings of the tool's sections; of a file that is not written plainly, nothing is known."""
+    """Yield the settings of the tool's sections. Raises Unnamed if the file is not written plainly."""
     names = {tool.section, f"tool:{tool.section}", "DEFAULT"}
     ours = started = False
     section = ""
     for line in text.split("\n"):
         said = line.strip()
-        if not said or said[0] in "#;" or (started and line[0].isspace()):  # the rest of a value
+        if not said or said[0] in "#;" or (started and line[0].isspace()):  # continuation of a value
             continue
         if said[0] == "[" and said[-1] == "]":
             section = said[1:-1].strip()

@@ -14,26 +14,26 @@ DOCUMENT_KINDS = frozenset(
     {"md", "markdown", "rst", "txt", "text", "adoc", "org", "tex", "bib", "csv", "tsv", "log", "jsonl"}
     | {"ndjson", "srt", "vtt", "diff", "patch"}
 )
-"""Endings of files that are read and not run."""
+"""Extensions of files that are read and not run."""
 _INSTRUCTIONS = re.compile(r"(?:cmakelists|requirements|constraints)|(?:heartbeat|agents|claude|skill)\.")
-"""Documents by their kind that builders, installers, or models working here follow."""
+"""Documents by extension that builders, installers, or models in the workspace follow."""
 _CACHES = frozenset({"__pycache__", "node_modules", "site-packages", "bin", "sbin", "venv", "env"})
-"""Folders without a dot whose files are run without being named."""
+"""Folders without a dot whose files run without being named."""
 
 
 class WrittenPlace(Enum):
     """The use others may make of a written file."""
 
     DOCUMENT = auto()
-    """It is read; a grant may cover it."""
+    """A file that is read; a grant may cover it."""
     ORDINARY = auto()
-    """It may be run by who names it, or what it belongs to; each change is asked about."""
+    """A file that may run when it, or its project, is named; each change is asked about."""
     RUN_UNSEEN = auto()
     """Programs may run it by themselves; each change needs approval, whatever the settings."""
 
 
 def written_place(name: str) -> WrittenPlace:
-    """Return how a file of the workspace may be used; `name`: its path from there, `..` worked off."""
+    """Return the use of a file of the workspace; `name`: its path from there, with `..` resolved."""
     *folders, last = name.casefold().split("/")
     if any(_is_hidden(folder) or folder in _CACHES for folder in folders) or _is_hidden(last):
         return WrittenPlace.RUN_UNSEEN

@@ -15,11 +15,12 @@ MAX_PROCESSES = 256
 _ROOM = 1024
 _PROC = Path("/proc")
 _PR_SET_DUMPABLE = 4
-"""prctl(2); 0 gives /proc/PID/environ, mem and the like to root, and keeps other processes from attaching."""
+"""prctl(2); 0 leaves /proc/PID/environ, mem and the like to root, and keeps other processes from
+attaching."""
 
 
 def bound(pid: int) -> None:
-    """Limit a child that has not begun yet; what it starts inherits that."""
+    """Limit a child that has not begun yet; its own children inherit the limits."""
     close_own_memory()
     with contextlib.suppress(OSError, ValueError):
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
@@ -37,7 +38,7 @@ def close_own_memory() -> bool:
     """Keep other processes of the hub's user from reading its memory and its environment, which may hold
     tokens; root still
     can. Return whether the system supports that: Linux does."""
-    import ctypes  # of no use before there is a child
+    import ctypes  # needed only once there is a child
 
     try:
         return ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0

@@ -28,7 +28,7 @@ _FIELD = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class CallEditor:
-    """Prepares edits."""
+    """Editor of calls that wait for approval."""
 
     def __init__(self, store: Store, pipeline: CallPipeline, approvals: ApprovalRules) -> None:
         self._store = store
@@ -66,8 +66,9 @@ class CallEditor:
         return None if glance is None else glance.gate.first_choice
 
     async def prepare(self, gate_id: str, form: str) -> EditedCall | EditRefused | None:
-        """The prompt's call with these arguments: all of them as a JSON object, or `name: value` lines that
-        change some. None where nothing waits that has arguments, or these are none."""
+        """Prepare the gate's call with these arguments: all of them as a JSON object, or `name: value`
+        lines that change some. Return None if no call with arguments waits, or the text holds no
+        arguments."""
         glance = await self._store.gate_glance(gate_id)
         if glance is None or glance.gate.state is GateState.CLOSED:
             return None
@@ -100,7 +101,7 @@ class CallEditor:
         return shown and _has_arguments(gate)
 
     def _of_several(self, gate: Gate, form: str) -> EditRefused | None:
-        """It is not known which of them is meant."""
+        """Refuse an edit if it is unclear which of several calls it is for."""
         names = {name for call in gate.calls for name in self._pipeline.argument_names(call.tool)}
         meant = form.lstrip().startswith("{") or changed_by(form, {}, names) is not None
         return EditRefused(card_texts.EDIT_ONE_BY_ONE) if meant else None
@@ -129,7 +130,8 @@ class CallEditor:
     def _edited(
         self, gate: Gate, call: CallRow, asked: NeedsPerson, requester: Principal
     ) -> EditedCall | EditRefused:
-        """The rule is the prompt's own, unless the call has become one that others decide."""
+        """Return the edited call, under the gate's own rule; refuse it if the edited call needs another
+        rule."""
         rule = gate.rule
         now = self._approvals.of(asked.tool.name, asked.ask, requester).vote
         if replace(now, escalated=rule.escalated) != rule:
@@ -152,7 +154,7 @@ def _has_arguments(gate: Gate) -> bool:
 
 
 def _arguments(text: str | None) -> Mapping[str, Any]:
-    """As the model gave them; none where they cannot be read."""
+    """Return the arguments as the model gave them; none if they cannot be read."""
     try:
         return _object(text or "{}")
     except InvalidArguments:
@@ -170,6 +172,6 @@ def _object(form: str) -> dict[str, Any]:
 
 
 def _refused(error: InvalidArguments) -> EditRefused:
-    """The sentence names the argument it is about first, see tools.coercion."""
+    """Return the refusal. The sentence names its argument first, see tools.coercion."""
     field = str(error).partition(":")[0]
     return EditRefused(str(error), field if _FIELD.fullmatch(field) else None)

@@ -1,9 +1,10 @@
-"""A child process that cannot act before the hub has recorded it, and is gone when its call is over (P5).
+"""A child process that cannot act before the hub has recorded it, and is gone when its call ends
+(P5).
 
-The child is born waiting: it is a leader of ours (core.tools.leader) that reads from a pipe what to do. The
-hub records it durably, then writes the plan. If the hub dies in between, the leader reads the end of the pipe
-and exits without having done anything; if it dies later, the leader ends what it started, and the next hub
-knows whom to look for.
+The child starts waiting: it is our leader (core.tools.leader), which reads its plan from a
+pipe. The hub records it durably, then writes the plan. If the hub dies in between, the leader
+reads the end of the pipe and exits without any effect. If the hub dies later, the leader ends
+its programs, and the next hub knows which process to look for.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ scope = {"__name__": "leader"}
 exec(marshal.loads(code), scope)
 scope["main"]()
 """
-"""Reads the leader's own code from the hub: finding and compiling it takes as long as all the rest."""
+"""Reads the leader's code from the hub: finding and compiling it takes as long as all the rest."""
 _OPTIONS = ("-I", "-S", "-B", "-X", "utf8")
-"""Nothing of the workspace or the environment has a say in what it imports, or how it reads names."""
+"""Keep the workspace and the environment from affecting its imports, or how it reads names."""
 _BURIAL_S = 5.0
 _LAST_OUTPUT_S = 1.0
 _BETWEEN_COUNTS_S = 0.1
@@ -51,8 +52,8 @@ class GatedChild:
     """
 
     def __init__(self, command: Command, output: HeadAndTail, call_id: str, orphans: Orphans) -> None:
-        """Start a command for a call, behind its gate, stdout and stderr together into `output`. `orphans`:
-        the hub's.
+        """Start a command for a call, behind its gate, with stdout and stderr together into `output`.
+        `orphans`: the hub's.
 
         Raises ToolFailed if it cannot be started. Needs a running event loop.
         """
@@ -80,23 +81,23 @@ class GatedChild:
 
     @property
     def pid(self) -> int:
-        """The leader's process number, also its group's."""
+        """The leader's process ID, also its group's."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int:
-        """After `end`: the exit code, or minus the number of the signal that ended it."""
+        """Exit code after `end`, or minus the number of the signal that ended it."""
         code: int | None = self._process.returncode
         return -9 if code is None else code
 
     async def listen(self) -> None:
-        """Begin to collect what it prints; a full pipe would hold it up."""
+        """Start to collect its output; a full pipe would block it."""
         loop = asyncio.get_running_loop()
         self._transport, _ = await loop.connect_read_pipe(lambda: self._collector, self._pipe)
         self._gate, _ = await loop.connect_write_pipe(asyncio.Protocol, self._process.stdin)
 
     def open_gate(self) -> None:
-        """Let the command begin, after `listen`. The pipe stays open: its end tells that the hub is gone."""
+        """Let the command start, after `listen`. The pipe stays open: its end means that the hub is gone."""
         if self._gate is not None:
             self._gate.write(self._message)
 
@@ -123,9 +124,9 @@ class GatedChild:
         return True
 
     async def end(self) -> None:
-        """Kill whatever is left of the call, bury it, take the last output. Calling again does nothing.
+        """Kill and reap all that is left of the call, and take the last output. Further calls do nothing.
 
-        Takes about 11 s at worst, and is not cut short by being cancelled: that is passed on afterwards.
+        Takes about 11 s at worst. A cancellation does not cut it short; it is passed on afterwards.
         """
         if self._ended:
             return
@@ -157,7 +158,7 @@ class GatedChild:
         self._exit.set()
 
     async def _take_last_output(self) -> None:
-        """Read to the end; a process that escaped may hold the pipe open, so not for ever."""
+        """Read to the end, for a limited time: a process that escaped may hold the pipe open."""
         if self._transport is None:
             return
         try:
@@ -182,7 +183,7 @@ class GatedChild:
 
 
 class _Collector(asyncio.Protocol):
-    """Takes the output pipe's bytes as they come."""
+    """Collector of the output pipe's bytes."""
 
     def __init__(self, output: HeadAndTail) -> None:
         self._output = output
@@ -197,7 +198,7 @@ class _Collector(asyncio.Protocol):
 
 @cache
 def _code() -> bytes:
-    """The leader's, compiled once."""
+    """Return the leader's code, compiled once."""
     source = Path(__file__).with_name("leader.py")
     return marshal.dumps(compile(source.read_bytes(), source.name, "exec"))
 
@@ -210,7 +211,7 @@ def _encoded(command: Command) -> bytes:
 
 
 def _start(command: Command) -> tuple["subprocess.Popen[bytes]", int]:
-    """The leader behind its gate, and the reading end of its output."""
+    """Start the leader behind its gate; return it and the reading end of its output."""
     code = _code()
     read_end, write_end = os.pipe()
     try:
@@ -229,7 +230,7 @@ def _start(command: Command) -> tuple["subprocess.Popen[bytes]", int]:
         raise ToolFailed(f"The command could not be started: {_cause(error, command.workspace)}") from error
     finally:
         os.close(write_end)
-    if process.stdin is not None:  # always; the code is less than a pipe takes at once
+    if process.stdin is not None:  # always; the code fits into the pipe at once
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(code)
     return process, read_end

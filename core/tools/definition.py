@@ -33,11 +33,12 @@ from core.tool import (
     UseLimit,
 )
 
-# Reading a model's arguments: forgiving where the meaning is certain, exact about everything else.
+# Reader of a model's arguments: lenient where the meaning is certain, strict otherwise.
 #
-# Models write numbers and booleans as strings, lists and objects as JSON text, and "" for what they leave
-# out. What can be read without guessing is read; the rest is refused with a sentence the model can act on,
-# naming the field. Argument values never appear in that sentence: they may be secret.
+# Models write numbers and booleans as strings, lists and objects as JSON text, and "" for
+# omitted arguments. Unambiguous values are read; the rest is refused with a sentence the model
+# can act on, naming the field. Argument values never appear in that sentence: they may be
+# secret.
 
 _WANTS_STRUCTURE = {
     "list_type": list,
@@ -51,14 +52,14 @@ _MAX_REPORTED = 5
 
 
 def object_schema(model: type[BaseModel]) -> Mapping[str, Any]:
-    """The JSON schema a model is given: an object, without the titles pydantic makes up."""
+    """Return the JSON schema for a model: an object, without pydantic's generated titles."""
     schema = cast(dict[str, Any], _without_titles(model.model_json_schema()))
     schema.setdefault("properties", {})
     return schema
 
 
 def _without_titles(node: Any, *, names: bool = False) -> Any:
-    """`names`: the keys of this level are argument names (one may be called "title")."""
+    """Remove titles. `names`: the keys of this level are argument names (one may be called "title")."""
     if isinstance(node, list):
         return [_without_titles(item) for item in cast(list[Any], node)]
     if not isinstance(node, dict):
@@ -71,10 +72,10 @@ def _without_titles(node: Any, *, names: bool = False) -> Any:
 
 
 class ArgumentReader:
-    """Validates the arguments of one tool against the model built from its signature."""
+    """Validator of one tool's arguments, against the model built from its signature."""
 
     def __init__(self, model: type[BaseModel], schema: Mapping[str, Any]) -> None:
-        """`schema`: the model's, see `object_schema`."""
+        """Keep the model and its `schema`, see `object_schema`."""
         self._model = model
         required = set(schema.get("required", ()))
         self._blank_means_absent = frozenset(
@@ -84,11 +85,11 @@ class ArgumentReader:
         )
 
     def read(self, arguments: Mapping[str, Any]) -> Arguments:
-        """Validated arguments as plain JSON values, defaults filled in; raises InvalidArguments."""
+        """Return validated arguments as plain JSON values, with defaults; raises InvalidArguments."""
         return self._validated(arguments).model_dump(mode="json", by_alias=True)
 
     def values(self, arguments: Arguments) -> dict[str, Any]:
-        """The same as the Python values the function is annotated with."""
+        """Return the same as the Python values of the function's annotations."""
         parsed = self._validated(arguments)
         return {str(field.alias): getattr(parsed, name) for name, field in self._model.model_fields.items()}
 
@@ -125,7 +126,7 @@ def _kinds(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> set[str]:
 
 
 def _parse_stringified(given: dict[str, Any], errors: list[ErrorDetails]) -> bool:
-    """Replace top-level JSON texts where a list or object is wanted; whether any was replaced."""
+    """Replace top-level JSON texts where a list or object is wanted; return whether any was replaced."""
     replaced = False
     for error in errors:
         name, wanted = error["loc"][0] if error["loc"] else None, _WANTS_STRUCTURE.get(error["type"])
@@ -236,7 +237,7 @@ def _description(name: str, function: Callable[..., Any]) -> str:
 
 
 class _AsWritten:
-    """A function that is equal to another if the same lines made it, with equal annotations and defaults."""
+    """A function that equals another made by the same lines, with equal annotations and defaults."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -288,7 +289,7 @@ def _arguments_model(name: str, function: Callable[..., Any]) -> type[BaseModel]
 
 
 def _described(hint: Any) -> Any:
-    """`Annotated[T, "text"]` as pydantic reads it: the text becomes the field's description."""
+    """Return `Annotated[T, "text"]` as pydantic reads it: the text becomes the field's description."""
     if get_origin(hint) is not Annotated:
         return hint
     base, *metadata = get_args(hint)

@@ -1,4 +1,4 @@
-"""Running one call: under its deadline, to exactly one result, whatever the tool does."""
+"""The run of one call: under its deadline, to exactly one result, in every case."""
 
 import asyncio
 import contextlib
@@ -82,10 +82,10 @@ _threads: ContextVar["set[Future[Any]] | None"] = ContextVar("threads of the cal
 
 
 class CallThreads(ThreadPoolExecutor):
-    """The loop's threads; it knows which of them work for which call, so that its end can wait for them."""
+    """The loop's threads; it knows the threads of each call, so that a call's end can wait for them."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """Run a function in a thread, for the call that asks for it, if one does."""
+        """Run a function in a thread, for the current call, if there is one."""
         work = super().submit(fn, *args, **kwargs)
         ours = _threads.get()
         if ours is not None:
@@ -103,14 +103,14 @@ class Ended(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The tool returned."""
+    """A tool's normal return."""
 
     output: str
 
 
 @dataclass(frozen=True, slots=True)
 class Threw:
-    """The tool raised, whatever it was."""
+    """A tool's exception, of any kind."""
 
     error: BaseException
 
@@ -131,9 +131,10 @@ async def run_apart(
     pause: ToolPause,
     cleans_up_s: float = CLEANS_UP_WITHIN_S,
 ) -> Run:
-    """Run a tool until it returns, its deadline is over, or all tools are paused; it cleans up first.
+    """Run a tool until it returns, reaches its deadline, or all tools are paused; it cleans up first.
 
-    Raises only CancelledError, where the caller was cancelled; LeftRunning where the tool could not be ended.
+    Raises only CancelledError, if the caller was cancelled, and LeftRunning, if the tool did not
+    end.
     """
     apart = _Apart(name, tool, cleans_up_s)
     pausing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -151,7 +152,7 @@ async def run_apart(
 
 
 class _Apart:
-    """One run in its task."""
+    """One run in its own task."""
 
     def __init__(self, name: str, tool: Callable[[], Coroutine[Any, Any, str]], cleans_up_s: float) -> None:
         self._name = name
@@ -174,8 +175,10 @@ class _Apart:
         return self.task.result()
 
     async def end(self) -> bool:
-        """End it; whether it is over. Not cut short by being cancelled: that is passed on afterwards, as
-        LeftRunning where it is not over."""
+        """End it and return whether it is over.
+
+        A cancellation does not cut this short; it is passed on afterwards, as LeftRunning if the run is
+        not over."""
         ending = asyncio.create_task(self._end(), name=f"end of {self._name}")
         cancelled: asyncio.CancelledError | None = None
         while not ending.done():
@@ -204,11 +207,11 @@ class _Apart:
         return False
 
     async def _close(self) -> None:
-        """Take a tool that swallows cancellations out of the await it hangs in."""
+        """Force a tool that swallows cancellations out of its current await."""
         try:
             self._coroutine.close()
         except (RuntimeError, ValueError):
-            return  # it ignores that, too, or is at work right now
+            return  # it ignores that, too, or is running right now
         self.task.cancel()
         await asyncio.wait({self.task}, timeout=self._cleans_up_s)
         logger.warning("tool %s swallowed being cancelled and was closed", self._name)
@@ -272,7 +275,7 @@ async def _outcome(
     plan: CallPlan | None,
     cleans_up_s: float,
 ) -> tuple[ResultStatus, str, str | None]:
-    """Status, the hub's own sentence (may be empty), and what the tool said (None: nothing)."""
+    """Return status, the hub's own sentence (may be empty), and the tool's output (None: none)."""
     if pause.paused:
         return ResultStatus.DENIED, f"Not run: {REASON}.", None
 
@@ -333,12 +336,12 @@ def _of_error(name: str, error: ToolError) -> tuple[ResultStatus, str, str | Non
 
 
 async def _clean(output: str, limits: ResultLimits) -> str:
-    """Without what no reader wants, and without credentials; a long text is looked through in a thread."""
+    """Return the output sanitized and without credentials; a long text is searched in a thread."""
     return await off_loop(len(output), lambda: limits.leaks.redacted(sanitise(output)))
 
 
 async def _within(limits: ResultLimits, call_id: str, text: str) -> str:
-    """The text if it is short enough; otherwise its beginning and end, and where all of it is."""
+    """Return the text if it is short enough; otherwise its beginning and end, and where all of it is."""
     shown, dropped = head_and_tail(text, limits.result_limit_chars)
     if not dropped:
         return text
@@ -358,5 +361,5 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _file_name(call_id: str) -> str:
-    """A call's id as a file name; ids are the hub's own, but a path is never built from trust."""
+    """Return a file name for a call's id; ids are the hub's own, but a path never relies on trust."""
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in call_id)[:100] or "call"

@@ -1,13 +1,13 @@
-"""The leader of a command: a process of ours that starts the programs of a plan, and dies with the hub.
+"""The leader of a command: our process that starts the programs of a plan, and dies with the hub.
 
-It reads the plan from its standard input, which the hub writes once the leader is recorded; where that ends
-before the plan is whole, nothing is done. Then it carries out one pipeline after the other, as bash would.
-The same pipe tells it that the hub is gone: it ends its process group then, itself included. The programs it
-started die with it (PR_SET_PDEATHSIG, prctl(2)).
+It reads the plan from its standard input, which the hub writes once the leader is recorded. If
+the input ends before the plan is complete, it does nothing. Then it runs the pipelines one by
+one, as bash would. The same pipe shows it that the hub is gone: it then kills its process
+group, itself included. Its programs die with it (PR_SET_PDEATHSIG, prctl(2)).
 
-One such process starts for every command, so it imports only what costs next to nothing: `json`, `signal`,
-`ctypes` and `typing` (which bring `re` and `enum`) take longer than all it does. The path guard is loaded
-where a plan opens files.
+One such process starts for every command, so it imports only cheap modules: `json`, `signal`,
+`ctypes` and `typing` (which load `re` and `enum`) take longer than all its work. The path guard
+is loaded for plans that open files.
 """
 
 import _ctypes
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 
     from core.safety.paths import PathGuard
 else:
-    import _signal as signal  # all of it but the enums
+    import _signal as signal  # all of `signal` but the enums
 
 NOTHING_DONE = 125
-"""Exit code of a leader that never got a whole plan."""
+"""Exit code of a leader that never got a complete plan."""
 LENGTH_BYTES = 8
 """Length of the number before the plan that says the plan's length."""
 
 Redirect = tuple[str, str, bytes]
-"""`<`, `>` or `2>`; then `file`, `append`, `null` or `stdout`; then a path."""
+"""A redirect: `<`, `>` or `2>`; then `file`, `append`, `null` or `stdout`; then a path."""
 Program = tuple[tuple[bytes, ...], tuple[Redirect, ...]]
 Step = tuple[str, tuple[Program, ...]]
 Job = tuple[tuple[Step, ...], bytes, bytes, tuple[bytes, ...], dict[bytes, bytes]]
-"""Steps, directory, workspace, closed paths, environment."""
+"""A job: steps, directory, workspace, closed paths, environment."""
 
 _FROM_HUB = 0
 _PR_SET_PDEATHSIG = 1
 _FAILED, _NOT_RUNNABLE, _NOT_FOUND = 1, 126, 127
 _NEW_FILE_MODE = 0o666
 _OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Without O_NONBLOCK a named pipe would be waited for."""
+"""Without O_NONBLOCK the open would wait on a named pipe."""
 _STREAMS = {"<": 0, ">": 1, "2>": 2}
 _QUIET_SIGNALS = (signal.SIGPIPE, signal.SIGINT)
-"""They end programs without a word, as in bash."""
+"""These end programs silently, as in bash."""
 
 
 class Leader:
-    """Carries out one plan."""
+    """Runner of one plan."""
 
     def __init__(self, job: Job) -> None:
         self._steps, self._directory, self._workspace, self._closed, self._environment = job
@@ -57,7 +57,7 @@ class Leader:
         self._guard = self._load_guard() if self._opens_paths() else None
 
     def run(self) -> int:
-        """Run the steps that their joiners let run; return the status of the last one that ran."""
+        """Run the steps that their joiners allow; return the status of the last one that ran."""
         if not self._enter():
             return _FAILED
         status = 0
@@ -80,13 +80,13 @@ class Leader:
         return PathGuard(Path(os.fsdecode(self._workspace)), closed)
 
     def _enter(self) -> bool:
-        """Go to the plan's directory; whether that was possible."""
+        """Change to the plan's directory; return whether that succeeded."""
         if self._guard is None or self._directory == b".":
             return True
         try:
             with self._guard.listing(os.fsdecode(self._directory)) as directory:
                 os.fchdir(directory)
-        except Exception as error:  # whatever the guard refuses, in its words
+        except Exception as error:  # any refusal of the guard, in its words
             _say(b"cd: " + self._directory + b": " + os.fsencode(str(error)))
             return False
         return True
@@ -117,7 +117,7 @@ class Leader:
         os._exit(_NOT_RUNNABLE)
 
     def _become(self, program: Program, source: int | None, sink: int | None) -> None:
-        """Turn the child into the program. Returns where that is not possible."""
+        """Replace the child with the program. Returns only on failure."""
         _die_with(self._pid)
         argv, redirects = program
         os.dup2(os.open(os.devnull, os.O_RDONLY) if source is None else source, 0)
@@ -138,7 +138,7 @@ class Leader:
             return 1
         if kind == "null":
             return os.open(os.devnull, flags)
-        if self._guard is None:  # never: it is loaded for plans with such redirects
+        if self._guard is None:  # never: plans with such redirects load it
             raise OSError("there is no guard")
         name = os.fsdecode(path)
         flags |= 0 if stream == "<" else os.O_CREAT | (os.O_APPEND if kind == "append" else 0)
@@ -168,7 +168,8 @@ def _execute(argv: tuple[bytes, ...], environment: dict[bytes, bytes]) -> None:
 
 
 def _found(name: bytes, search_path: bytes) -> bytes | None:
-    """The first program of that name on the path; a file that cannot be run only where there is no other."""
+    """Return the first program of that name on the path; one that cannot be run only if there is no
+    other."""
     other: bytes | None = None
     for directory in filter(None, search_path.split(b":")):
         path = directory + b"/" + name
@@ -184,11 +185,11 @@ def _found(name: bytes, search_path: bytes) -> bytes | None:
 
 
 def _status_of(child: int, argv: tuple[bytes, ...]) -> int:
-    """Wait until a program is over, or the hub is; return its exit status as a shell gives it."""
+    """Wait for a program to end, or the hub; return its exit status as a shell gives it."""
     its_end = os.pidfd_open(child)
     poll = select.poll()
     poll.register(its_end, select.POLLIN)
-    poll.register(_FROM_HUB, 0)  # only that the other end is closed
+    poll.register(_FROM_HUB, 0)  # only to see the other end close
     while its_end not in {descriptor for descriptor, _ in poll.poll()}:
         if _hub_is_gone():
             _end_all()
@@ -209,13 +210,13 @@ def _hub_is_gone() -> bool:
 
 
 def _end_all() -> "NoReturn":
-    """Kill the process group, this process with it."""
+    """Kill the process group, including this process."""
     os.killpg(0, signal.SIGKILL)
     os._exit(_FAILED)
 
 
 def _die_with(leader: int) -> None:
-    """Have the system kill this process when its parent dies, which may have been already."""
+    """Have the system kill this process when its parent dies, even if it is already dead."""
     prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # pyright: ignore[reportArgumentType]
     _ctypes.call_cdeclfunction(prctl, (_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
     if os.getppid() != leader:
@@ -246,7 +247,7 @@ def _read(length: int) -> bytes | None:
 
 
 def main() -> "NoReturn":
-    """Carry out the plan that comes on standard input, and exit with its status."""
+    """Run the plan from standard input, and exit with its status."""
     length = _read(LENGTH_BYTES)
     message = None if length is None else _read(int.from_bytes(length, "big"))
     if message is None:

@@ -1,5 +1,7 @@
-"""The one path of every call: lookup, validate, decide, and at execution all of it again. A refusal at any
-point is the call's result, in words the model can use; nothing is skipped on the way back from a person.
+"""The one path of every call: lookup, validate, decide, and all of it again at execution.
+
+A refusal at any point is the call's result, in words the model can use. Nothing is skipped
+after a person's decision.
 """
 
 import json
@@ -78,12 +80,12 @@ class Intents:
 
 
 class CallHook(Protocol):
-    """Whatever may change or refuse calls before consent."""
+    """A hook that may change or refuse calls before consent."""
 
     async def judge(
         self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
     ) -> Mapping[str, Any] | str:
-        """The arguments as they are to be from now on, or why the call goes no further."""
+        """Return the arguments to use from now on, or the reason for a refusal."""
         ...
 
 
@@ -126,7 +128,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PipelineSettings:
-    """`tool_timeouts_s` beats a tool's own limit, which beats `tool_timeout_s`. `binding_key`: secret."""
+    """Settings of the pipeline. `tool_timeouts_s` overrides a tool's own limit, which overrides
+    `tool_timeout_s`. `binding_key`: secret."""
 
     laws: EffectivePolicy
     binding_key: bytes
@@ -137,7 +140,7 @@ class PipelineSettings:
 
 
 class CallPipeline:
-    """Prepares, checks and runs calls. `laws`: what they are judged by."""
+    """Preparation, check and run of calls. `laws`: the rules they are judged by."""
 
     def __init__(
         self,
@@ -180,14 +183,14 @@ class CallPipeline:
         return await journalled(requests, self._registry, self._hook, principal, thread_id, loop_round, ids)
 
     def sensitive(self, name: str) -> frozenset[str]:
-        """Arguments of the tool of this name that are never shown."""
+        """Return the arguments of the tool of this name that are never shown."""
         try:
             return self._registry.lookup(name).sensitive
         except ToolNotFound:
             return frozenset()
 
     def shown(self, call: CallRow) -> str:
-        """The call's arguments as people see them, also where its tool is gone."""
+        """Return the call's arguments as people see them, even if its tool is gone."""
         return detail_of_call(call, self._registry)
 
     def argument_names(self, name: str) -> Collection[str]:
@@ -223,7 +226,7 @@ class CallPipeline:
     def _prepared(
         self, call: CallRow, principal: Principal, thread_id: str, standing: ConsentSettings, mode: Mode
     ) -> Prepared:
-        """Raises ToolNotFound, InvalidArguments, and whatever the tool's own code raises."""
+        """Prepare a call. Raises ToolNotFound, InvalidArguments, and any exception of the tool's own code."""
         tool, arguments = self._read(call)
         plan = _planned(tool, arguments)
         ready = ready_or_question(tool, arguments, plan, mode)
@@ -345,7 +348,7 @@ class CallPipeline:
     def _binding(
         self, tool: Tool, arguments: Arguments, plan: CallPlan | None, principal: Principal, thread_id: str
     ) -> str:
-        """The call's hash; behind it, where files are concerned, that of the call with them as they are."""
+        """Return the call's hash, followed by the hash of the call with its files, if it has any."""
         hashed = partial(
             binding_hash,
             self._settings.binding_key,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A plan, and what its programs are started in. `closed`: what no redirect opens, see PathGuard."""
+    """A plan and its surroundings. `closed`: paths that no redirect opens, see PathGuard."""
 
     plan: Plan
     workspace: str
@@ -24,13 +24,13 @@ class Command:
 
 
 def one_program(*argv: str) -> Plan:
-    """Return the plan that runs this program alone."""
+    """Return the plan that runs only this program."""
     return Plan((Step(Joiner.THEN, (Program(argv),)),))
 
 
 def encode(command: Command) -> bytes:
-    """Return the message. Raises ValueError where it holds what no program can be given."""
-    from core.tools.leader import LENGTH_BYTES  # and what it needs: of no use before there is a command
+    """Return the message. Raises ValueError for a value that cannot be passed to a program."""
+    from core.tools.leader import LENGTH_BYTES  # with its imports: needed only for a command
 
     plan = command.plan
     job: Job = (
@@ -61,7 +61,7 @@ def _redirect(redirect: Redirect) -> tuple[str, str, bytes]:
 
 
 def _bytes(text: str) -> bytes:
-    """As the system takes it, whatever the locale of the leader."""
+    """Return text in the system's encoding, independent of the leader's locale."""
     if "\0" in text:
         raise ValueError("it contains a NUL character")
     try:

@@ -51,8 +51,8 @@ class NeedsPerson:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The call does not run; its result says why. `reason`: where that was decided, not found out. `grants`:
-    see core.consent.facts.Deny."""
+    """A call that does not run; its result says why. `reason`: where that was decided, not found out.
+    `grants`: see core.consent.facts.Deny."""
 
     result: ToolResult
     reason: DenyReason | None = None
@@ -106,8 +106,8 @@ def ready_or_question(
 
 
 def detail_of_call(call: CallRow, registry: ToolRegistry) -> str:
-    """A journalled call's arguments like that, as its tool reads them; as they are where it cannot read them,
-    or is gone."""
+    """Return a journaled call's arguments in the same form, as its tool reads them; unchanged if the
+    tool cannot read them or is gone."""
     try:
         tool = registry.lookup(call.tool)
     except ToolNotFound:

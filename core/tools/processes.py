@@ -1,10 +1,10 @@
-"""Child processes of tool calls: recognised for certain, ended for certain, also by a later hub (P5).
+"""Child processes of tool calls: reliably recognized and ended, also by a later hub (P5).
 
-A call's processes are those of the process group the hub made for it, every process that carries the call's
-marker in the environment it was started with, and every process that bears its number: a limit of the system
-that is inherited by all that a process starts, whatever else it sheds, and that only root can raise again. It
-can be lowered; while the hub lives, that is seen, too (core.tools.processes).
-Read from Linux' /proc; without it nothing of a dead hub can be recognised, so nothing of it is killed.
+A call's processes are the process group the hub made for it, every process with the call's
+marker in its initial environment, and every process with its number. The number is a limit of
+the system that all children inherit, and that only root can raise again. It can be lowered; a
+running hub sees that, too (core.tools.processes). All this is read from Linux' /proc. Without
+it nothing of a dead hub can be recognized, so nothing of it is killed.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ MARKER = "HUBBUB_CALL"
 """Environment variable every process of a call starts with; its value is the call's idempotency key."""
 
 IDEMPOTENCY_VARIABLE = "HUBBUB_IDEMPOTENCY_KEY"
-"""Environment variable that gives a command the same key under a name made for use, to hand on to others."""
+"""Environment variable with the same key under a public name, for a command to pass on."""
 
 _RTTIME = 15
 """RLIMIT_RTTIME, see getrlimit(2): microseconds a process with a real-time schedule may run without a pause.
@@ -62,19 +62,19 @@ def process_info(pid: int) -> ProcessInfo:
 
 
 def kill_group(process_group: int) -> None:
-    """SIGKILL a process group; nothing happens if it is gone.
+    """SIGKILL a process group; do nothing if it is gone.
 
-    The caller makes sure that the number is still its own: that the leader was not waited for, or is
-    the process it recorded.
+    The caller makes sure that the number is still its own: the leader was not waited for, or is the
+    recorded process.
     """
     try:
         os.killpg(process_group, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        pass  # gone, or all that is left of it runs as another user
+        pass  # gone, or the rest of it runs as another user
 
 
 def number_of(call_id: str) -> int:
-    """The number that the call's processes bear."""
+    """Return the number of the call's processes."""
     digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).digest()
     return _LEAST_NUMBER + int.from_bytes(digest[:7], "big")
 
@@ -90,7 +90,7 @@ def give_number(pid: int, call_id: str) -> None:
 
 
 def number_borne(pid: int) -> int | None:
-    """The number a process bears, also a zombie; -1: it never was given any; None: that cannot be told."""
+    """Return a process's number, also a zombie's; -1: it never got one; None: unknown."""
     try:
         return resource.prlimit(pid, _RTTIME)[1]
     except (OSError, ValueError):
@@ -132,7 +132,7 @@ async def _end(call_id: str, kill_all: Callable[[], bool]) -> bool:
 
 
 def _kill_recorded(process: ProcessInfo) -> bool:
-    """SIGKILL the group if its leader is the one recorded; whether it was."""
+    """SIGKILL the group if its leader is the recorded one; return whether it was."""
     if started_ticks(process.pid) != process.started_ticks:
         return False
     kill_group(process.process_group)
@@ -140,9 +140,10 @@ def _kill_recorded(process: ProcessInfo) -> bool:
 
 
 def _kill_marked(call_id: str) -> bool:
-    """SIGKILL all live processes that bear the number or carry the marker; whether there was any.
+    """SIGKILL all live processes with the number or the marker; return whether there were any.
 
-    Markers are looked for once no number is found any more: reading environments takes ten times as long.
+    Markers are searched only after numbers find nothing: reading environments takes ten times as
+    long.
     """
     return _kill_numbered(number_of(call_id)) or _kill_carriers(f"{MARKER}={call_id}".encode())
 
@@ -166,8 +167,9 @@ def _kill_live(pids: Sequence[int]) -> bool:
 
 
 def chase(hunted: Callable[[int], bool]) -> None:
-    """SIGKILL the hunted among the newest processes: where each starts the next and is gone before its turn
-    comes, a look at all of them finds none."""
+    """SIGKILL the hunted among the newest processes.
+
+    Where each starts the next and is gone before its turn, a scan of all processes finds none."""
     for _ in range(_CHASES):
         try:
             newest = int((_PROC / "loadavg").read_bytes().split()[4])
@@ -179,13 +181,13 @@ def chase(hunted: Callable[[int], bool]) -> None:
 
 
 def kill(pid: int) -> None:
-    """SIGKILL one process; nothing happens if it is gone since we looked, or runs as another user."""
+    """SIGKILL one process; do nothing if it is gone, or runs as another user."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
 
 
 def all_pids() -> list[int]:
-    """Of the processes there are; empty where that cannot be told."""
+    """Return the IDs of all processes; empty if they cannot be read."""
     try:
         return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
     except OSError:
@@ -215,14 +217,14 @@ _GONE = frozenset({b"Z", b"X"})
 
 
 class Orphans:
-    """Knows which calls run; one for all calls of a hub."""
+    """Tracker of running calls; one for all calls of a hub."""
 
     def __init__(self) -> None:
         self._running: set[int] = set()
         self._leaders: set[int] = set()
 
     def call_begins(self, call_id: str) -> None:
-        """To be told before the call's first process is started."""
+        """Record the start of a call. Call this before its first process starts."""
         if not self._running:
             _adopt(True)
         self._running.add(number_of(call_id))
@@ -233,7 +235,7 @@ class Orphans:
         give_number(pid, call_id)
 
     def call_ends(self, call_id: str, leader: int | None) -> None:
-        """To be told once its first process, if it ever had one, was waited for."""
+        """Record the end of a call. Call this after its first process, if any, was waited for."""
         if leader is not None:
             self._leaders.discard(leader)
         self._running.discard(number_of(call_id))
@@ -254,9 +256,9 @@ class Orphans:
         return bool(strays)
 
     def bury_next(self) -> bool:
-        """Wait for adopted children that are dead, as far as the system names them first; takes no time.
+        """Wait for adopted dead children, as long as the system names them first; never blocks.
 
-        False if it names one first that others wait for: then there may be more behind it.
+        Return False if it first names a child that others wait for: there may be more after it.
         """
         own = _own_number()
         while (dead := _dead_child()) is not None:
@@ -281,7 +283,7 @@ class Orphans:
 
 
 def _numbered() -> list[int]:
-    """Of processes that bear another number than the hub, nearly all of which are calls'."""
+    """Return the IDs of processes with another number than the hub's; nearly all belong to calls."""
     neither = (None, _own_number())
     return [pid for pid in all_pids() if number_borne(pid) not in neither]
 
@@ -291,7 +293,7 @@ def _own_number() -> int | None:
 
 
 def _dead_child() -> int | None:
-    """One child of the hub that is dead and was not waited for."""
+    """Return one dead child of the hub that was not waited for."""
     try:
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -315,7 +317,7 @@ def _descends(pid: int) -> bool:
 
 
 def _looked_at(pid: int) -> tuple[int, bool]:
-    """The number of its parent, 0 where there is none, and whether it is dead."""
+    """Return its parent's ID, 0 if there is none, and whether it is dead."""
     try:
         state, parent = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[:2]
     except (OSError, ValueError):
@@ -325,7 +327,7 @@ def _looked_at(pid: int) -> tuple[int, bool]:
 
 def _adopt(adopts: bool) -> None:
     """Return whether the system supports that: Linux does; elsewhere orphans are not adopted."""
-    import ctypes  # of no use before there is a child
+    import ctypes  # needed only once there is a child
 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(adopts), 0, 0, 0)

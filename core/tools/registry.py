@@ -1,4 +1,4 @@
-"""The tools of this hub, found by name and narrowed to what may run for a person."""
+"""The tools of this hub, by name and limited to those a person may use."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -26,9 +26,9 @@ class ToolRegistry:
         self._hold(self._own)
 
     def replace(self, source: str, tools: Sequence[Tool]) -> None:
-        """These in the place of what the same source brought before, after the hub's own and other sources'.
+        """Replace the tools of a source. They come after the hub's own and other sources'.
 
-        Raises ValueError as the constructor does; then all is as it was.
+        Raises ValueError as the constructor does, and then changes nothing.
         """
         brought = {**self._brought, source: tools}
         self._hold([*self._own, *(tool for found in brought.values() for tool in found)])
@@ -47,7 +47,7 @@ class ToolRegistry:
         self._offers: dict[_Asked, tuple[Policy, Sequence[ToolSpec]]] = {}
 
     def lookup(self, name: str) -> Tool:
-        """The tool a model means by `name`: exact, else `-` for `_` and the other way round.
+        """Return the tool that a model means by `name`: an exact match, or one with `-` and `_` swapped.
 
         Raises ToolNotFound, whose message is for the model.
         """
@@ -62,7 +62,7 @@ class ToolRegistry:
         return tuple(self._tools)
 
     def all(self) -> Sequence[Tool]:
-        """Every tool, in order."""
+        """Return every tool, in order."""
         return tuple(self._tools.values())
 
     def visible_tools(

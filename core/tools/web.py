@@ -1,4 +1,4 @@
-"""A request to the web and its answer, as values; what of a request may be a secret."""
+"""A request to the web and its answer, as values; and which parts of a request may be a secret."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,8 @@ _NOT_TO_BE_SET = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer"}
     | {"expect", "accept-encoding", "proxy-authorization", "proxy-connection"}
 )
-"""They frame the request or name its target: ours to set, or a request could pose as another."""
+"""Headers that frame the request or name its target: only the hub sets them, so that no request
+can pose as another."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # RFC 9110, 5.6.2
 _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]{0,8000}")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -32,7 +33,7 @@ _SECRET_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WebRequest:
-    """A request whose address was judged (see core.safety.network)."""
+    """A request with a judged address (see core.safety.network)."""
 
     method: str
     url: URL
@@ -81,7 +82,7 @@ class WebAnswer:
 
 
 def web_request(method: str, url: URL, headers: Mapping[str, str], body: bytes | None) -> WebRequest:
-    """Raises InvalidArguments for what cannot be sent so."""
+    """Return the request. Raises InvalidArguments if it cannot be sent."""
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
             raise InvalidArguments("headers: a name or value cannot be sent")
@@ -100,7 +101,8 @@ def web_request(method: str, url: URL, headers: Mapping[str, str], body: bytes |
 
 
 def _letters(name: str) -> str:
-    """Return a header's name without what servers and proxies tell apart differently: case, "-", "_", "."."""
+    """Return a header's name without differences that servers and proxies treat differently: case,
+    "-", "_", "."."""
     return "".join(character for character in name.lower() if character.isalnum())
 
 

@@ -1,7 +1,7 @@
-"""Fetching from the public web, bounded in time and size; every connection goes to a judged address.
+"""Requests to the public web, limited in time and size; every connection uses a judged address.
 
-Nothing is kept between two requests: no cookie, no connection, no look-up. A login or a proxy in the hub's
-environment is not used.
+Nothing is shared between two requests: no cookie, no connection, no lookup. Logins and proxies
+in the hub's environment are not used.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from core.tools.web import WebAnswer, WebRequest
 MAX_REDIRECTS = 3
 ANSWER_LIMIT_BYTES = 5_000_000
 CONNECT_TIMEOUT_S = 10.0
-"""One address; also the look-up and all addresses together."""
+"""Limit for one address; also for the lookup and all addresses together."""
 SILENCE_TIMEOUT_S = 20.0
-"""Before the answer's headers, and between two pieces of its body."""
+"""Limit before the answer's headers, and between two pieces of its body."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PIECE_BYTES = 65_536
@@ -31,7 +31,7 @@ _AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, s
 
 
 class WebClient:
-    """`tls`: shared by all requests."""
+    """Client for requests. `tls`: shared by all of them."""
 
     def __init__(self, guard: NetworkGuard, tls: ssl.SSLContext) -> None:
         self._guard = guard
@@ -74,7 +74,8 @@ class WebClient:
         return target
 
     async def _send(self, request: WebRequest, url: URL) -> WebAnswer:
-        """One request, one connection. Raises like `fetch`, and TimeoutError only for the whole limit."""
+        """Send one request on one connection. Raises like `fetch`, and TimeoutError only for the whole
+        limit."""
         try:
             async with (
                 self._session() as session,
@@ -111,7 +112,7 @@ class WebClient:
         )
 
     def _socket(self, address: _AddressInfo) -> socket.socket:
-        """The last look: this very address is about to be connected to."""
+        """Create a socket after a last check: this exact address is about to be connected to."""
         family, kind, protocol, _, endpoint = address
         host, port = str(endpoint[0]), endpoint[1]
         if not isinstance(port, int) or not self._guard.reachable(host, port):
@@ -144,7 +145,7 @@ class _CheckedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        pass  # the look-up is not ours to close
+        pass  # this class does not own the lookup
 
 
 async def _answer(url: URL, response: aiohttp.ClientResponse) -> WebAnswer:

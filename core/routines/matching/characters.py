@@ -1,8 +1,9 @@
-"""Sets of characters as patterns name them, judged by the tables of the Python that runs the hub.
+r"""Sets of characters as patterns name them, judged by the tables of the Python that runs the hub.
 
-A set is what a literal, a dot, a class or an escape such as `\\w` stands for. Ranges are pairs of code
-points, both ends included, sorted, without overlap. Case is ignored as Python's own patterns ignore it: what
-has one lower-case form is the same, or lower-case forms with one upper-case form (ſ and s; ı, İ and i).
+A set is the meaning of a literal, a dot, a class or an escape such as `\w`. Ranges are pairs of
+code points, both ends included, sorted, without overlap. Case is ignored as Python's own
+patterns ignore it: characters are the same if they share a lower-case form, or if their
+lower-case forms share an upper-case form (ſ and s; ı, İ and i).
 """
 
 from collections.abc import Iterable
@@ -37,7 +38,7 @@ _CASED: Ranges = (
     (0x16E40, 0x16EDF),
     (0x1E900, 0x1E943),
 )
-"""All characters that have another case lie here."""
+"""Ranges that contain all characters with another case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Characters:
 
 
 def of_kind(character: str) -> str:
-    """`d`, `w` (not a digit), `s` or `-`: which of the escapes take the character."""
+    """Return `d`, `w` (not a digit), `s` or `-`: the escapes that accept the character."""
     if character.isdecimal():
         return "d"
     if character.isalnum() or character == "_":
@@ -82,7 +83,7 @@ def ascii_codes(characters: Characters) -> Ranges:
 
 
 def merged(ranges: Iterable[Range]) -> Ranges:
-    """The same characters as sorted ranges that do not touch."""
+    """Return the same characters as sorted ranges that do not touch."""
     whole: list[Range] = []
     for low, high in sorted(ranges):
         if whole and low <= whole[-1][1] + 1:
@@ -93,7 +94,7 @@ def merged(ranges: Iterable[Range]) -> Ranges:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All other characters."""
+    """Return all other characters."""
     gaps: list[Range] = []
     begin = 0
     for low, high in ranges:
@@ -106,7 +107,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def without_case(ranges: Ranges) -> Ranges:
-    """The ranges and all that differs from something in them by case alone."""
+    """Return the ranges with all characters that differ from theirs by case alone."""
     by_key = _by_key()
     added: list[Range] = []
     for low, high in ranges:

@@ -34,7 +34,8 @@ _FORMATS: dict[int, Literal["I", "H"]] = {LONG: "I", SHORT: "H"}
 
 @dataclass(slots=True, eq=False)
 class _Filed(Generic[Key]):
-    """A text under two of its pieces: looked for where `piece` is found, if `other` is as well."""
+    """A text filed under two of its pieces: it is searched where `piece` is found, if `other` is as
+    well."""
 
     text: bytes
     piece: int
@@ -43,7 +44,7 @@ class _Filed(Generic[Key]):
 
 
 class Grams(Generic[Key]):
-    """Texts (UTF-8, at least two bytes each) with the keys that ask for them."""
+    """Index of texts (UTF-8, at least two bytes each) with the keys that ask for them."""
 
     def __init__(self) -> None:
         self._files: dict[int, dict[int, list[_Filed[Key]]]] = {LONG: {}, SHORT: {}}
@@ -69,7 +70,7 @@ class Grams(Generic[Key]):
         filed.keys.add(key)
 
     def discard(self, text: bytes, key: Key) -> None:
-        """Take it out again."""
+        """Remove a text."""
         filed = self._by_text.get(text)
         if filed is None:
             return
@@ -83,7 +84,7 @@ class Grams(Generic[Key]):
                     del files[place]
 
     def found(self, message: bytes) -> set[Key]:
-        """The keys of all texts the message contains."""
+        """Return the keys of all texts that the message contains."""
         keys: set[Key] = set()
         for size, files in self._files.items():
             found = _found(files, message, size) if files else frozenset[int]()
@@ -99,7 +100,7 @@ def _size(text: bytes) -> int:
 
 
 def _found(files: dict[int, list[_Filed[Key]]], message: bytes, size: int) -> set[int]:
-    """The pieces of the message that there are files for: it is read as numbers, from every offset."""
+    """Return the message's pieces that have files; the message is read as numbers, from every offset."""
     found: set[int] = set()
     whole = memoryview(message)
     for begin in range(min(size, len(message) - size + 1)):
@@ -108,46 +109,50 @@ def _found(files: dict[int, list[_Filed[Key]]], message: bytes, size: int) -> se
     return found
 
 
-# The texts a message must contain for a pattern to match: they find candidates among thousands of patterns.
+# Texts that a message must contain for a match: they find candidates among thousands of
+# patterns.
 #
-# Texts and messages are compared folded: characters that differ by case alone become the same, and what
-# stands next to one another stays so. What a literal text of the pattern becomes is thus part of what the
-# message becomes; more may be part of it, which the pattern itself then decides.
+# Texts and messages are compared folded: characters that differ by case alone become the same,
+# and neighbors stay neighbors. So a folded literal of the pattern is part of the folded
+# message. The folded message may match more; then the pattern itself decides.
 
 MAX_ALTERNATIVES = 16
-"""A pattern that would need more is found by a shorter part of it, or asked every time."""
+"""A pattern that needs more is found by a shorter part of it, or tried on every message."""
 MAX_SETS = 4
 GOOD_LENGTH = 4
-"""In bytes; a longer text finds hardly better."""
+"""Length in bytes; longer texts are hardly more selective."""
 
 Texts = frozenset[str]
 _NOTHING: Texts = frozenset({""})
 
 
 def folded(text: str) -> str:
-    """Character by character: lower case, and one form for what `re` takes for the same when it ignores case;
-    the dot above, which belongs to a folded İ, goes."""
+    """Fold character by character: to lower case, with one form for all that `re` equates when
+    ignoring case.
+
+    The dot above, which belongs to a folded İ, is removed."""
     if text.isascii():
         return text.lower()
     return text.casefold().replace("\u0307", "").replace("ı", "i")
 
 
 def needed(node: Node) -> tuple[Texts, ...]:
-    """Sets of folded texts: every match contains a text of each set. The set that says most comes first."""
+    """Return sets of folded texts, the most selective first: every match contains a text of each set."""
     found = _facts(node)
     return tuple(sorted(found.sets, key=_worth, reverse=True))[:MAX_SETS]
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """`whole`: all texts the node can match, if they are few; `needs`: sets as `needed` gives them."""
+    """The texts of a node. `whole`: all texts it can match, if they are few; `needs`: sets as in
+    `needed`."""
 
     whole: Texts | None
     needs: tuple[Texts, ...] = ()
 
     @property
     def sets(self) -> tuple[Texts, ...]:
-        """All that is known, where it says anything."""
+        """Return all known sets that say anything."""
         whole = () if self.whole is None or "" in self.whole else (self.whole,)
         return (*whole, *self.needs)
 
@@ -187,7 +192,7 @@ def _either(options: list[_Facts]) -> _Facts:
 
 
 def _chain(parts: list[_Facts]) -> _Facts:
-    """Joins what follows one another until that becomes too much."""
+    """Join consecutive parts until there are too many texts."""
     needs: list[Texts] = []
     run = _NOTHING
     unbroken = True
@@ -221,7 +226,7 @@ def _repeat(node: Repeat) -> _Facts:
 
 
 def _worth(texts: Texts) -> tuple[int, int, int]:
-    """The shortest text decides; of equals, fewer texts say more."""
+    """Return a sort key: the shortest text decides; among equals, fewer texts are better."""
     shortest = min(len(text.encode("utf-8", "replace")) for text in texts)
     return min(shortest, GOOD_LENGTH), -len(texts), shortest
 
@@ -235,8 +240,8 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A message as routines hear it. `readers`: the users whose routines may; `sender`: all names the filter
-    for senders may use for who wrote it."""
+    """A message as routines see it. `readers`: the users whose routines may see it; `sender`: all
+    names of the sender that the filter may use."""
 
     text: str
     readers: frozenset[str]
@@ -256,7 +261,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A routine that a message fires, and what its pattern found there."""
+    """A routine that a message fires, and its pattern's match."""
 
     listener: Listener
     found: Found
@@ -267,7 +272,8 @@ Sets = tuple[tuple[bytes, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A message must contain a text of each set; the routine is filed under those of `filed`."""
+    """A filed routine. A message must contain a text of each set; the routine is filed under those in
+    `filed`."""
 
     listener: Listener
     filed: tuple[bytes, ...]
@@ -301,7 +307,7 @@ class Matcher:
             self._always.add(listener.routine_id)
 
     def remove(self, routine_id: str) -> None:
-        """From now on the routine does not listen."""
+        """Remove the routine."""
         entry = self._entries.pop(routine_id, None)
         self._always.discard(routine_id)
         for text in entry.filed if entry is not None else ():
@@ -320,7 +326,7 @@ class Matcher:
         return refused
 
     def match(self, heard: Heard) -> list[Hit]:
-        """The routines the message fires, by id, so the oldest first."""
+        """Return the routines that the message fires, by id, so the oldest first."""
         if not self._entries:
             return []
         subject = Subject(heard.text[:MAX_TEXT_CHARACTERS])
@@ -334,7 +340,8 @@ class Matcher:
         return hits
 
     def _best(self, sets: Sets) -> tuple[bytes, ...]:
-        """Of the sets that say most the one fewest others are filed under; none where all are too short."""
+        """Return, of the most selective sets, the one with the fewest others filed under it; none if all
+        are too short."""
         shortest = [min(map(len, texts)) for texts in sets]
         length = min(max(shortest, default=0), GOOD_LENGTH)
         good = [texts for texts, least in zip(sets, shortest, strict=True) if least >= length >= SHORT]

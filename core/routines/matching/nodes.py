@@ -7,8 +7,8 @@ from core.routines.matching.characters import Characters
 
 
 class PatternRefused(ValueError):
-    """A pattern that cannot be used. `construct`: the part of it that is to blame; `position`: where that
-    begins, counted in characters from 0."""
+    """Error for an unusable pattern. `construct`: the part at fault; `position`: where it begins, in
+    characters from 0."""
 
     def __init__(self, reason: str, construct: str, position: int) -> None:
         at = f" ({construct!r} at character {position + 1})" if construct else ""
@@ -24,7 +24,7 @@ class Place(Enum):
     TEXT_START = auto()
     LINE_START = auto()
     LAST_LINE_END = auto()
-    """`$`: at the end, or before a newline that is the end."""
+    """`$`: at the end, or before a newline at the end."""
     LINE_END = auto()
     TEXT_END = auto()
     WORD_EDGE = auto()
@@ -39,7 +39,7 @@ class One:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """No character: a place."""
+    """A place, without a character."""
 
     place: Place
     position: int
@@ -55,21 +55,21 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """Alternatives, the first that leads to a match wins."""
+    """Alternatives; the first that leads to a match wins."""
 
     options: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """One after the other."""
+    """A sequence of nodes."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """At least `least` times, at most `most` (None: as often as there is)."""
+    """Repetition, at least `least` times, at most `most` (None: no limit)."""
 
     body: "Node"
     least: int
@@ -83,7 +83,7 @@ Node = One | At | Group | Either | Chain | Repeat
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A pattern that was read; `names`: of its groups, by number."""
+    """A parsed pattern; `names`: of its groups, by number."""
 
     root: Node
     groups: int
@@ -91,7 +91,7 @@ class Syntax:
 
 
 def children(node: Group | Either | Chain | Repeat) -> tuple[Node, ...]:
-    """The nodes right below."""
+    """Return the direct children."""
     match node:
         case Either(options):
             return options
@@ -106,7 +106,7 @@ def children(node: Group | Either | Chain | Repeat) -> tuple[Node, ...]:
 # Patterns that are refused: RE2 would read them differently, or they match nothing.
 
 MAX_MARKS = 3
-"""At one place; more `\\b` than that are a mistake."""
+r"""Limit at one place; more `\b` than that are a mistake."""
 
 
 def judge(syntax: Syntax) -> int:

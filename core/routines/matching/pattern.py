@@ -1,4 +1,4 @@
-"""A pattern that can be asked: whether a message matches, and what its groups hold."""
+"""A compiled pattern: whether a message matches, and the content of its groups."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -44,14 +44,15 @@ from core.routines.matching.syntax import read_pattern
 # meaningful characters, and no character of a message is left as it is there.
 
 EDGE = "\U000f0000"
-"""Stands between characters where a word begins or ends, as often as `\\b` may ask there."""
+r"""Stands at word edges, as often as `\b` may ask there."""
 _FIRST = 0xF0001
 _KINDS = "dws-"
 
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """The symbols of a pattern. `cuts`: where its ranges begin, and where they are over, beyond ASCII."""
+    """The symbols of a pattern. `cuts`: the beginnings of its ranges, and of the gaps after them,
+    beyond ASCII."""
 
     cuts: tuple[int, ...]
 
@@ -62,12 +63,12 @@ class Alphabet:
         return cls(tuple(sorted(cut for cut in cuts if ASCII_END < cut <= LAST)))
 
     def symbol(self, code: int) -> int:
-        """The symbol of a character beyond ASCII."""
+        """Return the symbol of a character beyond ASCII."""
         kind = _KINDS.index(of_kind(chr(code)))
         return _FIRST + kind * (len(self.cuts) + 1) + bisect_right(self.cuts, code)
 
     def codes(self, characters: Characters) -> Ranges:
-        """The set in symbols."""
+        """Return the set in symbols."""
         found = list(ascii_codes(characters))
         spans = len(self.cuts) + 1
         for kind_number, kind in enumerate(_KINDS):
@@ -82,7 +83,7 @@ class Alphabet:
 
 
 class SymbolTable(dict[int, int]):
-    """For `str.translate`; grows by what messages bring."""
+    """A table for `str.translate`; it grows with the characters of messages."""
 
     def __init__(self, alphabet: Alphabet) -> None:
         super().__init__()
@@ -100,31 +101,31 @@ _MAX_HELD = 4096
 
 @lru_cache(maxsize=64)
 def table(alphabet: Alphabet) -> SymbolTable:
-    """The alphabet's table."""
+    """Return the alphabet's table."""
     return SymbolTable(alphabet)
 
 
-# Turns a pattern as Python's `re` reads it into one for RE2, which matches in linear time whatever it gets.
+# Translation of a pattern for Python's `re` into one for RE2, which always matches in linear
+# time.
 #
-# RE2 knows `\b \w \d \s` of ASCII alone, and classes as large as Unicode's cost it milliseconds and tens of
-# kilobytes each. So a pattern that uses them runs on the message in symbols
-# (`core.routines.matching.pattern`): Python's tables say which symbol stands for a character, a mark stands
-# at every edge of a word, and classes are sets of few symbols. What matches and what its groups hold is by
-# construction what `re` would find. On messages of ASCII alone RE2's own `\b` is right, and saves the
-# marks.
+# RE2 knows `\b \w \d \s` of ASCII alone, and classes as large as Unicode's cost it milliseconds
+# and tens of kilobytes each. So a pattern that uses them runs on the message in symbols:
+# Python's tables give the symbol of a character, a mark stands at every edge of a word, and
+# classes are sets of few symbols. By construction, matches and groups are the ones `re` would
+# find. On ASCII-only messages RE2's own `\b` is right, and saves the marks.
 #
-# `$` before a newline at the end has no counterpart: it becomes `(\n?)\z`, is refused where anything could
-# follow it, and the groups around it lose that newline again (`ends`).
+# `$` before a newline at the end has no counterpart: it becomes `(\n?)\z`, is refused where
+# anything could follow it, and the groups around it lose that newline again (`ends`).
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A pattern for RE2: `text`, and `ascii_text` for messages of ASCII alone. `alphabet` is None where it
-    runs on the message as it is.
+    """A pattern for RE2: `text`, and `ascii_text` for ASCII-only messages. `alphabet` is None if it
+    runs on the message itself.
 
-    `marks`: how many are to stand at every edge of a word; `groups[n - 1]`: which group of RE2's holds group
-    n of the pattern; `ends`: RE2's groups that hold the newline taken by a `$`, each with the numbers of the
-    pattern's groups around it.
+    `marks`: number of marks at every edge of a word; `groups[n - 1]`: RE2's group that holds group
+    n of the pattern; `ends`: RE2's groups that hold the newline taken by a `$`, each with the
+    numbers of the pattern's groups around it.
     """
 
     text: str
@@ -137,8 +138,10 @@ class Translation:
 
 
 def translate(pattern: str, *, ignore_case: bool = False) -> Translation:
-    """The pattern for RE2. Raises PatternRefused: with what `re` would refuse, too, and with patterns that
-    match without taking a character, which is in every message."""
+    """Translate a pattern for RE2.
+
+    Raises PatternRefused for all that `re` would refuse, too, and for patterns that match without
+    taking a character, which is in every message."""
     syntax = read_pattern(pattern, ignore_case=ignore_case)
     marks = judge(syntax)
     uses = _Uses()
@@ -171,8 +174,8 @@ class _Uses:
 
 
 class _Writer:
-    """Writes a pattern for RE2: on symbols of an alphabet, or on the message as it is; `mark`: what stands at
-    the edges of words, if anything does."""
+    """Writer of a pattern for RE2: on symbols of an alphabet, or on the message itself; `mark`: the
+    text at the edges of words, if any."""
 
     def __init__(self, alphabet: Alphabet | None, mark: str) -> None:
         self.numbers: dict[int, int] = {}
@@ -247,7 +250,7 @@ _COUNTS: dict[tuple[int, int | None], str] = {(0, None): "*", (1, None): "+", (0
 
 
 def one_of(codes: Ranges) -> str:
-    """A class of RE2's."""
+    """Return a class for RE2."""
     if not codes:
         return r"[^\x00-\x{10FFFF}]"
     if len(codes) == 1 and codes[0][0] == codes[0][1]:
@@ -257,7 +260,7 @@ def one_of(codes: Ranges) -> str:
 
 
 def escaped(code: int) -> str:
-    """One character, meaning itself in RE2 within and outside of classes."""
+    """Return one character as a literal for RE2, within and outside of classes."""
     character = chr(code)
     return character if character.isascii() and character.isalnum() else f"\\x{{{code:X}}}"
 
@@ -265,7 +268,7 @@ def escaped(code: int) -> str:
 EDGE_MARK = escaped(ord(EDGE))
 
 
-_WORD_EDGE = re.compile(r"\b")  # the hub's own, and the very edges that `re` sees
+_WORD_EDGE = re.compile(r"\b")  # the hub's own pattern, with exactly the edges that `re` sees
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +281,7 @@ class Found:
 
 
 class Subject:
-    """One message, put into symbols once for all patterns that need it so."""
+    """One message, put into symbols once for all patterns that need that form."""
 
     def __init__(self, text: str) -> None:
         self.text = storable(text)
@@ -290,7 +293,7 @@ class Subject:
         return [found.start() for found in _WORD_EDGE.finditer(self.text)]
 
     def written(self, alphabet: Alphabet | None, marks: int) -> "Written":
-        """The message in symbols, with marks at the edges of words."""
+        """Return the message in symbols, with marks at the edges of words."""
         key = (alphabet, marks)
         if key not in self._written:
             self._written[key] = Written(self, *key)
@@ -298,7 +301,7 @@ class Subject:
 
 
 class Written:
-    """A message as RE2 reads it, and the way back."""
+    """A message as RE2 reads it, with the mapping back."""
 
     def __init__(self, subject: Subject, alphabet: Alphabet | None, marks: int) -> None:
         text = subject.text if alphabet is None else subject.text.translate(table(alphabet))
@@ -311,7 +314,7 @@ class Written:
         self.data = text.encode()
 
     def place(self, offset: int) -> int:
-        """The place in the message, in characters, of an offset in bytes."""
+        """Return the place in the message, in characters, of an offset in bytes."""
         place = offset if self._is_ascii else len(self.data[:offset].decode())
         before = bisect_left(range(len(self._edges)), place, key=self._past_marks)
         begin = self._edges[before] + self._marks * before if before < len(self._edges) else place
@@ -322,7 +325,7 @@ class Written:
 
 
 class Pattern:
-    """One pattern, compiled. Raises PatternRefused where it cannot be used."""
+    """One compiled pattern. Raises PatternRefused for an unusable one."""
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
         self._said = translate(pattern, ignore_case=ignore_case)
@@ -333,7 +336,7 @@ class Pattern:
             raise PatternRefused("is too large", "", 0) from None
 
     def search(self, subject: Subject) -> Found | None:
-        """The first match, as `re.search` would find it."""
+        """Return the first match, as `re.search` would find it."""
         if subject.text.isascii():
             written, pattern = subject.written(None, 0), self._on_ascii
         else:
@@ -357,7 +360,7 @@ class Pattern:
 
 
 def storable(text: str) -> str:
-    """The text without halves of characters, which RE2 takes for no text."""
+    """Replace lone surrogates, which RE2 does not accept as text."""
     try:
         text.encode()
     except UnicodeEncodeError:

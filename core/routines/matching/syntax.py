@@ -33,7 +33,8 @@ from core.routines.matching.nodes import (
     Syntax,
 )
 
-# A pattern's text under a reading position: steps, escapes and classes as Python's `re` reads them.
+# A pattern's text with a reading position: steps, escapes and classes as Python's `re` reads
+# them.
 
 KINDS = "dDwWsS"
 _SIMPLE = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
@@ -43,7 +44,7 @@ _OCTAL = "01234567"
 
 
 class Source:
-    """The text and the position. Every step may raise PatternRefused."""
+    """A pattern's text and the position in it. Every step may raise PatternRefused."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -51,7 +52,7 @@ class Source:
 
     @property
     def position(self) -> int:
-        """Of the next character."""
+        """Position of the next character."""
         return self._position
 
     @property
@@ -72,20 +73,20 @@ class Source:
         return self._pattern.startswith(text, begin)
 
     def takes(self, text: str) -> bool:
-        """Step over it, if it comes next."""
+        """Step over the text if it comes next; return whether it did."""
         seen = self.sees(text)
         self._position += len(text) if seen else 0
         return seen
 
     def next(self, what: str) -> str:
-        """Step over one character; `what` it belongs to."""
+        """Step over one character and return it. `what`: the part it belongs to."""
         if self.ended:
             raise PatternRefused(f"ends within {what}", "", self._position)
         self._position += 1
         return self._pattern[self._position - 1]
 
     def until(self, end: str, what: str) -> str:
-        """Step over `end`; gives what stands before it."""
+        """Step over `end` and return the text before it."""
         begin = self._position
         found = self._pattern.find(end, begin)
         if found < 0:
@@ -99,12 +100,12 @@ class Source:
         return self._pattern[self._position + 1 : end] if self.sees("{") and end > 0 else None
 
     def refused(self, reason: str, length: int, begin: int | None = None) -> PatternRefused:
-        """An error about `length` characters at `begin`, or at the present position."""
+        """Return an error about `length` characters at `begin`, or at the current position."""
         begin = self._position if begin is None else begin
         return PatternRefused(reason, self._pattern[begin : begin + length], begin)
 
     def escaped(self, sign: str, begin: int, *, in_class: bool) -> int:
-        """The character an escape stands for."""
+        """Return the character of an escape."""
         if sign in _SIMPLE:
             return _SIMPLE[sign]
         if sign in _HEXADECIMAL:
@@ -156,7 +157,7 @@ class Source:
         return tuple(ranges), frozenset(kinds), negated
 
     def _class_item(self, kinds: set[str]) -> int | None:
-        """One character; None for a kind, which is noted."""
+        """Return one character; None for a kind, which is recorded."""
         begin = self._position
         sign = self.next("a class")
         if sign != "\\":
@@ -256,7 +257,7 @@ class _Reader:
             return None
         low, comma, high = counted.partition(",")
         if not (low or comma) or not _DIGITS.issuperset(low + high):
-            return None  # braces that count nothing are plain characters
+            return None  # braces without a count are plain characters
         self._source.takes(f"{{{counted}}}")
         if max(len(low), len(high)) > len(str(MAX_REPEAT)):
             raise self._source.refused(_TOO_OFTEN, len(counted) + 2, self._source.position - len(counted) - 2)

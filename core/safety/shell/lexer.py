@@ -45,12 +45,12 @@ class ToFile:
 
 @dataclass(frozen=True, slots=True)
 class ToNull:
-    """`/dev/null`."""
+    """`/dev/null` as the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToStdout:
-    """`2>&1`: wherever standard output leads at that point of the redirects."""
+    """`2>&1`: the target of standard output at that point of the redirects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A pipeline of one or more programs; its exit status is that of its last program."""
+    """A pipeline of one or more programs, with the exit status of its last program."""
 
     joiner: Joiner
     programs: tuple[Program, ...]
@@ -111,14 +111,14 @@ _STREAMS = {"<": Stream.STDIN, ">": Stream.STDOUT, ">>": Stream.STDOUT, "2>": St
 
 @dataclass(frozen=True, slots=True)
 class NotPlain:
-    """The line is more than we carry out by ourselves; `reason` completes "This line …"."""
+    """A line that we do not carry out ourselves; `reason` completes "This line …"."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word with its quotes taken off. `wild`: where in `text` an unquoted `*` or `?` stands."""
+    """A word without its quotes. `wild`: positions in `text` of an unquoted `*` or `?`."""
 
     text: str
     wild: tuple[int, ...] = ()
@@ -142,7 +142,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A plain line. `directory`: what it changes to first, as written; None if it doesn't."""
+    """A plain line. `directory`: the directory it changes to first, as written; None if it doesn't."""
 
     pipelines: tuple[Pipeline, ...]
     directory: str | None = None
@@ -160,7 +160,7 @@ class _Problem(Exception):
 
 
 def read_line(text: str) -> Line | NotPlain:
-    """Return the line as values, or why it is not plain. Takes linear time."""
+    """Return the line as values, or the reason it is not plain. Takes linear time."""
     if len(text) > MAX_LINE_CHARS:
         return NotPlain(f"is longer than {MAX_LINE_CHARS} characters")
     if hides_something(text):
@@ -219,7 +219,8 @@ def _judge_sign(sign: str, following: str) -> None:
 
 
 def _wild_word(text: str, wild: tuple[int, ...]) -> Word:
-    """The word, if its wildcards stand for names that are not hidden, from the plan's directory on."""
+    """Return the word if its wildcards stand for names that are not hidden, from the plan's directory
+    on."""
     if wild:
         parts = text.removeprefix("./").split("/")
         from_wild = text[text.rfind("/", 0, wild[0]) + 1 :].split("/")

@@ -33,11 +33,11 @@ from core.safety.shell.table import Verdict, look_up
 from core.safety.written_places import WrittenPlace, written_place
 from core.tool import Need
 
-# From a plain line to the plan that is judged, shown and run: wildcards become names of the workspace.
+# From a plain line to the plan that is judged, shown and run: wildcards become workspace names.
 
 
 def expand(line: Line, guard: PathGuard) -> Plan:
-    """Return the plan of the line. Raises LineFails where a wildcard stands for nothing or for too much, and
+    """Return the plan of the line. Raises LineFails if a wildcard stands for no names or too many, and
     ToolFailed or ToolDenied for a path that leads nowhere or out of the workspace."""
     directory = guard.name(line.directory or ".")
     with guard.listing(directory):
@@ -93,7 +93,7 @@ _BETWEEN = ";|&\n(){}"
 
 
 def harm_of_argv(argv: Sequence[str]) -> str | None:
-    """Return why a program with these words is refused; None if it is not."""
+    """Return the reason a program with these words is refused; None if it is not."""
     start = 0
     while start < len(argv) and (argv[start] in _GO_ON or (start and argv[start][:1] in _BEFORE_PROGRAM)):
         start += 1
@@ -118,7 +118,7 @@ def harm_of_argv(argv: Sequence[str]) -> str | None:
 
 
 def harm_of_text(text: str) -> str | None:
-    """Return why a line that is not plain is refused; None if its words say nothing of the kind."""
+    """Return the reason a line that is not plain is refused; None if its words give none."""
     squeezed = "".join(text.split())
     if _is_bomb(squeezed):
         return _BOMB
@@ -158,13 +158,13 @@ def _is_vital(word: str) -> bool:
 
 
 def _bare(word: str) -> str:
-    """The word without quotes and backslashes, the home directory by one name."""
+    """Return the word without quotes, backslashes, a final `/*` and final slashes."""
     bare = word.translate({ord(one): None for one in "'\"\\"}).removesuffix("/*")
     return bare.rstrip("/") or ("/" if bare or word[:2] == "/*" else bare)
 
 
 def _is_bomb(squeezed: str) -> bool:
-    """`f(){f|f&};f`, by whatever name."""
+    """Return whether it is `f(){f|f&};f`, under any name."""
     head, found, tail = squeezed.partition("(){")
     return bool(found) and (name := head.rpartition(";")[2]) != "" and tail.startswith(f"{name}|{name}&")
 
@@ -201,8 +201,8 @@ class ShellRating:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One program of a plan. `pattern`: what "Always" would record; None where it is not offered. `reads`: it
-    never changes what a program could run or obey."""
+    """One judged program of a plan. `pattern`: the pattern that "Always" would record; None if it is
+    not offered. `reads`: it never changes files that a program could run or obey."""
 
     need: Need
     pattern: str | None
@@ -212,8 +212,10 @@ class _Judged:
 
 
 def judge(text: str, guard: PathGuard, home: str = "") -> ShellRating:
-    """Return what a command line means in the workspace as it is now. `home`: the home directory of what it
-    runs. Raises ToolFailed, mostly LineFails, where it can't be carried out; the text is for the model."""
+    """Return the rating of a command line in the workspace as it is now. `home`: the home directory of
+    its programs.
+
+    Raises ToolFailed, mostly LineFails, if it cannot be carried out; the text is for the model."""
     line = read_line(text)
     if isinstance(line, NotPlain):
         return _not_plain(text, line.reason)
@@ -303,7 +305,7 @@ def _name(program: Program, verdict: Verdict, directory: str) -> str:
     where."""
     files = [_redirect(one) for one in program.redirects if isinstance(one.target, ToFile)]
     words = [shlex.quote(word) for word in program.argv]
-    if words[0].startswith("@"):  # so begin the names of rows
+    if words[0].startswith("@"):  # names of rows begin like this
         words[0] = f"'{words[0]}'"
     marks: list[str] = []
     if verdict.runs:
@@ -316,7 +318,7 @@ def _name(program: Program, verdict: Verdict, directory: str) -> str:
 
 
 def _rendered(plan: Plan) -> Iterator[str]:
-    """The plan as words of a shell."""
+    """Yield the plan as words of a shell."""
     if plan.directory != ".":
         yield from ("cd", shlex.quote(plan.directory), "&&")
     for number, step in enumerate(plan.steps):

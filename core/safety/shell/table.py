@@ -1,4 +1,4 @@
-"""The table of commands that do no harm, and what of them it covers. commands.toml says how to read it."""
+"""The table of harmless commands and the scope of each. commands.toml explains the format."""
 
 import functools
 import posixpath
@@ -16,9 +16,9 @@ from core.safety.tool_settings import Tool, settings_obeyed
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`reason`: why the table does not cover it. `row`: the row it belongs to; `exact`: whether only this
-    very argv can be granted. `runs`: the files of the workspace it runs or obeys, with their digests.
-    `reads`: it never changes what a program could run or obey."""
+    """The table's verdict on a program. `reason`: why the table does not cover it. `row`: its row;
+    `exact`: whether only this very argv can be granted. `runs`: the files of the workspace it runs
+    or obeys, with their digests. `reads`: it never changes files that a program could run or obey."""
 
     reason: str | None = None
     row: str | None = None
@@ -36,7 +36,7 @@ class _Option:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row as it is written."""
+    """A row of the table."""
 
     name: str
     options: Mapping[str, _Option]
@@ -57,7 +57,8 @@ class _NotCovered(Exception):
 
 
 def look_up(argv: Sequence[str], places: Places, home: str) -> Verdict:
-    """Return what the table says of a program with these words. `home`: where it finds its configuration."""
+    """Return the table's verdict on a program with these words. `home`: the folder of its
+    configuration."""
     if home and places.guard.refusal(home) is None:
         return Verdict("the home directory of commands lies in the workspace")
     if list(argv[:2]) == ["git", "--no-pager"]:
@@ -104,7 +105,7 @@ def _option(written: str) -> tuple[str, _Option]:
 
 
 def _name(argv: Sequence[str]) -> str:
-    """The longest name of a row that the words begin with."""
+    """Return the longest row name that the words begin with."""
     if "/" in argv[0]:
         return "./"
     names = (" ".join(argv[:length]) for length in (3, 2, 1))
@@ -135,7 +136,7 @@ def _covered(row: Row, argv: Sequence[str], places: Places) -> Verdict:
 
 
 def _operands(row: Row, given: set[str], operands: list[str]) -> tuple[list[str], _Values]:
-    """All operands, with those it takes where they are left out; and what they are judged as."""
+    """Return all operands, with the defaults for omitted ones, and the values to judge."""
     kinds = row.words("operands")
     if given & set(row.words("unless")):
         kinds = kinds[1:]
@@ -160,7 +161,7 @@ def _started(row: Row, argv: Sequence[str], places: Places) -> Verdict:
 
 
 def _runs(row: Row, argv: Sequence[str], operands: Sequence[str], places: Places) -> Mapping[str, str]:
-    """The files to which consent to this is bound, with their digests. Raises Unnamed."""
+    """Return the files that consent is bound to, with their digests. Raises Unnamed."""
     if "git" in row.written:
         how = row.written["git"]
         return repository_obeyed(places, remote=how == "remote", goes_on=how == "goes on")
@@ -171,7 +172,7 @@ def _runs(row: Row, argv: Sequence[str], operands: Sequence[str], places: Places
 
 
 def _read(row: Row, words: Sequence[str]) -> tuple[set[str], _Values, list[str], list[str]]:
-    """The options that are given, values with their kinds, operands, and what follows `--`."""
+    """Return the given options, values with their kinds, operands, and the words after `--`."""
     style = row.written.get("style", "gnu")
     given: set[str] = set()
     values: _Values = []
@@ -195,7 +196,7 @@ def _read(row: Row, words: Sequence[str]) -> tuple[set[str], _Values, list[str],
 
 
 def _options(row: Row, word: str, waiting: deque[str], *, joined: bool) -> list[tuple[str, str | None]]:
-    """The options one word gives, each with its value."""
+    """Return the options of one word, each with its value."""
     name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
     if name in row.options and (len(name) == 2 or name.startswith("--") or not joined):
         option = row.options[name]
@@ -226,7 +227,7 @@ def _next(option: _Option, name: str, waiting: deque[str]) -> str | None:
 
 
 def _paired(kinds: Sequence[str], operands: Sequence[str]) -> _Values:
-    """The operands with their kinds."""
+    """Return the operands with their kinds."""
     last = kinds[-1] if kinds else ""
     most = len(operands) if last[-1:] in ("*", "+") else len(kinds)
     least = len(kinds) - (last[-1:] in ("*", "?"))
@@ -237,7 +238,7 @@ def _paired(kinds: Sequence[str], operands: Sequence[str]) -> _Values:
 
 
 def _moved(operands: Sequence[str]) -> _Values:
-    """The directory that files are moved into, and the names they get there."""
+    """Return the target directory of a move, and the new names in it."""
     *moved, folder = operands
     names = [posixpath.join(folder, posixpath.basename(one.rstrip("/"))) for one in moved]
     if len(set(names)) < len(names):

@@ -35,7 +35,8 @@ else:
     notices = LazyModule("core.people.notices")
 
 FOLDER = "attachments"
-"""Of the workspace. A model chooses neither place nor name, and nothing there is replaced."""
+"""A folder of the workspace. A model chooses neither the folder nor the name, and nothing in it is
+replaced."""
 SAVE_LIMIT_BYTES = 20 * 1024 * 1024
 ENTRIES_LOOKED_AT = 500
 MAX_OF_ONE_NAME = 100
@@ -48,7 +49,7 @@ class Conversations(Protocol):
     """The conversations (the part of `core.store.port.Store` these tools need)."""
 
     async def thread(self, thread_id: str) -> "ThreadRow | None":
-        """One of them."""
+        """Return a thread."""
         ...
 
     async def entries(self, thread_id: str, limit: int) -> "Sequence[Entry]":
@@ -60,7 +61,7 @@ class AttachmentSource(Protocol):
     """Source of attached files (see channels.manager.ChannelManager)."""
 
     async def fetch(self, channel: str, attachment: Attachment, limit_bytes: int) -> bytes:
-        """Download one. Raises AttachmentTooLarge or another ChannelError."""
+        """Download a file. Raises AttachmentTooLarge or another ChannelError."""
         ...
 
 
@@ -70,7 +71,7 @@ def attachment_tools(
     fetching: Callable[[], AttachmentSource] | None,
     telling: Callable[[], Notifier] | None,
 ) -> tuple[Tool, Tool, Tool]:
-    """The three. `fetching` and `telling` are asked for when they are needed; None where there are none."""
+    """Return all three tools. `fetching` and `telling` are called on first use; None: not available."""
     attached = _Attached(conversations, fetching)
     return _read_tool(attached), _save_tool(attached, guard), _send_tool(guard, telling)
 
@@ -92,7 +93,7 @@ def _read_tool(attached: "_Attached") -> Tool:
 
 
 def _save_tool(attached: "_Attached", guard: PathGuard) -> Tool:
-    # Idempotent: a file that is there already with the same content is the one.
+    # Idempotent: an existing file with the same content counts as saved.
     @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.SHARED)
     async def save_attachment(call: CallContext, name: _Name = None) -> str:
         """Put a file that was attached in this conversation into the workspace."""
@@ -174,7 +175,7 @@ class _Attached:
 
 
 def file_name(name: str) -> str:
-    """A person's name for a file as it may be called on disk: no path, nothing hidden, not too long."""
+    """Return a person's file name as it may be used on disk: no path, not hidden, not too long."""
     last = _NOT_IN_NAMES.sub("_", re.split(r"[/\\]", name)[-1]).strip(". ")
     stem, dot, ending = last.rpartition(".")
     if len(last) > _NAME_LIMIT_CHARS and 0 < len(ending) <= 10:
@@ -221,7 +222,7 @@ def _takes(guard: PathGuard, place: Place, name: str, draft: str, content: bytes
 
 
 def _sendable(guard: PathGuard, path: str) -> File:
-    from mimetypes import guess_type  # reads the system's tables
+    from mimetypes import guess_type  # reads the system's tables on import
 
     with guard.reading(path) as file:
         found = os.fstat(file.fileno())

@@ -1,4 +1,4 @@
-"""`echo` and `json`: they reach nothing."""
+"""`echo` and `json`: tools without access to anything."""
 
 import json
 import json as json_format
@@ -21,7 +21,7 @@ from core.users import Principal
 
 
 def echo_tool() -> Tool:
-    """The tool."""
+    """Return the tool."""
 
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
     async def echo(
@@ -35,7 +35,7 @@ def echo_tool() -> Tool:
 
 
 def json_tool() -> Tool:
-    """The tool."""
+    """Return the tool."""
 
     @tool(name="json", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
     async def read_json(
@@ -65,16 +65,16 @@ def _at(found: Any, pointer: str) -> Any:
     return found
 
 
-# `ask_user`: a question to the person the model works for, and their answer as the call's result.
+# `ask_user`: a question to the person the model works for; their answer is the call's result.
 
 MAX_CHOICES = 10
 QUESTION_LIMIT_CHARS = 1_000
 """With its choices a question fits one message of every platform."""
 LABEL_LIMIT_CHARS = 60
-"""Platforms cut what does not fit a button on a phone."""
+"""Platforms cut a longer label on a phone's button."""
 
 _VISIBLE = frozenset("LMNPS")
-"""First letters of the Unicode categories of which something is seen."""
+"""First letters of the Unicode categories with something visible."""
 
 Label = Annotated[str, Field(min_length=1, max_length=LABEL_LIMIT_CHARS)]
 
@@ -123,13 +123,13 @@ def _is_visible(text: str) -> bool:
     return any(unicodedata.category(character)[0] in _VISIBLE for character in text)
 
 
-# `time`: what time it is, and where.
+# `time`: the current time, in any time zone.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def time_tool(clock: Clock, default_timezone: str = "UTC") -> Tool:
-    """The tool on a clock. `default_timezone`: an IANA name, used where the model names none."""
+    """Return the tool on a clock. `default_timezone`: an IANA name, used if the model names none."""
 
     @tool(name="time", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
     async def time(
@@ -152,11 +152,12 @@ def time_tool(clock: Clock, default_timezone: str = "UTC") -> Tool:
     return time
 
 
-# `secret_list`, `secret_delete`, `tool_auth`: what the vault holds, by name. No tool ever sees a value.
+# `secret_list`, `secret_delete`, `tool_auth`: the vault's contents, by name. No tool sees a
+# value.
 
 
 class Named(Protocol):
-    """A secret as it is kept."""
+    """A stored secret."""
 
     @property
     def name(self) -> str:
@@ -168,16 +169,16 @@ class Secrets(Protocol):
     """The secrets (the part of `core.store.port.Store` these tools need)."""
 
     async def secrets(self) -> Sequence[Named]:
-        """All of them."""
+        """Return all secrets."""
         ...
 
     async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
-        """Forget one; False if there is none of that name."""
+        """Delete a secret; return False if there is none of that name."""
         ...
 
 
 def secret_name_tools(kept: Secrets) -> tuple[Tool, Tool, Tool]:
-    """The three."""
+    """Return all three tools."""
     return _list_secrets_tool(kept), _delete_tool(kept), _auth_tool()
 
 
@@ -232,7 +233,7 @@ def _credential_of(arguments: Arguments) -> Question:
     return Question(f"Please send me the credential “{name}”: {purpose}", replies)
 
 
-# `tool_list` and `tool_info`: what the person's model can do, and how.
+# `tool_list` and `tool_info`: the tools of the person's model, and their arguments.
 
 Visible = Callable[[Principal], Sequence[Tool]]
 

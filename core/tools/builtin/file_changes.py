@@ -29,12 +29,12 @@ T = TypeVar("T")
 
 
 def writing_tools(guard: PathGuard) -> tuple[Tool, Tool, Tool]:
-    """The three, in the guarded workspace."""
+    """Return all three tools, for the guarded workspace."""
     return _write_tool(guard), _patch_tool(guard), _delete_tool(guard)
 
 
 def _changing(guard: PathGuard, function: Callable[..., Awaitable[str]]) -> Tool:
-    # Not idempotent: a repetition after a crash would undo what others did to the file since.
+    # Not idempotent: a repetition after a crash would undo later changes by others.
     declared = tool(
         requirement=Requirement.ASK,
         effect=Effect.EFFECT,
@@ -96,8 +96,10 @@ def _delete_tool(guard: PathGuard) -> Tool:
 
 
 def _write_rating(guard: PathGuard) -> Callable[[Arguments], Risk]:
-    """An "always" covers the one file, where it is a document. A name that would read as a pattern for others
-    gets none; nor does one that stands for another place by now."""
+    """Return a rating by which "always" covers the one file, if it is a document.
+
+    A name that would read as a pattern for others gets none; nor does one that now leads to another
+    place."""
 
     def rate(arguments: Arguments) -> Risk:
         path = str(arguments.get("path", ""))
@@ -115,7 +117,8 @@ def _write_rating(guard: PathGuard) -> Callable[[Arguments], Risk]:
 
 
 def _digests(guard: PathGuard) -> Callable[[Arguments], Mapping[str, str]]:
-    """Consent to change a file covers it as it was when a person was asked."""
+    """Return a function for the file's digest: consent covers the file as it was when a person was
+    asked."""
 
     def digests(arguments: Arguments) -> Mapping[str, str]:
         path = str(arguments.get("path", ""))
@@ -167,8 +170,8 @@ def _replaceable(guard: PathGuard, path: str, place: Place) -> os.stat_result | 
 
 
 def write_draft(directory: int, draft: str, data: bytes, mode: int | None) -> None:
-    """A new file of that name, on disk when this returns. Raises OSError."""
-    discard(draft, directory)  # of an earlier start of the same call, cut short
+    """Create a file of that name, on disk when this returns. Raises OSError."""
+    discard(draft, directory)  # from an earlier, interrupted start of the same call
     descriptor = os.open(draft, _NEW_FILE, 0o666, dir_fd=directory)
     with open(descriptor, "wb") as file:
         if mode is not None:
@@ -179,11 +182,11 @@ def write_draft(directory: int, draft: str, data: bytes, mode: int | None) -> No
 
 
 def discard(name: str, directory: int) -> None:
-    """Delete a file, if it is there."""
+    """Delete a file, if it exists."""
     try:
         os.unlink(name, dir_fd=directory)
     except FileNotFoundError:
-        pass  # there is none: as it should be
+        pass  # already gone
 
 
 async def to_its_end(work: Callable[[threading.Event], T]) -> T:

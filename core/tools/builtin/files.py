@@ -32,7 +32,7 @@ _SNIFFED_BYTES = 8192
 
 
 def reading_tools(guard: PathGuard) -> tuple[Tool, Tool]:
-    """`read_file`, `list_dir` in the guarded workspace."""
+    """Return `read_file` and `list_dir` for the guarded workspace."""
     return _read_tool(guard), _list_tool(guard)
 
 
@@ -78,7 +78,7 @@ def _list_tool(guard: PathGuard) -> Tool:
 
 
 def rating(guard: PathGuard, requirement: Requirement) -> Callable[[Arguments], Risk]:
-    """One "always" covers every path: none that leads out is run."""
+    """Return a rating by which one "always" covers every path: a path that leads out never runs."""
 
     def rate(arguments: Arguments) -> Risk:
         return Risk(requirement, pattern="*", blocked=guard.refusal(str(arguments.get("path", ""))))
@@ -106,7 +106,7 @@ def _read(guard: PathGuard, path: str, first_line: int, last_line: int) -> str:
 
 
 def text_of(file: BinaryIO, name: str) -> tuple[str, bool]:
-    """The file as text, and whether all of it was text."""
+    """Return the file as text, and whether all of it was text."""
     data = file.read(READ_LIMIT_BYTES + 1)
     if len(data) > READ_LIMIT_BYTES:
         raise ToolFailed(f"{name} is larger than the {READ_LIMIT_BYTES} bytes this tool reads.")
@@ -151,14 +151,14 @@ def _line(entry: "os.DirEntry[str]", directory: int) -> str:
 
 
 def printable(name: str) -> str:
-    """A name may hold line ends and worse; it must not look like several entries."""
+    """Return a name without line ends and the like, so that it cannot look like several entries."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
-# `glob`, `grep`: finding files of the workspace by their names, and by what stands in them.
+# `glob`, `grep`: find files of the workspace by name and by content.
 #
-# Every directory and file is opened through the path guard, so nothing is found that could not be read.
-# Patterns are a model's own: RE2 matches them, in a time that grows with the text alone.
+# Every directory and file is opened through the path guard, so they find only files that could
+# be read. The model writes the patterns: RE2 matches them in time linear in the text.
 
 MAX_FOUND = 200
 MAX_SEARCHED = 20_000
@@ -181,7 +181,7 @@ class Pattern(Protocol):
 
 
 def searching_tools(guard: PathGuard) -> tuple[Tool, Tool]:
-    """`glob` and `grep` in the guarded workspace."""
+    """Return `glob` and `grep` for the guarded workspace."""
     return _glob_tool(guard), _grep_tool(guard)
 
 
@@ -231,8 +231,8 @@ Matches = Callable[[str], object | None]
 
 
 def _compiled(expression: str) -> Pattern:
-    """Raises InvalidArguments."""
-    re2: Any = importlib.import_module("re2")  # without types; 2 MB that most hubs never need
+    """Compile an expression. Raises InvalidArguments."""
+    re2: Any = importlib.import_module("re2")  # untyped; 2 MB that most hubs never need
     if len(expression) > _PATTERN_LIMIT_CHARS:
         raise InvalidArguments(f"pattern: longer than {_PATTERN_LIMIT_CHARS} characters")
     try:
@@ -244,7 +244,7 @@ def _compiled(expression: str) -> Pattern:
 
 
 def _as_expression(pattern: str) -> str:
-    """A pattern of names as a regular expression over paths. Without `/` it means names anywhere."""
+    """Return a name pattern as a regular expression over paths. Without `/` it matches names anywhere."""
     pattern = pattern.removeprefix("./")
     pieces: list[str] = [] if "/" in pattern else ["(?:.*/)?"]
     for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
@@ -254,7 +254,7 @@ def _as_expression(pattern: str) -> str:
 
 
 class _Walk:
-    """The files below a directory, by name; ends early rather than late."""
+    """The files below a directory, by name; it ends early rather than late."""
 
     def __init__(self, guard: PathGuard, path: str) -> None:
         self._guard = guard
@@ -264,7 +264,7 @@ class _Walk:
         self.cut_short = False
 
     def files(self) -> Iterator[tuple[str, int]]:
-        """Path from the workspace, and size in bytes. Links are not followed."""
+        """Yield paths from the workspace, with sizes in bytes. Links are not followed."""
         start = self._guard.name(self._start)
         folders = [start]
         while folders and not self.cut_short:
@@ -319,7 +319,7 @@ def _lines(guard: PathGuard, name: str, wanted: Matches) -> list[str]:
         with guard.reading(name) as file:
             text, _ = text_of(file, name)
     except (ToolError, OSError):
-        return []  # no text, or not for tools
+        return []  # not text, or refused to tools
     return [
         f"{printable(name)}:{number}: {line[:LINE_LIMIT_CHARS]}"
         for number, line in enumerate(text.split("\n"), start=1)

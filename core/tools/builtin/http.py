@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A server's answer as text a model can read: HTML without its markup, other text as it is.
 
 HTML_LIMIT_CHARS = 1_000_000
-"""More markup is cut off: the worst takes two seconds of one core per million characters."""
+"""Longer markup is cut: the worst takes two seconds of one core per million characters."""
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _TEXT_TYPES = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|javascript|yaml|x-www-form-urlencoded)")
@@ -39,7 +39,7 @@ _ENCODINGS = re.compile(
     r"ascii|utf-?(?:8|8-sig|16|16-le|16-be|32)|iso8859-\d+|latin-?1|cp\d+|koi8-[ru]|mac-\w+"
     r"|gb2312|gbk|gb18030|hz|big5(?:hkscs)?|shift_jis(?:x0213)?|euc_(?:jp|kr)|iso2022_(?:jp|kr).*|johab|tis-620"
 )
-"""Python's names of encodings that texts come in; it knows others, which are traps for a server's choice."""
+"""Python's names for text encodings; its other codecs are traps that a server could choose."""
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _SNIFFED_BYTES = 2048
 
@@ -59,9 +59,10 @@ _APART = frozenset(
 
 
 def readable(media_type: str, charset: str, body: bytes, url: URL) -> str | None:
-    """The text of a body of that declared type and charset (each may be empty); None if it is no text.
+    """Return a body of that declared type and charset (each may be empty) as text; None if it is no
+    text.
 
-    `url`: what links in it start from.
+    `url`: the base of its links.
     """
     if media_type in _HTML_TYPES or (not media_type and body.lstrip()[:1] == b"<"):
         found = _META_CHARSET.search(body[:_SNIFFED_BYTES])
@@ -77,12 +78,12 @@ def readable(media_type: str, charset: str, body: bytes, url: URL) -> str | None
 
 
 def html_text(html: str, url: URL) -> str:
-    """The text of a page: title, headings, paragraphs, lists and tables a line each, links with their
-    address. Never raises; takes time in proportion to the length."""
+    """Return the text of a page: title, headings, paragraphs, lists and tables on a line each, links
+    with their address. Never raises; takes time in proportion to the length."""
     reader = _PageReader(url)
     # `<![` begins a section HTML does not have; the parser gives up at it, browsers skip it.
     reader.feed(f"{html[:HTML_LIMIT_CHARS].replace('<![', '<! [')}<br>")
-    text = reader.text()  # not closed first: a comment that never ends would be shown
+    text = reader.text()  # not closed first: that would show a comment that never ends
     return f"{text}\n[The page goes on.]" if len(html) > HTML_LIMIT_CHARS else text
 
 
@@ -98,7 +99,7 @@ def _decoded(body: bytes, charset: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A link that was opened: where it leads, and how many pieces and lines there were before its words."""
+    """An open link: its target, and the number of pieces and lines before its words."""
 
     href: str
     pieces: int
@@ -196,7 +197,7 @@ class _PageReader(HTMLParser):
         return f"{indent}{number}. "
 
     def _end_link(self) -> None:
-        """Put the address behind the words; none for links within the page or without words."""
+        """Put the address after the words; none for links within the page or without words."""
         link, self._link = self._link, None
         if link is None:
             return
@@ -213,7 +214,7 @@ class _PageReader(HTMLParser):
             self._lines[-1] += f" <{target}>"
 
     def _end_line(self, *, apart: bool = False) -> None:
-        """`apart`: with an empty line after it."""
+        """End a line. `apart`: with an empty line after it."""
         text = "".join(self._pieces)
         self._pieces.clear()
         if self._verbatim:
@@ -232,7 +233,7 @@ def _image(alternative: str) -> str:
 
 FETCH_LIMIT_S = 60.0
 _OWN_SHARE_OF_DEADLINE = 0.9
-"""The request is given up before its call is: then it can be told what came of it."""
+"""The request ends before its call does, so that the result can still be reported."""
 _SHOWN_HEADERS = ("content-type", "location", "retry-after", "allow", "last-modified", "etag")
 """Headers that help the model continue. Others are left out, cookies above all."""
 
@@ -241,10 +242,10 @@ Body = str | dict[str, Any] | list[Any]
 
 
 def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
-    """The tool. `tls` is called once, in a thread, when the first request is made."""
+    """Return the tool. `tls` is called once, in a thread, for the first request."""
     clients: list[WebClient] = []
 
-    # One declaration holds for all calls, so the careful one: most methods must not be repeated, GET may.
+    # One declaration covers all calls, so it is the careful one: only some methods may be repeated.
     @tool(
         requirement=Requirement.NEVER,
         effect=Effect.EFFECT,
@@ -276,7 +277,7 @@ def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
 
 
 def _client(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> "WebClient":
-    # Imported here: it takes a fifth of a second, and many hubs never fetch anything.
+    # Imported here: it takes a fifth of a second, and many hubs never use it.
     from core.tools.web_client import WebClient
 
     return WebClient(guard, tls())
@@ -285,7 +286,7 @@ def _client(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> "WebClien
 def _request(
     guard: NetworkGuard, url: str, method: str, headers: Mapping[str, str] | None, body: Body | None
 ) -> WebRequest:
-    """Raises ToolDenied, InvalidArguments."""
+    """Return the request. Raises ToolDenied, InvalidArguments."""
     sent = dict(headers or {})
     named = {name.lower() for name in sent}
     data = body
@@ -303,7 +304,7 @@ def _request(
 
 
 def _rating(guard: NetworkGuard) -> Callable[[Arguments], Risk]:
-    """An "always" covers one method at one origin."""
+    """Return a rating by which "always" covers one method at one origin."""
 
     def rate(arguments: Arguments) -> Risk:
         try:
@@ -327,7 +328,7 @@ def _rating(guard: NetworkGuard) -> Callable[[Arguments], Risk]:
 
 
 def _told(answer: WebAnswer) -> str:
-    """Status, address, the headers that matter, and the content."""
+    """Return status, address, the headers that matter, and the content."""
     lines = [f"{answer.status} {answer.reason}".rstrip(), str(answer.url)]
     lines += [f"{name}: {answer.headers[name]}" for name in _SHOWN_HEADERS if name in answer.headers]
     media_type, charset = _content_type(answer.headers.get("content-type", ""))
@@ -338,7 +339,7 @@ def _told(answer: WebAnswer) -> str:
 
 
 def _content_type(header: str) -> tuple[str, str]:
-    """Media type and charset, in small letters; each may be empty."""
+    """Return media type and charset, in lower case; each may be empty."""
     media_type, *parameters = header.lower().split(";")
     for parameter in parameters:
         name, _, value = parameter.partition("=")

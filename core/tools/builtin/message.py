@@ -1,4 +1,4 @@
-"""`message`: something said to the person in another conversation of theirs."""
+"""`message`: a message to the person in another of their conversations."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Protocol
@@ -26,7 +26,7 @@ class Notifier(Protocol):
     """Delivery of messages (see core.people.notices.Notices)."""
 
     async def send(self, key: str, to: "Recipient", message: Message) -> bool:
-        """Tell it, once for each key. Raises NobodyToTell where there is no such place."""
+        """Send it, once for each key. Raises NobodyToTell if there is no such address."""
         ...
 
 
@@ -43,12 +43,12 @@ class Threads(Protocol):
     """The conversations (the part of `core.store.port.Store` this tool needs)."""
 
     async def thread(self, thread_id: str) -> Owned | None:
-        """One of them."""
+        """Return a thread."""
         ...
 
 
 def message_tool(threads: Threads, telling: Callable[[], Notifier] | None) -> Tool:
-    """The tool. `telling` is asked for when something is to be said; None where nothing can be."""
+    """Return the tool. `telling` is called on first use; None: nothing can be sent."""
 
     # Idempotent: a message under a call's key is not sent again.
     @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)

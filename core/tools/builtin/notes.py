@@ -1,4 +1,4 @@
-"""`memory_write` and `memory_search`: what a person asks the hub to keep, and finding it again."""
+"""`memory_write` and `memory_search`: notes that a person asks the hub to save, and their search."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from core.errors import InvalidArguments, ToolFailed
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 
-# `memory_read` and `memory_tree`: what a person keeps under a path, and where; see also `memory_write`.
+# `memory_read` and `memory_tree`: a person's documents, by path; see also `memory_write`.
 
 MAX_LISTED = 500
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+){0,7}")
@@ -55,7 +55,7 @@ class Documents(Protocol):
 
 
 def document_path(path: str) -> str:
-    """A path as documents are kept under. Raises InvalidArguments; `..` is no name here."""
+    """Return a path in its stored form. Raises InvalidArguments; `..` is not a valid name."""
     clean = path.strip().strip("/")
     dots = any(set(name) == {"."} for name in clean.split("/"))
     if len(clean) > _PATH_LIMIT_CHARS or dots or not _PATH.fullmatch(clean):
@@ -64,7 +64,7 @@ def document_path(path: str) -> str:
 
 
 def document_tools(kept: Documents) -> tuple[Tool, Tool]:
-    """The two. A person reaches only their own documents."""
+    """Return both tools. A person reaches only their own documents."""
     return _read_tool(kept), _tree_tool(kept)
 
 
@@ -100,7 +100,7 @@ _MAX_DOCUMENTS = 1_000
 
 
 class Note(Protocol):
-    """A kept note, or a document; `created_at` is microseconds UTC."""
+    """A saved note or document; `created_at` is microseconds UTC."""
 
     @property
     def text(self) -> str:
@@ -114,7 +114,7 @@ class Note(Protocol):
 
     @property
     def path(self) -> str | None:
-        """A document's path."""
+        """Path of a document."""
         ...
 
 
@@ -122,22 +122,22 @@ class Notes(Protocol):
     """The notes (the part of `core.store.port.Store` these tools need)."""
 
     async def write_memory(self, user_id: str, key: str, text: str) -> None:
-        """Keep a note; the same `key` is kept once."""
+        """Save a note; the same `key` is saved once."""
         ...
 
     async def write_document(
         self, user_id: str, key: str, path: str, text: str, *, append: bool, most: int
     ) -> object | None:
-        """Keep a text under a path; None where there are `most` already."""
+        """Save a text under a path; return None if there are already `most`."""
         ...
 
     async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[Note]:
-        """Notes containing all words of the query, newest first; an empty query finds all."""
+        """Return notes that contain all words of the query, newest first; an empty query finds all."""
         ...
 
 
 def memory_tools(notes: Notes) -> tuple[Tool, Tool]:
-    """`memory_write` and `memory_search` over a store. A person reaches only their own notes."""
+    """Return `memory_write` and `memory_search` over a store. A person reaches only their own notes."""
     return _write_tool(notes), _search_tool(notes)
 
 

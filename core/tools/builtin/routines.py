@@ -1,7 +1,8 @@
-"""`routine_create`, `_list`, `_update`, `_delete`, `_fire`, `_history`, `event_emit`: the person's routines.
+"""`routine_create`, `_list`, `_update`, `_delete`, `_fire`, `_history`, `event_emit`: the person's
+routines.
 
-Runs of routines have none of those that change something (core.consent.facts.AUTONOMOUS_DENYLIST), so that no
-routine makes, changes or fires another.
+Routine runs get none of the tools that change something
+(core.consent.facts.AUTONOMOUS_DENYLIST), so that no routine creates, changes or fires another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,27 +20,27 @@ class Told(Protocol):
     """Operations on routines in words (the part of core.routines.trial these tools need)."""
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
-        """A new one."""
+        """Create a routine."""
         ...
 
     async def listed(self, by: Principal) -> str:
-        """All of them."""
+        """List the person's routines."""
         ...
 
     async def change(self, by: Principal, name: str, page: Mapping[str, Any]) -> str:
-        """One that is changed."""
+        """Change a routine."""
         ...
 
     async def delete(self, by: Principal, name: str) -> str:
-        """One that is forgotten."""
+        """Delete a routine."""
         ...
 
     async def fire(self, by: Principal, name: str, key: str) -> str:
-        """One that runs once."""
+        """Run a routine once."""
         ...
 
     async def history(self, by: Principal, name: str, limit: int) -> str:
-        """The runs of one."""
+        """List the runs of a routine."""
         ...
 
     async def emit(
@@ -56,7 +57,7 @@ Pattern = Annotated[str | None, "for kind event: the regular expression to be fo
 
 
 def routine_tools(told: Callable[[], Told]) -> Sequence[Tool]:
-    """All of them. `told` is called by the first one that is used."""
+    """Return all the tools. The first one used calls `told`."""
     return (_making(told), *_changing(told), *_using(told))
 
 

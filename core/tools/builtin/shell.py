@@ -1,6 +1,8 @@
-"""`shell`: a command line in the workspace, recorded before it can act and ended with everything it began.
+"""`shell`: a command line in the workspace, recorded before it can act; nothing it starts outlives
+it.
 
-Nothing a command starts outlives the call (see core.tools.child for how it begins and ends).
+The hub ends everything a command started with the call (see core.tools.child for start and
+end).
 """
 
 import os
@@ -51,7 +53,7 @@ TOOL_TIMEOUT_S = 120.0
 LIMITS = use_limits(per_minute=30, per_hour=300)
 
 _OWN_SHARE_OF_DEADLINE = 0.9
-"""The command is stopped before its call is: then what it printed so far can still be told."""
+"""The command is stopped before its call is, so that its output so far can still be returned."""
 _SHELLS = ("/bin/bash", "/bin/sh")
 
 _SAFE_NAMES = frozenset(
@@ -114,7 +116,7 @@ def shell_tool(
 
 
 class _Runner:
-    """Makes plans of command lines, and carries them out."""
+    """Planner and runner of command lines."""
 
     def __init__(self, environment: Mapping[str, str], workspace: Path, closed: Collection[Path]) -> None:
         self._environment = environment
@@ -192,10 +194,11 @@ async def _carried_out(command: Command, call: CallContext, limit_s: float, orph
     return f"exit code: {child.exit_code}\n{child.output.text()}"
 
 
-# Consent to a command line that no rule knows: it may run any file it names, so it covers what they hold.
+# Consent to a command line without a rule: it may run any file it names, so consent covers
+# their content.
 
 MAX_FILES = 20
-"""More files that one line names are not bound to consent: reading them takes time."""
+"""Consent is not bound to further files named on the line: reading them takes time."""
 MAX_WORDS = 500
 _SIGNS = "'\";&|()<>{}`$=, \t\n\r"
 

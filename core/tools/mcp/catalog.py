@@ -27,8 +27,8 @@ Judge = Callable[[Any], str | None]
 
 
 def judge_of(schema: Mapping[str, Any], *, at_once: bool) -> Judge:
-    """Raises SchemaRefused for a schema that will not do, and takes milliseconds; not `at_once`, the first
-    use of the judge does."""
+    """Return the judge of a schema. Raises SchemaRefused for an unusable schema, and takes
+    milliseconds; without `at_once`, the judge's first use does."""
     made: list[Judge] = [_made(schema)] if at_once else []
 
     def judge(value: Any) -> str | None:
@@ -40,7 +40,7 @@ def judge_of(schema: Mapping[str, Any], *, at_once: bool) -> Judge:
 
 
 def _made(schema: Mapping[str, Any]) -> Judge:
-    from core.tools.mcp.schemas import ForeignSchema  # its library: a quarter of a second to load
+    from core.tools.mcp.schemas import ForeignSchema  # its library takes a quarter of a second to load
 
     return ForeignSchema(schema).problem
 
@@ -61,9 +61,9 @@ _DIGEST_CHARS = 6
 
 
 def own_name(server: str, tool: str) -> str | None:
-    """The name here of a server's tool; None if nothing of its name can be kept.
+    """Return the local name of a server's tool; None if nothing of its name can be used.
 
-    A long one is cut, and told from others that begin alike by a few digits of its digest.
+    A long name is cut; a few digits of its digest tell it from others with the same beginning.
     """
     words = _WORD_BEGINS.sub("_", tool).lower()
     name = _NOT_IN_NAMES.sub("_", words).strip("_-")
@@ -80,10 +80,10 @@ MAX_LISTED = 512
 """Limit of tools read from a list: reading takes a tenth of a millisecond a tool, during which nothing
 else runs."""
 MAX_TOOLS = 64
-"""Of one server. Models lose their way among more, and each is sent with every request."""
+"""Limit per server. Models get lost among more, and each is sent with every request."""
 DESCRIPTION_CHARS = 1_000
 ALL_SPECS_BYTES = 64 * 1024
-"""Descriptions and schemas of one server together: 16,000 tokens."""
+"""Limit of descriptions and schemas of one server together: 16,000 tokens."""
 REFUSALS_KEPT = 20
 _SHOWN_CHARS = 80
 _NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
@@ -91,7 +91,7 @@ _NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A tool as a server lists it. `output`: the schema its structured results are said to have."""
+    """A tool as a server lists it. `output`: the declared schema of its structured results."""
 
     name: str
     description: str
@@ -124,8 +124,8 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A server's tools, what they were listed as, and by the server's own names why others are none (the
-    first of them)."""
+    """A server's tools, their listed form, and the reasons why others are refused, by the server's own
+    names (the first of them)."""
 
     tools: tuple[Tool, ...] = ()
     listed: tuple[Listed, ...] = ()
@@ -133,7 +133,7 @@ class Offer:
 
 
 Run = Callable[[Tool, Listed, Judge | None, CallContext, Arguments], Awaitable[str]]
-"""Carries a call out; the judge is that of results."""
+"""Function that carries out a call; the judge is that of results."""
 
 
 def offer(listed: Sequence[Listed], terms: Terms, run: Run, *, judged: bool = False) -> Offer:
@@ -173,7 +173,7 @@ def _tool(
     *,
     judged: bool,
 ) -> Tool:
-    """Raises SchemaRefused."""
+    """Return the tool. Raises SchemaRefused."""
     if name is None:
         raise SchemaRefused("its name has no letter or digit")
     if _folded(name) in known:
@@ -225,7 +225,7 @@ def _built(one: Listed, name: str, terms: Terms, run: Run, *, judged: bool) -> T
 
 
 def _parameters(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An object's schema, whose descriptions hold nothing but text."""
+    """Return an object's schema with text-only descriptions."""
     if not given:
         return _NO_ARGUMENTS
     if given.get("type", "object") != "object":

@@ -16,9 +16,9 @@ from core.tools.mcp.catalog import Listed
 from core.tools.processes import MARKER, end_marked, kill_group, process_info
 
 ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
-"""Of one answer, however it comes."""
+"""Limit of one answer, by any transport."""
 ANSWER_LIMIT_EVENTS = 1_000
-"""Of what comes before an answer, where that comes with it."""
+"""Limit of the events before an answer, on a transport that has them."""
 
 
 IDEMPOTENCY_META = "hubbub/idempotency-key"
@@ -26,11 +26,11 @@ IDEMPOTENCY_META = "hubbub/idempotency-key"
 
 
 class ServerFailed(Exception):
-    """The server cannot be worked with; the message says why, in our words, never in the server's."""
+    """The server cannot be used; the message gives the reason in our words, never in the server's."""
 
 
 class NotCalled(ServerFailed):
-    """It was gone before a call reached it."""
+    """The server was gone before a call reached it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,78 +43,79 @@ class Reply:
 
 
 class Connection(Protocol):
-    """One server, greeted and ready. Its methods may be used by several tasks at once."""
+    """One server after the handshake, ready for use. Several tasks may use its methods at once."""
 
     @property
     def process(self) -> ProcessInfo | None:
-        """The server, where it is a child of the hub."""
+        """The server's process, if it is a child of the hub."""
         ...
 
     async def tools(self) -> Sequence[Listed]:
-        """All it lists, or the first hundreds. Raises ServerFailed."""
+        """Return all listed tools, or the first hundreds. Raises ServerFailed."""
         ...
 
     async def call(self, tool: str, arguments: Arguments, idempotency_key: str) -> Reply:
-        """Call a tool by the server's own name; the key goes with it as `IDEMPOTENCY_META`. Raises NotCalled,
-        and ServerFailed: then it may have been carried out.
+        """Call a tool by the server's own name; the key is sent with it as `IDEMPOTENCY_META`.
 
-        Cancelling it ends what can be ended: a child is killed, since nothing else is certain to stop it.
+        Raises NotCalled; also ServerFailed, after which the call may have been carried out. Cancelling
+        kills a child: nothing else is certain to stop it.
         """
         ...
 
     async def changed(self) -> None:
-        """Wait until the server says that its list is another. Raises ServerFailed once it is gone."""
+        """Wait until the server reports a changed list. Raises ServerFailed once it is gone."""
         ...
 
 
 class Connector(Protocol):
-    """Makes connections to one server."""
+    """Connector to one server."""
 
     def open(self) -> AbstractAsyncContextManager[Connection]:
-        """Start or reach it and exchange greetings; entering raises ServerFailed. On leaving, whatever was
-        started is gone."""
+        """Start or reach the server and do the handshake; entering raises ServerFailed. On exit, all that
+        was started is gone."""
         ...
 
 
 class Known(Protocol):
-    """Keeps what a server listed, so that its tools are known before it is reached again."""
+    """Cache of a server's list, so that its tools are known before the next connection."""
 
     def load(self) -> Sequence[Listed]:
         """Return the stored list; nothing if it was another server's, or cannot be read."""
         ...
 
     def save(self, listed: Sequence[Listed]) -> None:
-        """Keep it. Blocks; failing is logged, not raised."""
+        """Save the list. Blocks; a failure is logged, not raised."""
         ...
 
 
-# A server that is a child of the hub: spoken with line by line, and gone when the hub is, however that
-# ends.
+# A server that is a child of the hub: it is spoken to line by line, and dies with the hub, even
+# if the hub is killed.
 #
-# A small shell stands by the server in its process group and reads from a pipe that only the hub holds
-# open: when the hub dies, by SIGKILL too, the read ends and the shell kills the group. What left the group
-# is found by its marker in the environment, when the connection ends and before the next one begins.
+# A small shell stands by the server in its process group and reads from a pipe that only the
+# hub holds open: when the hub dies, by SIGKILL too, the read ends and the shell kills the
+# group. Processes that left the group are found by their marker in the environment, at the end
+# of the connection and before the next one begins.
 
 LINE_LIMIT_BYTES = ANSWER_LIMIT_BYTES
 WINDOW_S = 10.0
 WINDOW_LIMIT_BYTES = 16 * 1024 * 1024
 WINDOW_LIMIT_LINES = 2_000
-"""More within one window and it is cut off: it keeps the hub busy. Its complaints count as what it says."""
+"""A server with more in one window is cut off: it keeps the hub busy. Standard error counts, too."""
 ERRORS_KEPT_BYTES = 4 * 1024
 _BURIAL_S = 5.0
 _WATCHED = '(IFS= read -r _ <"/proc/self/fd/$0"; kill -9 0) </dev/null >/dev/null 2>&1 & exec "$@"'
-"""By /proc, because small shells know no file descriptor above 9."""
+"""It uses /proc, because small shells know no file descriptor above 9."""
 
 logger = logging.getLogger(__name__)
 
 
 class ServerChild:
-    """From birth to burial; the caller must call `end`, whatever happens."""
+    """A server's process from start to end; the caller must call `end` in every case."""
 
     def __init__(
         self, argv: Sequence[str], environment: Mapping[str, str], directory: str, mark: str
     ) -> None:
-        """Start it. `mark`: the value of its marker, no other child's. Raises ServerFailed."""
+        """Start the process. `mark`: the value of its marker, unique to it. Raises ServerFailed."""
         self._mark = mark
         self.errors = HeadAndTail(ERRORS_KEPT_BYTES)
         self._process, self._lifeline = _start(argv, {**environment, MARKER: mark}, directory)
@@ -128,7 +129,7 @@ class ServerChild:
         self._killed_because: str | None = None
 
     async def connect(self) -> None:
-        """Take hold of its pipes."""
+        """Connect to its pipes."""
         loop = asyncio.get_running_loop()
         err, _ = await loop.connect_read_pipe(lambda: _Complaints(self), self._untaken.pop())
         self._transports.append(err)
@@ -140,7 +141,7 @@ class ServerChild:
         self._transports.append(self._stdin)
 
     async def line(self) -> bytes:
-        """The next line it says. Raises ServerFailed: it is gone, or says more than it may."""
+        """Return its next line. Raises ServerFailed if it is gone, or writes more than it may."""
         try:
             line = await self._reader.readuntil(b"\n")
         except asyncio.IncompleteReadError as error:
@@ -155,19 +156,19 @@ class ServerChild:
         return line
 
     def count(self, size_bytes: int, lines: int) -> None:
-        """Kill it if it says too much."""
+        """Count its output and kill it if that is too much."""
         if self._heard.add(asyncio.get_running_loop().time(), size_bytes, lines):
             self.kill(f"it said more than {WINDOW_LIMIT_BYTES} bytes or {WINDOW_LIMIT_LINES} lines at a time")
 
     async def say(self, line: bytes) -> None:
-        """Tell it something; returns when it can take more. Raises ServerFailed if it is gone."""
+        """Write a line to it; return when it can take more. Raises ServerFailed if it is gone."""
         if self._flow.lost or self._stdin.is_closing():
             raise ServerFailed(self._killed_because or "it does not listen any more")
         self._stdin.write(line)
         await self._flow.ready.wait()
 
     def kill(self, because: str) -> str:
-        """Kill it with all it started; the reason it is then known to have ended for."""
+        """Kill it with all its children; return the recorded reason of its end."""
         if self._killed_because is None:
             self._killed_because = because
             kill_group(self._process.pid)
@@ -253,7 +254,7 @@ class _Flow(asyncio.BaseProtocol):
 def _start(
     argv: Sequence[str], environment: Mapping[str, str], directory: str
 ) -> tuple["subprocess.Popen[bytes]", int]:
-    """The child, and the end of the pipe whose closing is its death."""
+    """Start the child; return it and the end of the pipe whose closing kills it."""
     read_end, write_end = os.pipe()
     try:
         process = subprocess.Popen(  # noqa: S603 — the operator's own command

@@ -2,4 +2,4 @@
 
 
 class SchemaRefused(Exception):
-    """A schema, or a tool, that will not be used; the message says why, of what the server wrote."""
+    """Error for a refused schema or tool; the message gives the reason and may quote the server."""

@@ -29,7 +29,7 @@ from referencing.exceptions import Unresolvable
 from core.tools.mcp.refusal import SchemaRefused
 
 LIMIT_BYTES = 16 * 1024
-"""As JSON. It is sent to the model with every request: 16 KB are 4,000 tokens."""
+"""Limit as JSON. It is sent to the model with every request: 16 KB are 4,000 tokens."""
 MAX_DEPTH = 32
 MAX_STEPS = 5_000
 _SHOWN_CHARS = 120
@@ -46,8 +46,7 @@ class _TooManySteps(Exception):
 
 
 class ForeignSchema:
-    """A schema that will do. Raises SchemaRefused for others; takes milliseconds, so large lists of them
-    belong into a thread."""
+    """A usable schema. Raises SchemaRefused for others. It takes milliseconds; use a thread for many."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         _judge_size(schema)
@@ -94,7 +93,7 @@ def _judge_size(schema: Mapping[str, Any]) -> None:
 
 
 def _judge_references(schema: Mapping[str, Any]) -> None:
-    """Nothing is fetched on a server's behalf, and nothing nested out of sight."""
+    """Raise SchemaRefused for a reference out of the schema, and for nesting deeper than `MAX_DEPTH`."""
     waiting: list[tuple[Any, int]] = [(schema, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -110,7 +109,7 @@ def _judge_references(schema: Mapping[str, Any]) -> None:
 
 
 def _sentence(error: ValidationError) -> str:
-    """jsonschema's own sentences quote the value."""
+    """Return our own sentence, since jsonschema's quote the value."""
     where = ".".join(str(step) for step in error.absolute_path) or "arguments"
     rule, wanted = str(error.validator), json.dumps(error.validator_value)[:_SHOWN_CHARS]
     match rule:
@@ -128,7 +127,7 @@ def _sentence(error: ValidationError) -> str:
             return f"{where}: does not fit {rule} {wanted}"
 
 
-# --- a judge that counts -----------------------------------------------------------------------------------
+# --- counting judge ----------------------------------------------------------------------------------------
 
 
 class _Steps:
@@ -143,7 +142,7 @@ class _Steps:
 
 @cache
 def _bounded(judge: Any) -> Any:
-    """The draft's judge with every keyword counted, and what looks for patterns done by RE2."""
+    """Return the draft's judge with every keyword counted, and with patterns matched by RE2."""
     keywords: dict[str, _Keyword] = {
         **judge.VALIDATORS,
         "pattern": _pattern,
@@ -214,7 +213,7 @@ _QUIET.log_errors = False
 
 
 def _compiled(pattern: Any) -> Any:
-    """None for what RE2 does not know."""
+    """Return the compiled pattern; None if RE2 does not know it."""
     try:
         return _re2.compile(str(pattern), _QUIET)
     except _re2.error:

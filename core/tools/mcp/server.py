@@ -31,11 +31,11 @@ LONGEST_PAUSE_S = 300.0
 STEADY_AFTER_S = 60.0
 """Duration after which a connection counts as good: the next pause is the first again."""
 LIST_AGAIN_AFTER_S = 600.0
-"""For servers that do not say when their list changes."""
+"""Interval for servers that do not report changes of their list."""
 BETWEEN_LISTS_S = 2.0
-"""A server that says so all the time is not asked all the time."""
+"""Least time between two lists, for a server that reports changes all the time."""
 MAX_CALLS = 8
-"""At once, of one server; others wait their turn within their own time."""
+"""Calls of one server at once; others wait their turn within their own time."""
 REASONS_CHARS = 2_000
 _UNDECLARED = "[This does not have the form that {server} declared for it.]"
 _UNJUDGED = "[Whether this has the form that {server} declared for it could not be told.]"
@@ -65,8 +65,8 @@ class ServerState:
 
 
 class McpServer:
-    """Supervises one server. `offers`: told of its tools whenever they are others; raises ValueError if they
-    cannot be had."""
+    """Supervisor of one server. `offers`: called with its tools on each change; raises ValueError if
+    they cannot be used."""
 
     def __init__(
         self,
@@ -89,16 +89,16 @@ class McpServer:
 
     @property
     def name(self) -> str:
-        """As the configuration calls it."""
+        """Name in the configuration."""
         return self._terms.server
 
     def recall(self) -> None:
-        """Offer what the server listed when it was last reached: a call may be waiting for its answer."""
+        """Offer the tools listed at the last connection: a call may be waiting for its answer."""
         listed = self._known.load()
         self._take(listed, offer(listed, self._terms, self._carry_out, judged=True))
 
     async def run(self) -> None:
-        """Keep it connected until cancelled."""
+        """Keep the server connected until cancelled."""
         pause_s = FIRST_PAUSE_S
         while True:
             self._become(Phase.CONNECTING)
@@ -112,7 +112,7 @@ class McpServer:
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     async def _connected_once(self) -> str:
-        """From greeting to the end; why it ended."""
+        """Connect, and stay until the connection ends; return the reason."""
         try:
             async with self._connector.open() as connection:
                 await self._list(connection)
@@ -136,7 +136,7 @@ class McpServer:
                 async with asyncio.timeout(LIST_AGAIN_AFTER_S):
                     await connection.changed()
             except TimeoutError:
-                pass  # it may not be able to say so
+                pass  # the server may not be able to report it
             await self._list(connection)
             await self._clock.sleep(BETWEEN_LISTS_S)
 
@@ -207,15 +207,15 @@ class McpServer:
 
 
 class McpServers:
-    """All of them; one cannot hold up another."""
+    """All servers; one cannot block another."""
 
     def __init__(self, servers: Sequence[McpServer], marks: Sequence[str]) -> None:
-        """`marks`: by which processes of servers are known."""
+        """Keep the servers. `marks`: the markers of their processes."""
         self._servers = servers
         self._marks = marks
 
     async def end_survivors(self) -> None:
-        """End what a dead hub's servers have left: it must not act after people were asked what happened."""
+        """Kill processes left by a dead hub's servers: they must not act after people were asked."""
         for mark in self._marks:
             if await end_marked(mark):
                 logger.warning("ended what was left of %s", mark)
@@ -225,7 +225,7 @@ class McpServers:
         return {server.name: server.state for server in self._servers}
 
     async def run(self) -> None:
-        """Keep them connected until cancelled."""
+        """Keep all servers connected until cancelled."""
         async with asyncio.TaskGroup() as group:
             for server in self._servers:
                 group.create_task(server.run(), name=f"mcp {server.name}")
