@@ -196,7 +196,7 @@ async def serve(
         raise StartError(str(error)) from error
     except (SchemaTooNew, StoreUnavailable) as error:
         raise StartError(f"{loaded.database}: {with_advice(error)}") from error
-    logger.info("stopped")
+    logger.info("hub.stopped")
 
 
 def ending_signals() -> Sequence[signal.Signals]:
@@ -219,11 +219,11 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
         # What was built lives as long as the hub: the collector need not look at it again and again.
         gc.freeze()
         gc.set_threshold(*USUAL_COLLECTIONS)
-        logger.info("serving on %s", app.url)
+        logger.info("hub.serving url=%s", app.url)
         if ready is not None:
             ready(app)
         await stop.wait()
-        logger.info("stopping")
+        logger.info("hub.stopping")
         app.hub.shut()
         app.live.close()
         for task in running:
@@ -318,4 +318,4 @@ async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[Thread
             try:
                 await store.release_turns(unfinished)
             except StoreUnavailable as error:
-                logger.warning("unfinished turns (%d) count as crashed once: %s", len(unfinished), error)
+                logger.warning("turn.release_failed count=%d error=%s", len(unfinished), error)

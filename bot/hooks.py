@@ -159,7 +159,7 @@ def webhook_target(settings: HookSettings, guard: NetworkGuard) -> Target:
         url = guard.web_address(settings.url)
     except ToolDenied as error:
         raise StartError(
-            f"hook {settings.name}: {settings.url}: {error.reason}; write another url, or open its address"
+            f"hook {settings.name}: {settings.url}: {error.reason}; use another url, or allow its address"
             " with [network] allow_private"
         ) from error
     limit_s = settings.timeout_s if settings.waits else TELL_TIMEOUT_S
@@ -183,7 +183,7 @@ def found(name: str) -> EntryPoint | None:
 def loaded(settings: HookSettings) -> Hook:
     """The code. Raises StartError."""
     name = settings.ask
-    advice = "install the package that has it, or take the hook out"
+    advice = "install the package that provides it, or remove the hook"
     point = found(name)
     if point is None:
         raise StartError(f'hook {settings.name}: no package has an entry point "{name}"; {advice}')
@@ -191,8 +191,8 @@ def loaded(settings: HookSettings) -> Hook:
         hook = point.load()
     except Exception as error:  # whatever that code does as it is loaded
         raise StartError(
-            f'hook {settings.name}: "{point.value}" cannot be loaded: {error}; {advice}'
+            f'hook {settings.name}: "{point.value}" failed to load: {error}; {advice}'
         ) from error
     if not callable(hook):
-        raise StartError(f'hook {settings.name}: "{point.value}" is no function; {advice}')
+        raise StartError(f'hook {settings.name}: "{point.value}" is not a function; {advice}')
     return cast("Hook", hook)

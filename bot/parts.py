@@ -186,7 +186,7 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
             clock=clock,
         )
     except ValueError as error:
-        raise StartError(f"{error}; correct its [[models]] section") from error
+        raise StartError(f"{error}; fix its [[models]] section") from error
     retrying = RetryingModel(model, clock)
     if not settings.priced:
         return retrying

@@ -138,7 +138,7 @@ def readable_files(*guards: PathGuard) -> ReadFile:
         except (ToolDenied, ToolFailed) as error:
             raise ValueError(str(error)) from error
         if len(content) > limit_bytes:
-            raise ValueError(f"it has more than {limit_bytes} bytes")
+            raise ValueError(f"it is larger than {limit_bytes} bytes")
         if not content:
             raise ValueError("it is empty")
         return content

@@ -83,8 +83,8 @@ def needed_to_start(what: object, advice: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in FULL:
-            advice = "make room on its disk"
-        raise StartError(f"{what} cannot be used: {error.strerror or error}; {advice}") from error
+            advice = "free up space on its disk"
+        raise StartError(f"can't use {what}: {error.strerror or error}; {advice}") from error
 
 
 # Imports that leave out what a library would load along for features the hub does not use.
@@ -168,8 +168,8 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise StartError(
-            f"cannot listen on {host}:{port}: {error.strerror}; "
-            "end the program that uses the port, or set another [http] port"
+            f"can't listen on {host}:{port}: {error.strerror}; "
+            "stop the program that uses the port, or set another [http] port"
         ) from error
     sock.listen(LISTEN_BACKLOG)
     return sock

@@ -52,7 +52,7 @@ class ToolStore(Notes, Documents, Conversations, Secrets, Protocol):
 
 def no_routines() -> Told:
     """Return no routines, for callers that only list tools."""
-    raise LookupError("routines are not at hand here")
+    raise LookupError("routines are not available here")
 
 
 def build_tools(

@@ -102,7 +102,7 @@ class ChannelSession:
         try:
             return channel.render(message)
         except Exception:  # a defect met by one message: it fails alone
-            logger.exception("rendering a message of %s broke", channel.name)
+            logger.exception("outbox.render_crashed channel=%s", channel.name)
             return ()
 
     def reject(self, channel: Channel, error: AuthRejected) -> None:
@@ -161,7 +161,7 @@ class SendReceipts:
             try:
                 return await unit()
             except StoreUnavailable as error:
-                logger.warning("the store takes nothing for %s: %s", self._address, error)
+                logger.warning("outbox.store_unavailable address=%s error=%s", self._address, error)
                 await self._clock.sleep(STORE_PAUSE_S)
 
     async def part(self, row_id: int, posted: Posted) -> None:
@@ -189,7 +189,7 @@ class SendReceipts:
         try:
             await self._record(row_id, posted, last=True)
         except Exception:  # a row left `sending` is ambiguous at the next start; the others continue
-            logger.exception("row %d to %s was sent and could not be recorded", row_id, self._address)
+            logger.exception("outbox.record_crashed row=%d address=%s", row_id, self._address)
 
     async def _record(self, row_id: int, posted: Posted, *, last: bool) -> None:
         await self.durably(lambda: self._outbox.record_part_sent(row_id, posted, last=last))
@@ -223,7 +223,7 @@ class RowDelivery:
         if row.edit_of is not None and not row.message.blocks:
             await self._take_away(channel, row, row.edit_of)
         elif not parts:
-            await self.fail(row, "nothing in it can be shown")
+            await self.fail(row, "it has no content that can be shown")
         elif row.edit_of is not None:
             await self._edit(channel, row, row.edit_of, parts[-1])
         elif len(row.refs) >= len(parts):  # an older version rendered more parts, and all were sent
@@ -240,7 +240,9 @@ class RowDelivery:
         posted = await channel.recover_post(
             self._address, parts[index], _nonce(row, index), self.look(row.id)
         )
-        logger.info("row %d to %s is %s", row.id, self._address, "found" if posted else "not found")
+        logger.info(
+            "outbox.lookup_done row=%d address=%s found=%s", row.id, self._address, posted is not None
+        )
         if posted is None:
             return None
         await self._records.part(row.id, posted)
@@ -295,7 +297,7 @@ class RowDelivery:
         try:
             await _repeatable(channel.edit(shown.ref, parts[0]))
         except (MessageRejected, AddressGone) as error:
-            logger.info("preview %d to %s makes way: %s", preview_id, self._address, error)
+            logger.info("preview.edit_failed row=%d address=%s error=%s", preview_id, self._address, error)
             await self._let_go(channel, shown.ref)
             await self._records.durably(lambda: self._outbox.record_preview(preview_id, None))
             return row
@@ -310,7 +312,7 @@ class RowDelivery:
         try:
             await _repeatable(channel.retract(ref))
         except (MessageRejected, AddressGone) as error:
-            logger.info("%s stays at %s: %s", ref, self._address, error)
+            logger.info("preview.delete_failed ref=%s address=%s error=%s", ref, self._address, error)
 
     async def _take_away(self, channel: Channel, row: OutboxRow, target: int) -> None:
         """Remove the target's messages. If one stays and the row has an outcome to show, the row fails.
@@ -320,9 +322,9 @@ class RowDelivery:
         for ref in refs:
             if await _repeatable(channel.retract(ref)):
                 continue
-            logger.info("what row %d shows to %s stays: the platform keeps it", target, self._address)
+            logger.info("outbox.delete_refused row=%d address=%s", target, self._address)
             if row.message.outcome is not None:  # there is an outcome to report
-                await self.fail(row, "the platform keeps it")
+                await self.fail(row, "the platform can't delete it")
                 return
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
@@ -331,7 +333,7 @@ class RowDelivery:
         await self._records.settled()
         refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
         if not refs:
-            await self.fail(row, "target was never shown")
+            await self.fail(row, "the message to change was never sent")
             return
         await _repeatable(channel.edit(refs[-1], last_part))
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
@@ -339,7 +341,13 @@ class RowDelivery:
     async def fail(self, row: OutboxRow, reason: str) -> None:
         """Mark the row as failed and release any message to be sent elsewhere instead."""
         self._outlet.went(SendState.FAILED)
-        logger.warning("row %d to %s failed: %s", row.id, self._address, reason)
+        logger.warning(
+            "outbox.send_failed channel=%s row=%d address=%s error=%s",
+            row.channel,
+            row.id,
+            self._address,
+            reason,
+        )
         elsewhere = await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
         if elsewhere:
             self._outlet.pass_on(elsewhere)

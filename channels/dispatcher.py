@@ -180,10 +180,10 @@ class Dispatcher:
             try:
                 rows = await self._outbox.pending_outbox(self._name)
             except StoreUnavailable as error:
-                logger.warning("the outbox of %s cannot be read: %s", self._name, error)
+                logger.warning("outbox.read_failed channel=%s error=%s", self._name, error)
                 await self._clock.sleep(STORE_PAUSE_S)
             except Exception:  # new rows wait; other channels continue
-                logger.exception("the outbox of %s cannot be read", self._name)
+                logger.exception("outbox.read_crashed channel=%s", self._name)
                 await self._clock.sleep(CRASH_PAUSE_S)
             else:
                 in_hand, self._in_hand = self._in_hand, {SendState.SENDING, *_PREVIEWS}
@@ -207,7 +207,7 @@ class Dispatcher:
         try:
             await sender.run()
         except Exception:  # rows stay in the store; they are read again after a while
-            logger.exception("the sender of %s %s broke", self._name, address)
+            logger.exception("outbox.sender_crashed channel=%s address=%s", self._name, address)
             await self._clock.sleep(CRASH_PAUSE_S)
             sender.forgot = True
         finally:
@@ -221,9 +221,9 @@ class Dispatcher:
         except RateLimited as error:
             self._no_signs_until_us = self._clock.now() + int(error.retry_after_s * SECOND_US)
         except ChannelError as error:
-            logger.info("%s of %s gets no sign: %s", ref, self._name, error)
+            logger.info("channel.acknowledge_failed ref=%s channel=%s error=%s", ref, self._name, error)
         except Exception:  # a defect of the adapter: everything else continues
-            logger.exception("acknowledging %s of %s broke", ref, self._name)
+            logger.exception("channel.acknowledge_crashed ref=%s channel=%s", ref, self._name)
         finally:
             self._acknowledging -= 1
 

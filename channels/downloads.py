@@ -19,12 +19,12 @@ async def downloaded(
     try:
         async with request as answer:
             if answer.status != 200:
-                raise MessageRejected(f"{platform} does not give the file (HTTP {answer.status})")
+                raise MessageRejected(f"{platform} refused the download (HTTP {answer.status})")
             content = bytearray()
             async for piece in answer.content.iter_chunked(CHUNK_BYTES):
                 content += piece
                 if len(content) > limit_bytes:
-                    raise AttachmentTooLarge(f"the file has more than {limit_bytes} bytes")
+                    raise AttachmentTooLarge(f"the file is larger than {limit_bytes} bytes")
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise Unanswered(f"the file could not be fetched ({type(error).__name__})") from error
+        raise Unanswered(f"could not download the file ({type(error).__name__})") from error
     return bytes(content)

@@ -44,9 +44,9 @@ class GuardedInbox:
         except HubError as error:
             raise InboxUnavailable(str(error)) from error
         except Exception as error:  # a defect met by one event; the platform still has it
-            logger.exception("accepting %s failed", event.key)
+            logger.exception("inbox.accept_crashed event=%s", event.key)
             if self._count(event.key) < TRIES:
-                raise InboxUnavailable(f"{event.key} could not be accepted, see the log") from error
+                raise InboxUnavailable(f"could not accept {event.key}; see the log") from error
             return await self._set_aside(event)
         self._failures.pop(event.key, None)
         return acceptance
@@ -56,16 +56,16 @@ class GuardedInbox:
         return await self._inbox.last_seen(channel)
 
     async def _set_aside(self, event: InboundEvent) -> Acceptance:
-        summary = "accepting it failed repeatedly, see the log"
+        summary = "accepting it failed repeatedly; see the log"
         try:
             acceptance = await self._inbox.accept(
                 Unreadable(event.key, event.channel, summary, self._clock.now())
             )
         except HubError as error:
-            raise InboxUnavailable("not even a note of the event could be kept") from error
+            raise InboxUnavailable("the event could not be recorded") from error
         except Exception as error:
-            logger.exception("noting that %s could not be accepted failed", event.key)
-            raise InboxUnavailable("not even a note of the event could be kept") from error
+            logger.exception("inbox.record_crashed event=%s", event.key)
+            raise InboxUnavailable("the event could not be recorded") from error
         self._failures.pop(event.key, None)
         return acceptance
 
@@ -117,7 +117,7 @@ class ChannelManager:
         self._slots: dict[str, _Slot] = {}
         for channel in channels:
             if channel.name in self._slots:
-                raise ValueError(f"two channels are named {channel.name}")
+                raise ValueError(f"two channels have the name {channel.name}")
             dispatcher = Dispatcher(
                 channel,
                 outbox,
@@ -229,7 +229,7 @@ class ChannelManager:
         """Download an attachment. Raises AttachmentTooLarge or another ChannelError."""
         slot = self._slots.get(channel)
         if slot is None:
-            raise Unavailable(f"{channel} is not configured any more")
+            raise Unavailable(f"{channel} is no longer configured")
         return await slot.channel.fetch(attachment, limit_bytes)
 
     def acknowledge(self, channel: str, ref: MessageRef) -> None:
@@ -290,7 +290,7 @@ class ChannelManager:
         try:
             await channel.close()
         except Exception:  # the others are still to be closed
-            logger.exception("closing channel %s failed", channel.name)
+            logger.exception("channel.close_crashed channel=%s", channel.name)
 
 
 def _current(slot: _Slot, route: Route, inbox: Inbox) -> Route:

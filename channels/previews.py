@@ -192,7 +192,7 @@ class ConversationPreviews:
                     return posted
             return await channel.post(self._address, payload, nonce=row.nonce)
         except Unanswered as error:
-            logger.info("preview %d to %s may or may not have been taken: %s", row.id, self._address, error)
+            logger.info("preview.send_ambiguous row=%d address=%s error=%s", row.id, self._address, error)
             self.miss(row)
             return None
         except ChannelError:
@@ -217,7 +217,9 @@ class ConversationPreviews:
         if posted is None:
             posted = await self._find(channel, row)
             await self._records.durably(lambda: self._outbox.record_preview(row.id, posted))
-        logger.info("preview %d to %s is %s", row.id, self._address, "found" if posted else "not shown")
+        logger.info(
+            "preview.lookup_done row=%d address=%s found=%s", row.id, self._address, posted is not None
+        )
         del self._lost[row.id]
         for slot in self._slots.values():
             if posted is not None and slot.row is not None and slot.row.id == row.id:
@@ -228,11 +230,11 @@ class ConversationPreviews:
         try:
             return await channel.recover_post(self._address, payload, row.nonce, look)
         except (MessageRejected, AddressGone) as error:
-            logger.info("preview %d to %s cannot be looked for: %s", row.id, self._address, error)
+            logger.info("preview.lookup_failed row=%d address=%s error=%s", row.id, self._address, error)
         except ChannelError:
             raise
         except Exception:  # a defect must not hold up the conversation
-            logger.exception("looking for preview %d to %s broke", row.id, self._address)
+            logger.exception("preview.lookup_crashed row=%d address=%s", row.id, self._address)
         return None
 
 
@@ -242,12 +244,12 @@ def _blamed(slot: _Slot) -> Generator[None]:
     try:
         yield
     except (MessageRejected, AddressGone) as error:
-        logger.info("turn %s is not shown: %s", slot.preview.turn_id, error)
+        logger.info("preview.failed turn=%s error=%s", slot.preview.turn_id, error)
         slot.muted = True
     except (ChannelError, StoreUnavailable):
         raise
     except Exception:  # a defect met by one preview: messages continue
-        logger.exception("showing turn %s broke", slot.preview.turn_id)
+        logger.exception("preview.crashed turn=%s", slot.preview.turn_id)
         slot.muted = True
 
 

@@ -189,7 +189,7 @@ class Sender:
         try:
             await self._previews.show(channel, lambda: bool(self._rows) or self._closing)
         except (ChannelError, StoreUnavailable) as error:
-            logger.info("previews to %s wait: %s", self._address, error)
+            logger.info("preview.delayed address=%s error=%s", self._address, error)
             self._previews.slow_down()
             self._heed(channel, error)
         finally:
@@ -206,7 +206,7 @@ class Sender:
         try:
             await self._previews.find(channel)
         except ChannelError as error:
-            logger.info("looking for a preview to %s again: %s", self._address, error)
+            logger.info("preview.lookup_delayed address=%s error=%s", self._address, error)
             self._pace.quiet_for(self._pace.next_pause_s())
             self._heed(channel, error)
         finally:
@@ -234,7 +234,7 @@ class Sender:
             try:
                 row = await self._find_out(channel, row)
             except ChannelError as error:
-                logger.info("looking for row %d to %s again: %s", row.id, self._address, error)
+                logger.info("outbox.lookup_delayed row=%d address=%s error=%s", row.id, self._address, error)
                 self._pace.quiet_for(self._pace.next_pause_s())
                 self._heed(channel, error)
                 return row
@@ -257,11 +257,11 @@ class Sender:
         try:
             return await self._delivery.find(channel, row) or row
         except (MessageRejected, AddressGone) as error:
-            logger.info("row %d to %s cannot be looked for: %s", row.id, self._address, error)
+            logger.info("outbox.lookup_failed row=%d address=%s error=%s", row.id, self._address, error)
         except ChannelError:
             raise
         except Exception:  # a defect must not hold up the conversation
-            logger.exception("looking for row %d to %s broke", row.id, self._address)
+            logger.exception("outbox.lookup_crashed row=%d address=%s", row.id, self._address)
         return row
 
     async def _claim_and_show(self, channel: Channel, row: OutboxRow) -> OutboxRow | None:
@@ -274,8 +274,8 @@ class Sender:
         except ChannelError as error:
             return await self._not_sent(channel, row, error)
         except Exception:  # a defect of the adapter, met by this row: the others continue
-            logger.exception("sending row %d to %s broke", row.id, self._address)
-            return await self._unanswered(row, "unexpected error, see the log")
+            logger.exception("outbox.send_crashed row=%d address=%s", row.id, self._address)
+            return await self._unanswered(row, "unexpected error; see the log")
         self._pace.failures = 0
         self._outlet.went(SendState.SENT)
         return None
@@ -305,7 +305,13 @@ class Sender:
 
     async def _again(self, row: OutboxRow, pause_s: float, reason: str) -> OutboxRow:
         not_before = self._clock.now() + int(pause_s * SECOND_US)
-        logger.info("row %d to %s waits %.1f s: %s", row.id, self._address, pause_s, reason)
+        logger.info(
+            "outbox.send_delayed row=%d address=%s delay_s=%.1f error=%s",
+            row.id,
+            self._address,
+            pause_s,
+            reason,
+        )
         await self._records.durably(
             lambda: self._outbox.retry_outbox(row.id, not_before=not_before, reason=reason)
         )
@@ -313,7 +319,7 @@ class Sender:
 
     async def _unanswered(self, row: OutboxRow, reason: str) -> OutboxRow | None:
         self._outlet.went(SendState.AMBIGUOUS)
-        logger.warning("row %d to %s may or may not have been taken: %s", row.id, self._address, reason)
+        logger.warning("outbox.send_ambiguous row=%d address=%s error=%s", row.id, self._address, reason)
         asked_by = self._delivery.asked_us
         row = await self._records.durably(lambda: self._outbox.mark_ambiguous(row.id, reason, asked_by))
         return row if row.repeats < MAX_REPEATS else None

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 
-AGAIN = "; it is left alone until its secret in the vault is set anew, or `hubbub config reload` is run"
+AGAIN = "; not retried: set its secret in the vault, or run `hubbub config reload`"
 
 
 class Phase(StrEnum):
@@ -97,9 +97,9 @@ class Supervisor:
         except HubError as error:
             return str(error), 0
         except Exception:  # one adapter's defect must not stop the others
-            logger.exception("channel %s broke", self._channel.name)
-            return "unexpected error, see the log", 0
-        return "it ended by itself", 0
+            logger.exception("channel.crashed channel=%s", self._channel.name)
+            return "unexpected error; see the log", 0
+        return "it stopped without an error", 0
 
     async def _pause(self, failures: int, reason: str, least_s: float) -> None:
         longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
@@ -114,10 +114,12 @@ class Supervisor:
     def _enter(self, phase: Phase, reason: str | None = None, until: int | None = None) -> None:
         self.state = ChannelState(phase, self._clock.now(), reason, until, self._failures)
         level = logging.INFO if reason is None or phase is Phase.STOPPED else logging.WARNING
-        link = ", but" if phase is Phase.RUNNING else " because"
-        told = f"{link} {reason}" if reason else ""
+        told = f" reason={reason}" if reason else ""
         advice = AGAIN if phase is Phase.FAILED else ""
-        logger.log(level, "channel %s: %s%s%s", self._channel.name, phase, told, advice)
+        now = phase.name.lower()
+        logger.log(
+            level, "channel.phase_changed channel=%s phase=%s%s%s", self._channel.name, now, told, advice
+        )
         self._entered()
 
 

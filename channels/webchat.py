@@ -67,7 +67,7 @@ class WebChannel:
         Raises InboxUnavailable.
         """
         if self._inbox is None:
-            raise InboxUnavailable("the hub is starting or stopping")
+            raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
         return await self._inbox.accept(self.message(sender, key, scope, text, attachments))
 
     def message(
@@ -123,9 +123,9 @@ class WebChannel:
         try:
             content = await self._uploads.read(attachment.handle)
         except FileNotFoundError as error:
-            raise MessageRejected(f"{attachment.name} is no longer there") from error
+            raise MessageRejected(f"{attachment.name} no longer exists") from error
         if len(content) > limit_bytes:
-            raise AttachmentTooLarge(f"{attachment.name} has more than {limit_bytes} bytes")
+            raise AttachmentTooLarge(f"{attachment.name} is larger than {limit_bytes} bytes")
         return content
 
     def direct(self, platform_user_id: str) -> Address:

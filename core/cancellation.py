@@ -8,5 +8,5 @@ class LeftRunning(asyncio.CancelledError):
     """The caller was cancelled, and its tool could not be stopped: it may still take effect."""
 
     def __init__(self, tool: str) -> None:
-        super().__init__(f"{tool} could not be ended")
+        super().__init__(f"{tool} could not be stopped")
         self.tool = tool

@@ -275,5 +275,5 @@ def _line(attachment: Attachment) -> str:
     if attachment.size_bytes:
         facts.append(size_in_words(attachment.size_bytes))
     if attachment.out_of_reach:
-        facts.append("too large to be read")
+        facts.append("too large to read")
     return f"[Attached file: {', '.join(facts)}]"

@@ -128,10 +128,10 @@ class Form:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of texts: trimmed, without blanks and duplicates."""
-        listed = cast("list[object]", self._value(name, list, "a list of texts") or [])
+        listed = cast("list[object]", self._value(name, list, "a list of strings") or [])
         texts = [item.strip() for item in listed if isinstance(item, str)]
         if len(texts) < len(listed):
-            self.fault(name, "must be a list of texts")
+            self.fault(name, "must be a list of strings")
         return tuple(dict.fromkeys(filter(None, texts)))
 
     def mapping(self, name: str) -> Mapping[str, object]:
@@ -151,7 +151,7 @@ class Form:
         """Record every unknown field. `what`: the thing that has no such field."""
         for name in self._page:
             if name not in self._asked:
-                self.fault(name, f"is unknown {what}; there are {', '.join(sorted(self._asked))}")
+                self.fault(name, f"is unknown {what}; known keys: {', '.join(sorted(self._asked))}")
 
     def _value(self, name: str, kind: type[Value], told: str) -> Value | None:
         self._asked.add(name)
@@ -348,7 +348,7 @@ def _filters(form: Form) -> Filters:
         elif isinstance(value, str | int | float):
             kept.append((name, str(value)))
         else:
-            form.fault(f"filters.{name}", "must be text, a number, true or false")
+            form.fault(f"filters.{name}", "must be text, a number, true, or false")
     return tuple(kept)
 
 

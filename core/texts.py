@@ -10,16 +10,16 @@ from core.messages import Attachment, size_in_words
 
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("new", "start a new conversation"),
-    ("stop", "stop what is running here"),
-    ("status", "what is going on here"),
-    ("approve", "approve a waiting call: /approve ID; the owner lets people in: /approve CHANNEL CODE"),
-    ("approvals", "how much I ask you here: /approvals manual, whitelist, auto_loop or auto"),
-    ("grants", "what I may do without asking; /grants revoke ID takes it back"),
-    ("deny", "deny a waiting call: /deny ID"),
+    ("stop", "stop the current run"),
+    ("status", "show the current run and what is waiting"),
+    ("approve", "approve a request: /approve ID; the owner pairs a person: /approve CHANNEL CODE"),
+    ("approvals", "when I ask for approval here: /approvals manual, whitelist, auto_loop or auto"),
+    ("grants", "list what I may do without asking; /grants revoke ID revokes a grant"),
+    ("deny", "deny a request: /deny ID"),
     ("pause", "pause all tools at once (owner only)"),
     ("unpause", "let tools run again (owner only)"),
-    ("link", "use me from another account of yours too"),
-    ("help", "what I understand"),
+    ("link", "link another account of yours"),
+    ("help", "list the commands"),
 )
 """The commands offered in each platform's own menu, with their descriptions."""
 
@@ -28,78 +28,82 @@ TOOLS_PAUSED = "All tools are paused. Use /unpause to continue."
 TOOLS_UNPAUSED = "Tools can run again."
 RESUME_NOT_YET = "To let tools run again, use /unpause."
 WELCOME = (
-    "Hello. Write to me and I will answer; when something I want to do needs your consent, "
-    "I show buttons first. /help lists the commands."
+    "Hello. Send me a message and I will answer. If an action needs your approval, "
+    "I show buttons first. Type /help for the commands."
 )
-NEW_THREAD = "A new conversation. What was said before stays in the old one."
+NEW_THREAD = "Started a new conversation. Earlier messages stay in the previous one."
 NOTHING_TO_STOP = "Nothing is running here."
-TOO_MANY_MESSAGES = "You are writing faster than I may answer. I did not take this message; try in a minute."
-TOO_MANY_PRESSES = "Too many presses that decide nothing. Try again in a minute."
-NOT_UNDERSTOOD = "I can make nothing of this ({kind}). Write to me in words, or send it as a file."
-NOT_NOW = "I cannot take this right now. Please try again in a moment."
+TOO_MANY_MESSAGES = "You are sending messages too fast. I did not accept this one; try again in a minute."
+TOO_MANY_PRESSES = "Too many button presses without effect. Try again in a minute."
+NOT_UNDERSTOOD = "I can't read this kind of message ({kind}). Send text or a file."
+NOT_NOW = "I can't accept this right now. Please try again in a moment."
 COMMAND_TAKEN = "Understood."
 EDIT_LABEL = "Edit…"
 CRASHED = (
-    "I set your message aside: working on it made me crash three times in a row. "
-    "Please send it again in other words, or tell my operator."
+    "I stopped working on your message: I crashed three times in a row while processing it. "
+    "Please rephrase and send it again, or contact the operator."
 )
 
-MODEL_UNREACHABLE = "The language model cannot be reached right now. Please try again in a moment."
-MODEL_KEY_REJECTED = "The language model refuses my key. My operator has to look at the configuration."
-MODEL_REFUSED = "The language model refused this request. Try again in other words, or start over with /new."
-MODEL_BROKE_OFF = "The language model's reply broke off. Please try again."
+MODEL_UNREACHABLE = "I can't reach the language model right now. Please try again in a moment."
+MODEL_KEY_REJECTED = "The language model rejected my API key. The operator must check the configuration."
+MODEL_REFUSED = "The language model rejected this request. Rephrase it, or start over with /new."
+MODEL_BROKE_OFF = "The language model's reply was incomplete or unusable. Please try again."
 CONTEXT_TOO_LONG = (
-    "This conversation has become too long for the model. Send a shorter message, or start over with /new."
+    "This conversation is too long for the model. Send a shorter message, or start over with /new."
 )
-ALLOWANCE_USED_UP = "That was all I can do for guests today. Please come back tomorrow."
-EMPTY_REPLY = "I have nothing to say to that. Could you put it differently?"
-INTERNAL_FAILURE = "Something went wrong on my side; nothing else was done. Reference: {reference}"
+ALLOWANCE_USED_UP = "The daily limit for guests has been reached. Please try again tomorrow."
+EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."
+INTERNAL_FAILURE = (
+    "Something went wrong and I couldn't finish. Steps already completed still apply. Reference: {reference}"
+)
 
 
 def help_text() -> str:
     """Return the commands, one per line."""
     lines = [f"/{name} — {description}" for name, description in COMMANDS]
-    return "\n".join([*lines, "", "Anything else you write goes to the assistant."])
+    return "\n".join([*lines, "", "Any other message goes to the assistant."])
 
 
 def unknown_command(name: str) -> str:
     """Return the answer to a command that does not exist."""
-    return f"I don't know /{name}. /help lists what I understand."
+    return f"Unknown command: /{name}. Type /help for the commands."
 
 
 def stopped(dropped: int) -> str:
     """Return the confirmation of `/stop`. `dropped`: the number of waiting messages dropped with it."""
     if dropped == 0:
         return "Stopped."
-    return f"Stopped. {count(dropped, 'waiting message')} dropped."
+    return f"Stopped. {count(dropped, 'queued message')} discarded."
 
 
 def left_running(tool: str) -> str:
     """Return the notice that a stopped turn's tool could not be ended."""
-    return f"I could not end {tool}. It may still take effect: look at what it was to change."
+    return f"I could not stop {tool}. It may still take effect: check what it was meant to change."
 
 
 def credential_taken(kept: Sequence[str]) -> str:
     """Return the immediate answer to a person who wrote a credential. `kept`: its names in the vault
     now."""
-    said = "That looked like a password or key, so I took it out before anything else could see it."
+    said = "Your message seemed to contain a password or key. I removed it before passing the message on."
     if not kept:
-        return f"{said} I kept nothing of it. Please delete your message, too."
+        return f"{said} I did not store it. Please delete your message as well."
     names = ", ".join(kept)
-    return f"{said} It is in the vault now, as {names}. Please delete your message, too."
+    return f"{said} I stored it in the vault as {names}. Please delete your message as well."
 
 
 def too_many_waiting(limit: int) -> str:
     """Return the refusal of a message when too many wait."""
-    wait = "1 message waits" if limit == 1 else f"{limit} messages wait"
-    return f"I am still busy and already {wait} here. I did not take this one; send it later."
+    queued = "1 message is" if limit == 1 else f"{limit} messages are"
+    return (
+        f"I am still busy and {queued} already queued here. I did not accept this one; send it again later."
+    )
 
 
 def files_too_large(files: Sequence[Attachment]) -> str:
     """Return the notice about files too large to fetch; each has a limit."""
     names = ", ".join(f"“{file.name[:60]}” ({size_in_words(file.size_bytes)})" for file in files)
     limit = size_in_words(min(file.limit_bytes or 0 for file in files))
-    return f"Too large for me: {names}. Here I can read files of up to {limit}."
+    return f"Too large: {names}. The limit here is {limit}."
 
 
 def status(
@@ -110,8 +114,8 @@ def status(
     if progress:
         lines.append(progress)
     if waiting:
-        lines.append(f"{count(waiting, 'message')} waiting.")
-    lines += [f"Waiting for you: {title}" for title in open_titles]
+        lines.append(f"{count(waiting, 'message')} queued.")
+    lines += [f"Waiting for your answer: {title}" for title in open_titles]
     return "\n".join(lines)
 
 
@@ -121,5 +125,5 @@ def count(number: int, noun: str) -> str:
 
 
 STATUS_IDLE = "Nothing is running here."
-STATUS_RUNNING = "I am working on your message"
-STATUS_WAITING = "I am waiting for an answer."
+STATUS_RUNNING = "Working on your message"
+STATUS_WAITING = "Waiting for an answer."

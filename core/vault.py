@@ -75,7 +75,7 @@ class VaultKeys:
         key = self._by_id.get(secret.key_id)
         if key is None:
             raise VaultError(
-                f'the secret "{secret.name}" was sealed with another key: restore vault.key (or'
+                f'the secret "{secret.name}" was encrypted with another key: restore vault.key (or'
                 f" HUBBUB_VAULT_KEY), or set it again: hubbub secrets set {secret.name}"
             )
         nonce, sealed = secret.sealed[:_NONCE_BYTES], secret.sealed[_NONCE_BYTES:]
@@ -111,11 +111,15 @@ class Vault:
     async def keep(self, name: str, value: str, *, by: str | None = None) -> None:
         """Store a secret, replacing any of the same name. `by`: a user's id, for the audit."""
         if not is_secret_name(name):
-            raise VaultError(f"{name!r} is no name for a secret; use letters, digits and _ . - within")
+            raise VaultError(
+                f"{name!r} is not a valid secret name; use letters and digits, with _ . - between them"
+            )
         if not value:
-            raise VaultError(f'the secret "{name}" would be empty; nothing was kept')
+            raise VaultError(f'the secret "{name}" would be empty; nothing was stored')
         if len(value.encode()) > VALUE_LIMIT_BYTES:
-            raise VaultError(f'the secret "{name}" is over {VALUE_LIMIT_BYTES} bytes; nothing was kept')
+            raise VaultError(
+                f'the secret "{name}" is larger than {VALUE_LIMIT_BYTES} bytes; nothing was stored'
+            )
         await self._store.keep_secrets([self._keys.seal(name, value, self._clock.now())], by=by)
 
     async def value(self, name: str) -> str:
@@ -123,7 +127,7 @@ class Vault:
         for secret in await self._store.secrets():
             if secret.name == name:
                 return self._keys.open(secret)
-        raise VaultError(f'there is no secret "{name}"; set it: hubbub secrets set {name}')
+        raise VaultError(f'there is no secret "{name}"; set it with: hubbub secrets set {name}')
 
     async def drop(self, name: str) -> bool:
         """Delete a secret. Return False if there is none of that name."""

@@ -73,13 +73,13 @@ def in_place(
     data_dir = loaded.config.hub.data_dir
     lock = DataDirectoryLock(data_dir)
     try:
-        with needed_to_start(data_dir, "run this as the user the hub runs as"):
+        with needed_to_start(data_dir, "run this as the hub's user"):
             lock.acquire()
     except StoreLocked as held:
         access = read_access(data_dir)
         if access is None:
             raise CommandFailed(
-                f"hubbub: {held}; it has not said yet where its API is: try again in a moment"
+                f"hubbub: {held}; it has not published its API address yet: try again in a moment"
             ) from held
         return _settled(there(access))
     try:
@@ -115,7 +115,9 @@ def decide(path: Path | None, gate_id: str, answer: str, *, as_json: bool) -> No
         option = Option(answer.strip().lower().replace("-", "_"))
     except ValueError as error:
         known = ", ".join(Option)
-        raise CommandFailed(f"{printable(answer)} is no answer; use one of {known}", USAGE) from error
+        raise CommandFailed(
+            f"{printable(answer)} is not a valid answer; use one of {known}", USAGE
+        ) from error
     tell(at_desk(path, lambda desk: desk.decide(gate_id, option)), as_json=as_json)
 
 
@@ -136,7 +138,7 @@ def list_pairing(path: Path | None, *, as_json: bool) -> None:
         )
         print_table(columns, rows)
     else:
-        typer.echo("Nobody asks to be let in.")
+        typer.echo("No pairing requests.")
 
 
 def let_in(path: Path | None, code: str, pair_as: str, *, as_json: bool) -> None:
@@ -144,7 +146,7 @@ def let_in(path: Path | None, code: str, pair_as: str, *, as_json: bool) -> None
     try:
         role = PairAs(pair_as)
     except ValueError as error:
-        raise CommandFailed(f"--as takes {', '.join(PairAs)}", USAGE) from error
+        raise CommandFailed(f"--as must be one of {', '.join(PairAs)}", USAGE) from error
     tell(at_desk(path, lambda desk: desk.let_in(code, role)), as_json=as_json)
 
 
@@ -165,7 +167,7 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
         raise CommandFailed("a user needs a name", USAGE)
     if account is None and _ACCOUNT.fullmatch(name.strip()):
         raise CommandFailed(
-            f"{printable(name)} is an account; write users add NAME --account {printable(name)}", USAGE
+            f"{printable(name)} is an account; use: users add NAME --account {printable(name)}", USAGE
         )
     where = None if account is None else account_of(account)
 
@@ -175,7 +177,7 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
             try:
                 await desk.link(user.id, *where)
             except DeskRefused as error:
-                without = f"{printable(name)} is added as {user.id}, but without that account: {error}"
+                without = f"{printable(name)} was added as {user.id}, but without that account: {error}"
                 raise DeskRefused(error.code, without) from error
         return user.id
 
@@ -201,7 +203,7 @@ def account_of(text: str) -> tuple[str, str]:
     channel, colon, person = text.partition(":")
     if not colon or not channel.strip() or not person.strip():
         raise CommandFailed(
-            f"{printable(text)} is no account; write channel:id, such as telegram:12345", USAGE
+            f"{printable(text)} is not an account; use channel:id, such as telegram:12345", USAGE
         )
     return channel.strip(), person.strip()
 
@@ -218,7 +220,7 @@ def set_secret(path: Path | None, name: str, *, as_json: bool) -> None:
     """Store a secret that is typed, or read from standard input."""
     value = _typed(name)
     if not value:
-        raise CommandFailed("nothing was given, so nothing was kept", USAGE)
+        raise CommandFailed("the value was empty; nothing was stored", USAGE)
     tell(at_keeping(path, lambda keeping: keeping.keep_secret(name, value)), as_json=as_json)
 
 
@@ -229,7 +231,7 @@ def _typed(name: str) -> str:
     try:
         given = sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise CommandFailed("a secret is text in UTF-8; nothing was kept", USAGE) from error
+        raise CommandFailed("a secret must be UTF-8 text; nothing was stored", USAGE) from error
     return given.removesuffix("\n").removesuffix("\r")
 
 
@@ -258,7 +260,7 @@ def set_permission(path: Path | None, tool: str, said: str, user_id: str | None,
         setting = None if word == AS_CONFIGURED else ToolSetting(word)
     except ValueError as error:
         known = ", ".join([*ToolSetting, AS_CONFIGURED])
-        raise CommandFailed(f"{printable(said)} is no setting; use one of {known}", USAGE) from error
+        raise CommandFailed(f"{printable(said)} is not a setting; use one of {known}", USAGE) from error
     person = user_id or load(path, secrets=False).config.hub.owner
     tell(at_keeping(path, lambda keeping: keeping.set_permission(person, tool, setting)), as_json=as_json)
 
@@ -279,7 +281,7 @@ def list_secrets(path: Path | None, *, as_json: bool) -> None:
     elif found:
         print_table((whole("name"), "set (UTC)"), ((one.name, when(one.changed_at)) for one in found))
     else:
-        typer.echo("The vault is empty; `hubbub secrets set NAME` keeps a secret.")
+        typer.echo("The vault is empty; `hubbub secrets set NAME` adds a secret.")
 
 
 def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
@@ -297,13 +299,13 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
                 grant.pattern or "every call",
                 grant.thread_id or "everywhere",
                 when(grant.created_at),
-                "until you revoke it" if grant.expires_at is None else when(grant.expires_at),
+                "no expiry" if grant.expires_at is None else when(grant.expires_at),
             )
             for grant in found
         )
         print_table(columns, rows)
     else:
-        typer.echo("Nobody has allowed anything once and for all.")
+        typer.echo("There are no grants.")
 
 
 def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
@@ -315,4 +317,4 @@ def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -
         columns = (whole("user"), "tool", "setting", "since (UTC)")
         print_table(columns, ((p.user_id, p.tool, p.setting, when(p.changed_at)) for p in found))
     else:
-        typer.echo("Nobody has a setting of their own; what is configured holds for all.")
+        typer.echo("There are no personal settings; the configuration applies to everyone.")

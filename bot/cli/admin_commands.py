@@ -17,13 +17,15 @@ else:
     show = LazyModule("bot.cli.show")
 
 
-users_commands = typer.Typer(help="The people who may speak to the hub.", no_args_is_help=True)
-pair_commands = typer.Typer(help="Let people in who ask.", no_args_is_help=True)
+users_commands = typer.Typer(help="Manage the people who may use the hub.", no_args_is_help=True)
+pair_commands = typer.Typer(
+    help="Pair accounts that ask for access, or remove their access.", no_args_is_help=True
+)
 
 
 @users_commands.command("list")
 def users_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Everybody who was ever let in, and how."""
+    """List all users and their accounts."""
     finish(lambda: show.list_users(config, as_json=as_json))
 
 
@@ -41,74 +43,75 @@ def pair_approve(
         typer.Option(
             "--as",
             metavar="member|me|owner",
-            help="member: a person of their own; me: another account of yours; owner: your first account.",
+            help="member: a new person; me: another account of yours; owner: your first account.",
         ),
     ] = "member",
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let somebody in."""
+    """Approve a pairing request."""
     finish(lambda: admin.let_in(config, code, pair_as, as_json=as_json))
 
 
 @pair_commands.command("reject")
 def pair_reject(code: CodeArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Turn somebody down."""
+    """Deny a pairing request."""
     finish(lambda: admin.turn_down(config, code, as_json=as_json))
 
 
 @pair_commands.command("revoke")
 def pair_revoke(account: AccountArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Let a paired or linked account in no more."""
+    """Remove the access of a paired or linked account."""
     finish(lambda: admin.revoke(config, account, as_json=as_json))
 
 
 @users_commands.command("add")
 def users_add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the person is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The person's name.")],
     account: Annotated[
-        str | None, typer.Option("--account", metavar="ACCOUNT", help="Such as telegram:12345.")
+        str | None,
+        typer.Option("--account", metavar="ACCOUNT", help="An account of theirs, such as telegram:12345."),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make somebody a member without any code."""
+    """Add a member without a pairing code."""
     finish(lambda: admin.add_user(config, name, account, as_json=as_json))
 
 
 @users_commands.command("link")
 def users_link(
-    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id, see `users list`.")],
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user's ID; see `users list`.")],
     account: AccountArgument,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a person another account, without any code."""
+    """Link another account to a user without a code."""
     finish(lambda: admin.link(config, user, account, as_json=as_json))
 
 
 # The groups `audit` and `policy`, parsed; see bot.cli.commands.
 
-audit_commands = typer.Typer(help="Who decided and did what, in a chain of records.", no_args_is_help=True)
-policy_commands = typer.Typer(help="What may run, and what is asked about.", no_args_is_help=True)
+audit_commands = typer.Typer(help="Export and verify the audit log.", no_args_is_help=True)
+policy_commands = typer.Typer(help="Test a policy on past tool calls.", no_args_is_help=True)
 
 
 @audit_commands.command("export")
 def audit_export(
     after: Annotated[
-        int, typer.Option("--after", metavar="N", min=0, help="Only records behind that one.")
+        int, typer.Option("--after", metavar="N", min=0, help="Only records after number N.")
     ] = 0,
     message: Annotated[
         str | None,
         typer.Option(
             "--message",
             metavar="KEY",
-            help="Only what follows from that message, verified: its decisions, effects and reply."
+            help="Only the records of one message: its decisions, effects and reply, verified."
             " `hubbub why` lists the keys.",
         ),
     ] = None,
     config: ConfigOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Print all records, the oldest first. Works while a hub runs or not.
 
@@ -125,7 +128,7 @@ def audit_export(
 def audit_verify(
     head: Annotated[
         str | None,
-        typer.Option("--head", metavar="HEAD", help="What an earlier `audit verify` ended with."),
+        typer.Option("--head", metavar="HEAD", help="The head printed by an earlier `audit verify`."),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -145,28 +148,30 @@ def audit_verify(
 def policy_test(
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", metavar="FILE", help="A policy file, in the place of the configured one."),
+        typer.Option("--policy", metavar="FILE", help="A policy file to test instead of the configured one."),
     ] = None,
     limit: Annotated[
         int,
-        typer.Option("--limit", metavar="N", min=1, max=100_000, help="How many calls at most, the newest."),
+        typer.Option(
+            "--limit", metavar="N", min=1, max=100_000, help="Maximum number of calls, newest first."
+        ),
     ] = 1000,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge the calls of the past by the rules as they are now.
+    """Apply the current rules to past tool calls.
 
-    Lists what would be decided otherwise.
+    Lists the calls that would be decided differently.
 
-    The rules are those of the configuration (also another one: --config) with the policy given; people's
-    grants, settings and roles are those of today. Nothing is changed.
+    The rules come from the configuration (or the one given by --config) and the policy given; grants,
+    settings and roles are those of today. Changes nothing.
     """
     finish(lambda: audit.test(config, policy, limit, as_json=as_json))
 
 
 # The group `db`, parsed; see bot.cli.commands.
 
-db_commands = typer.Typer(help="Look after the database.", no_args_is_help=True)
+db_commands = typer.Typer(help="Check, back up, restore, and upgrade the database.", no_args_is_help=True)
 
 
 @db_commands.command("check")
@@ -177,7 +182,9 @@ def db_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 @db_commands.command("backup")
 def db_backup(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, or a directory to put one in.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A new file, or an existing directory for it.")
+    ],
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -187,7 +194,7 @@ def db_backup(
 
 @db_commands.command("restore")
 def db_restore(
-    backup: Annotated[Path, typer.Argument(metavar="FILE", help="What `db backup` made.")],
+    backup: Annotated[Path, typer.Argument(metavar="FILE", help="A backup made by `db backup`.")],
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -198,19 +205,19 @@ def db_restore(
 
 @db_commands.command("upgrade")
 def db_upgrade(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Bring it up to date, after making a copy. The next start of the hub would do so as well."""
+    """Upgrade the database after making a backup. The next start of the hub does the same."""
     finish(lambda: database.upgrade(config, as_json=as_json))
 
 
 # The groups `grants`, `permissions`, `secrets`, `tools`, parsed; see bot.cli.commands.
 
-grants_commands = typer.Typer(help="What people allowed once and for all.", no_args_is_help=True)
-permissions_commands = typer.Typer(help="A person's own settings of tools.", no_args_is_help=True)
-tools_commands = typer.Typer(help="What the assistant can do.", no_args_is_help=True)
-secrets_commands = typer.Typer(help="Tokens and keys, kept encrypted in the vault.", no_args_is_help=True)
+grants_commands = typer.Typer(help='List and revoke grants ("Always allow").', no_args_is_help=True)
+permissions_commands = typer.Typer(help="List and change a person's tool settings.", no_args_is_help=True)
+tools_commands = typer.Typer(help="Pause and unpause all tools.", no_args_is_help=True)
+secrets_commands = typer.Typer(help="Manage tokens and keys in the encrypted vault.", no_args_is_help=True)
 
 SecretArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help='What the configuration calls it: "vault:NAME".')
+    str, typer.Argument(metavar="NAME", help='The name used in the configuration as "vault:NAME".')
 ]
 
 
@@ -222,11 +229,11 @@ def grants_list(user: UserOption = None, config: ConfigOption = None, as_json: J
 
 @grants_commands.command("revoke")
 def grants_revoke(
-    grant: Annotated[str, typer.Argument(metavar="ID", help="What `grants list` names.")],
+    grant: Annotated[str, typer.Argument(metavar="ID", help="The grant's ID; see `grants list`.")],
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask again from now on."""
+    """Revoke a grant; the hub asks again from now on."""
     finish(lambda: admin.revoke_grant(config, grant, as_json=as_json))
 
 
@@ -234,7 +241,7 @@ def grants_revoke(
 def permissions_list(
     user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
-    """The settings people have made."""
+    """List people's tool settings."""
     finish(lambda: admin.list_permissions(config, user, as_json=as_json))
 
 
@@ -244,17 +251,18 @@ def permissions_set(
     setting: Annotated[
         str,
         typer.Argument(
-            metavar="SETTING", help="always_allow, ask_each_time or disabled; default: as configured."
+            metavar="SETTING",
+            help="always_allow, ask_each_time, disabled, or default (use the configuration).",
         ),
     ],
     user: UserOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set what holds for one tool, whatever the preset says. Without --user for the owner.
+    """Set the permission for one tool, overriding the preset. Without --user, applies to the owner.
 
-    A disabled tool is hidden from the model and refused if it is called all the same. A tool that always asks
-    does so also when it is allowed.
+    A disabled tool is hidden from the model and refused if it is called anyway. A tool that always needs
+    approval still asks when set to always_allow.
     """
     finish(lambda: admin.set_permission(config, tool, setting, user, as_json=as_json))
 
@@ -267,13 +275,13 @@ def secrets_list(config: ConfigOption = None, as_json: JsonOption = False) -> No
 
 @secrets_commands.command("set")
 def secrets_set(name: SecretArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Keep a secret, typed at the prompt or given by standard input."""
+    """Store a secret, typed at the prompt or read from standard input."""
     finish(lambda: admin.set_secret(config, name, as_json=as_json))
 
 
 @secrets_commands.command("delete")
 def secrets_delete(name: SecretArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Forget a secret."""
+    """Delete a secret."""
     finish(lambda: admin.delete_secret(config, name, as_json=as_json))
 
 

@@ -74,7 +74,7 @@ def noted_heads(loaded: Loaded) -> Sequence[Head]:
     try:
         return heads.heads()
     except OSError as error:
-        raise CommandFailed(f"{heads.path} cannot be read: {error.strerror}") from error
+        raise CommandFailed(f"can't read {heads.path}: {error.strerror}") from error
 
 
 def verified_in(
@@ -97,7 +97,7 @@ def require_sound(verified: Verified) -> None:
     if verified.findings:
         count = len(verified.findings) + verified.more
         raise CommandFailed(
-            f"hubbub: the audit is not as it was written: {count} {'finding' if count == 1 else 'findings'}"
+            f"hubbub: the audit log is not intact: {count} {'finding' if count == 1 else 'findings'}"
         )
 
 
@@ -113,9 +113,9 @@ def tell(verified: Verified) -> None:
     if verified.findings:
         return
     since = "" if verified.first in {None, 1} else f", from record {verified.first}"
-    waiting = f", {verified.waiting} of them not chained yet" if verified.waiting else ""
+    waiting = f", {verified.waiting} not chained yet" if verified.waiting else ""
     count = "1 record" if verified.records == 1 else f"{verified.records} records"
-    typer.echo(f"The audit is as it was written: {count}{since}{waiting}.")
+    typer.echo(f"The audit log is intact: {count}{since}{waiting}.")
     if verified.head is not None:
         typer.echo(f"head: {verified.head}")
 
@@ -147,7 +147,7 @@ def _keys(loaded: Loaded, snapshot: AuditSnapshot) -> Mapping[str, ChainKey]:
 
 # `hubbub audit export --message`: a message, what was decided and done for it, and its reply, verified.
 
-GONE = "no longer kept"
+GONE = "no longer stored"
 
 
 def export_message(path: Path | None, key: str, *, as_json: bool) -> None:
@@ -193,9 +193,9 @@ def _as_lines(
     for record in records:
         yield line(record) + ("" if record.link is not None else "  (not chained yet)")
     if not records:
-        yield "No record: nothing was asked, decided or run for it."
+        yield "No audit record refers to this message."
     for reply in replies:
-        named = "named by no record" if reply["record"] is None else f"named by record {reply['record']}"
+        named = "in no record" if reply["record"] is None else f"in record {reply['record']}"
         yield f"reply in outbox row {reply['outbox']}: {reply['state']}, {named}"
 
 
@@ -206,7 +206,7 @@ def _told(event: InboundRow) -> str:
 
 # `hubbub policy test`: the calls of the past, judged by the rules as they are now.
 
-NOT_HERE = "cannot be judged"
+NOT_HERE = "can't be judged"
 """The tool is gone, or takes other arguments by now."""
 
 
@@ -239,8 +239,8 @@ def test(path: Path | None, policy: Path | None, limit: int, *, as_json: bool) -
         columns = ("when (UTC)", whole("call"), "user", "tool", "was", "would be", "because")
         rows = ((when(o.at), o.call_id, o.user, o.tool, o.was, o.now, o.reason) for o in differ)
         print_table(columns, rows)
-    besides = f" {left_out} were not judged by any rule." if left_out else ""
-    typer.echo(f"Of {len(calls)} calls {len(differ)} would be decided otherwise.{besides}")
+    besides = f" {left_out} calls were not decided by a rule." if left_out else ""
+    typer.echo(f"{len(differ)} of {len(calls)} calls would be decided differently.{besides}")
 
 
 def _with_policy(loaded: Loaded, policy: Path | None) -> Loaded:

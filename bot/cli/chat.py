@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 Front = Callable[["Conversation"], Awaitable[bool]]
 """Holds a conversation; whether it came to an end with nothing left to do for a person."""
 LOG_NAME = "chat.log"
-SAYS_NOTHING = "Standard input is empty; write a message to it, or run `hubbub chat` in a terminal."
+SAYS_NOTHING = "Standard input is empty; pipe in a message, or run `hubbub chat` in a terminal."
 
 
 def chat(path: Path | None, *, as_json: bool) -> int:
@@ -80,8 +80,8 @@ def chat(path: Path | None, *, as_json: bool) -> int:
         if _is_of_a_reader_that_has_gone(error):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end
             return FAILED
-        logger.exception("the chat broke down")
-        typer.echo(f"hubbub: something broke; see {loaded.config.hub.data_dir / LOG_NAME}", err=True)
+        logger.exception("chat.crashed")
+        typer.echo(f"hubbub: something went wrong; see {loaded.config.hub.data_dir / LOG_NAME}", err=True)
         return FAILED
     return ended.code
 
@@ -144,7 +144,7 @@ async def _lines(held: "Conversation") -> bool:
 
 async def _at_terminal(held: "Conversation", loaded: Loaded) -> bool:
     colours = _colours(loaded.environment)
-    where = models_in_words(loaded) if held.own_hub else "the hub that runs"
+    where = models_in_words(loaded) if held.own_hub else "the running hub"
     await terminal.ChatTerminal(
         held.talk, history.kept_history(loaded.config.hub.data_dir), where, colours=colours
     ).run()
@@ -219,7 +219,9 @@ async def _until_published(loaded: Loaded) -> None:
         if read_access(loaded.config.hub.data_dir) is not None:
             return
         await asyncio.sleep(LOOK_AGAIN_S)
-    raise TalkFailed("another command uses the data directory, and it is no hub; try again when it has ended")
+    raise TalkFailed(
+        "another command, not a hub, is using the data directory; try again when it has finished"
+    )
 
 
 @contextlib.asynccontextmanager
@@ -258,10 +260,8 @@ def _stop_when_told(stop: asyncio.Event) -> None:
 PIPE_LOOK_AGAIN_S = 0.2
 """How often it is looked whether anything still goes on, while nothing is heard."""
 INPUT_LIMIT_BYTES = 1024 * 1024
-WAITS = (
-    "The conversation waits for you: answer with `hubbub approvals decide {id} approve`, or in `hubbub chat`."
-)
-BAD_LINE = 'write {"text": "…"} or {"gate_id": "…", "choice": "approve"}, one object a line'
+WAITS = "This conversation needs an answer: `hubbub approvals decide {id} approve`, or open `hubbub chat`."
+BAD_LINE = 'send {"text": "…"} or {"gate_id": "…", "choice": "approve"}, one object per line'
 
 
 class PipeTalk:
@@ -353,13 +353,13 @@ class PipeTalk:
     def _place(self, gate_id: str, choice: int | str) -> int:
         card = self._asked.get(gate_id)
         if card is None:
-            raise TalkFailed(f"nothing that waits here has the id {gate_id}")
+            raise TalkFailed(f"no open request here has the ID {gate_id}")
         offered = _answers(card)
         if isinstance(choice, int) and 0 <= choice < len(offered):
             return card.first_choice + choice
         if choice in offered:
             return card.first_choice + offered.index(str(choice))
-        raise TalkFailed(f"{choice} is no answer to this; it takes {', '.join(offered)}")
+        raise TalkFailed(f"{choice} is not an answer to this request; use one of {', '.join(offered)}")
 
 
 def as_json(event: Event) -> Mapping[str, object]:

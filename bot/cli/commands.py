@@ -39,35 +39,37 @@ else:
 
 # `init`, `login`, `logs` and the groups `config` and `models`, parsed; see bot.cli.commands.
 
-config_commands = typer.Typer(help="The configuration.", no_args_is_help=True)
-models_commands = typer.Typer(help="The language models.", no_args_is_help=True)
+config_commands = typer.Typer(help="Check and reload the configuration.", no_args_is_help=True)
+models_commands = typer.Typer(help="Test the configured language models.", no_args_is_help=True)
 
 
 def init(
     platform: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="telegram, slack, discord or none; may be repeated."),
+        typer.Option(metavar="NAME", help="telegram, slack, discord or none. Repeatable."),
     ] = None,
     owner: Annotated[
         list[str] | None, typer.Option(metavar="ACCOUNT", help="Your own account, such as telegram:12345.")
     ] = None,
     provider: Annotated[str | None, typer.Option(metavar="NAME", help="openai or demo.")] = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="The model's name there.")] = None,
-    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the model is served.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The provider's name for the model.")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="URL", help="The URL of the model's API.")] = None,
     api_base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Another server that speaks the platform's API.")
+        str | None, typer.Option(metavar="URL", help="Base URL of another server with the platform's API.")
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--input/--no-input", help="Ask, or take what is not given as suggested.")
+        bool, typer.Option("--input/--no-input", help="Ask for missing values, or use the suggested ones.")
     ] = True,
     check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Try tokens and model before writing.")
+        bool, typer.Option("--check/--no-check", help="Test tokens and model before writing the files.")
     ] = True,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", metavar="FILE", help="The configuration file to make; default: ./hubbub.toml."
+            "--config", metavar="FILE", help="The configuration file to create; default: ./hubbub.toml."
         ),
     ] = None,
 ) -> None:
@@ -98,15 +100,20 @@ def login(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 
 def logs(
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing new lines until interrupted.")
+    ] = False,
     level: Annotated[
-        str, typer.Option(metavar="LEVEL", help="This and worse: debug, info, warning, error.")
+        str, typer.Option(metavar="LEVEL", help="The lowest level shown: debug, info, warning, error.")
     ] = "debug",
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Such as 10m, 2h, 3d, or 2026-01-31T08:00 (UTC).")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Start time, such as 10m, 2h, 3d (ago), or 2026-01-31T08:00 (UTC)."
+        ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=0, help="How many at most, the newest.")
+        int, typer.Option("--limit", "-n", metavar="N", min=0, help="Maximum number, newest first.")
     ] = 200,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -117,7 +124,7 @@ def logs(
 
 @models_commands.command("test")
 def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """One short call to each configured model. Says whether it answers, how fast, for how many tokens."""
+    """Send a short request to each configured model. Shows the answer, latency and tokens."""
     finish(lambda: ops.try_each(config, as_json=as_json))
 
 
@@ -129,12 +136,13 @@ def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> No
 
 @config_commands.command("reload")
 def config_reload(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Have the running hub read it again. Channels take up tokens, the rest holds from the next start."""
+    """Reload the configuration in the running hub. Channels use new tokens at once; other changes apply at
+    the next start."""
     finish(lambda: ops.reload(config, as_json=as_json))
 
 
 app = typer.Typer(
-    help="A chat hub: people talk to an assistant that asks before it acts.",
+    help="A chat hub for an assistant that asks for approval before it acts.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -153,7 +161,7 @@ def _tell_version(wanted: bool) -> None:
 def _options(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_tell_version, is_eager=True, help="Which version this is."),
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Of the command itself."""
@@ -165,8 +173,8 @@ def _group(name: str, told: str) -> typer.Typer:
     return commands
 
 
-threads_commands = _group("threads", "Look at conversations.")
-approvals_commands = _group("approvals", "What waits for a person's decision.")
+threads_commands = _group("threads", "List, show, and export conversations.")
+approvals_commands = _group("approvals", "List and decide open approval requests.")
 app.add_typer(users_commands, name="users")
 app.add_typer(pair_commands, name="pair")
 app.add_typer(config_commands, name="config")
@@ -196,16 +204,14 @@ def status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 @app.command()
 def chat(
     config: ConfigOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="For programs: one JSON object a line, in and out.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Read and write one JSON object per line.")] = False,
 ) -> None:
     """Talk to the hub in this terminal.
 
     `echo hello | hubbub chat` sends one message and prints the answer.
 
-    Enter sends, Alt-Enter begins a new line, Tab completes commands. What waits for a decision is answered by
-    the key it names. Ctrl-C stops what runs, a second Ctrl-C or Ctrl-D leaves.
+    Enter sends, Alt-Enter starts a new line, Tab completes commands. To decide an approval request, press
+    the key shown. Ctrl-C stops the current run; a second Ctrl-C or Ctrl-D exits.
     """
     raise typer.Exit(conversation.chat(config, as_json=as_json))
 
@@ -217,7 +223,8 @@ for command in (init, login, logs):
 @app.command()
 def why(
     key: Annotated[
-        str | None, typer.Argument(metavar="KEY", help="An event's key; default: the newest events.")
+        str | None,
+        typer.Argument(metavar="KEY", help="The key of an event; default: list the newest events."),
     ] = None,
     limit: LimitOption = 20,
     config: ConfigOption = None,
@@ -229,13 +236,13 @@ def why(
 
 @app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Look at everything the hub needs. Each finding says what to do about it."""
+    """Run health checks. Each finding says how to fix it."""
     finish(lambda: ops.doctor(config, as_json=as_json))
 
 
 @threads_commands.command("list")
 def threads_list(limit: LimitOption = 20, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """The conversations, the latest active first."""
+    """List conversations, most recently active first."""
     finish(lambda: show.list_threads(config, limit, as_json=as_json))
 
 
@@ -244,7 +251,7 @@ def threads_show(
     thread: Annotated[str, typer.Argument(metavar="ID", help="The thread, with or without dashes.")],
     limit: LimitOption = 100,
     prompt: Annotated[
-        bool, typer.Option("--prompt", help="Instead: what the model would be told first in its next turn.")
+        bool, typer.Option("--prompt", help="Show the system prompt of the next turn instead.")
     ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -261,7 +268,7 @@ def threads_export(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The whole conversation as Markdown, or as JSON."""
+    """Export a whole conversation as Markdown or JSON."""
     finish(lambda: show.export_thread(config, thread, as_json=as_json))
 
 
@@ -273,14 +280,17 @@ def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> 
 
 @approvals_commands.command("decide")
 def approvals_decide(
-    prompt: Annotated[str, typer.Argument(metavar="ID", help="What `approvals list` names.")],
+    prompt: Annotated[str, typer.Argument(metavar="ID", help="The request's ID; see `approvals list`.")],
     answer: Annotated[
-        str, typer.Argument(metavar="ANSWER", help="approve, always or deny; or what else it offers.")
+        str,
+        typer.Argument(
+            metavar="ANSWER", help="approve, always, deny, or another answer that the request offers."
+        ),
     ],
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer as the owner."""
+    """Decide a request as the owner."""
     finish(lambda: admin.decide(config, prompt, answer, as_json=as_json))
 
 

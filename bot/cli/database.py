@@ -41,10 +41,10 @@ def check(path: Path | None, *, as_json: bool) -> None:
         older = "" if found.schema == current else f" of {current}: run `hubbub db upgrade`, then check again"
         size = size_in_words(found.size_bytes)
         if not found.problems:
-            typer.echo(f"{database}: sound, {size}, schema {found.schema}{older}.")
+            typer.echo(f"{database}: intact, {size}, schema {found.schema}{older}.")
     if found.problems:
         advice = "stop the hub and restore a backup: hubbub db restore FILE"
-        raise CommandFailed(f"{database} is not sound; {advice}")
+        raise CommandFailed(f"{database} is damaged; {advice}")
 
 
 def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
@@ -55,15 +55,15 @@ def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
         with _progress("Copying") as progress:
             maintenance.back_up(database, copy, progress)
     except FileExistsError as error:
-        raise CommandFailed(f"{copy} is there already; name another file", USAGE) from error
+        raise CommandFailed(f"{copy} already exists; choose another file", USAGE) from error
     except OSError as error:
-        raise CommandFailed(f"{copy} cannot be written: {error.strerror}; name another file") from error
+        raise CommandFailed(f"can't write {copy}: {error.strerror}; choose another file") from error
     size_bytes = copy.stat().st_size
     if as_json:
         print_json({"database": str(database), "backup": str(copy), "size_bytes": size_bytes})
     else:
         size = size_in_words(size_bytes)
-        typer.echo(f"{copy}: {size}. It holds no key: keep hub.key and vault.key elsewhere.")
+        typer.echo(f"{copy}: {size}. The backup contains no keys: back up hub.key and vault.key separately.")
 
 
 def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
@@ -76,7 +76,7 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
     loaded = load(path, secrets=False)
     database = loaded.database
     if not backup_file.is_file():
-        raise CommandFailed(f"there is no file {backup_file}", USAGE)
+        raise CommandFailed(f"{backup_file} does not exist", USAGE)
     now = _now()
     kept_as = database.with_name(f"{database.name}.before-{now}")
     heads = loaded.config.hub.data_dir / HEADS_NAME
@@ -96,14 +96,14 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
             if noted:
                 heads.rename(heads_kept_as)
         except OSError as error:
-            raise CommandFailed(f"{database} cannot be replaced: {error.strerror or error}") from error
+            raise CommandFailed(f"can't replace {database}: {error.strerror or error}") from error
     if as_json:
         page = {"database": str(database), "kept_as": str(kept_as) if replaced else None, "tools": "paused"}
         print_json({**page, "heads_kept_as": str(heads_kept_as) if noted else None})
     else:
-        kept = f" What was there is kept as {kept_as}." if replaced else ""
-        heads_kept = f" The audit's heads until now are kept as {heads_kept_as}." if noted else ""
-        typer.echo(f"{database} is as it was in {backup_file}.{kept}{heads_kept} {PAUSED}")
+        kept = f" The previous database is kept as {kept_as}." if replaced else ""
+        heads_kept = f" The previous audit heads are kept as {heads_kept_as}." if noted else ""
+        typer.echo(f"Restored {database} from {backup_file}.{kept}{heads_kept} {PAUSED}")
 
 
 def upgrade(path: Path | None, *, as_json: bool) -> None:
@@ -123,7 +123,9 @@ def upgrade(path: Path | None, *, as_json: bool) -> None:
         kept_as = str(copy) if before < current else None
         print_json({"database": str(database), "before": before, "schema": current, "kept_as": kept_as})
     elif before < current:
-        typer.echo(f"{database}: schema {before} became {current}. What was there is kept as {copy}.")
+        typer.echo(
+            f"{database}: upgraded from schema {before} to {current}. The previous one is kept as {copy}."
+        )
     else:
         typer.echo(f"{database} is up to date: schema {current}.")
 
@@ -132,7 +134,7 @@ def upgrade(path: Path | None, *, as_json: bool) -> None:
 def _alone(data_dir: Path) -> Iterator[None]:
     lock = DataDirectoryLock(data_dir)
     try:
-        with needed_to_start(data_dir, "run this as the user the hub runs as"):
+        with needed_to_start(data_dir, "run this as the hub's user"):
             lock.acquire()
     except StoreLocked as held:
         raise CommandFailed(f"hubbub: {held}") from held

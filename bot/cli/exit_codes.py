@@ -48,5 +48,5 @@ def ended(command: Callable[[], None]) -> int:
 
 
 def _unusable(error: OSError) -> str:
-    said = f"{error.filename} cannot be used: {error.strerror or type(error).__name__}"
-    return f"{said}; run this as the user the hub runs as" if isinstance(error, PermissionError) else said
+    said = f"can't use {error.filename}: {error.strerror or type(error).__name__}"
+    return f"{said}; run this as the hub's user" if isinstance(error, PermissionError) else said

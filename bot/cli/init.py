@@ -57,7 +57,7 @@ PLATFORMS: Mapping[str, PlatformSetup] = {
         PlatformSetup(
             "telegram",
             (SecretWanted("token", "TELEGRAM_TOKEN", "the bot's token, from @BotFather"),),
-            "the number of your own account",
+            "your numeric user ID",
         ),
         PlatformSetup(
             "slack",
@@ -65,12 +65,12 @@ PLATFORMS: Mapping[str, PlatformSetup] = {
                 SecretWanted("bot_token", "SLACK_BOT_TOKEN", "the bot token, xoxb-…, see docs/slack.md"),
                 SecretWanted("app_token", "SLACK_APP_TOKEN", "the app-level token, xapp-…"),
             ),
-            "your own member id, such as U024BE7LH",
+            "your member ID, such as U024BE7LH",
         ),
         PlatformSetup(
             "discord",
             (SecretWanted("token", "DISCORD_TOKEN", "the bot's token, see docs/discord.md"),),
-            "your own user id, a number",
+            "your numeric user ID",
         ),
     )
 }
@@ -106,7 +106,7 @@ class Answers:
 
 def configuration(answers: Answers) -> str:
     """The text of hubbub.toml; no secret is in it."""
-    lines = ["# Made by `hubbub init`. Every option is named in config.example.toml.", ""]
+    lines = ["# Created by `hubbub init`. All options are in config.example.toml.", ""]
     accounts = [f"{one.platform.name}:{one.account}" for one in answers.channels if one.account]
     if accounts:
         lines += ["[hub]", f"owner_identities = [{', '.join(map(_text, accounts))}]", ""]
@@ -170,7 +170,7 @@ def init(path: Path | None, given: Given) -> None:
     target = path or Path(FILE_NAME)
     beside = environment_file(target)
     if given.ask and not sys.stdin.isatty():
-        raise CommandFailed("there is no terminal to ask at; add --no-input, see --help", USAGE)
+        raise CommandFailed("this needs a terminal; add --no-input, see --help", USAGE)
     _agreed_to_replace([file for file in (target, beside) if file.exists()], given)
     environ = process_environment()
     dialogue = Dialogue(given, environ)
@@ -201,7 +201,7 @@ class Dialogue:
         wanted = tuple(name for name in dict.fromkeys(names) if name != "none")
         for name in wanted:
             if name not in PLATFORMS:
-                raise CommandFailed(f"{printable(name)} is no platform; use {known} or none", USAGE)
+                raise CommandFailed(f"{printable(name)} is not a platform; use {known} or none", USAGE)
         return wanted
 
     def _channel(self, platform: PlatformSetup) -> ChannelAnswer:
@@ -211,7 +211,7 @@ class Dialogue:
         if accounts:
             account = accounts[0]
         elif self._given.ask:
-            account = self._asked(f"{platform.name}: {platform.account} (empty: let yourself in later)", "")
+            account = self._asked(f"{platform.name}: {platform.account} (leave empty to pair later)", "")
         else:
             account = ""
         return ChannelAnswer(platform, secrets, account, self._given.api_base_url or "")
@@ -221,24 +221,24 @@ class Dialogue:
         if provider == "demo":
             return ModelAnswer("demo")
         if provider != "openai":
-            raise CommandFailed(f"{printable(provider)} is no provider; use openai or demo", USAGE)
-        model = self._given.model or self._asked("The model's name there", SUGGESTED_MODEL)
-        base_url = self._given.base_url or self._asked("Its address", OPENAI_URL)
-        key = self._secret(MODEL_KEY_VARIABLE, "the provider's key", needed=base_url == OPENAI_URL)
+            raise CommandFailed(f"{printable(provider)} is not a provider; use openai or demo", USAGE)
+        model = self._given.model or self._asked("Model name", SUGGESTED_MODEL)
+        base_url = self._given.base_url or self._asked("API base URL", OPENAI_URL)
+        key = self._secret(MODEL_KEY_VARIABLE, "the provider's API key", needed=base_url == OPENAI_URL)
         return ModelAnswer(provider, model, base_url.rstrip("/"), key)
 
     def _secret(self, variable: str, told: str, *, needed: bool = True) -> str:
         if value := self._environ.get(variable, "").strip():
-            typer.echo(f"{variable} is set: it is used.")
+            typer.echo(f"Using {variable} from the environment.")
             return value
         if not self._given.ask:
             if needed:
                 raise CommandFailed(f"{variable} is not set; set it to {told}", USAGE)
             return ""
-        empty = "" if needed else "; empty: none"
+        empty = "" if needed else "; leave empty for none"
         value = getpass.getpass(f"{variable}, {told} (not shown{empty}): ").strip()
         if needed and not value:
-            raise CommandFailed(f"without {told} it cannot go on; nothing was written", USAGE)
+            raise CommandFailed(f"{told} is required; nothing was written", USAGE)
         return value
 
     def _asked(self, question: str, suggested: str) -> str:
@@ -252,8 +252,8 @@ def _agreed_to_replace(files: Sequence[Path], given: Given) -> None:
         return
     names = " and ".join(str(file) for file in files)
     if not given.ask:
-        raise CommandFailed(f"{names} would be replaced; add --force to agree", USAGE)
-    if not typer.confirm(f"{names} will be replaced. Go on?", default=False):
+        raise CommandFailed(f"{names} would be replaced; add --force to allow it", USAGE)
+    if not typer.confirm(f"{names} will be replaced. Continue?", default=False):
         raise CommandFailed("nothing was changed", FAILED)
 
 
@@ -266,14 +266,14 @@ def _try(answers: Answers, environ: Mapping[str, str], given: Given) -> None:
         raise CommandFailed(f"{error}\nnothing was written", USAGE) from error
     if not given.check:
         return
-    typer.echo("Trying it ...")
+    typer.echo("Testing the configuration ...")
     findings = asyncio.run(tried(config))
     for finding in findings:
         typer.echo(_told(finding))
     if any(finding.health is Health.BROKEN for finding in findings) and not (
-        given.ask and typer.confirm("Write the files all the same?", default=False)
+        given.ask and typer.confirm("Write the files anyway?", default=False)
     ):
-        raise CommandFailed("nothing was written; correct it, or go without trying: --no-check")
+        raise CommandFailed("nothing was written; fix the problem, or skip the test with --no-check")
 
 
 def _told(finding: Finding) -> str:
@@ -294,21 +294,21 @@ def _write(target: Path, beside: Path, answers: Answers) -> None:
         unfinished.rename(target)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise CommandFailed(f"{target} cannot be written: {why}; name another place with --config") from error
+        raise CommandFailed(f"can't write {target}: {why}; choose another path with --config") from error
 
 
 def _next(target: Path, beside: Path, answers: Answers) -> str:
     option = "" if target == Path(FILE_NAME) else f" --config {target}"
-    lines = [f"{target} is written" + (f", and {beside} with what is secret." if variables(answers) else ".")]
+    lines = [f"Wrote {target}" + (f", and {beside} with the secrets." if variables(answers) else ".")]
     lines += ["Next:", f"  hubbub run{option}"]
     for channel in answers.channels:
         name = channel.platform.name
-        lines.append(f"  then write to the bot on {name}")
+        lines.append(f"  then send the bot a message on {name}")
         if not channel.account:
-            lines.append("  and let yourself in with the code it answers:")
+            lines.append("  and pair yourself with the code in its reply:")
             lines.append(f"  hubbub pair approve{option} CODE --as owner")
     if not answers.channels:
-        lines.append("  then open the link it prints, or talk to it here: hubbub chat")
+        lines.append("  then open the link it prints, or chat here: hubbub chat")
     return "\n".join(lines)
 
 
@@ -342,8 +342,8 @@ async def _models(config: Config) -> Sequence[Finding]:
             trial = await try_model(model, clock)
             what = f"model {model.name}"
             if trial.problem is None:
-                findings.append(fine(what, f"answered in {trial.total_s:.1f} s: {trial.answer[:40]}"))
+                findings.append(fine(what, f"replied in {trial.total_s:.1f} s: {trial.answer[:40]}"))
             else:
                 problem = trial.problem.removeprefix(f"{what}: ")
-                findings.append(broken(what, problem, "check the key, the model's name and base_url"))
+                findings.append(broken(what, problem, "check the API key, the model's name and base_url"))
     return findings

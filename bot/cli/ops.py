@@ -59,7 +59,7 @@ def _loaded(path: Path | None, *, as_json: bool) -> Loaded:
         return load(path)
     except ConfigError as error:
         if as_json:
-            fix = "each line says what to do"
+            fix = "each line says how to fix it"
             found = [broken("configuration", problem, fix) for problem in error.problems]
             print_json([asdict(one) for one in found])
         raise
@@ -72,7 +72,7 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
     async def status() -> StatusView:
         access = read_access(loaded.config.hub.data_dir)
         if access is None:
-            raise DeskRefused("unavailable", "it has not said where its API is")
+            raise DeskRefused("unavailable", "it has not published its API address")
         return await RemoteDesk(access).status()
 
     findings = asyncio.run(examine(loaded, status))
@@ -81,12 +81,12 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
         print_json([{key: redact(str(value)) for key, value in asdict(one).items()} for one in findings])
     else:
         rows = ((f.what, f.health.value, redact(f.message), redact(f.fix)) for f in findings)
-        print_table((whole("what"), whole("state"), "finding", "what to do"), rows)
+        print_table((whole("check"), whole("state"), "finding", "fix"), rows)
     failing = sum(finding.health is Health.BROKEN for finding in findings)
     if failing:
         of_all = f"{failing} of {len(findings)} findings"
         raise CommandFailed(
-            f"{of_all} {'is' if failing == 1 else 'are'} broken; do what the last column says."
+            f"{of_all} {'is' if failing == 1 else 'are'} broken; the last column says how to fix them."
         )
 
 
@@ -99,7 +99,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
         loaded = load(path)
         source = loaded.source or "embedded defaults"
         channels = ", ".join(loaded.config.channels) or "none"
-        typer.echo(f"{source}: fine. Channels: {channels}. Models: {models_in_words(loaded)}.")
+        typer.echo(f"{source}: valid. Channels: {channels}. Models: {models_in_words(loaded)}.")
         return
     try:
         loaded = load(path)
@@ -115,7 +115,7 @@ def reload(path: Path | None, *, as_json: bool) -> None:
     """Have the running hub read the configuration again."""
     access = api_access.read_access(load(path, secrets=False).config.hub.data_dir)
     if access is None:
-        raise CommandFailed("no hub runs here; the next one reads what is written: hubbub run")
+        raise CommandFailed("no hub is running here; the next start reads the file: hubbub run")
     try:
         done = asyncio.run(remote.RemoteHub(access).reload())
     except DeskRefused as refused:
@@ -126,7 +126,7 @@ def reload(path: Path | None, *, as_json: bool) -> None:
         for change in done.channels:
             typer.echo(printable(change.in_words()))
         if done.next_start:
-            typer.echo(printable(f"from the next start: {', '.join(done.next_start)}"))
+            typer.echo(printable(f"applied at the next start: {', '.join(done.next_start)}"))
     if any(change.outcome == "refused" for change in done.channels):
         raise typer.Exit(FAILED)
 
@@ -155,7 +155,7 @@ def login(path: Path | None, *, as_json: bool) -> None:
     """Print a link that the running hub made for this."""
     access = read_access(load(path, secrets=False).config.hub.data_dir)
     if access is None:
-        raise CommandFailed("no hub runs here; start one: hubbub run (it prints a link as well)")
+        raise CommandFailed("no hub is running here; start one with: hubbub run (it also prints a link)")
     try:
         url = asyncio.run(RemoteDesk(access).login_link())
     except DeskRefused as refused:
@@ -287,7 +287,7 @@ def _level(word: str) -> int:
         return LEVELS.index(word.strip().lower())
     except ValueError as error:
         raise CommandFailed(
-            f"{printable(word)} is no level; use one of {', '.join(LEVELS)}", USAGE
+            f"{printable(word)} is not a log level; use one of {', '.join(LEVELS)}", USAGE
         ) from error
 
 
@@ -302,7 +302,7 @@ def _moment(text: str) -> str:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise CommandFailed(
-            f"{printable(text)} is no time; write 30s, 10m, 2h or 3d ago, or 2026-01-31T08:00", USAGE
+            f"{printable(text)} is not a time; use 30s, 10m, 2h or 3d (ago), or 2026-01-31T08:00", USAGE
         ) from error
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
 
@@ -320,11 +320,13 @@ def try_each(path: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json([asdict(trial) | {"problem": trial.problem and redact(trial.problem)} for trial in trials])
     else:
-        columns = (whole("model"), whole("answers"), "first, total (s)", "tokens in, out", "what it said")
+        columns = (whole("model"), whole("answers"), "first, total (s)", "tokens in, out", "reply")
         print_table(columns, (_row(trial, redact) for trial in trials))
     silent = sum(trial.problem is not None for trial in trials)
     if silent:
-        raise CommandFailed(f"{silent} of {len(trials)} models do not answer; `hubbub doctor` may say why.")
+        raise CommandFailed(
+            f"{silent} of {len(trials)} models did not reply; run `hubbub doctor` to find out more."
+        )
 
 
 async def _trials(loaded: Loaded) -> Sequence[Trial]:
@@ -364,7 +366,9 @@ def show_prompt(path: Path | None, thread_id: str, *, as_json: bool) -> None:
     loaded = load(path)
     view = asked(path, lambda reader: _prompt(reader, loaded, row_id(thread_id)))
     if view is None:
-        raise CommandFailed(f"No thread has the id {printable(thread_id)}; `hubbub threads list` names them.")
+        raise CommandFailed(
+            f"No thread has the ID {printable(thread_id)}; `hubbub threads list` shows the IDs."
+        )
     if as_json:
         print_json(view)
     else:

@@ -18,17 +18,17 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="The configuration file; default: what HUBBUB_CONFIG names, else ./hubbub.toml if it exists.",
+        help="The configuration file; default: $HUBBUB_CONFIG, or ./hubbub.toml if it exists.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The code they were given.")]
+CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The pairing code.")]
 AccountArgument = Annotated[
-    str, typer.Argument(metavar="ACCOUNT", help="A channel and an id on it, such as telegram:12345.")
+    str, typer.Argument(metavar="ACCOUNT", help="A channel and an account ID on it, such as telegram:12345.")
 ]
-LimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most, the newest.")]
+LimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number, newest first.")]
 UserOption = Annotated[
-    str | None, typer.Option("--user", metavar="USER", help="The user's id, see `users list`.")
+    str | None, typer.Option("--user", metavar="USER", help="The user's ID; see `users list`.")
 ]
 
 

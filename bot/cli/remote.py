@@ -18,7 +18,7 @@ from core.gates import Option, ToolSetting
 from core.people.pairing import PairAs
 
 ANSWER_LIMIT_S = 15.0
-OTHER_VERSION = "the hub that runs answers otherwise than this command expects; restart it with this version"
+OTHER_VERSION = "the running hub's response does not match this version; restart the hub with this version"
 
 View = TypeVar("View")
 
@@ -45,7 +45,7 @@ class HubClient:
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise DeskRefused(
                 "unavailable",
-                f"the hub on {self._access.url} does not answer ({error or type(error).__name__}); "
+                f"the hub at {self._access.url} does not respond ({error or type(error).__name__}); "
                 "it may be starting or stopping: try again in a moment",
             ) from error
         finally:

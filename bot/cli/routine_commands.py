@@ -15,48 +15,57 @@ else:
 
 
 routines_commands = typer.Typer(
-    help="What is done by itself, by the clock, a message or an event.", no_args_is_help=True
+    help="Manage routines: prompts run on a schedule or an event.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The routine's name, or its id.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The routine's name or ID.")]
 File = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="The routine as JSON; options come over it.")
+    Path | None, typer.Option("--file", metavar="FILE", help="The routine as JSON; options override it.")
 ]
-Cron = Annotated[str | None, typer.Option(metavar="SCHEDULE", help='By the clock, such as "0 9 * * 1-5".')]
-Zone = Annotated[str | None, typer.Option(metavar="ZONE", help="Of the schedule, such as Europe/Berlin.")]
+Cron = Annotated[
+    str | None, typer.Option(metavar="SCHEDULE", help='Run on a schedule, such as "0 9 * * 1-5".')
+]
+Zone = Annotated[
+    str | None, typer.Option(metavar="ZONE", help="Time zone of the schedule, such as Europe/Berlin.")
+]
 Match = Annotated[
     str | None,
-    typer.Option(metavar="PATTERN", help="By a message in which this expression is found."),
+    typer.Option(metavar="PATTERN", help="Run on messages that match this regular expression."),
 ]
 Consume = Annotated[
-    bool | None, typer.Option("--consume/--also-chat", help="Whether such a message is the routine's alone.")
+    bool | None,
+    typer.Option(
+        "--consume/--also-chat",
+        help="Keep matching messages from the chat assistant, or pass them on as well.",
+    ),
 ]
-Webhook = Annotated[str | None, typer.Option(metavar="PATH", help="By a request to /api/webhooks/PATH.")]
+Webhook = Annotated[str | None, typer.Option(metavar="PATH", help="Run on requests to /api/webhooks/PATH.")]
 Secret = Annotated[
-    str | None, typer.Option("--secret", metavar="NAME", help="The secret of the vault that signs requests.")
+    str | None, typer.Option("--secret", metavar="NAME", help="Name of the vault secret that signs requests.")
 ]
 Signature = Annotated[
-    str | None, typer.Option(metavar="KIND", help="How they are signed: standard, github, gitlab, stripe.")
+    str | None, typer.Option(metavar="KIND", help="Signature scheme: standard, github, gitlab, stripe.")
 ]
 EventOption = Annotated[
-    str | None, typer.Option("--event", metavar="SOURCE/TYPE", help="By an event, such as github/push.")
+    str | None, typer.Option("--event", metavar="SOURCE/TYPE", help="Run on an event, such as github/push.")
 ]
-Prompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What the model is asked.")]
+Prompt = Annotated[str | None, typer.Option(metavar="TEXT", help="The prompt for the model.")]
 Cooldown = Annotated[
-    int | None, typer.Option("--cooldown", metavar="SECONDS", help="How long it rests after it fired.")
+    int | None,
+    typer.Option("--cooldown", metavar="SECONDS", help="Minimum time between two runs, in seconds."),
 ]
-Description = Annotated[str | None, typer.Option(metavar="TEXT", help="What it is for.")]
+Description = Annotated[str | None, typer.Option(metavar="TEXT", help="A description of its purpose.")]
 
 
 @routines_commands.command("list")
 def routines_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """All of them, with the next time of each."""
+    """List routines with the next time of each."""
     finish(lambda: routines.list_routines(config, as_json=as_json))
 
 
 @routines_commands.command("add")
 def routines_add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The routine's name.")],
     prompt: Prompt = None,
     cron: Cron = None,
     timezone: Zone = None,
@@ -72,7 +81,7 @@ def routines_add(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a routine. Say what fires it, and what the model is asked then; without a trigger only you do."""
+    """Add a routine: a trigger and a prompt. Without a trigger it runs only when you start it."""
 
     def make() -> None:
         given = _given(prompt, cooldown, description) | {"name": name}
@@ -89,12 +98,12 @@ def routines_add(
 def routines_edit(
     name: Name,
     prompt: Prompt = None,
-    cron: Annotated[str | None, typer.Option(metavar="SCHEDULE", help="Its new schedule.")] = None,
+    cron: Annotated[str | None, typer.Option(metavar="SCHEDULE", help="The new schedule.")] = None,
     timezone: Zone = None,
-    match: Annotated[str | None, typer.Option(metavar="PATTERN", help="Its new pattern.")] = None,
+    match: Annotated[str | None, typer.Option(metavar="PATTERN", help="The new pattern.")] = None,
     cooldown: Cooldown = None,
     description: Description = None,
-    rename: Annotated[str | None, typer.Option(metavar="NAME", help="Its new name.")] = None,
+    rename: Annotated[str | None, typer.Option(metavar="NAME", help="The new name.")] = None,
     file: File = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -113,32 +122,32 @@ def routines_edit(
 
 @routines_commands.command("show")
 def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """All that one says."""
+    """Show a routine's definition."""
     finish(lambda: routines.show(config, name, as_json=as_json))
 
 
 @routines_commands.command("enable")
 def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Let one go on, with its next time."""
+    """Enable a routine from its next time on."""
     finish(lambda: routines.switch(config, name, enabled=True, as_json=as_json))
 
 
 @routines_commands.command("disable")
 def routines_disable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Pause one."""
+    """Pause a routine."""
     finish(lambda: routines.switch(config, name, enabled=False, as_json=as_json))
 
 
 @routines_commands.command("fire")
 def routines_fire(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Run one once, whatever its cooldown."""
+    """Run a routine once, ignoring its cooldown."""
     finish(lambda: routines.fire(config, name, as_json=as_json))
 
 
 @routines_commands.command("test")
 def routines_test(
     name: Name,
-    text: Annotated[str, typer.Option(metavar="TEXT", help="A message that nobody wrote.")],
+    text: Annotated[str, typer.Option(metavar="TEXT", help="The text of a test message.")],
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -149,17 +158,17 @@ def routines_test(
 @routines_commands.command("history")
 def routines_history(
     name: Name,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="How many runs.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="Maximum number of runs.")] = 20,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The newest runs of one, newest first."""
+    """List a routine's runs, newest first."""
     finish(lambda: routines.history(config, name, limit, as_json=as_json))
 
 
 @routines_commands.command("delete")
 def routines_delete(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Forget one and its runs."""
+    """Delete a routine and its runs."""
     finish(lambda: routines.delete(config, name, as_json=as_json))
 
 

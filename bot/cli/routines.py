@@ -65,7 +65,7 @@ def list_routines(path: Path | None, *, as_json: bool) -> None:
         )
         print_table(columns, rows)
     else:
-        typer.echo("There are no routines; `hubbub routines add --help` says how to make one.")
+        typer.echo("There are no routines; see `hubbub routines add --help`.")
 
 
 def show(path: Path | None, name: str, *, as_json: bool) -> None:
@@ -77,7 +77,7 @@ def show(path: Path | None, name: str, *, as_json: bool) -> None:
     typer.echo(printable(f"{found.name} ({found.id}): {found.status}"))
     typer.echo(printable(found.fires_on + (f"; next {when(found.next_at)} UTC" if found.next_at else "")))
     if found.paused_because:
-        typer.echo(printable(f"paused because {found.paused_because}"))
+        typer.echo(printable(f"paused: {found.paused_because}"))
     typer.echo(printable_lines(json.dumps(found.definition, indent=2, ensure_ascii=False)))
 
 
@@ -87,7 +87,7 @@ def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
     if as_json:
         print_json(runs)
     elif runs:
-        columns = ("due (UTC)", "fired by", "status", "tokens", "what it said")
+        columns = ("due (UTC)", "fired by", "status", "tokens", "result")
         rows = (
             (
                 when(run.due_at),
@@ -100,7 +100,7 @@ def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
         )
         print_table(columns, rows)
     else:
-        typer.echo("It has not run yet.")
+        typer.echo("No runs yet.")
 
 
 def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
@@ -112,7 +112,7 @@ def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
     typer.echo(printable(f"It {'fires' if trial.fires else 'does not fire'}: {trial.why}."))
     if trial.input is not None:
         told = f"{printable_lines(trial.system or '')}\n\n{printable_lines(trial.input)}"
-        typer.echo(f"\nThe model would get:\n\n{told}")
+        typer.echo(f"\nPrompt for the model:\n\n{told}")
 
 
 # --- changing -------------------------------------------------------------------------------------------
@@ -120,25 +120,25 @@ def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
 
 def add(path: Path | None, page: dict[str, Any], *, as_json: bool) -> None:
     """A new one."""
-    _tell(at_routines(path, lambda desk: desk.create(page)), "is kept", as_json=as_json)
+    _tell(at_routines(path, lambda desk: desk.create(page)), "saved", as_json=as_json)
 
 
 def edit(path: Path | None, name: str, page: dict[str, Any], *, as_json: bool) -> None:
     """Change the given fields."""
     if not page:
-        raise CommandFailed("nothing to change was given; see `hubbub routines edit --help`", USAGE)
-    _tell(at_routines(path, lambda desk: desk.change(name, page)), "is changed", as_json=as_json)
+        raise CommandFailed("no change was given; see `hubbub routines edit --help`", USAGE)
+    _tell(at_routines(path, lambda desk: desk.change(name, page)), "updated", as_json=as_json)
 
 
 def switch(path: Path | None, name: str, *, enabled: bool, as_json: bool) -> None:
     """Pause it or let it go on."""
-    word = "goes on" if enabled else "is paused"
+    word = "enabled" if enabled else "paused"
     _tell(at_routines(path, lambda desk: desk.switch(name, enabled=enabled)), word, as_json=as_json)
 
 
 def delete(path: Path | None, name: str, *, as_json: bool) -> None:
     """Forget it."""
-    _tell(at_routines(path, lambda desk: desk.delete(name)), "is deleted", as_json=as_json)
+    _tell(at_routines(path, lambda desk: desk.delete(name)), "deleted", as_json=as_json)
 
 
 def fire(path: Path | None, name: str, *, as_json: bool) -> None:
@@ -147,7 +147,7 @@ def fire(path: Path | None, name: str, *, as_json: bool) -> None:
     if as_json:
         print_json(fired)
     else:
-        typer.echo(printable(f"{name}: run {fired.run_id} is queued; `hubbub routines history` shows it"))
+        typer.echo(printable(f"{name}: run {fired.run_id} is queued; see `hubbub routines history`"))
 
 
 def page_of(file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
@@ -157,9 +157,9 @@ def page_of(file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
         try:
             read = json.loads(file.read_text())
         except (OSError, ValueError) as error:
-            raise CommandFailed(f"{file} cannot be read as JSON: {error}", USAGE) from error
+            raise CommandFailed(f"{file} is not readable as JSON: {error}", USAGE) from error
         if not isinstance(read, dict):
-            raise CommandFailed(f"{file} does not hold a JSON object", USAGE)
+            raise CommandFailed(f"{file} does not contain a JSON object", USAGE)
         page = cast("dict[str, Any]", read)
     for part, value in given.items():
         held = page.get(part)

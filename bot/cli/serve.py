@@ -53,7 +53,7 @@ def run_hub(path: Path | None) -> int:
         complain(f"hubbub: {error}")
         return FAILED
     except Exception:  # the trace goes to the log, where secrets are struck out
-        logger.exception("the hub broke down")
+        logger.exception("hub.crashed")
         return FAILED
     return OK
 
@@ -93,18 +93,20 @@ def run_to_the_end(serving: Coroutine[Any, Any, None], loop_factory: LoopFactory
 def _banner(url: str, login_url: str, loaded: Loaded) -> str:
     """Return the start message: the hub's addresses, and the next steps."""
     lines = [
-        f"hubbub serves on {url} (state: {url}/readyz). Models: {models_in_words(loaded)}.",
-        f"Console: {login_url} (this link works once, for 15 minutes; `hubbub login` prints another)",
+        f"hubbub is running on {url} (status: {url}/readyz). Models: {models_in_words(loaded)}.",
+        f"Console: {login_url} (works once, within 15 minutes; `hubbub login` prints another link)",
     ]
     if loaded.config.channels:
-        lines.append(f"Channels: {', '.join(loaded.config.channels)}. Write to the bot. Ctrl-C ends the hub.")
+        lines.append(
+            f"Channels: {', '.join(loaded.config.channels)}. Send the bot a message. Ctrl-C stops the hub."
+        )
     else:
         lines += [
-            "No channel is configured: talk to it in the console.",
-            "To write to it from a chat app run `hubbub init`, or:",
-            f"  1. copy config.example.toml to {loaded.source or 'hubbub.toml'} and keep what you need,",
-            "  2. put a bot token under [channels.telegram] and your account under [hub] owner_identities,",
+            "No channel is configured: use the console.",
+            "To use it from a chat app, run `hubbub init`, or:",
+            f"  1. copy config.example.toml to {loaded.source or 'hubbub.toml'} and keep the parts you need,",
+            "  2. set a bot token in [channels.telegram] and your account in [hub] owner_identities,",
             "  3. start again.",
-            "Or try a chat app without any account: make install-dev; .venv/bin/python -m tests.simulators",
+            "To try a chat app without an account: make install-dev; .venv/bin/python -m tests.simulators",
         ]
     return "\n".join(lines)

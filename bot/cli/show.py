@@ -90,7 +90,7 @@ def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
         )
         print_table(columns, rows)
     else:
-        typer.echo("There is no conversation yet.")
+        typer.echo("There are no conversations yet.")
 
 
 async def _names(reader: "SqliteReader") -> Mapping[str, str]:
@@ -109,7 +109,7 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
     typer.echo(printable(f"{thread.id} of {thread.owner_id} on {thread.channel}, {thread.state}"))
     if found.earlier:
         newest = "entry" if len(found.entries) == 1 else f"{len(found.entries)} entries"
-        typer.echo(f"(only the newest {newest}; more with --limit)")
+        typer.echo(f"(only the newest {newest}; use --limit for more)")
     for entry in filter(_says_something, found.entries):
         typer.echo(_spoken(entry))
 
@@ -145,7 +145,9 @@ def _fenced(text: str) -> str:
 
 def _known(thread_id: str, found: ConversationView | None) -> ConversationView:
     if found is None:
-        raise CommandFailed(f"No thread has the id {printable(thread_id)}; `hubbub threads list` names them.")
+        raise CommandFailed(
+            f"No thread has the ID {printable(thread_id)}; `hubbub threads list` shows the IDs."
+        )
     return found
 
 
@@ -179,7 +181,7 @@ def list_users(path: Path | None, *, as_json: bool) -> None:
     elif found:
         print_table((whole("user"), "name", "role", "accounts"), (_person(user) for user in found))
     else:
-        typer.echo("Nobody is known yet.")
+        typer.echo("There are no users yet.")
 
 
 def _person(user: UserView) -> Sequence[str]:
@@ -198,18 +200,18 @@ def list_approvals(path: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found:
-        columns = ("asked (UTC)", whole("id"), "by", "what", "answers", "expires (UTC)")
+        columns = ("requested (UTC)", whole("id"), "by", "request", "answers", "expires (UTC)")
         print_table(columns, (_waiting(approval, names) for approval in found))
     else:
-        typer.echo("Nothing waits for a decision.")
+        typer.echo("No open requests.")
 
 
 def _waiting(approval: ApprovalView, names: Mapping[str, str]) -> Sequence[str]:
     # A question's answers are phrases, and any words may be one; the others are single words.
-    words = ("(any words)",) if approval.free_text else ()
+    words = ("(any text)",) if approval.free_text else ()
     answers = (" / " if approval.kind == "question" else " ").join((*approval.options, *words))
     if approval.quorum > 1:
-        answers += f" ({len(approval.votes)} of {approval.quorum} agreed)"
+        answers += f" ({len(approval.votes)} of {approval.quorum} approved)"
     return (
         when(approval.created_at),
         approval.id,
@@ -240,7 +242,7 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> Non
     """
     if key is not None and not key.strip():
         raise CommandFailed(
-            "Give an event's key, such as tg:12345:m:7:8; `hubbub why` lists the newest ones."
+            "Pass an event's key, such as tg:12345:m:7:8; `hubbub why` lists the newest ones."
         )
     told = asked(path, lambda reader: _told(reader, key, limit))
     if key is not None:
@@ -252,15 +254,15 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> Non
         print_json({**page, "audit": [_reference(row) for row in told.records]})
         return
     if not told.events and not told.noise:
-        typer.echo("Nothing has come in yet.")
+        typer.echo("No events yet.")
     if told.events:
         columns = ("when (UTC)", whole("event"), "from", "outcome", "turn", "answer")
         print_table(columns, map(_explained, told.events))
     if told.records:
-        typer.echo("In the audit (`hubbub audit export` has all of it):")
-        print_table(("record", "when (UTC)", "what", "who", whole("about")), map(_record, told.records))
+        typer.echo("Audit records (`hubbub audit export` prints the full log):")
+        print_table(("record", "time (UTC)", "event", "actor", whole("subject")), map(_record, told.records))
     if told.noise:
-        typer.echo("Only counted:")
+        typer.echo("Counted only:")
         columns = ("last (UTC)", whole("chat"), whole("from"), "reason", "count")
         print_table(columns, map(_counted, told.noise))
 

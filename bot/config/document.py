@@ -172,18 +172,18 @@ def read(source: Path, cwd: Path) -> Document:
     try:
         text = (cwd / source).read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:
-        raise ConfigError([f"{source}: there is no such file; name another one or create it"]) from error
+        raise ConfigError([f"{source}: no such file; create it or choose another one"]) from error
     except OSError as error:
-        raise ConfigError([f"{source}: cannot be read ({error.strerror}); check its permissions"]) from error
+        raise ConfigError([f"{source}: not readable ({error.strerror}); check its permissions"]) from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError([f"{source}:{line}: is not UTF-8; save the file as UTF-8"]) from error
+        raise ConfigError([f"{source}:{line}: not UTF-8; save the file as UTF-8"]) from error
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([syntax(source, text, str(error))]) from error
     except (RecursionError, ValueError, OverflowError) as error:  # nested too deep; a date that is none
-        raise ConfigError([f"{source}: cannot be read as TOML ({error}); simplify the file"]) from error
+        raise ConfigError([f"{source}: not readable as TOML ({error}); simplify the file"]) from error
     return Document(tree, Where(source, locate(text.replace("\r\n", "\n"))))
 
 
@@ -194,7 +194,7 @@ def apply_overrides(document: Document, environ: Mapping[str, str]) -> Iterator[
         segments = name.removeprefix(OVERRIDE_PREFIX).lower().split("__")
         key = _place(document.tree, segments, environ[name])
         if key is None:
-            yield Problem((), f"{name}: does not lead to a key; write HUBBUB__SECTION__KEY", located=True)
+            yield Problem((), f"{name}: does not name a key; use HUBBUB__SECTION__KEY", located=True)
         else:
             document.where.variables[key] = name
 
@@ -261,7 +261,7 @@ def apply_references(
         elif not secrets and _is_secret(key):
             holder[step] = Unopened(found.group())
         else:
-            yield Problem(key, f"the environment variable {name} is not set; set it or write the value here")
+            yield Problem(key, f"the environment variable {name} is not set; set it, or put the value here")
 
 
 def apply_vault(
@@ -272,7 +272,7 @@ def apply_vault(
     values = VaultValues(data_dir, environ)
     for holder, step, key, found in _found(document, _SECRET):
         if not _is_secret(key):
-            yield Problem(key, "is no secret, so it cannot come from the vault; write the value here")
+            yield Problem(key, "is not a secret, so it can't come from the vault; put the value here")
         elif not secrets:
             holder[step] = Unopened(found.group())
         else:
@@ -321,9 +321,9 @@ def with_file(environ: Mapping[str, str], path: Path, cwd: Path) -> Mapping[str,
     except FileNotFoundError:
         return environ
     except OSError as error:
-        raise ConfigError([f"{path}: cannot be read ({error.strerror}); check its permissions"]) from error
+        raise ConfigError([f"{path}: not readable ({error.strerror}); check its permissions"]) from error
     except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: is not UTF-8; save the file as UTF-8"]) from error
+        raise ConfigError([f"{path}: not UTF-8; save the file as UTF-8"]) from error
     return dict(_variables(path, text)) | dict(environ)
 
 
@@ -331,7 +331,7 @@ def written(variables: Mapping[str, str]) -> str:
     """The text of a file that holds these. Raises ValueError where a value has several lines."""
     for name, value in variables.items():
         if "\n" in value or "\r" in value:
-            raise ValueError(f"the value of {name} has several lines")
+            raise ValueError(f"the value of {name} has more than one line")
     return "".join(f"{name}={_quoted(value)}\n" for name, value in variables.items())
 
 
@@ -349,7 +349,7 @@ def _variables(path: Path, text: str) -> Iterator[tuple[str, str]]:
             continue
         found = _LINE.fullmatch(said)
         if found is None:
-            raise ConfigError([f"{path}:{number}: is not NAME=value; correct this line"])
+            raise ConfigError([f"{path}:{number}: not NAME=value; fix this line"])
         name, value = found.groups()
         value = value.strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
@@ -381,7 +381,7 @@ class VaultValues:
         try:
             secret = next((one for one in sealed_in(self._database) if one.name == name), None)
             if secret is None:
-                return NoValue(f'there is no secret "{name}" in the vault; run: hubbub secrets set {name}')
+                return NoValue(f'the vault has no secret "{name}"; run: hubbub secrets set {name}')
             keys = self._ring.keys()
             if keys is None:
                 where = self._ring.path

@@ -183,7 +183,7 @@ def syntax(source: Path, text: str, message: str) -> str:
     line = found.group(1) if found and found.group(1) else str(text.rstrip("\n").count("\n") + 1)
     what = message[: found.start()] if found else message
     what = " ".join(what.split())
-    return f"{source}:{line}: not valid TOML: {what}; correct this line"
+    return f"{source}:{line}: not valid TOML: {what}; fix this line"
 
 
 def explain(refused: ValidationError, hidden: set[Key]) -> list[Problem]:
@@ -271,7 +271,7 @@ def _expected(error: ErrorDetails) -> str:
 def _unknown(key: Key) -> str:
     plain = tuple(str(step) for step in key if not isinstance(step, int))
     if _general(plain) in PLANNED:
-        return "is not supported by this version; remove it"
+        return "is not supported in this version; remove it"
     names = list(fields_of(annotation_at(key[:-1])))
     near = _near(str(key[-1]), names)
     if near:
@@ -293,7 +293,7 @@ def _choice(key: Key, value: object, *, shown: bool) -> str:
     listed = " or ".join(_literal(choice) for choice in choices)
     for later in PLANNED_VALUES.get(_general(plain), ()):
         if shown and str(value).startswith(later):
-            return f"is not supported by this version; use {listed}"
+            return f"is not supported in this version; use {listed}"
     near = _near(str(value), choices) if shown else []
     advice = f"did you mean {_literal(near[0])}?" if near else f"use {listed}"
     return f"is not one of the choices; {advice}"
@@ -303,9 +303,7 @@ def _example(key: Key) -> str:
     """Return an example of a valid value, as advice."""
     found = field_at(key)
     if found is None:
-        return (
-            f"correct the entry of {dotted(written(key)[:-1])}" if len(key) > 1 else "write it as a section"
-        )
+        return f"fix the entry in {dotted(written(key)[:-1])}" if len(key) > 1 else "write it as a section"
     name = str(key[-1])
     if found.examples:
         return f"for example {name} = {_literal(found.examples[0])}"

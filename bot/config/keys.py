@@ -32,7 +32,7 @@ def hub_key(data_dir: Path) -> bytes:
     Raises StartError if the file is damaged or cannot be used.
     """
     path = data_dir / KEY_NAME
-    with needed_to_start(path, "make it readable for the user the hub runs as"):
+    with needed_to_start(path, "make it readable for the hub's user"):
         if not path.exists():
             write_for_its_user(path, secrets.token_hex(KEY_BYTES))
         return _read(path)
@@ -61,7 +61,7 @@ def _read(path: Path) -> bytes:
     except ValueError as error:
         raise StartError(f"{path} is not a key; restore it from a backup, or remove it") from error
     if len(key) != KEY_BYTES:
-        raise StartError(f"{path} is not a whole key; restore it from a backup, or remove it")
+        raise StartError(f"{path} is not a complete key; restore it from a backup, or remove it")
     return key
 
 
@@ -134,19 +134,19 @@ class VaultKeyRing:
     def _read(self) -> Sequence[bytes]:
         if self._given:
             return _parsed(self._given, VAULT_KEY_VARIABLE)
-        with needed_to_start(self.path, "make it readable for the user the hub runs as"):
+        with needed_to_start(self.path, "make it readable for the hub's user"):
             with contextlib.suppress(FileNotFoundError):
                 return _parsed(self.path.read_text(errors="replace"), str(self.path))
             return ()
 
     def _write(self, keys: Sequence[bytes]) -> None:
         self._chain = None
-        with needed_to_start(self.path, "make the directory writable for the user the hub runs as"):
+        with needed_to_start(self.path, "make the directory writable for the hub's user"):
             write_for_its_user(self.path, "".join(f"{key.hex()}{os.linesep}" for key in keys))
 
 
 def _parsed(text: str, where: str) -> Sequence[bytes]:
     words = [word for word in re.split(r"[\s,]+", text) if word]
     if not words or not all(_HEX.fullmatch(word) for word in words):
-        raise StartError(f"{where} does not hold keys of 64 hexadecimal digits; restore it from a backup")
+        raise StartError(f"{where} must contain keys of 64 hexadecimal digits; restore it from a backup")
     return [bytes.fromhex(word) for word in words]

@@ -194,7 +194,9 @@ def _across_sections(config: Config) -> Iterator[Problem]:
     for name, channel in config.channels.items():
         yield from _channel(config, name, channel)
     if config.heartbeat.enabled and not config.routines.enabled:
-        yield Problem(("heartbeat", "enabled"), "needs [routines] enabled = true; set one of both")
+        yield Problem(
+            ("heartbeat", "enabled"), "needs [routines] enabled = true; set that, or turn the heartbeat off"
+        )
     if config.agent.reserve_tokens >= config.agent.context_tokens:
         yield Problem(("agent", "reserve_tokens"), "must be less than context_tokens; lower it")
 
@@ -203,18 +205,20 @@ def _http(config: Config) -> Iterator[Problem]:
     if config.http.host not in LOOPBACK and not config.http.public_url:
         yield Problem(
             ("http", "public_url"),
-            f"missing, and [http] host {config.http.host} is reached from other machines; write the address"
-            ' people use, for example public_url = "https://hub.example", or listen on 127.0.0.1',
+            f"missing, and [http] host {config.http.host} is reachable from other machines; set the public"
+            ' address, for example public_url = "https://hub.example", or listen on 127.0.0.1',
         )
 
 
 def _models(config: Config) -> Iterator[Problem]:
     if not config.models:
-        yield Problem(("models",), 'must name at least one model; write [[models]] with provider = "demo"')
+        yield Problem(("models",), 'must have at least one model; add [[models]] with provider = "demo"')
     names: set[str] = set()
     for index, model in enumerate(config.models):
         if model.name in names:
-            yield Problem(("models", index, "name"), f'"{model.name}" is taken; give each model its own name')
+            yield Problem(
+                ("models", index, "name"), f'"{model.name}" is used twice; give each model its own name'
+            )
         names.add(model.name)
         if model.provider != "demo" and not model.model:
             yield Problem(("models", index, "model"), 'missing; for example model = "gpt-5-mini"')
@@ -225,14 +229,16 @@ def _hooks(config: Config) -> Iterator[Problem]:
     for index, hook in enumerate(config.hooks):
         key = ("hooks", index)
         if hook.name in names:
-            yield Problem((*key, "name"), f'"{hook.name}" is taken; give each hook its own name')
+            yield Problem((*key, "name"), f'"{hook.name}" is used twice; give each hook its own name')
         names.add(hook.name)
         if hook.url and not re.fullmatch(r"https?://[^\s/]+(/\S*)?", hook.url):
-            yield Problem((*key, "ask"), "is not a web address; write one that begins with https://")
+            yield Problem((*key, "ask"), "is not a web address; use one that starts with https://")
         if hook.url and not hook.secret.get_secret_value():
             yield Problem((*key, "secret"), 'missing; for example secret = "env:HOOK_SECRET"')
         if hook.url and not hook.waits and hook.on_failure == "closed":
-            yield Problem((*key, "on_failure"), 'nobody waits for its answer; set waits = true, or "open"')
+            yield Problem(
+                (*key, "on_failure"), 'the hub does not wait for its answer; set waits = true, or "open"'
+            )
 
 
 def _teams(config: Config) -> Iterator[Problem]:
@@ -249,14 +255,14 @@ def _servers(config: Config) -> Iterator[Problem]:
         key = ("mcp", name)
         other = folded.setdefault(name.replace("-", "_"), name)
         if other != name:
-            yield Problem(key, f"is called like mcp.{other} but for - and _; give each its own name")
+            yield Problem(key, f"differs from mcp.{other} only in - and _; give each server its own name")
         if bool(server.command) == (server.url is not None):
             example = 'for example command = ["github-mcp-server", "stdio"]'
             yield Problem((*key, "command"), f"a server has either command or url; {example}")
         elif server.env and not server.command:
-            yield Problem((*key, "env"), "is for a command; a server with a url takes headers")
+            yield Problem((*key, "env"), "is only for servers with a command; use headers with a url")
         elif server.headers and server.url is None:
-            yield Problem((*key, "headers"), "is for a url; a command takes env")
+            yield Problem((*key, "headers"), "is only for servers with a url; use env with a command")
         for index, user in enumerate(server.users):
             if user != config.hub.owner and not is_row_id(user):
                 yield Problem((*key, "users", index), f'"{user}" {NO_USER}')
@@ -274,11 +280,11 @@ def _rule(config: Config, key: tuple[str | int, ...], rule: Rule) -> Iterator[Pr
     if rule.not_requester and rule.approvers == "requester":
         yield Problem(
             (*key, "not_requester"),
-            'leaves nobody to decide; name a team in approvers, or "owner" for members\' calls',
+            'leaves no one to decide; set a team in approvers, or "owner" for members\' calls',
         )
     if rule.not_requester and rule.approvers == "owner" and rule.role not in {"member", "guest"}:
         yield Problem(
-            (*key, "not_requester"), 'leaves nobody to decide the owner\'s own calls; set role = "member"'
+            (*key, "not_requester"), 'leaves no one to decide the owner\'s own calls; set role = "member"'
         )
     if rule.escalate_to is not None:
         yield from _people(config, key, rule.escalate_to, 1, name="escalate_to")
@@ -287,7 +293,7 @@ def _rule(config: Config, key: tuple[str | int, ...], rule: Rule) -> Iterator[Pr
         yield Problem((*key, missing), "missing; escalate_to and escalate_after_s belong together")
     channel = rule.ask_in.partition(":")[0]
     if ":" in rule.ask_in and channel not in config.channels:
-        advice = f"add [channels.{channel}], or name another"
+        advice = f"add [channels.{channel}], or use another channel"
         yield Problem((*key, "ask_in"), f'there is no channel "{channel}"; {advice}')
 
 
@@ -305,14 +311,14 @@ def _people(
     if named.startswith("team:"):
         team = named.removeprefix("team:")
         if team not in config.teams:
-            advice = f"add [teams.{team}] with users, or name another"
+            advice = f"add [teams.{team}] with users, or use another team"
             yield Problem((*key, name), f'there is no team "{team}"; {advice}')
             return
         available = len(set(config.teams[team].users)) - int(not_requester)
     if quorum > available:
         yield Problem(
             (*key, "quorum"),
-            f"{quorum} people must agree but {name} has {available}; lower it or name a team",
+            f"{quorum} approvals needed but {name} has {available}; lower it or choose another team",
         )
 
 
@@ -321,7 +327,7 @@ def _channel(config: Config, name: str, channel: ChannelSection) -> Iterator[Pro
         advice = (
             f'give this one another name, such as [channels.{name}-1] with platform = "{channel.platform}"'
         )
-        yield Problem(("channels", name), f"is a name of the hub's own; {advice}")
+        yield Problem(("channels", name), f"is reserved for the hub; {advice}")
     match channel:
         case TelegramChannel():
             yield from _telegram(config, name, channel)

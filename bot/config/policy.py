@@ -41,7 +41,7 @@ _TOOL = re.compile(r"[a-z0-9_-]{1,128}")
 
 def _tool_name(name: str) -> str:
     if not _TOOL.fullmatch(name):
-        raise ValueError("is not a tool's name; use small letters, digits, _ and -")
+        raise ValueError("is not a tool name; use lowercase letters, digits, _ and -")
     return name
 
 
@@ -89,9 +89,9 @@ class PolicyFile:
             return known[1]
         policy = read_policy(self._path)
         if policy.unreadable is not None:
-            logger.error("no tool runs: the policy %s %s", self._path, policy.unreadable)
+            logger.error("policy.unreadable path=%s error=%s", self._path, policy.unreadable)
         elif known is not None:
-            logger.info("the policy %s has changed and holds now", self._path)
+            logger.info("policy.changed path=%s", self._path)
         self._read = (seen, policy)
         return policy
 
@@ -113,9 +113,9 @@ def read_policy(path: Path) -> AdminPolicy:
     try:
         return _policy(_Page.model_validate(tomllib.loads(_text(path))))
     except OSError as error:
-        return AdminPolicy(unreadable=f"cannot be read: {error.strerror or error}")
+        return AdminPolicy(unreadable=f"is not readable: {error.strerror or error}")
     except ValidationError as error:
-        return AdminPolicy(unreadable=f"says something else than it may: {_first(error)}")
+        return AdminPolicy(unreadable=f"is not valid: {_first(error)}")
     except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, too large, open to others
         return AdminPolicy(unreadable=f"is not usable: {error}")
 
@@ -124,10 +124,10 @@ def _text(path: Path) -> str:
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if mode & stat.S_IWOTH:
-            raise ValueError("everybody can write to it; chmod o-w")
+            raise ValueError("every user can write to it; run: chmod o-w")
         content = file.read(LIMIT_BYTES + 1)
     if len(content) > LIMIT_BYTES:
-        raise ValueError(f"it has more than {LIMIT_BYTES} bytes")
+        raise ValueError(f"it is larger than {LIMIT_BYTES} bytes")
     return content.decode()
 
 

@@ -90,8 +90,8 @@ class Agent(Section):
     """Settings of turns."""
 
     system_prompt: Text = (
-        "You are a careful assistant in a chat. Answer briefly, in the language you are spoken to. "
-        "Use a tool when it helps, say what you did, and never claim to have done what you did not."
+        "You are a careful assistant in a chat. Answer briefly, in the user's language. "
+        "Use a tool when it helps, say what you did, and never claim to have done something you did not."
     )
     queue: Literal["merge", "one_by_one"] = "merge"
     stream: bool = True

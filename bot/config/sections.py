@@ -23,7 +23,7 @@ def _bot_token(secret: SecretStr) -> SecretStr:
     if isinstance(secret, Unopened):
         return secret
     if not _BOT_TOKEN.fullmatch(secret.get_secret_value()):
-        raise ValueError("is not a bot token; copy it from @BotFather, it looks like 123456:ABC-DEF")
+        raise ValueError("is not a bot token; copy it from @BotFather. It looks like 123456:ABC-DEF")
     return secret
 
 
@@ -31,13 +31,13 @@ def _webhook_secret(secret: SecretStr) -> SecretStr:
     if isinstance(secret, Unopened):
         return secret
     if not _WEBHOOK_SECRET.fullmatch(secret.get_secret_value()):
-        raise ValueError("is not usable as a secret; use 1 to 256 letters, digits, _ and -")
+        raise ValueError("is not a valid secret; use 1 to 256 letters, digits, _ and -")
     return secret
 
 
 def _telegram_id(text: str) -> str:
     if not re.fullmatch(r"-?\d+", text):
-        raise ValueError("is not a Telegram id; write the account's number, not its @name")
+        raise ValueError("is not a Telegram ID; use the account's number, not its @name")
     return text
 
 
@@ -46,7 +46,7 @@ def _slack_token(prefix: str, what: str) -> Callable[[SecretStr], SecretStr]:
         if isinstance(secret, Unopened):
             return secret
         if not re.fullmatch(rf"{prefix}[A-Za-z0-9-]+", secret.get_secret_value()):
-            raise ValueError(f"is not a {what}; copy it from api.slack.com/apps, it begins with {prefix}")
+            raise ValueError(f"is not a {what}; copy it from api.slack.com/apps. It starts with {prefix}")
         return secret
 
     return check
@@ -54,7 +54,7 @@ def _slack_token(prefix: str, what: str) -> Callable[[SecretStr], SecretStr]:
 
 def _slack_id(text: str) -> str:
     if not re.fullmatch(r"[UW][A-Z0-9]{2,20}", text):
-        raise ValueError("is not a Slack user id; copy it from the person's profile, it looks like U024BE7LH")
+        raise ValueError("is not a Slack user ID; copy it from the person's profile. It looks like U024BE7LH")
     return text
 
 
@@ -63,20 +63,20 @@ def _discord_token(secret: SecretStr) -> SecretStr:
         return secret
     if not _DISCORD_TOKEN.fullmatch(secret.get_secret_value()):
         raise ValueError(
-            "is not a bot token; copy it from discord.com/developers/applications (Bot), it has three parts"
+            "is not a bot token; copy it from discord.com/developers/applications (Bot). It has three parts"
         )
     return secret
 
 
 def _discord_id(text: str) -> str:
     if not re.fullmatch(r"[0-9]{1,20}", text):
-        raise ValueError("is not a Discord user id; switch on developer mode and copy the person's id")
+        raise ValueError("is not a Discord user ID; turn on developer mode and copy the person's ID")
     return text
 
 
 def _websocket_url(text: str) -> str:
     if not re.fullmatch(r"wss?://[^\s/]+(/\S*)?", text):
-        raise ValueError("is not a gateway's address; write one that begins with wss:// or ws://")
+        raise ValueError("is not a gateway address; use one that starts with wss:// or ws://")
     return text.rstrip("/")
 
 
@@ -134,20 +134,20 @@ ChannelSection = TelegramChannel | SlackChannel | DiscordChannel
 
 def _approvers(text: str) -> str:
     if text not in ("requester", "owner") and not text.startswith("team:"):
-        raise ValueError('must be "requester", "owner" or "team:NAME"; NAME is a section [teams.NAME]')
+        raise ValueError('must be "requester", "owner" or "team:NAME", where [teams.NAME] is a section')
     return text
 
 
 def _escalate_to(text: str) -> str:
     if text != "owner" and not text.startswith("team:"):
-        raise ValueError('must be "owner" or "team:NAME"; NAME is a section [teams.NAME]')
+        raise ValueError('must be "owner" or "team:NAME", where [teams.NAME] is a section')
     return text
 
 
 def _ask_in(text: str) -> str:
     if text not in ("", "here", "direct") and not re.fullmatch(r"[^:\s]+:\S+", text):
         raise ValueError(
-            'must be "here", "direct" or CHANNEL:ID; ID is a conversation\'s on that platform, such as'
+            'must be "here", "direct" or CHANNEL:ID with a conversation ID of that platform, such as'
             " slack:C024BE91L or telegram:-1001234567890"
         )
     return text
@@ -155,7 +155,7 @@ def _ask_in(text: str) -> str:
 
 def _tool_pattern(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_-]*\*?|\*", text):
-        raise ValueError("is not a tool; write its name, or the beginning of several names and *")
+        raise ValueError("is not a tool; use its name, or a prefix followed by *")
     return text
 
 
@@ -258,33 +258,35 @@ _TOOL = re.compile(r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?")
 
 def _server_name(text: str) -> str:
     if len(text) > NAME_CHARS:
-        raise ValueError(f"is too long for a server; use {NAME_CHARS} characters at most")
+        raise ValueError(f"is too long for a server name; use at most {NAME_CHARS} characters")
     return text
 
 
 def _tool_name(text: str) -> str:
     if not _TOOL.fullmatch(text):
-        raise ValueError("is not a tool's name; write it as `/tools` does, without the server's name and __")
+        raise ValueError(
+            "is not a tool name; use the name that `/tools` shows, without the server's name and __"
+        )
     return text
 
 
 def _command(argv: tuple[str, ...]) -> tuple[str, ...]:
     if argv and not argv[0].strip():
-        raise ValueError("does not begin with a program; name one")
+        raise ValueError("does not start with a program; add one")
     if any("\0" in one for one in argv):
-        raise ValueError("holds a NUL character; take it out")
+        raise ValueError("contains a NUL character; remove it")
     return argv
 
 
 def _variable(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-        raise ValueError("is not a variable's name; use letters, digits and _")
+        raise ValueError("is not a variable name; use letters, digits and _")
     return text
 
 
 def _header(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9-]+", text):
-        raise ValueError("is not a header's name; use letters, digits and -")
+        raise ValueError("is not a header name; use letters, digits and -")
     return text
 
 
@@ -329,7 +331,7 @@ _HOURS = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", re.ASCII
 
 def _hours(text: str) -> str:
     if text and not _HOURS.fullmatch(text):
-        raise ValueError('is not a span of hours; write such as "08:00-22:00", or "" for all day')
+        raise ValueError('is not a time range; use a range such as "08:00-22:00", or "" for all day')
     return text
 
 

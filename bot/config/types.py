@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 RESTART: dict[str, Any] = {"restart": True}
 """What only a new start reads."""
-NO_USER = "is nobody's id; write the owner's or another that `hubbub users list` shows"
+NO_USER = "is not a user ID; use the owner's or one that `hubbub users list` shows"
 
 _IDENTITY = re.compile(r"[a-z][a-z0-9_-]*:\S+")
 _NAME = re.compile(r"[a-z][a-z0-9-]*(?:_[a-z0-9-]+)*")
@@ -24,27 +24,27 @@ def _timezone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:  # not found; not a zone's name; a directory of zones
-        raise ValueError(
-            "is not a known time zone; write an IANA name such as Europe/Berlin or UTC"
-        ) from error
+        raise ValueError("is not a known time zone; use an IANA name such as Europe/Berlin or UTC") from error
     return name
 
 
 def _identity(text: str) -> str:
     if not _IDENTITY.fullmatch(text):
-        raise ValueError("is not an identity; write channel:id, such as telegram:12345")
+        raise ValueError("is not an account; use channel:id, such as telegram:12345")
     return text
 
 
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise ValueError("is not a name; use small letters, digits, - and single _, beginning with a letter")
+        raise ValueError(
+            "is not a valid name; use lowercase letters, digits, - and single _, starting with a letter"
+        )
     return text
 
 
 def _tool_name(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,127}", text):
-        raise ValueError("is not a tool's name; write it as the hub does, in small letters, digits, - and _")
+        raise ValueError("is not a tool name; use lowercase letters, digits, - and _")
     return text
 
 
@@ -63,7 +63,7 @@ def _user(text: str) -> str:
 
 def _url(text: str) -> str:
     if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
-        raise ValueError("is not a web address; write one that begins with https:// or http://")
+        raise ValueError("is not a web address; use one that starts with https:// or http://")
     return text.rstrip("/")
 
 
@@ -73,7 +73,7 @@ def _url_or_nothing(text: str) -> str:
 
 def _not_blank(text: str) -> str:
     if not text.strip():
-        raise ValueError("must not be empty; write a value or remove the key")
+        raise ValueError("must not be empty; set a value or remove the key")
     return text
 
 
@@ -86,7 +86,7 @@ class Unopened(SecretStr):
 
     def get_secret_value(self) -> str:
         """Raise: the reference was not resolved."""
-        raise LookupError("the configuration was read without its secrets")
+        raise LookupError("the configuration was loaded without its secrets")
 
 
 Text = Annotated[str, AfterValidator(_not_blank)]

@@ -59,7 +59,7 @@ class KnownTools:
         except FileNotFoundError:
             return ()
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            logger.warning("%s cannot be used, and will be written anew: %s", self._path, error)
+            logger.warning("mcp.catalog_unreadable path=%s error=%s", self._path, error)
             return ()
 
     def save(self, listed: Sequence[Listed]) -> None:
@@ -72,10 +72,10 @@ class KnownTools:
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(self._path)
         except OSError as error:
-            logger.warning("%s cannot be written: %s", self._path, error)
+            logger.warning("mcp.catalog_write_failed path=%s error=%s", self._path, error)
 
 
-MISSING = "the package's extra `mcp` is not installed; pip install 'hubbub[mcp]'"
+MISSING = "the extra `mcp` is not installed; run: pip install 'hubbub[mcp]'"
 
 
 def build_servers(loaded: Loaded, registry: ToolRegistry, clock: Clock) -> McpServers:
@@ -106,7 +106,7 @@ def name_known_tools(loaded: Loaded, registry: ToolRegistry) -> None:
 async def _not_here(
     tool: Tool, _listed: Listed, _judge: Judge | None, _call: CallContext, _arguments: Arguments
 ) -> str:
-    raise ToolFailed(f"{tool.name} is only named here.")
+    raise ToolFailed(f"{tool.name} can't be called here.")
 
 
 def _terms(loaded: Loaded, name: str, settings: ServerSettings) -> Terms:
@@ -210,7 +210,7 @@ class StdioConnector:
     async def open(self) -> AsyncIterator[SdkConnection]:
         """See Connector."""
         if await end_marked(self._mark):
-            logger.warning("mcp %s: ended what an earlier hub had left of it", self._name)
+            logger.warning("mcp.processes_stopped server=%s", self._name)
         child = ServerChild(self._argv, self._environment, self._directory, self._mark)
         try:
             await child.connect()
@@ -219,7 +219,7 @@ class StdioConnector:
         finally:
             await child.end()
             if complaints := child.errors.text().strip():
-                logger.info("mcp %s: its standard error said:\n%s", self._name, complaints)
+                logger.info("mcp.server_stderr server=%s output=%s", self._name, complaints)
 
     @contextlib.asynccontextmanager
     async def _spoken_with(self, child: ServerChild) -> AsyncIterator[SdkConnection]:

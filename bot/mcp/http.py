@@ -76,7 +76,7 @@ def _words(errors: BaseExceptionGroup) -> str:
     first: BaseException = errors
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
-    return f"it cannot be reached ({type(first).__name__})"
+    return f"not reachable ({type(first).__name__})"
 
 
 class _TooMuch(httpx2.StreamError):
@@ -133,13 +133,13 @@ class _Bounded(httpx2.AsyncBaseTransport):
 
     def _judge(self, response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
-            self._give_up("it answers compressed, which was not asked for")
+            self._give_up("it sent a compressed response, which was not requested")
             raise _TooMuch(str(self.trouble))
         if response.status_code in _OVER or response.status_code >= 500:
-            self._give_up(f"it answers with HTTP {response.status_code}")
+            self._give_up(f"it responded with HTTP {response.status_code}")
 
     def _too_much(self) -> _TooMuch:
-        self._give_up("it said more than it may at once")
+        self._give_up("its response is too large")
         return _TooMuch(str(self.trouble))
 
     def _give_up(self, because: str) -> None:

@@ -23,9 +23,9 @@ from core.tools.mcp.connection import IDEMPOTENCY_META, NotCalled, Reply, Server
 
 MAX_PAGES = 100
 NAME = "hubbub"
-ENDED = "it ended by itself"
-_STOPPED = "a call was stopped or ran out of time, and with it the connection"
-_NO_PROTOCOL = "it does not keep to the protocol"
+ENDED = "it exited"
+_STOPPED = "a call was stopped or timed out, which closed the connection"
+_NO_PROTOCOL = "it violated the protocol"
 
 
 def quieten() -> None:
@@ -78,7 +78,7 @@ class SdkConnection:
     async def greet(self) -> None:
         """Exchange greetings, in the protocol's older way first: nearly all servers know that. Raises
         ServerFailed."""
-        async with self._in_time("greet us"):
+        async with self._in_time("complete the handshake"):
             try:
                 await self._session.initialize()
             except MCPError as error:
@@ -105,10 +105,10 @@ class SdkConnection:
             async with asyncio.timeout(self._limit_s):
                 yield
         except TimeoutError as error:
-            raise ServerFailed(self._lost or f"it did not {what} within {self._limit_s:g} s") from error
+            raise ServerFailed(self._lost or f"it failed to {what} within {self._limit_s:g} s") from error
         except MCPError as error:
             over = error.code == CONNECTION_CLOSED
-            raise ServerFailed(self._lost or (ENDED if over else f"it would not {what}")) from error
+            raise ServerFailed(self._lost or (ENDED if over else f"it failed to {what}")) from error
         except (ValidationError, RuntimeError, RecursionError) as error:
             raise ServerFailed(_NO_PROTOCOL) from error
 

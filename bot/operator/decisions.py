@@ -84,19 +84,25 @@ class HubDesk:
         """See Desk."""
         gate = await self.open_gate(gate_id)
         if not isinstance(gate.offer, Options):
-            raise DeskRefused("refused", "this is a question: who was asked answers it where it was asked")
+            raise DeskRefused(
+                "refused", "this is a question: only the person asked can answer it, where it was asked"
+            )
         options = gate.offer.options
         if option not in options:
-            raise DeskRefused("refused", f"{option} is no answer to this; it takes {', '.join(options)}")
+            raise DeskRefused(
+                "refused", f"{option} is not an answer to this request; use one of {', '.join(options)}"
+            )
         return await self.answer(gate, gate.first_choice + options.index(option), self._owner)
 
     async def open_gate(self, gate_id: str) -> Gate:
         """Return the open gate of this id. Raises DeskRefused, also if it is closed."""
         found = await self._store.gate_glance(normalise_gate_id(gate_id))
         if found is None:
-            raise DeskRefused("not_found", f"nothing that waits has the id {gate_id}; list the approvals")
+            raise DeskRefused(
+                "not_found", f"no open request has the ID {gate_id}; run `hubbub approvals list`"
+            )
         if found.gate.state is GateState.CLOSED:
-            raise DeskRefused("refused", f"already settled: {found.gate.outcome_text}")
+            raise DeskRefused("refused", f"already closed: {found.gate.outcome_text}")
         return found.gate
 
     async def answer(
@@ -120,7 +126,7 @@ class HubDesk:
         try:
             accepted = await self._inbox.accept(answer)
         except InboxUnavailable as error:
-            raise DeskRefused("unavailable", f"nothing is accepted now: {error}") from error
+            raise DeskRefused("unavailable", f"the hub can't accept this now: {error}") from error
         if not accepted.outcome.startswith("answer: "):
             raise DeskRefused("refused", accepted.answer or accepted.outcome)
         return DecisionView(id=gate.id, outcome=accepted.answer or accepted.outcome)
@@ -167,9 +173,9 @@ class HubDesk:
         if not revoked:
             raise DeskRefused(
                 "not_found",
-                f"{account} is neither paired nor linked; accounts of the configuration leave with it",
+                f"{account} is neither paired nor linked; remove accounts of the configuration there",
             )
-        return DecisionView(id=account, outcome="let in no more")
+        return DecisionView(id=account, outcome="access removed")
 
     async def add_user(self, name: str) -> UserView:
         """See Desk."""
@@ -183,14 +189,14 @@ class HubDesk:
         """See Desk."""
         if channel not in self._pairing.channels:
             known = ", ".join(self._pairing.channels) or "none yet"
-            raise DeskRefused("refused", f"no channel is called {channel}; configured: {known}")
+            raise DeskRefused("refused", f"there is no channel named {channel}; configured: {known}")
         try:
             user = await self._pairing.link(user_id, channel, platform_user_id)
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
         if user is None:
-            raise DeskRefused("not_found", f"no user has the id {user_id}; list the users")
-        return DecisionView(id=f"{channel}:{platform_user_id}", outcome=f"let in as {user.name}")
+            raise DeskRefused("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
+        return DecisionView(id=f"{channel}:{platform_user_id}", outcome=f"allowed as {user.name}")
 
 
 def _settled(decision: Decision) -> DecisionView:
@@ -200,5 +206,5 @@ def _settled(decision: Decision) -> DecisionView:
     account = f"{request.channel}:{request.sender.platform_user_id}"
     if isinstance(decision, LetIn):
         principal = decision.principal
-        return DecisionView(id=account, outcome=f"let in as {principal.name} ({principal.role.value})")
-    return DecisionView(id=account, outcome="turned down")
+        return DecisionView(id=account, outcome=f"allowed as {principal.name} ({principal.role.value})")
+    return DecisionView(id=account, outcome="denied")

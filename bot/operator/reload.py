@@ -40,9 +40,9 @@ class ReloadedChannel:
             case "unchanged":
                 return f"channel {self.name} is unchanged"
             case "replaced":
-                return f"channel {self.name} uses what is configured now"
+                return f"channel {self.name} uses the new tokens"
             case "refused":
-                return f"channel {self.name} goes on as before: {self.reason}"
+                return f"channel {self.name} keeps its old tokens: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class ChannelReloader:
 
     async def _written(self) -> Config:
         if self._loaded.again is None:
-            raise DeskRefused("refused", "this hub's configuration was not read from anywhere; restart it")
+            raise DeskRefused("refused", "this hub's configuration has no source to reload; restart the hub")
         try:
             return (await asyncio.to_thread(self._loaded.again)).config
         except ConfigError as error:
@@ -116,11 +116,11 @@ class ChannelReloader:
         try:
             await self._manager.replace(self._builder.one(self._running, name, new))
         except ChannelError as error:
-            logger.warning("channel %s goes on as before: %s", name, error)
+            logger.warning("channel.reload_failed channel=%s error=%s", name, error)
             return ReloadedChannel(name=name, outcome="refused", reason=str(error))
         channels = {**self._running.channels, name: new}
         self._running = self._running.model_copy(update={"channels": channels})
-        logger.info("channel %s: replaced by one with the configured token", name)
+        logger.info("channel.replaced channel=%s", name)
         return ReloadedChannel(name=name, outcome="replaced")
 
 

@@ -85,17 +85,17 @@ class HubKeeping:
             raise DeskRefused("refused", str(error)) from error
         except (StartError, StoreUnavailable) as error:
             raise DeskRefused("unavailable", str(error)) from error
-        return DecisionView(id=name, outcome=f"kept; {await self._taken_up()}")
+        return DecisionView(id=name, outcome=f"stored; {await self._taken_up()}")
 
     async def _taken_up(self) -> str:
         """Return the outcome in the running hub."""
-        later = "what uses it reads it at the next start"
+        later = "used from the next start of the hub"
         if self._reloading is None:
             return later
         try:
             done = await self._reloading.reload()
         except DeskRefused as refused:
-            return f"nothing uses it yet: {refused}"
+            return f"not used yet: {refused}"
         changes = [change.in_words() for change in done.channels if change.outcome != "unchanged"]
         return "; ".join(changes) or later
 
@@ -103,10 +103,10 @@ class HubKeeping:
         """See Keeping."""
         try:
             if not await self._store.drop_secret(name, by=self._owner_id):
-                raise DeskRefused("not_found", f"there is no secret {name}; list the secrets")
+                raise DeskRefused("not_found", f"there is no secret named {name}; run `hubbub secrets list`")
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
-        return DecisionView(id=name, outcome="forgotten")
+        return DecisionView(id=name, outcome="deleted")
 
     async def change_vault_key(self) -> DecisionView:
         """See Keeping. Cut short anywhere, every secret can still be read: both keys stay until all are
@@ -125,13 +125,13 @@ class HubKeeping:
         except (StartError, StoreUnavailable) as error:
             raise DeskRefused("unavailable", str(error)) from error
         where = "HUBBUB_VAULT_KEY" if self._ring.from_environment else str(self._ring.path)
-        return DecisionView(id=where, outcome=f"{sealed} secrets are sealed with the newest key")
+        return DecisionView(id=where, outcome=f"{sealed} secrets are encrypted with the newest key")
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
         """See Keeping."""
         try:
             if not await self._store.revoke_grant(grant_id, by=self._owner_id):
-                raise DeskRefused("not_found", f"no grant has the id {grant_id}; list the grants")
+                raise DeskRefused("not_found", f"no grant has the ID {grant_id}; run `hubbub grants list`")
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
         return DecisionView(id=grant_id, outcome="revoked")
@@ -141,11 +141,11 @@ class HubKeeping:
         names = self._tools()
         if setting is not None and tool not in names:
             near = get_close_matches(tool, names, n=1)
-            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}"
-            raise DeskRefused("not_found", f"there is no tool {tool}; {advice}")
+            advice = f"did you mean {near[0]}?" if near else f"available: {', '.join(sorted(names))}"
+            raise DeskRefused("not_found", f"there is no tool named {tool}; {advice}")
         try:
             if not await self._store.set_tool_setting(user_id, tool, setting, by=self._owner_id):
-                raise DeskRefused("not_found", f"no user has the id {user_id}; list the users")
+                raise DeskRefused("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
         return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")

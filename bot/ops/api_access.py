@@ -36,7 +36,7 @@ def published(data_dir: Path, access: ApiAccess) -> Iterator[None]:
     Raises StartError if the file cannot be written.
     """
     path = data_dir / ACCESS_NAME
-    with needed_to_start(path, "make the directory writable for the user the hub runs as"):
+    with needed_to_start(path, "make the directory writable for the hub's user"):
         unfinished = path.with_suffix(".new")
         unfinished.unlink(missing_ok=True)
         fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -58,7 +58,7 @@ def read_access(data_dir: Path) -> ApiAccess | None:
         page = json.loads((data_dir / ACCESS_NAME).read_text())
         return ApiAccess(str(page["url"]), str(page["token"]))
     except PermissionError as error:
-        advice = "run this as the user the hub runs as"
-        raise StartError(f"{data_dir / ACCESS_NAME} cannot be used: {error.strerror}; {advice}") from error
+        advice = "run this as the hub's user"
+        raise StartError(f"can't use {data_dir / ACCESS_NAME}: {error.strerror}; {advice}") from error
     except (OSError, ValueError, KeyError, TypeError):
         return None

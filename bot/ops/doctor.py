@@ -46,22 +46,22 @@ def file_findings(loaded: Loaded) -> Iterator[Finding]:
 def _data_dir(data_dir: Path) -> Iterator[Finding]:
     """Check that only the hub's user can read the directory with secrets."""
     if not data_dir.exists():
-        yield fine("files", f"{data_dir} does not exist yet; the first start makes it")
+        yield fine("files", f"{data_dir} does not exist yet; the first start creates it")
         return
     if not os.access(data_dir, os.R_OK | os.W_OK | os.X_OK):
-        advice = "run this, and the hub, as the user who owns it"
-        yield broken("files", f"{data_dir} cannot be written", advice)
+        advice = "run this command and the hub as the directory's owner"
+        yield broken("files", f"{data_dir} is not writable", advice)
         return
     exposed = [path for path in (data_dir, *(data_dir / name for name in PRIVATE)) if _open_to_others(path)]
     for path in exposed:
         mode = "700" if path.is_dir() else "600"
-        yield broken("files", f"{path} is open to other users", f"chmod {mode} {path}")
+        yield broken("files", f"{path} is accessible to other users", f"chmod {mode} {path}")
     if not exposed:
-        yield fine("files", f"{data_dir} is closed to other users")
+        yield fine("files", f"{data_dir} is private")
     owner = data_dir.stat().st_uid
     if owner != os.geteuid():
-        advice = "run this, and the hub, as that user: files of another one shut it out"
-        yield warning("files", f"{data_dir} belongs to the user with number {owner}", advice)
+        advice = "run this command and the hub as that user; it can't read files of another user"
+        yield warning("files", f"{data_dir} belongs to the user ID {owner}", advice)
 
 
 def _open_to_others(path: Path) -> bool:
@@ -76,26 +76,28 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
     beside = loaded.environment_file
     if beside is not None:
         if _open_to_others(beside):
-            yield broken("environment file", f"{beside} is open to other users", f"chmod 600 {beside}")
+            yield broken("environment file", f"{beside} is accessible to other users", f"chmod 600 {beside}")
         else:
-            yield fine("environment file", f"{beside} is closed to other users")
+            yield fine("environment file", f"{beside} is private")
     if loaded.source is None or not _open_to_others(loaded.source):
         return
     text = loaded.source.read_text(errors="replace")
     if any(secret in text for secret in secret_values(loaded.config)):
-        advice = "move them to the vault: hubbub secrets set NAME, and write vault:NAME instead"
-        yield warning("configuration", f"{loaded.source} holds tokens or keys and others can read it", advice)
+        advice = "move them to the vault: run hubbub secrets set NAME, and use vault:NAME instead"
+        yield warning(
+            "configuration", f"{loaded.source} contains tokens or keys and other users can access it", advice
+        )
 
 
 def _workspace(workspace: Path) -> Finding:
     place = next(path for path in (workspace, *workspace.parents) if path.exists())
     if not place.is_dir():
-        advice = "move that file away, or set another [workspace] dir"
-        return broken("workspace", f"{place} is no directory", advice)
+        advice = "move that file, or set another [workspace] dir"
+        return broken("workspace", f"{place} is not a directory", advice)
     if not os.access(place, os.R_OK | os.W_OK | os.X_OK):
         advice = f"make it writable for the hub's user: chown USER {place}"
-        return broken("workspace", f"{place} cannot be written", advice)
-    state = "can be used" if place == workspace else "is made at the start"
+        return broken("workspace", f"{place} is not writable", advice)
+    state = "is usable" if place == workspace else "will be created at the start"
     return fine("workspace", f"{workspace} {state}")
 
 
@@ -108,11 +110,11 @@ def _vault(loaded: Loaded) -> Iterator[Finding]:
         ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
         keys = ring.keys()
     except (StoreError, StartError) as error:
-        yield broken("vault", str(error), "do what it says")
+        yield broken("vault", str(error), "see the message")
         return
     if keys is None:
-        message = f"{len(sealed)} secrets and no key"
-        yield broken("vault", message, f"restore {ring.path}, or set HUBBUB_VAULT_KEY; else set them again")
+        message = f"{len(sealed)} secrets but no key"
+        yield broken("vault", message, f"restore {ring.path}, set HUBBUB_VAULT_KEY, or set the secrets again")
         return
     lost = 0
     for secret in sealed:
@@ -123,7 +125,7 @@ def _vault(loaded: Loaded) -> Iterator[Finding]:
             message, _, advice = str(error).partition(": ")
             yield broken("vault", message, advice)
     if not lost:
-        yield fine("vault", f"{len(sealed)} secrets can be read")
+        yield fine("vault", f"{len(sealed)} secrets are readable")
 
 
 # What `hubbub doctor` says about MCP servers: as the running hub sees them, else whether they could begin.
@@ -139,14 +141,14 @@ def servers_running(servers: Mapping[str, ServerView]) -> Iterator[Finding]:
         what = f"mcp {name}"
         if server.state != "ready":
             reason = server.reason or "no reason given"
-            fix = "see to the server; `hubbub logs` has what it wrote to its standard error"
+            fix = "fix the server; `hubbub logs` shows its standard error"
             yield broken(what, f"{server.state}: {reason}", fix)
         elif server.refused:
             first, why = next(iter(server.refused.items()))
-            not_offered = f"{server.tools} tools are offered, some not: {first}: {why}"
-            yield warning(what, not_offered, "choose in `only`, or mend the server")
+            not_offered = f"{server.tools} tools available, some refused: {first}: {why}"
+            yield warning(what, not_offered, "select tools with `only`, or fix the server")
         else:
-            yield fine(what, f"ready since {server.since}; {server.tools} tools are offered")
+            yield fine(what, f"ready since {server.since}; {server.tools} tools available")
 
 
 def servers_configured(loaded: Loaded) -> Iterator[Finding]:
@@ -154,24 +156,26 @@ def servers_configured(loaded: Loaded) -> Iterator[Finding]:
     if not loaded.config.mcp:
         return
     if importlib.util.find_spec(LIBRARY) is None:
-        yield broken("mcp", "the SDK is not installed: no server is reached", "pip install 'hubbub[mcp]'")
+        yield broken(
+            "mcp", "the SDK is not installed, so no server is available", "pip install 'hubbub[mcp]'"
+        )
         return
     path = safe_environment(loaded.environment)["PATH"]
     for name, server in loaded.config.mcp.items():
         what = f"mcp {name}"
         if server.url is not None:
-            yield fine(what, "is reached when the hub runs")
+            yield fine(what, "not checked; connected when the hub runs")
         elif shutil.which(server.command[0], path=path) is None:
-            fix = "install it, or name it by its whole path"
+            fix = "install it, or use its absolute path"
             yield broken(what, f"there is no program {server.command[0]} on PATH", fix)
         else:
-            yield fine(what, "its program is there; it is started when the hub runs")
+            yield fine(what, "its program exists; started when the hub runs")
 
 
 ROOM_BYTES = 256 * 1024 * 1024
 """Less and the hub may soon take nothing in: its database and tools' outputs grow."""
 
-GIVE_UP = "mend that (a new token?), then run hubbub config reload; until then it is left alone"
+GIVE_UP = "fix the cause (a new token?), then run hubbub config reload; it is not retried until then"
 
 UNPAUSE = "check hubbub approvals list, then run hubbub tools unpause, or send /unpause in a chat"
 
@@ -184,11 +188,9 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     data_dir = config.hub.data_dir
     findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
     if not config.channels:
-        fix = "hubbub init makes a configuration; or add a [channels.NAME] section"
+        fix = "run hubbub init, or add a [channels.NAME] section"
         findings.append(
-            warning(
-                "configuration", "no channel: nobody writes to the hub but in its console and terminal", fix
-            )
+            warning("configuration", "no channel: only the console and terminal can reach the hub", fix)
         )
     findings.append(_network(config.network.allow_private))
     findings += _hooks(config)
@@ -198,8 +200,8 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     try:
         findings += await _store(loaded.database, there=loaded.database.is_file())
     except OSError as error:
-        problem = f"{loaded.database} cannot be read: {error.strerror}"
-        findings.append(broken("store", problem, "run this as the user the hub runs as"))
+        problem = f"{loaded.database} is not readable: {error.strerror}"
+        findings.append(broken("store", problem, "run this as the hub's user"))
     running = is_held(data_dir)
     if running:
         findings += await _hub(status)
@@ -212,8 +214,8 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
 def _network(opened: Sequence[str]) -> Finding:
     """Nothing is asked: what answers there is not the hub's business before a tool is used."""
     if not opened:
-        return fine("network", "tools reach the public internet only")
-    return fine("network", f"besides the public internet tools reach {', '.join(opened)}")
+        return fine("network", "tools may reach the public internet only")
+    return fine("network", f"tools may reach the public internet and {', '.join(opened)}")
 
 
 def _hooks(config: Config) -> Iterator[Finding]:
@@ -225,7 +227,7 @@ def _hooks(config: Config) -> Iterator[Finding]:
     for hook in config.hooks:
         what = f"hook {hook.name}"
         try:
-            yield fine(what, f"{looked_at(config, hook)}, asked at {', '.join(hook.on)}")
+            yield fine(what, f"{looked_at(config, hook)}, called on {', '.join(hook.on)}")
         except StartError as error:
             message, _, advice = str(error).partition("; ")
             yield broken(what, message.removeprefix(f"{what}: "), advice)
@@ -237,11 +239,13 @@ def _policy(path: Path | None) -> Iterator[Finding]:
         return
     policy = read_policy(path)
     if policy.unreadable is not None:
-        fix = "mend the file, or take [policy] file away; it holds as soon as it is written"
-        yield broken("policy", f"no tool runs: {path} {policy.unreadable}", fix)
+        fix = "fix the file, or remove [policy] file; changes apply as soon as it is saved"
+        yield broken("policy", f"all tools are disabled: {path} {policy.unreadable}", fix)
         return
     people = len(policy.ceiling_for)
-    yield fine("policy", f"{path} holds: {len(policy.disabled)} disabled, rules of their own for {people}")
+    yield fine(
+        "policy", f"{path} is in force: {len(policy.disabled)} tools disabled, own limits for {people} people"
+    )
 
 
 def _room(data_dir: Path) -> Iterator[Finding]:
@@ -249,20 +253,20 @@ def _room(data_dir: Path) -> Iterator[Finding]:
     free_bytes = shutil.disk_usage(place).free
     if free_bytes < ROOM_BYTES:
         free_mb = free_bytes // 1024 // 1024
-        yield warning("disk", f"{free_mb} MB are free at {place}", "make room, or move [hub] data_dir")
+        yield warning("disk", f"{free_mb} MB are free at {place}", "free up space, or move [hub] data_dir")
     else:
         yield fine("disk", f"{free_bytes // 1024**3} GB are free")
 
 
 async def _store(database: Path, *, there: bool) -> list[Finding]:
     if not there:
-        return [fine("store", "there is no database yet; the first start makes it")]
+        return [fine("store", "there is no database yet; the first start creates it")]
     try:
         async with SqliteReader(database) as reader:
             waiting, paused = len(await reader.open_gates()), await reader.tools_paused()
     except StoreError as error:
-        return [broken("store", str(error), "do what it says, or restore the database from a backup")]
-    waits = "1 approval waits" if waiting == 1 else f"{waiting} approvals wait"
+        return [broken("store", str(error), "see the message, or restore a backup")]
+    waits = "1 open request" if waiting == 1 else f"{waiting} open requests"
     found = fine("store", f"{database} is readable and up to date; {waits}")
     if paused:
         return [found, warning("tools", "all tools are paused; no tool runs", UNPAUSE)]
@@ -273,12 +277,12 @@ async def _hub(status: Status) -> list[Finding]:
     try:
         state = await status()
     except DeskRefused as error:
-        return [broken("hub", f"runs, but does not answer: {error}", "look at its log; restart it")]
+        return [broken("hub", f"runs, but does not respond: {error}", "check its log; restart it")]
     healthy = state.ready
     findings = [
         fine("hub", f"runs, version {state.version}")
         if healthy
-        else broken("hub", f"runs, but takes no messages: {state.store}", "look at its log")
+        else broken("hub", f"runs, but accepts no messages: {state.store}", "check its log")
     ]
     for name, channel in state.channels.items():
         what = f"channel {name}"
@@ -286,7 +290,9 @@ async def _hub(status: Status) -> list[Finding]:
             findings.append(fine(what, f"running since {channel.since}"))
         else:
             reason = channel.reason or "no reason given"
-            fix = GIVE_UP if channel.state == "failed" else "tried again by itself; if it stays: hubbub logs"
+            fix = (
+                GIVE_UP if channel.state == "failed" else "retried automatically; if it persists: hubbub logs"
+            )
             findings.append(broken(what, f"{channel.state}: {reason}", fix))
     return [*findings, *servers_running(state.mcp)]
 

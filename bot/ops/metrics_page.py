@@ -25,13 +25,13 @@ class _Counts(Collector):
         """See Collector."""
         metrics = self._metrics
         yield _counted(
-            "events_accepted", "Inbound events taken.", metrics.events_accepted, "channel", "outcome"
+            "events_accepted", "Inbound events accepted.", metrics.events_accepted, "channel", "outcome"
         )
-        yield _counted("turns", "Turns begun (also anew) and ended.", _single(metrics.turns), "state")
-        yield _counted("sends", "Messages out, by how they went.", metrics.sends, "channel", "state")
         yield _counted(
-            "model_calls", "Calls of models, by how they ended.", _single(metrics.model_calls), "state"
+            "turns", "Turns started (including restarts) and ended.", _single(metrics.turns), "state"
         )
+        yield _counted("sends", "Outbound messages by result.", metrics.sends, "channel", "state")
+        yield _counted("model_calls", "Model calls by result.", _single(metrics.model_calls), "state")
         if metrics.gauges is not None:
             yield from _seen(metrics.gauges)
 
@@ -51,17 +51,17 @@ def _counted(
 
 def _seen(gauges: Gauges) -> Sequence[GaugeMetricFamily]:
     phases = GaugeMetricFamily(
-        "hubbub_channel_phase", "1 for the phase a channel is in.", labels=["channel", "phase"]
+        "hubbub_channel_phase", "1 for the current phase of a channel.", labels=["channel", "phase"]
     )
     for name, state in gauges.states().items():
         for phase in Phase:
             phases.add_metric([name, phase.value], float(state.phase is phase))
-    waiting = GaugeMetricFamily("hubbub_sends_waiting", "Messages waiting to go out.", labels=["channel"])
+    waiting = GaugeMetricFamily("hubbub_sends_waiting", "Messages waiting to be sent.", labels=["channel"])
     for name, count in gauges.waiting().items():
         waiting.add_metric([name], count)
     return [
         phases,
         waiting,
-        GaugeMetricFamily("hubbub_turns_running", "Turns that run or are about to.", gauges.running()),
-        GaugeMetricFamily("hubbub_streams_open", "Streams that are being read.", gauges.streams()),
+        GaugeMetricFamily("hubbub_turns_running", "Turns running or about to run.", gauges.running()),
+        GaugeMetricFamily("hubbub_streams_open", "Open event streams.", gauges.streams()),
     ]

@@ -52,9 +52,9 @@ async def try_model(model: Model, clock: Clock) -> Trial:
                         usage.input_tokens,
                         usage.output_tokens,
                     )
-        problem = "it ended without a reply"
+        problem = "no reply"
     except TimeoutError:
-        problem = f"no answer within {TRIAL_LIMIT_S:g} s"
+        problem = f"no response within {TRIAL_LIMIT_S:g} s"
     except ModelError as error:
         problem = str(error)
     return Trial(model.name, problem, first_s=first_s, total_s=clock.monotonic_s() - began_s)

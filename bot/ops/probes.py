@@ -79,25 +79,25 @@ def telegram_bot(what: str, answer: Answer) -> Finding:
     """To getMe."""
     match answer.status, answer.page:
         case 200, {"ok": True, "result": {"username": str(username)}}:
-            return fine(what, f"the token is good: @{username}")
+            return fine(what, f"the token is valid: @{username}")
         case ((401 | 404), {"ok": False}):
-            return broken(what, "the platform refuses the token", "copy it again from @BotFather")
+            return broken(what, "the platform rejected the token", "copy it again from @BotFather")
         case status, _:
             advice = "check api_base_url, or try again later"
-            return broken(what, f"unexpected answer (HTTP {status})", advice)
+            return broken(what, f"unexpected response (HTTP {status})", advice)
 
 
 def slack_bot(what: str, answer: Answer) -> Finding:
     """To auth.test with the bot token."""
     match answer.status, answer.page:
         case 200, {"ok": True, "user": str(user), "team": str(team)}:
-            return fine(what, f"the token is good: {user} in {team}")
+            return fine(what, f"the token is valid: {user} in {team}")
         case 200, {"ok": False, "error": str(error)}:
             advice = "copy the bot token again from api.slack.com/apps (Install App)"
-            return broken(what, f"the platform refuses the token ({error})", advice)
+            return broken(what, f"the platform rejected the token ({error})", advice)
         case status, _:
             return broken(
-                what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"
+                what, f"unexpected response (HTTP {status})", "check api_base_url, or try again later"
             )
 
 
@@ -105,13 +105,13 @@ def discord_bot(what: str, answer: Answer) -> Finding:
     """To Get Current User."""
     match answer.status, answer.page:
         case 200, {"id": str(), "username": str(username)}:
-            return fine(what, f"the token is good: {username}")
+            return fine(what, f"the token is valid: {username}")
         case 401, _:
             advice = "copy it again from discord.com/developers/applications (Bot, Reset Token)"
-            return broken(what, "the platform refuses the token", advice)
+            return broken(what, "the platform rejected the token", advice)
         case status, _:
             return broken(
-                what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"
+                what, f"unexpected response (HTTP {status})", "check api_base_url, or try again later"
             )
 
 
@@ -121,10 +121,10 @@ def slack_app(what: str, answer: Answer) -> list[Finding]:
         case 200, {"ok": True}:
             return []
         case 200, {"ok": False, "error": str(error)}:
-            advice = "copy it again from api.slack.com/apps (Basic Information), and switch Socket Mode on"
-            return [broken(what, f"Slack refuses the app-level token ({error})", advice)]
+            advice = "copy it again from api.slack.com/apps (Basic Information), and turn on Socket Mode"
+            return [broken(what, f"Slack rejected the app-level token ({error})", advice)]
         case status, _:
-            problem = f"unexpected answer to the app-level token (HTTP {status})"
+            problem = f"unexpected response to the app-level token (HTTP {status})"
             return [broken(what, problem, "check api_base_url, or try again later")]
 
 
@@ -132,8 +132,8 @@ def discord_intents(what: str, answer: Answer) -> list[Finding]:
     """To Get Current Application; nothing if the bot is shown what people write."""
     match answer.status, answer.page:
         case 200, {"flags": int(flags)} if not flags & READS_MESSAGES:
-            advice = "switch on Message Content Intent at discord.com/developers/applications (Bot)"
-            return [broken(what, "Discord does not show the bot what people write", advice)]
+            advice = "turn on Message Content Intent at discord.com/developers/applications (Bot)"
+            return [broken(what, "Discord does not let the bot read message text", advice)]
         case _:
             return []
 
@@ -153,17 +153,19 @@ def provider(what: str, host: str, name: str, answer: Answer) -> Finding:
     """To the list of models."""
     match answer.status, answer.page:
         case ((401 | 403), _):
-            return broken(what, f"{host} refuses the key", "set a valid api_key")
+            return broken(what, f"{host} rejected the API key", "set a valid api_key")
         case 200, {"data": [*models]}:
             known = [model.get("id") for model in models if isinstance(model, dict)]
             if name in known:
-                return fine(what, f"{host} takes the key and knows {name}")
+                return fine(what, f"{host} accepts the key and lists {name}")
             return warning(what, f"{host} does not list {name}", "check the model's name")
         case status, _ if status >= 500:
-            return broken(what, f"{host} has trouble (HTTP {status})", "try again later, or add a fallback")
+            return broken(
+                what, f"{host} returned an error (HTTP {status})", "try again later, or add a fallback"
+            )
         case status, _:
-            advice = "base_url should end where /chat/completions begins, as a rule in /v1"
-            return warning(what, f"{host} lists no models (HTTP {status})", advice)
+            advice = "base_url is the part before /chat/completions; it usually ends in /v1"
+            return warning(what, f"{host} does not list models (HTTP {status})", advice)
 
 
 def clock(host: str, date: str | None) -> list[Finding]:
@@ -175,7 +177,7 @@ def clock(host: str, date: str | None) -> list[Finding]:
     if abs(skew_s) <= SKEW_LIMIT_S:
         return [fine("clock", f"agrees with {host}")]
     word = "ahead of" if skew_s > 0 else "behind"
-    return [broken("clock", f"{abs(skew_s):.0f} s {word} {host}", "set it, for example by NTP")]
+    return [broken("clock", f"{abs(skew_s):.0f} s {word} {host}", "correct it, for example with NTP")]
 
 
 ANSWER_LIMIT_S = 10.0
@@ -211,7 +213,7 @@ class Probes:
             answer = await self._get(f"{channel.api_base_url}/users/@me", headers)
             app = await self._get(f"{channel.api_base_url}/applications/@me", headers)
         except _Unreached as error:
-            return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
+            return [broken(what, f"can't reach {host}: {error}", "check the network and api_base_url")]
         return [discord_bot(what, answer), *discord_intents(what, app), *clock(host, answer.date)]
 
     async def _slack(self, name: str, channel: SlackChannel) -> list[Finding]:
@@ -227,7 +229,7 @@ class Probes:
                 url = f"{channel.api_base_url}/apps.connections.open"
                 findings += slack_app(what, await self._ask("POST", url, app))
         except _Unreached as error:
-            return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
+            return [broken(what, f"can't reach {host}: {error}", "check the network and api_base_url")]
         return findings
 
     async def _telegram(self, name: str, channel: TelegramChannel) -> list[Finding]:
@@ -237,7 +239,7 @@ class Probes:
         try:
             answer = await self._get(f"{channel.api_base_url}/bot{token}/getMe", {})
         except _Unreached as error:
-            return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
+            return [broken(what, f"can't reach {host}: {error}", "check the network and api_base_url")]
         groups = telegram_groups(name, channel, answer)
         return [telegram_bot(what, answer), *clock(host, answer.date), *groups]
 
@@ -262,7 +264,7 @@ class Probes:
         try:
             answer = await self._get(f"{model.base_url}/models", headers)
         except _Unreached as error:
-            return [broken(what, f"{host} cannot be reached: {error}", "check the network and base_url")]
+            return [broken(what, f"can't reach {host}: {error}", "check the network and base_url")]
         return [provider(what, host, model.model, answer)]
 
     async def _get(self, url: str, headers: Mapping[str, str]) -> Answer:
@@ -276,7 +278,7 @@ class Probes:
                 body = await answer.content.read(BODY_LIMIT_BYTES)
                 return Answer(answer.status, _json(body), answer.headers.get("Date"))
         except TimeoutError as error:
-            raise _Unreached(f"no answer within {ANSWER_LIMIT_S:g} s") from error
+            raise _Unreached(f"no response within {ANSWER_LIMIT_S:g} s") from error
         except (ssl.SSLError, aiohttp.ClientSSLError) as error:
             raise _Unreached("its certificate is not trusted") from error
         except aiohttp.ClientConnectorError as error:

@@ -92,7 +92,7 @@ class HubApi:
     def _where(self, path: str) -> tuple[str, Mapping[str, str]]:
         access = self._access()
         if access is None:
-            raise HubUnreachable("no hub runs; start it again with `hubbub run`")
+            raise HubUnreachable("no hub is running; start it with `hubbub run`")
         # The name the API answers to, also where the hub listens on one of this machine's other addresses.
         return access.url + path, {"Host": "localhost", "Authorization": f"Bearer {access.token}"}
 
@@ -120,8 +120,8 @@ def _refusal(answer: "httpx.Response") -> TalkFailed:
         case {"error": {"message": str(message)}}:
             return TalkFailed(message)
         case _:
-            return HubUnreachable(f"the hub answers with status {answer.status_code}")
+            return HubUnreachable(f"the hub responded with HTTP {answer.status_code}")
 
 
 def _unanswered(error: Exception) -> HubUnreachable:
-    return HubUnreachable(f"the hub does not answer ({str(error) or type(error).__name__})")
+    return HubUnreachable(f"the hub does not respond ({str(error) or type(error).__name__})")

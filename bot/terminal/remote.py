@@ -146,7 +146,7 @@ def card_in(approval: ApprovalPage) -> Card:
     if approval.always:
         parts += plain(approval.always)
     if approval.votes:
-        agreed = f"{len(approval.votes)} of {approval.quorum} agreed: {', '.join(approval.votes)}"
+        agreed = f"{len(approval.votes)} of {approval.quorum} approved: {', '.join(approval.votes)}"
         parts += plain(agreed)
     mine = approval.may_decide
     if mine and any(choice.option == Option.APPROVE for choice in approval.choices):
@@ -221,7 +221,7 @@ logger = logging.getLogger(__name__)
 SHOWN_BEFORE = 12
 """So many of the thread's last lines are shown when a terminal is opened."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
-OTHER_VERSION = "the hub that runs answers otherwise than this command expects; restart it with this version"
+OTHER_VERSION = "the running hub's response does not match this version; restart the hub with this version"
 CALLS_REMEMBERED = 1_000
 ECHOES_REMEMBERED = 100
 LOOKED_AT = 20
@@ -324,7 +324,7 @@ class RemoteTalk:
                 continue
             if reason:
                 self._cut = True
-                self._feed.put(Cut(f"{reason}; trying again"))
+                self._feed.put(Cut(f"{reason}; retrying"))
             await asyncio.sleep(pause_s)
             pause_s = min(LONGEST_PAUSE_S, pause_s * 2) if reason else FIRST_PAUSE_S
 

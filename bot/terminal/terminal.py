@@ -26,7 +26,7 @@ from core.texts import COMMANDS
 # Completion of what is typed: commands, and the ids they take.
 
 LEAVE = "quit"
-OWN_COMMANDS: tuple[tuple[str, str], ...] = ((LEAVE, "leave this terminal"),)
+OWN_COMMANDS: tuple[tuple[str, str], ...] = ((LEAVE, "exit this terminal"),)
 _TAKE_IDS = ("/approve ", "/deny ")
 
 
@@ -130,8 +130,8 @@ logger = logging.getLogger(__name__)
 REFRESH_S = 0.5
 ROWS_KEPT_FREE = 8
 """Of the screen's rows, for the line editor, its menu and the line of state below."""
-GREETING = "Write a message and press Enter; /help lists the commands."
-EDITING_HINT = "Edit the arguments. Enter approves the call with them, Esc leaves it as it was."
+GREETING = "Type a message and press Enter. Type /help for the commands."
+EDITING_HINT = "Edit the arguments. Enter approves the edited call; Esc discards your changes."
 
 
 class ChatTerminal:
@@ -244,7 +244,7 @@ class ChatTerminal:
         try:
             arguments = _object(text)
         except ValueError as error:
-            await self._complain(f"{error}; correct it, or leave it with Esc")
+            await self._complain(f"{error}; fix it, or press Esc to discard your changes")
             self._draft = text
             return
         self._editing = None
@@ -322,14 +322,14 @@ class ChatTerminal:
         if view.trouble:
             return styled(view.trouble)
         if self._interrupted:
-            return Line("Ctrl-C again or Ctrl-D leaves")
+            return Line("Press Ctrl-C again or Ctrl-D to exit")
         if self._editing is not None:
             return Line(EDITING_HINT)
         if view.card is not None:
-            return Line("waiting for you:  ") + view.choices(view.card)
+            return Line("waiting for your answer:  ") + view.choices(view.card)
         if view.running:
-            return Line("working…  Ctrl-C stops it")
-        return styled(f"hubbub  ·  {self._where}  ·  /help  ·  Alt-Enter: new line  ·  Ctrl-D leaves", DIM)
+            return Line("working…  Ctrl-C: stop")
+        return styled(f"hubbub  ·  {self._where}  ·  /help  ·  Alt-Enter: new line  ·  Ctrl-D: exit", DIM)
 
 
 def _later(seconds: float, act: Callable[[], None]) -> asyncio.TimerHandle:
@@ -351,4 +351,4 @@ def _object(text: str) -> Mapping[str, Any]:
         case dict():
             return cast("Mapping[str, Any]", found)
         case _:
-            raise ValueError('this is not a JSON object; write {"name": value}')
+            raise ValueError('this is not a JSON object; use {"name": value}')

@@ -174,7 +174,7 @@ class View:
         for place, (key, label) in enumerate(offered):
             line += Line.assemble(("  ·  ", DIM) if place else "", (key, "bold yellow"), " ") + styled(label)
         if card.free_text:
-            line.append("  ·  or write the answer" if offered else "write the answer", DIM)
+            line.append("  ·  or type your answer" if offered else "type your answer", DIM)
         return line
 
     def _settled(self, settled: Settled) -> list[Line]:
@@ -189,11 +189,11 @@ class View:
         self._changed(Rested())
         if not left:
             return []
-        count = "1 question waits" if len(left) == 1 else f"{len(left)} questions wait"
+        count = "1 request is" if len(left) == 1 else f"{len(left)} requests are"
         ids = ", ".join(card.gate_id for card in left)
         text = (
-            f"{count} in the conversation you left: answer in the console,"
-            f" or with /approve or /deny and the ID ({ids})."
+            f"{count} open in the previous conversation: answer in the console,"
+            f" or type /approve or /deny followed by the ID ({ids})."
         )
         return [*wrapped(styled(text, DIM), columns), Line()]
 

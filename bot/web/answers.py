@@ -101,7 +101,7 @@ class ApprovalsApi:
         if glance is None or not (
             caller.is_owner or user_id == glance.gate.requester_id or user_id in glance.gate.rule.named
         ):
-            raise DeskRefused("not_found", "nothing that waits has this id; list the approvals")
+            raise DeskRefused("not_found", "no open request has this ID; list the approvals")
         return glance
 
 
@@ -115,19 +115,19 @@ def _decision(action: str, offered: tuple[Option, ...], first: int) -> int:
         return position
     words = ", ".join(offered)
     if action in set(Option):
-        raise DeskRefused("refused", f"{action} is no answer to this; it takes {words}")
-    raise DeskRefused("invalid", f"is no answer; this takes {words}", "action")
+        raise DeskRefused("refused", f"{action} is not an answer to this request; use one of {words}")
+    raise DeskRefused("invalid", f"is not an answer to this request; use one of {words}", "action")
 
 
 def _reply(said: Resolve, offered: Replies) -> int:
     """Return the chosen position of a question's choices; with free text, none of them."""
     if said.text is not None:
         if not offered.free_text or not said.text.strip():
-            raise DeskRefused("invalid", "this question takes one of its choices", "text")
+            raise DeskRefused("invalid", "must be one of the question's choices", "text")
         return len(offered.labels)
     index = _index(said.action)
     if index is None or index >= len(offered.labels):
-        raise DeskRefused("invalid", "is no answer; this takes the position of one of its choices", "action")
+        raise DeskRefused("invalid", "must be the position of one of the choices", "action")
     return index
 
 

@@ -49,17 +49,17 @@ from core.users import Principal
 # The OpenAPI 3.1 document, made of the table the routes are made of.
 
 _REFUSALS = {
-    400: "The request says something else than it may.",
-    401: "No key, or none that is good.",
-    403: "Not for this caller, or not from the hub's own pages.",
-    404: "There is no such thing, or none the caller may know of.",
-    405: "Not with this method.",
+    400: "The request is not valid.",
+    401: "The key is missing or not valid.",
+    403: "This caller may not do this, or the request is not from the hub's own pages.",
+    404: "Not found, or not visible to this caller.",
+    405: "The method is not allowed.",
     408: "The body did not arrive in time.",
-    409: "Refused as things stand.",
+    409: "Refused in the current state.",
     413: "The body is too large.",
-    415: "The body is of another kind than is taken.",
-    422: "The form is right, but a value means nothing here; the error names its field.",
-    429: "Too much at once; bring it again later.",
+    415: "The body's media type is not supported.",
+    422: "A value is not valid; the error names its field.",
+    429: "Too many requests; try again later.",
     503: "Try again later.",
 }
 _ID = {"format": "uuid"}

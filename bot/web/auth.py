@@ -105,7 +105,7 @@ class AccessRules:
         if name in LOOPBACK_HOSTS or (self.public_url and host == urlsplit(self.public_url).netloc.lower()):
             return None
         where = self.public_url or "127.0.0.1"
-        return error_response(403, "forbidden_host", f"the hub does not answer to this name: use {where}")
+        return error_response(403, "forbidden_host", f"the hub does not serve this host name: use {where}")
 
     async def caller(self, headers: Headers) -> Caller | None:
         """Return the caller with a valid key."""
@@ -148,7 +148,7 @@ class AccessRules:
         """Refuse what a page of another origin made a browser send, another port of this machine included."""
         if headers.get("sec-fetch-site", "none") in _OWN_FETCHES and self._own_origin(headers):
             return None
-        return error_response(403, "forged", "the console can be used from the hub's own pages only")
+        return error_response(403, "forged", "the console works only from the hub's own pages")
 
     def _own_origin(self, headers: Headers) -> bool:
         origin = headers.get("origin")

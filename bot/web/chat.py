@@ -120,7 +120,7 @@ class Chat:
         said: Send = call.body
         person = call.caller.principal
         if not said.text and not said.attachments:
-            raise ApiError(400, "invalid", "say something, or attach a file", "text")
+            raise ApiError(400, "invalid", "is empty; add text or attach a file", "text")
         files = [await self._file(person, handle) for handle in said.attachments]
         scope = await self._scope(call.caller, said)
         key = said.client_key or self._ids.row_id()
@@ -144,7 +144,7 @@ class Chat:
         person = caller.principal
         if said.thread_id is not None:
             if said.new:
-                raise ApiError(400, "invalid", "a new thread has no id yet; leave one of the two out", "new")
+                raise ApiError(400, "invalid", "use either new or thread_id, not both", "new")
             return await self._taken_up(caller, said.thread_id)
         if said.new:
             return self._ids.row_id()
@@ -159,7 +159,7 @@ class Chat:
         thread = await self._store.thread(_dashed(wanted))
         own = thread is not None and thread.owner_id == person.user_id
         if thread is None or not (own or caller.is_owner):
-            raise not_found("no thread has this id")
+            raise not_found("no thread has this ID")
         if not own or thread.channel != WEB:
             advice = (
                 f"answer there with /api/threads/{thread.id}/answer" if caller.is_owner else "write there"
@@ -171,7 +171,7 @@ class Chat:
     async def _file(self, person: Principal, handle: str) -> Attachment:
         found = await self._uploads.of(person.user_id, handle)
         if found is None:
-            raise ApiError(404, "not_found", "no file of yours has this id", "attachments")
+            raise ApiError(404, "not_found", "you have no file with this ID", "attachments")
         return found
 
     async def upload(self, call: Call) -> Upload:
@@ -281,7 +281,7 @@ class SentFiles:
                 files = item.shown.message.files
                 if position < len(files):
                     return files[position]
-        raise not_found("no file was sent there")
+        raise not_found("no such file was sent in this thread")
 
     def _content(self, file: File, limit_bytes: int = SENT_LIMIT_BYTES) -> bytes:
         try:
@@ -289,7 +289,7 @@ class SentFiles:
                 content = opened.read(limit_bytes)
                 found = os.fstat(opened.fileno())
         except (ToolDenied, ToolFailed) as error:
-            raise not_found(f"{file.name} is no longer there; ask for it again") from error
+            raise not_found(f"{file.name} no longer exists; ask for it again") from error
         if (found.st_size, found.st_mtime_ns) != (file.size_bytes, file.modified_ns):
             raise ApiError(409, "refused", f"{file.name} has changed since it was sent; ask for it again")
         if found.st_size > SENT_LIMIT_BYTES:

@@ -53,7 +53,7 @@ class Call:
         try:
             return str(uuid.UUID(self.request.path_params["id"]))
         except ValueError as error:
-            raise not_found("no thread has this id") from error
+            raise not_found("no thread has this ID") from error
 
 
 Handler = Callable[[Call], Awaitable[Any]]
@@ -111,9 +111,9 @@ def _serve(of_path: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Res
         if endpoint.owner_only and not caller.is_owner:
             raise ApiError(403, "forbidden", "only the owner may do this")
         if endpoint.tokens_only and caller.by_session:
-            raise ApiError(403, "forbidden", "this is for programs with a token of their own")
+            raise ApiError(403, "forbidden", "this needs a program's own token")
         if caller.by_link and not endpoint.by_link:
-            raise ApiError(403, "forbidden", "this address opens with a key only")
+            raise ApiError(403, "forbidden", "this address requires a key")
         query = endpoint.query.model_validate(_query(request))
         body = endpoint.body.model_validate_json(await body_of(request)) if endpoint.body else None
         answer = await endpoint.handle(Call(request, caller, query, body))

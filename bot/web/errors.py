@@ -86,7 +86,7 @@ async def on_store_unavailable(_: Request, error: Exception) -> Response:
 
 async def on_breakdown(_: Request, __: Exception) -> Response:
     """The trace goes to the log: the server raises the error again."""
-    return error_response(500, "failed", "the hub could not do this; its log says why")
+    return error_response(500, "failed", "the hub failed to do this; see its log")
 
 
 HANDLERS = {

@@ -117,7 +117,7 @@ async def readiness_of(
     return Readiness(
         ready=hub.is_open and healthy and not all_starting,
         hub="open" if hub.is_open else "shut",
-        store="ok" if healthy else "takes no writes: nothing is accepted until it does",
+        store="ok" if healthy else "writes fail: no message is accepted until they succeed",
         channels=channels,
         mcp={} if servers is None else _mcp(servers),
     )

@@ -122,7 +122,7 @@ def login_routes(desk: LoginDesk, gate: AccessRules) -> list[Route]:
         if waits:
             return error_response(429, "too_many", "Too many wrong links. Wait a minute, then try again.")
         return error_response(
-            403, "forbidden", "This link is not good: it was used, is too old, or is not whole."
+            403, "forbidden", "This link is not valid: it was used, has expired, or is incomplete."
         )
 
     return [Route(LOGIN_PATH, login, methods=["POST"])]

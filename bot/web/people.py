@@ -207,7 +207,7 @@ class People:
         body: TokenOf = call.body
         user = await self._store.user(body.user_id)
         if user is None:
-            raise DeskRefused("not_found", "no user has this id; list the users", "user_id")
+            raise DeskRefused("not_found", "no user has this ID; list the users", "user_id")
         if user.role is not Role.MEMBER:
             raise DeskRefused("refused", f"tokens are for members; {user.name} is {user.role}", "user_id")
         await self._store.link_account(user.user_id, WEB, user.user_id, user.name)

@@ -111,7 +111,7 @@ class KeepingApi:
         """Ask again from now on."""
         body: GrantOf = call.body
         if body.id not in {grant.id for grant in await self._of(call.caller)}:
-            raise not_found(f"no grant has the id {body.id}; list the grants")
+            raise not_found(f"no grant has the ID {body.id}; run `hubbub grants list`")
         return await self._keeping.revoke_grant(body.id)
 
     async def _of(self, caller: Caller) -> Sequence[Grant]:

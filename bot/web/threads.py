@@ -70,7 +70,7 @@ async def thread_seen_by(feeds: Feeds, call: Call) -> ThreadGlance:
     glance = await feeds.thread_glance(call.thread_id)
     caller = call.caller
     if glance is None or not (caller.is_owner or glance.owner.user_id == caller.principal.user_id):
-        raise not_found("no thread has this id")
+        raise not_found("no thread has this ID")
     return glance
 
 
@@ -223,7 +223,7 @@ class Threads:
         said: OperatorAnswer = call.body
         glance = await thread_seen_by(self._store, call)
         if glance.thread.channel not in self._states():
-            raise ApiError(409, "refused", f"there is no channel {glance.thread.channel} any more")
+            raise ApiError(409, "refused", f"the channel {glance.thread.channel} no longer exists")
         person = call.caller.principal
         key = f"operator:{said.client_key or self._ids.row_id()}"
         event = self._web.message(Sender(person.user_id, person.name), key, None, said.text)

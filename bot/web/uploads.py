@@ -85,7 +85,9 @@ class FileUploads:
     ) -> tuple[str, Attachment]:
         """Keep a file for a person; its id, and what it is. Raises TooManyUploads, EmptyUpload."""
         if self._arriving[user_id] >= AT_ONCE_OF_ONE:
-            raise TooManyUploads(f"{AT_ONCE_OF_ONE} of your uploads are under way; wait until one is done")
+            raise TooManyUploads(
+                f"{AT_ONCE_OF_ONE} of your uploads are in progress; wait until one is finished"
+            )
         self._arriving[user_id] += 1
         handle = self._ids.row_id()
         path = self._path(handle)
@@ -113,8 +115,8 @@ class FileUploads:
         if len(sizes) < MAX_OF_ONE and sum(sizes) < MAX_BYTES_OF_ONE:
             return
         raise TooManyUploads(
-            f"you have {len(sizes)} files here, the most is {MAX_OF_ONE} or {MAX_BYTES_OF_ONE >> 20} MB;"
-            f" each is removed {LIFE_S // 86_400} days after its upload"
+            f"you have {len(sizes)} files here; the limit is {MAX_OF_ONE} or {MAX_BYTES_OF_ONE >> 20} MB;"
+            f" each file is deleted {LIFE_S // 86_400} days after its upload"
         )
 
     async def _receive(self, path: Path, content: AsyncIterator[bytes]) -> int:

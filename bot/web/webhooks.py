@@ -65,7 +65,7 @@ def documented() -> Endpoint:
         _deliver,
         WebhookView,
         status=202,
-        also=((200, "It had come before, or concerns nobody."),),
+        also=((200, "A repeated delivery, or no routine is concerned."),),
         refusals=(404, 405, 409, 415, 429, 503),
         raw_body=True,
         public=True,
@@ -130,7 +130,7 @@ class WebhookEndpoint:
 
     def _not_let_in(self, path: str, refused: Refused) -> Response:
         if refused.why is Refusal.UNPROVEN and not self._unproven[path].take():
-            return _too_many("too many requests that nobody signed; bring it again later")
+            return _too_many("too many unsigned requests; try again later")
         return _refusal(refused)
 
     async def _answer(self, request: Request, path: str) -> Response:
@@ -145,13 +145,13 @@ class WebhookEndpoint:
             if isinstance(proven, Refused):
                 return self._not_let_in(path, proven)
             if not self._signed[path].take():
-                return _too_many("too many requests for this webhook; bring it again later")
+                return _too_many("too many requests for this webhook; try again later")
             return _response(await self._webhooks.deliver(proven))
         except StoreUnavailable as error:
             return error_response(503, "unavailable", str(error))
         except Exception:  # the task's edge: the sender brings it again
-            logger.exception("a delivery to the webhook %s", path)
-            return error_response(500, "failed", "the hub could not do this; its log says why")
+            logger.exception("webhook.delivery_crashed path=%s", path)
+            return error_response(500, "failed", "the hub failed to do this; see its log")
 
     async def _read(self, request: Request) -> bytes:
         """Raises HTTPException."""
@@ -166,7 +166,7 @@ class WebhookEndpoint:
                     if given_up in self._reading:
                         self._reading.remove(given_up)
         except TimeoutError as error:
-            raise HTTPException(408, "others wait, and the body did not arrive") from error
+            raise HTTPException(408, "other requests are waiting, and the body did not arrive") from error
 
 
 def _is_json(content_type: str) -> bool:

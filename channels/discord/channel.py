@@ -115,7 +115,12 @@ class CatchUp:
                 newest = await self._bring(channel_id, since)
                 self._pending.caught_up(channel_id, newest)
         except (AddressGone, MessageRejected) as error:
-            logger.warning("%s: %s could not be caught up with: %s", self._name, channel_id, error)
+            logger.warning(
+                "catch_up.conversation_failed channel=%s conversation=%s error=%s",
+                self._name,
+                channel_id,
+                error,
+            )
         held.release(channel_id)
 
     async def _bring(self, channel_id: str, since: int) -> int:
@@ -204,11 +209,11 @@ class Delivery:
 
     async def _read(self, upload: Upload) -> tuple[str, bytes]:
         if self._read_file is None:
-            raise MessageRejected("no files are sent here")
+            raise MessageRejected("sending files is not available here")
         try:
             content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
         except ValueError as error:
-            raise MessageRejected(f"{upload.name} cannot be sent: {error}") from error
+            raise MessageRejected(f"{upload.name} can't be sent: {error}") from error
         return upload.name, content
 
 
@@ -227,7 +232,7 @@ Json = Mapping[str, Any]
 
 def menu_of(commands: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return application commands from descriptions by name, each with an option for text after it."""
-    option = {"type": _STRING, "name": OPTION, "description": "what belongs to it, if anything"}
+    option = {"type": _STRING, "name": OPTION, "description": "arguments of the command, if any"}
     return [
         {
             "type": _CHAT_INPUT,
@@ -248,7 +253,7 @@ async def offer(client: DiscordClient, account: Account, commands: Mapping[str, 
     except AuthRejected:
         raise
     except ChannelError as error:
-        logger.warning("the menu of %s could not be set: %s", name, error)
+        logger.warning("menu.update_failed channel=%s error=%s", name, error)
 
 
 def _essence(commands: Sequence[Json]) -> set[tuple[Any, ...]]:
@@ -367,7 +372,7 @@ class DiscordChannel:
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
         """See Channel."""
         if outbound.FILE in payload:
-            raise MessageRejected("a message with text cannot become a file")
+            raise MessageRejected("a text message can't be edited into a file")
         spot = spot_of(ref)
         await self._client.edit(spot.channel, spot.message, edited(payload))
 
@@ -413,14 +418,14 @@ class DiscordChannel:
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         """See Channel. Addresses of files are good for a day: the message is asked for a new one."""
         if attachment.size_bytes > limit_bytes:
-            raise AttachmentTooLarge(f"the file has more than {limit_bytes} bytes")
+            raise AttachmentTooLarge(f"the file is larger than {limit_bytes} bytes")
         channel_id, _, rest = attachment.handle.partition(":")
         message_id, _, file_id = rest.partition(":")
         message = await self._client.message(channel_id, message_id)
         for file in message.get("attachments") or ():
             if file.get("id") == file_id:
                 return await self._client.download(str(file.get("url")), limit_bytes)
-        raise MessageRejected("the message has no such file any more")
+        raise MessageRejected("the message no longer has this file")
 
     def direct(self, platform_user_id: str) -> Address:
         """See Channel: the conversation is opened when something is said there."""

@@ -262,7 +262,7 @@ class DiscordClient:
         try:
             return read()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Unanswered("Discord's answer could not be read") from error
+            raise Unanswered("could not read Discord's response") from error
 
 
 def short_nonce(nonce: str) -> str:

@@ -21,8 +21,8 @@ DEFAULT_WAIT_S = 30.0
 """The wait if Discord specifies none."""
 
 NO_INTENT = (
-    "Discord does not let this bot read messages: at discord.com/developers/applications open the"
-    " application, choose Bot, switch on Message Content Intent, and start the channel again"
+    "Discord does not let this bot read messages. At discord.com/developers/applications, open the"
+    " application, choose Bot, turn on Message Content Intent, then restart the channel"
 )
 
 _AUTHENTICATION_FAILED = 4004
@@ -68,11 +68,11 @@ def channel_error(error: BaseException) -> ChannelError:
         case discord.DiscordException():
             return _told_by_sdk(error)
         case _ if isinstance(error, _NEVER_SENT):
-            return Unavailable(f"Discord cannot be reached ({type(error).__name__})")
+            return Unavailable(f"could not reach Discord ({type(error).__name__})")
         case aiohttp.ClientError() | asyncio.TimeoutError() | OSError():
-            return Unanswered(f"no answer from Discord ({type(error).__name__})")
+            return Unanswered(f"no response from Discord ({type(error).__name__})")
         case KeyError() | TypeError() | ValueError():
-            return Unanswered(f"Discord's answer could not be read ({type(error).__name__})")
+            return Unanswered(f"could not read Discord's response ({type(error).__name__})")
         case _:
             raise error
 
@@ -89,7 +89,7 @@ def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
 def _told_by_sdk(error: discord.DiscordException) -> ChannelError:
     match error:
         case discord.LoginFailure():
-            return AuthRejected("Discord refuses the token")
+            return AuthRejected("Discord rejected the token")
         case discord.PrivilegedIntentsRequired():
             return AuthRejected(NO_INTENT)
         case discord.ConnectionClosed():
@@ -99,13 +99,13 @@ def _told_by_sdk(error: discord.DiscordException) -> ChannelError:
         case discord.HTTPException():
             return _refused(error)
         case _:
-            return Unanswered(f"Discord's answer could not be read ({type(error).__name__})")
+            return Unanswered(f"could not read Discord's response ({type(error).__name__})")
 
 
 def _closed(error: discord.ConnectionClosed) -> ChannelError:
     if error.code == _AUTHENTICATION_FAILED:
-        return AuthRejected("Discord refuses the token")
-    return Unavailable(f"Discord closed the gateway's connection (code {error.code})")
+        return AuthRejected("Discord rejected the token")
+    return Unavailable(f"Discord closed the gateway connection (code {error.code})")
 
 
 def _wait_s(error: discord.HTTPException) -> float:
@@ -118,7 +118,7 @@ def _wait_s(error: discord.HTTPException) -> float:
 def _refused(error: discord.HTTPException) -> ChannelError:
     said = f"Discord: {error.text[:300]} ({error.code})" if error.code else f"Discord: HTTP {error.status}"
     if error.status == 401:
-        return AuthRejected("Discord refuses the token")
+        return AuthRejected("Discord rejected the token")
     if error.status == 429:
         return RateLimited(_wait_s(error))
     if error.status >= 500:

@@ -15,7 +15,7 @@ MAX_LABEL_CHARS = 45
 MAX_ID_CHARS = 100
 WHOLE = "(JSON)"
 """The name of the single input that replaces too many fields."""
-TOO_LONG = "The arguments are too long for a form here. Change them in the console."
+TOO_LONG = "The arguments are too long for a form here. Edit them in the console."
 
 _ACTION_ROW, _TEXT_INPUT, _PARAGRAPH = 1, 4, 2
 
@@ -30,7 +30,7 @@ def modal_of(gate_id: str, form: EditForm) -> dict[str, object] | None:
         return None
     return {
         "custom_id": f"p:{gate_id}:{form.choice}",
-        "title": "Change the call",
+        "title": "Edit the call",
         "components": [{"type": _ACTION_ROW, "components": [_input(field)]} for field in fields],
     }
 

@@ -107,7 +107,7 @@ class Gateway:
             async with asyncio.timeout(GUILDS_LIMIT_S):
                 await self._told.wait()
         except TimeoutError:
-            logger.info("%s: %d servers are not to be had", self._name, len(self._awaited))
+            logger.info("discord.servers_unavailable channel=%s count=%d", self._name, len(self._awaited))
 
     def where(self, channel_id: str) -> Where | None:
         """Return the kind of a guild's channel, or None if no guild has it."""
@@ -135,7 +135,7 @@ class Gateway:
             raise channel_error(error.__context__) from error
         except FAILURES as error:
             raise channel_error(error) from None
-        raise Unavailable("the connection to Discord's gateway has ended")
+        raise Unavailable("the connection to Discord's gateway was closed")
 
     async def _close(self) -> None:
         try:
@@ -150,7 +150,7 @@ class Gateway:
                 async with asyncio.timeout(LOST_AFTER_S):
                     await self._online.wait()
             except TimeoutError:
-                raise Unavailable("the connection to Discord's gateway is lost") from None
+                raise Unavailable("the connection to Discord's gateway was lost") from None
             await self._offline.wait()
 
     def _disconnected(self) -> None:
@@ -198,7 +198,7 @@ class Gateway:
 
     async def _handled(self, kind: str, data: Mapping[str, object]) -> None:
         if self._in_hand > MAX_AT_ONCE:
-            raise Unavailable(f"more than {MAX_AT_ONCE} events wait to be taken")
+            raise Unavailable(f"more than {MAX_AT_ONCE} events are waiting to be accepted")
         if kind == "INTERACTION_CREATE":
             await self._reader.interaction(data)
             return

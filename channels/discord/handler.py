@@ -133,7 +133,7 @@ class EventHandler:
         try:
             event = Message.model_validate(message)
         except ValueError as error:
-            logger.warning("%s: a missed message cannot be read: %s", self._name, error)
+            logger.warning("catch_up.message_unreadable channel=%s error=%s", self._name, error)
             return
         if (read := read_message(event, self._account, self._name, where)) is not None:
             await self._inbox.accept(read)
@@ -159,7 +159,7 @@ class EventHandler:
         """Handle INTERACTION_CREATE. If it is not accepted, the person is notified."""
         interaction = read_interaction(payload)
         if interaction is None:
-            logger.warning("%s: an interaction cannot be read", self._name)
+            logger.warning("discord.interaction_unreadable channel=%s", self._name)
             return
         if interaction.type in (COMPONENT, MODAL_SUBMIT):
             await self._press(interaction)
@@ -174,7 +174,7 @@ class EventHandler:
         try:
             acceptance = await self._inbox.accept(event)
         except InboxUnavailable as error:
-            logger.warning("%s: a press was not accepted: %s", self._name, error)
+            logger.warning("inbox.button_not_accepted channel=%s error=%s", self._name, error)
             await self._answer(pressed, texts.NOT_NOW)
             return
         if acceptance.form is None:
@@ -196,7 +196,7 @@ class EventHandler:
             async with self.lane(event.address):
                 said = (await self._inbox.accept(event)).answer or texts.COMMAND_TAKEN
         except (InboxUnavailable, TimeoutError) as error:
-            logger.warning("%s: a command was not accepted: %r", self._name, error)
+            logger.warning("inbox.command_not_accepted channel=%s error=%r", self._name, error)
             said = texts.NOT_NOW
         await self._answer(used, said)
 
@@ -211,5 +211,5 @@ class EventHandler:
             await self._client.answer(interaction.id, interaction.token, body)
         except ChannelError as error:  # too late, or already answered: decisions stay in force
             logger.info(
-                "%s: the answer to interaction %s was not shown: %s", self._name, interaction.id, error
+                "discord.reply_failed channel=%s interaction=%s error=%s", self._name, interaction.id, error
             )

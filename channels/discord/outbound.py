@@ -296,7 +296,7 @@ def _with_outcome(text: str, outcome: str) -> str:
 def _rows(message: Message) -> list[dict[str, object]]:
     gate_id, choices = message.gate_id, message.choices
     if gate_id is None:
-        raise ValueError("choices without a prompt cannot be answered")
+        raise ValueError("choices need a gate to answer")
     if len(choices) > BUTTONS_PER_ROW * MAX_ROWS:
         raise ValueError(f"{len(choices)} choices: Discord shows at most {BUTTONS_PER_ROW * MAX_ROWS}")
     buttons: list[dict[str, object]] = [

@@ -68,7 +68,12 @@ class CatchUp:
             except AuthRejected:
                 raise
             except ChannelError as error:
-                logger.warning("%s: %s could not be caught up with: %s", self._name, channel_id, error)
+                logger.warning(
+                    "catch_up.conversation_failed channel=%s conversation=%s error=%s",
+                    self._name,
+                    channel_id,
+                    error,
+                )
             held.release(channel_id)
 
     async def _conversations(self, known: Mapping[str, _Known]) -> Sequence[str]:
@@ -79,7 +84,7 @@ class CatchUp:
         except AuthRejected:
             raise
         except ChannelError as error:
-            logger.warning("%s: the list of conversations is not to be had: %s", self._name, error)
+            logger.warning("catch_up.list_failed channel=%s error=%s", self._name, error)
             joined = ()
         found += [channel_id for channel_id in joined if channel_id not in known]
         return [channel_id for channel_id in found if not is_person(channel_id)][:MAX_CONVERSATIONS]

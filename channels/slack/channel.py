@@ -57,10 +57,10 @@ class Files:
                 url, data=content, timeout=aiohttp.ClientTimeout(total=FILE_TIMEOUT_S)
             ) as answer:
                 if answer.status != 200:
-                    raise MessageRejected(f"Slack refuses the file (HTTP {answer.status})")
+                    raise MessageRejected(f"Slack rejected the file (HTTP {answer.status})")
         except (aiohttp.ClientError, TimeoutError) as error:
             # The file is not visible yet: Slack drops uploads that are never completed.
-            raise Unavailable(f"the file could not be uploaded ({type(error).__name__})") from error
+            raise Unavailable(f"could not upload the file ({type(error).__name__})") from error
         await self._client.call(
             "files.completeUploadExternal",
             files=[{"id": file_id, "title": name}],
@@ -164,11 +164,11 @@ class Delivery:
 
     async def _upload(self, to: Address, upload: Upload) -> Posted:
         if self._read_file is None:
-            raise MessageRejected("no files are sent here")
+            raise MessageRejected("sending files is not available here")
         try:
             content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
         except ValueError as error:
-            raise MessageRejected(f"{upload.name} cannot be sent: {error}") from error
+            raise MessageRejected(f"{upload.name} can't be sent: {error}") from error
         place = await self._opened(to)
         file_id = await self._files.upload(place.channel, place.thread_ts, upload.name, content)
         now = self._clock.now()
@@ -296,7 +296,7 @@ class SlackChannel:
         try:
             await catch_up.run(await inbox.last_seen(self._name), held)
         except InboxUnavailable as error:
-            logger.warning("%s: catching up was broken off: %s", self._name, error)
+            logger.warning("catch_up.interrupted channel=%s error=%s", self._name, error)
         finally:
             held.release_all()
 
@@ -321,7 +321,9 @@ class SlackChannel:
         """See Channel."""
         spot = spot_of(ref)
         if outbound.FILE in payload or spot.is_file:
-            raise MessageRejected("a message with text cannot become a file, nor a file a message")
+            raise MessageRejected(
+                "a text message can't be edited into a file, nor a file into a text message"
+            )
         await self._changing(spot, lambda: self._client.update(spot.channel, spot.ts, payload))
 
     async def retract(self, ref: MessageRef) -> bool:
@@ -337,7 +339,7 @@ class SlackChannel:
             try:
                 return await change()
             except Declined as error:
-                logger.info("%s: %s still grows: %s", self._name, spot, error)
+                logger.info("slack.stream_still_open channel=%s message=%s error=%s", self._name, spot, error)
         await self._streams.end(spot)
         return await change()
 

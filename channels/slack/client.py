@@ -242,7 +242,7 @@ class SlackClient:
         try:
             return read()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Unanswered("Slack's answer could not be read") from error
+            raise Unanswered("could not read Slack's response") from error
 
 
 def _cursor(said: Json) -> str:

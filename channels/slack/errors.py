@@ -80,11 +80,11 @@ def channel_error(error: Exception, declines: Container[str] = ()) -> ChannelErr
         case SlackApiError():
             return _refused(error, declines)
         case _ if isinstance(error, _NEVER_SENT):
-            return Unavailable(f"Slack cannot be reached ({type(error).__name__})")
+            return Unavailable(f"could not reach Slack ({type(error).__name__})")
         case aiohttp.ClientError() | asyncio.TimeoutError() | OSError():
-            return Unanswered(f"no answer from Slack ({type(error).__name__})")
+            return Unanswered(f"no response from Slack ({type(error).__name__})")
         case SlackClientError() | json.JSONDecodeError() | KeyError() | TypeError() | ValueError():
-            return Unanswered(f"Slack's answer could not be read ({type(error).__name__})")
+            return Unanswered(f"could not read Slack's response ({type(error).__name__})")
         case _:
             raise error
 
@@ -101,7 +101,7 @@ def _refused(error: SlackApiError, declines: Container[str]) -> ChannelError:
     if code in declines:
         return Declined(code)
     if code in _AUTH:
-        return AuthRejected(f"Slack refuses the token ({code})")
+        return AuthRejected(f"Slack rejected the token ({code})")
     if code in _GONE:
         return AddressGone(f"Slack: {code}")
     if code in _DOUBTFUL:

@@ -116,7 +116,7 @@ def _app(name: str, reader: EventHandler, verification: AsyncRequestVerification
             return _again(name, error)
         if _READ not in context:
             raise error
-        logger.error("%s: a request could not be handled", name, exc_info=error)
+        logger.error("slack.request_crashed channel=%s", name, exc_info=error)
         return BoltResponse(status=500)
 
     register.event(_ANY)(event)
@@ -131,7 +131,7 @@ async def _unreadable(
     name: str, reader: EventHandler, body: Body, error: Exception, envelope_id: str = ""
 ) -> BoltResponse:
     """Record a request in which Bolt itself failed, and return the answer to it."""
-    logger.warning("%s: a request that Bolt cannot read is passed over", name, exc_info=error)
+    logger.warning("slack.request_unreadable channel=%s", name, exc_info=error)
     request_id = str(body.get("event_id") or envelope_id)
     return await _unread(name, reader, request_id, f"Bolt cannot read it ({type(error).__name__})")
 
@@ -146,7 +146,7 @@ async def _unread(name: str, reader: EventHandler, request_id: str, why: str) ->
 
 
 def _again(name: str, error: InboxUnavailable) -> BoltResponse:
-    logger.warning("%s: a request is left to be brought again: %s", name, error)
+    logger.warning("slack.request_not_accepted channel=%s error=%s", name, error)
     return BoltResponse(status=503, body="not now\n", headers={"Retry-After": "5"})
 
 
@@ -227,7 +227,12 @@ class HttpReceiver:
                 raise
             answer = await _unreadable(self._name, reader, asked.body, error)
         if answer.status == 401:
-            logger.warning("%s: a request to %s is refused: no valid signature", self._name, request.path)
+            logger.warning(
+                "slack.request_refused channel=%s path=%s reason=%s",
+                self._name,
+                request.path,
+                "signature",
+            )
         return HttpResponse(answer.status, answer.body.encode(), answer.first_headers())
 
 
@@ -351,7 +356,7 @@ class _Handler(AsyncBaseSocketModeHandler):
 
     async def pass_over(self, envelope: str) -> None:
         """Record and acknowledge an envelope that is too large to be parsed."""
-        logger.warning("%s: an envelope of %d characters is passed over", self._name, len(envelope))
+        logger.warning("slack.envelope_skipped channel=%s size_chars=%d", self._name, len(envelope))
         envelope_id = _envelope_id_in(envelope)
         why = f"an envelope of more than {ENVELOPE_LIMIT_CHARS:,} characters"
         answer = await _unread(self._name, self._reader, envelope_id, why)
@@ -364,9 +369,9 @@ class _Handler(AsyncBaseSocketModeHandler):
             await send_async_response(client, req, answer, time.time())
         except (OSError, AttributeError) as error:  # the socket is closed, and the SDK may have none at all
             # Slack delivers it again, which changes nothing.
-            logger.info("%s: an envelope could not be acknowledged: %s", self._name, error)
+            logger.info("slack.acknowledge_failed channel=%s error=%s", self._name, error)
         except Exception:  # one envelope's acknowledgement, in the task that the SDK runs for it
-            logger.exception("%s: acknowledging an envelope broke", self._name)
+            logger.exception("slack.acknowledge_crashed channel=%s", self._name)
 
 
 class SocketReceiver:
@@ -436,7 +441,7 @@ class SocketReceiver:
                 continue
             lost_s += LOOK_INTERVAL_S
             if lost_s >= LOST_AFTER_S:
-                raise socket.refusal or Unavailable("the socket to Slack is lost")
+                raise socket.refusal or Unavailable("the socket connection to Slack was lost")
 
 
 def _envelope_id_in(envelope: str) -> str:

@@ -42,7 +42,7 @@ MAX_INPUTS = 20
 MAX_BLOCK_ID_CHARS = 255
 WHOLE = "(JSON)"
 """The name of the single input that replaces too many fields."""
-TOO_LONG = "The arguments are too long for a form here. Change them in the console."
+TOO_LONG = "The arguments are too long for a form here. Edit them in the console."
 
 
 def view_of(answer: ChoiceAnswer, form: EditForm) -> dict[str, object] | None:
@@ -60,8 +60,8 @@ def view_of(answer: ChoiceAnswer, form: EditForm) -> dict[str, object] | None:
         "type": "modal",
         "callback_id": CALLBACK,
         "private_metadata": json.dumps(where),
-        "title": _plain("Change the call"),
-        "submit": _plain("Approve so"),
+        "title": _plain("Edit the call"),
+        "submit": _plain("Approve edited call"),
         "close": _plain("Cancel"),
         "blocks": [_input(field) for field in fields],
     }
@@ -164,7 +164,7 @@ class People:
             async with asyncio.timeout(NAME_TIMEOUT_S):
                 name = await self._client.person(user_id)
         except (ChannelError, TimeoutError) as error:
-            logger.info("the name of %s stays unknown: %s", user_id, error)
+            logger.info("slack.name_unknown user=%s error=%s", user_id, error)
             return user_id
         self._names[user_id] = name
         if len(self._names) > NAMES_KEPT:
@@ -228,7 +228,7 @@ class EventHandler:
                 async with asyncio.timeout(PATIENCE_S):
                     await self._gate.passed(place_of(event.address).channel)
             except TimeoutError:
-                logger.warning("%s: a command was not taken: what was missed is still being read", self._name)
+                logger.warning("slack.command_refused channel=%s reason=catching_up", self._name)
                 return Acceptance("not now", texts.NOT_NOW)
         return await self._accept(event)
 
@@ -260,7 +260,7 @@ class EventHandler:
         try:
             event = MessageEvent.model_validate({"channel": channel_id, "type": "message", **message})
         except ValueError as error:
-            logger.warning("a missed message of %s cannot be read: %s", channel_id, error)
+            logger.warning("catch_up.message_unreadable conversation=%s error=%s", channel_id, error)
             return
         if (read := read_message(event, self._account, self._name)) is not None:
             await self._inbox.accept(await self._named(read))
@@ -304,7 +304,7 @@ class EventHandler:
             async with asyncio.timeout(WHISPER_TIMEOUT_S):
                 await self._client.open_view(trigger_id, view)
         except (ChannelError, TimeoutError) as error:  # another press requests it again
-            logger.info("the form for %s was not shown: %s", event.key, error)
+            logger.info("slack.form_failed event=%s error=%s", event.key, error)
 
     async def _say_aside(self, event: ChoiceAnswer, text: str) -> None:
         place = place_of(event.address)
@@ -314,4 +314,4 @@ class EventHandler:
                     place.channel, place.thread_ts, event.sender.platform_user_id, text
                 )
         except (ChannelError, TimeoutError) as error:
-            logger.info("the answer to %s was not shown: %s", event.key, error)
+            logger.info("slack.reply_failed event=%s error=%s", event.key, error)

@@ -201,7 +201,7 @@ def _with_outcome(text: SlackText, outcome: str) -> dict[str, object]:
 def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
     gate_id, choices = message.gate_id, message.choices
     if gate_id is None:
-        raise ValueError("choices without a prompt cannot be answered")
+        raise ValueError("choices need a gate to answer")
     if len(choices) > MAX_ACTIONS:
         raise ValueError(f"{len(choices)} choices: Slack shows at most {MAX_ACTIONS}")
     buttons: list[object] = [
@@ -305,10 +305,10 @@ class Streams:
             )
         except Declined as error:
             self._refused |= {direct} if error.code in _NOT_IN_SUCH else {True, False}
-            logger.info("previews are posted and changed from now on: %s", error)
+            logger.info("slack.streams_unavailable error=%s", error)
             return None
         except MessageRejected as error:
-            logger.info("a preview in %s is posted: %s", place.channel, error)
+            logger.info("slack.stream_refused conversation=%s error=%s", place.channel, error)
             return None
         sent = self._client.read(lambda: Sent(str(answer["channel"]), str(answer["ts"])))
         self._open[Spot(sent.channel, sent.ts)] = (text, nonce)
@@ -331,7 +331,7 @@ class Streams:
             )
         except (MessageRejected, Unanswered) as error:
             # Slack has closed it, or its text is unknown: next time it is stopped and updated.
-            logger.info("%s grows no more: %s", spot, error)
+            logger.info("slack.stream_closed message=%s error=%s", spot, error)
             self._open[spot] = ("\0", nonce)
             return False
         self._open[spot] = (text, nonce)
@@ -348,7 +348,7 @@ class Streams:
         try:
             await self._client.call("chat.stopStream", channel=spot.channel, ts=spot.ts, **mark)
         except MessageRejected as error:
-            logger.info("%s grows no more: %s", spot, error)
+            logger.info("slack.stream_closed message=%s error=%s", spot, error)
         self._open.pop(spot, None)
 
 

@@ -46,7 +46,7 @@ class PressAnswers:
     def give(self, query_id: str, acceptance: Acceptance) -> None:
         """Answer a press once, soon. A failure is only logged."""
         if self._open >= MAX_PRESS_ANSWERS:
-            logger.warning("press %s goes unanswered: too many at once", query_id)
+            logger.warning("telegram.button_unanswered query=%s reason=too_many", query_id)
             return
         self._open += 1
         self._tasks.create_task(self._answer(query_id, acceptance), name=f"answer press {query_id}")
@@ -56,7 +56,7 @@ class PressAnswers:
         try:
             await self._client.answer_press(query_id, text, alert=acceptance.outcome.startswith("refused"))
         except ChannelError as error:
-            logger.info("press %s could not be answered: %s", query_id, error)
+            logger.info("telegram.button_answer_failed query=%s error=%s", query_id, error)
         finally:
             self._open -= 1
 
@@ -77,7 +77,9 @@ class MoveNotices:
 
     def give(self, old_chat_id: int, chat_id: int) -> None:
         """Move stored data from the old chat to the new one soon."""
-        logger.info("the group %d of %s became the supergroup %d", old_chat_id, self._channel, chat_id)
+        logger.info(
+            "telegram.group_upgraded chat=%d channel=%s new_chat=%d", old_chat_id, self._channel, chat_id
+        )
         self._tasks.create_task(self._tell(old_chat_id, chat_id), name=f"move {old_chat_id} to {chat_id}")
 
     async def _tell(self, old_chat_id: int, chat_id: int) -> None:
@@ -85,7 +87,9 @@ class MoveNotices:
         try:
             await self._inbox.accept(event)
         except InboxUnavailable as error:
-            logger.warning("the move of %d to %d is kept later: %s", old_chat_id, chat_id, error)
+            logger.warning(
+                "telegram.group_upgrade_delayed chat=%d new_chat=%d error=%s", old_chat_id, chat_id, error
+            )
 
 
 # Posting a rendered part in a chat: as a message or a file, as a reply, and in the chat's current
@@ -124,17 +128,17 @@ class Delivery:
 
     async def _upload(self, params: Mapping[str, object], upload: Upload) -> int:
         if self._read_file is None:
-            raise MessageRejected("no files are sent here")
+            raise MessageRejected("sending files is not available here")
         try:
             content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
         except ValueError as error:
-            raise MessageRejected(f"{upload.name} cannot be sent: {error}") from error
+            raise MessageRejected(f"{upload.name} can't be sent: {error}") from error
         *better, last = methods_for(upload, len(content))
         for method in better:
             try:
                 return await self._client.upload(params, method, content, upload.name, upload.media_type)
             except MessageRejected as error:
-                logger.info("%s goes out as a document: %s", upload.name, error)
+                logger.info("telegram.sent_as_document file=%r error=%s", upload.name, error)
         return await self._client.upload(params, last, content, upload.name, upload.media_type)
 
 
@@ -175,7 +179,7 @@ def clock_remark(now: int, answer_date: str | None) -> str | None:
     if abs(skew_s) <= SKEW_LIMIT_S:
         return None
     word = "ahead of" if skew_s > 0 else "behind"
-    return f"this machine's clock is {abs(skew_s):.0f} s {word} Telegram's; set it, for example by NTP"
+    return f"this machine's clock is {abs(skew_s):.0f} s {word} Telegram's; correct it, for example with NTP"
 
 
 SEEN = "👀"
@@ -263,7 +267,7 @@ class TelegramChannel:
         for hint in found if found != self._hinted else ():
             level = logging.WARNING if hint.fix else logging.INFO
             advice = f"; {hint.fix}" if hint.fix else ""
-            logger.log(level, "channel %s: %s%s", self._name, hint.text, advice)
+            logger.log(level, "telegram.group_hint channel=%s hint=%s%s", self._name, hint.text, advice)
         self._hinted = found
 
     def _on_moved(self, old_chat_id: int, chat_id: int) -> None:
@@ -275,7 +279,7 @@ class TelegramChannel:
             if self._commands and await self._client.commands() != self._commands:
                 await self._client.set_commands(self._commands)
         except ChannelError as error:
-            logger.warning("the menu of %s could not be set: %s", self._name, error)
+            logger.warning("menu.update_failed channel=%s error=%s", self._name, error)
 
     # --- sending -----------------------------------------------------------------------------------------
 
@@ -297,7 +301,7 @@ class TelegramChannel:
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
         """See Channel."""
         if outbound.FILE in payload:
-            raise MessageRejected("a message with text cannot become a file")
+            raise MessageRejected("a text message can't be edited into a file")
         spot = spot_of(ref)
         await self._client.edit({"chat_id": spot.chat_id, "message_id": spot.message_id, **_change(payload)})
 
@@ -317,7 +321,7 @@ class TelegramChannel:
         try:
             return address_of(chat_id, await self._client.open_topic(chat_id, title))
         except MessageRejected as error:
-            logger.info("no topic can be opened in %d: %s", chat_id, error)
+            logger.info("telegram.topic_failed chat=%d error=%s", chat_id, error)
             return None
 
     async def typing(self, to: Address) -> None:

@@ -259,7 +259,7 @@ class BotClient:
         try:
             return Account(int(me["id"]), str(me.get("username", "")), GroupRights.read(me))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Unanswered("Telegram's answer about the bot could not be read") from error
+            raise Unanswered("could not read Telegram's response about the bot") from error
 
     @property
     def answer_date(self) -> str | None:
@@ -277,7 +277,7 @@ class BotClient:
             params["offset"] = offset
         updates = await self._call(GET_UPDATES, params)
         if not isinstance(updates, list):
-            raise Unanswered("Telegram's answer with updates could not be read")
+            raise Unanswered("could not read Telegram's response with updates")
         return cast("list[object]", updates)
 
     async def delete_webhook(self) -> None:
@@ -295,7 +295,7 @@ class BotClient:
         try:
             return str(info["url"]), list(info.get("allowed_updates", ())), info.get("last_error_message")
         except (KeyError, TypeError, AttributeError) as error:
-            raise Unanswered("Telegram's answer about the webhook could not be read") from error
+            raise Unanswered("could not read Telegram's response about the webhook") from error
 
     async def send(self, params: Mapping[str, object]) -> int:
         """Send a message (sendMessage) and return its id."""
@@ -303,7 +303,7 @@ class BotClient:
         try:
             return int(message["message_id"])
         except (KeyError, TypeError, ValueError) as error:
-            raise Unanswered("Telegram's answer to a message could not be read") from error
+            raise Unanswered("could not read Telegram's response to a message") from error
 
     async def upload(
         self, params: Mapping[str, object], method: UploadMethod, content: bytes, name: str, media_type: str
@@ -315,7 +315,7 @@ class BotClient:
         try:
             return int(message["message_id"])
         except (KeyError, TypeError, ValueError) as error:
-            raise Unanswered("Telegram's answer to a file could not be read") from error
+            raise Unanswered("could not read Telegram's response to a file") from error
 
     async def edit(self, params: Mapping[str, object]) -> None:
         """Edit a message (editMessageText). Identical content is a success."""
@@ -333,7 +333,7 @@ class BotClient:
             same = "message is not modified" in str(error).lower()
             return EditRefusal.NOT_MODIFIED if same else EditRefusal.NOT_EDITABLE
         if not isinstance(message, Mapping):
-            raise Unanswered("Telegram's answer to a change could not be read")
+            raise Unanswered("could not read Telegram's response to an edit")
         return cast("Mapping[str, object]", message)
 
     async def open_topic(self, chat_id: int, name: str) -> int:
@@ -344,7 +344,7 @@ class BotClient:
         try:
             return int(topic["message_thread_id"])
         except (KeyError, TypeError, ValueError) as error:
-            raise Unanswered("Telegram's answer about the topic could not be read") from error
+            raise Unanswered("could not read Telegram's response about the topic") from error
 
     async def typing(self, params: Mapping[str, object]) -> None:
         """Show a typing indicator (sendChatAction) for five seconds, or until a message arrives."""
@@ -380,7 +380,7 @@ class BotClient:
         try:
             return [(command["command"], command["description"]) for command in commands]
         except (KeyError, TypeError) as error:
-            raise Unanswered("Telegram's answer with the menu could not be read") from error
+            raise Unanswered("could not read Telegram's response with the menu") from error
 
     async def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
         """Replace the menu."""
@@ -392,14 +392,14 @@ class BotClient:
         try:
             file = await self._bot.get_file(file_id)
             if (file.file_size or 0) > limit_bytes:
-                raise AttachmentTooLarge(f"the file has {file.file_size} bytes, more than {limit_bytes}")
+                raise AttachmentTooLarge(f"the file has {file.file_size} bytes; the limit is {limit_bytes}")
             content = bytes(await file.download_as_bytearray())
         except TelegramError as error:
             if isinstance(error, OverSize) or "file is too big" in error.message.lower():
-                raise AttachmentTooLarge("Telegram gives no file of this size") from None
+                raise AttachmentTooLarge("Telegram does not let bots download a file this large") from None
             raise channel_error(error) from None
         if len(content) > limit_bytes:
-            raise AttachmentTooLarge(f"the file has {len(content)} bytes, more than {limit_bytes}")
+            raise AttachmentTooLarge(f"the file has {len(content)} bytes; the limit is {limit_bytes}")
         return content
 
     async def close(self) -> None:
@@ -415,7 +415,7 @@ class BotClient:
         except TelegramError as error:
             raise channel_error(error) from None  # its own text may contain the token
         except (KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, but not as documented
-            raise Unanswered("Telegram's answer could not be read") from error
+            raise Unanswered("could not read Telegram's response") from error
 
 
 _json = json.JSONEncoder(ensure_ascii=False).encode

@@ -48,7 +48,7 @@ class ChatMoved(AddressGone):
     """A request refused because the group became the supergroup `chat_id`. Nothing was accepted."""
 
     def __init__(self, chat_id: int) -> None:
-        super().__init__(f"the group became the supergroup {chat_id}")
+        super().__init__(f"the group was upgraded to the supergroup {chat_id}")
         self.chat_id = chat_id
 
 
@@ -77,7 +77,7 @@ def channel_error(error: ptb.TelegramError) -> ChannelError:
             wait = error.retry_after
             return RateLimited(wait.total_seconds() if isinstance(wait, timedelta) else float(wait))
         case ptb.InvalidToken() | ptb.EndPointNotFound():
-            return AuthRejected("Telegram does not know this token")
+            return AuthRejected("Telegram rejected the token")
         case ptb.Forbidden():
             return AddressGone(text)
         case ptb.ChatMigrated():
@@ -89,7 +89,7 @@ def channel_error(error: ptb.TelegramError) -> ChannelError:
         case ptb.NetworkError():
             return _answered(text) if error.__cause__ is None else _lost(error.__cause__)
         case _:
-            return Unanswered(f"Telegram's answer could not be read: {text}")
+            return Unanswered(f"could not read Telegram's response: {text}")
 
 
 def _conflict(text: str) -> ChannelError:
@@ -117,5 +117,5 @@ def _answered(text: str) -> ChannelError:
 def _lost(cause: BaseException) -> ChannelError:
     """Return the error for a missing answer."""
     if isinstance(cause, _NEVER_SENT):
-        return Unavailable(f"Telegram cannot be reached ({type(cause).__name__})")
-    return Unanswered(f"no answer from Telegram ({type(cause).__name__})")
+        return Unavailable(f"could not reach Telegram ({type(cause).__name__})")
+    return Unanswered(f"no response from Telegram ({type(cause).__name__})")

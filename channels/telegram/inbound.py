@@ -394,7 +394,7 @@ def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) 
     choice = _CHOICE.fullmatch(query.data or "")
     pressed = query.message
     if choice is None or pressed is None:
-        return Unreadable(key, channel, "a button that is not ours", now)
+        return Unreadable(key, channel, "a button that is not the hub's", now)
     topic_id = pressed.message_thread_id if pressed.is_topic_message else None
     return ChoiceAnswer(
         key=key,

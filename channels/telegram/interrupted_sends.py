@@ -246,10 +246,10 @@ class Prober:
         try:
             message_id = await search.run(around)
         except _GivenUp as reason:
-            logger.info("what is lost at %s is not looked for any further: %s", to, reason)
+            logger.info("telegram.lookup_gave_up address=%s reason=%s", to, reason)
             message_id = None
         finally:
-            logger.info("looking for a message at %s took %d requests", to, search.spent)
+            logger.info("telegram.lookup_ended address=%s requests=%d", to, search.spent)
         if message_id is None:
             return None
         return Posted(ref_of(place_of(to).chat_id, message_id), order_key_of(message_id))
@@ -276,7 +276,7 @@ class _Search:
                 case [Part() as rival]:
                     found = await self._is_not_the_rivals(tried, rival, around)
                 case _:
-                    raise _GivenUp("it cannot be told from other messages")
+                    raise _GivenUp("it can't be distinguished from other messages")
             if found:
                 return tried
             around = await self._look()  # messages sent by others since then are known now, or may be met
@@ -317,7 +317,7 @@ class _Search:
         had = await off_loop(chars, lambda: buttons_of(self._to, said, around, self._prober.render))
         if had is not None or markup is not None:
             await self._request(EDIT_MESSAGE_REPLY_MARKUP, _buttons(had), message_id)
-        raise _GivenUp(f"message {message_id} is another one")
+        raise _GivenUp(f"message {message_id} is a different message")
 
     async def _becomes_ours(self, message_id: int) -> bool:
         answer = await self._try(*_saying(self._own), message_id)
@@ -344,12 +344,12 @@ class _Search:
                 pause_s = error.retry_after_s
             except Unavailable as error:
                 self.spent -= 1
-                logger.info("looking for a message at %s waits: %s", self._to, error)
+                logger.info("telegram.lookup_delayed address=%s error=%s", self._to, error)
             except Unanswered as error:
                 if not again:
                     raise _GivenUp(str(error)) from error
             await self._prober.clock.sleep(pause_s)
-        raise _GivenUp(f"{self.spent} requests are spent")
+        raise _GivenUp(f"the limit of {self.spent} requests is reached")
 
     async def _request(self, method: str, content: Params, message_id: int) -> Params | EditRefusal:
         self.spent += 1

@@ -201,7 +201,7 @@ def _entity(entity: TelegramEntity) -> dict[str, object]:
 def _keyboard(message: Message) -> list[list[dict[str, str]]]:
     gate_id, choices = message.gate_id, message.choices
     if gate_id is None:
-        raise ValueError("choices without a prompt cannot be answered")
+        raise ValueError("choices need a gate to answer")
     buttons = [
         {"text": choice.label, "callback_data": _callback_data(gate_id, index)}
         for index, choice in enumerate(choices, message.first_choice)

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 MAX_UPDATES: Final = 100
 """Bot API, getUpdates: limit. Fewer are requested while this many together are too large."""
 
-_NO_ID: Final = "Telegram delivers updates without an id"
+_NO_ID: Final = "Telegram delivered updates without an ID"
 
 OnPress = Callable[[str, Acceptance], None]
 """Called with the id of a pressed button and the result. Must not block."""
@@ -56,13 +56,13 @@ class UpdatePoller:
             except (Unanswered, Unavailable) as error:
                 if resumed:
                     raise
-                logger.info("a poll of %s was lost: %s", self._channel, error)
+                logger.info("telegram.poll_failed channel=%s error=%s", self._channel, error)
                 resumed = True
                 continue
             except WebhookSet:
                 if webhook_deleted:
                     raise
-                logger.warning("the bot of %s had a webhook; polling takes its place", self._channel)
+                logger.warning("telegram.webhook_replaced channel=%s", self._channel)
                 await self._client.delete_webhook()
                 webhook_deleted = True
                 continue
@@ -101,7 +101,7 @@ class UpdatePoller:
         if error.update_id is None:
             raise ChannelError(_NO_ID)
         logger.warning(
-            "an update of %s is passed over: %d, of %s", self._channel, error.update_id, error.size
+            "telegram.update_skipped channel=%s update=%d size=%s", self._channel, error.update_id, error.size
         )
         await inbox.accept(
             unread_update(

@@ -8,9 +8,9 @@ from typing import Any, Literal
 Groups = Literal["off", "addressed", "all"]
 """The group messages that the hub answers."""
 
-SHOWN_IN_PRIVACY_MODE = "commands, replies to it and messages that name it"
+SHOWN_IN_PRIVACY_MODE = "commands, replies to it and messages that mention it"
 SWITCH_OFF = (
-    "switch it off with @BotFather (/setprivacy), then take the bot out of each group and put it back, or "
+    "turn it off with @BotFather (/setprivacy), then remove the bot from each group and add it again, or "
     "make it an administrator there"
 )
 LET_JOIN = 'allow it with @BotFather (/setjoingroups), or set groups = "off"'
@@ -48,17 +48,17 @@ def hints(groups: Groups, rights: GroupRights) -> Iterator[Hint]:
     if groups == "off":
         return
     if not rights.can_join:
-        yield Hint("the bot cannot be added to groups", LET_JOIN)
+        yield Hint("the bot can't be added to groups", LET_JOIN)
     match groups, rights.can_read_all:
         case "all", True:
-            yield Hint("in groups the bot is shown every message, and answers each")
+            yield Hint("in groups the bot receives every message and answers each one")
         case "all", False:
-            shown = f"in groups the bot is only shown {SHOWN_IN_PRIVACY_MODE}: its privacy mode is on"
-            yield Hint(f'{shown}, so groups = "all" is no more than "addressed"', SWITCH_OFF)
+            shown = f"in groups the bot only receives {SHOWN_IN_PRIVACY_MODE}: its privacy mode is on"
+            yield Hint(f'{shown}, so groups = "all" has the same effect as "addressed"', SWITCH_OFF)
         case _, True:
             yield Hint(
-                "in groups the bot is shown every message (its privacy mode is off), and answers those that "
+                "in groups the bot receives every message (its privacy mode is off) and answers those that "
                 "are addressed to it"
             )
         case _:
-            yield Hint(f"in groups the bot is shown {SHOWN_IN_PRIVACY_MODE}: its privacy mode is on")
+            yield Hint(f"in groups the bot receives {SHOWN_IN_PRIVACY_MODE}: its privacy mode is on")

@@ -82,15 +82,17 @@ class WebhookReceiver:
             return
         await self._client.set_webhook(self._webhook.url, self._webhook.secret, ALLOWED_UPDATES)
         self._was_set = True
-        logger.info("Telegram calls %s for %s", self._webhook.url, self._channel)
+        logger.info("telegram.webhook_set url=%s channel=%s", self._webhook.url, self._channel)
 
     async def _check(self) -> None:
         info = await self._info()
         if not self._as_wanted(info):
-            where = f"to {info.url}" if info.url else "away"
-            raise ChannelError(f"another program took the webhook {where}")
+            where = f"to {info.url}" if info.url else "to no URL"
+            raise ChannelError(f"another program changed the webhook {where}")
         if info.last_error is not None:
-            logger.warning("Telegram could not deliver to %s: %s", self._channel, info.last_error)
+            logger.warning(
+                "telegram.webhook_delivery_failed channel=%s error=%s", self._channel, info.last_error
+            )
 
     async def _info(self) -> WebhookInfo:
         url, allowed_updates, last_error = await self._client.webhook()
@@ -105,14 +107,14 @@ class WebhookReceiver:
         """Handle a call with one update."""
         given = request.headers.get(SECRET_HEADER, "")
         if not hmac.compare_digest(given.encode(), self._webhook.secret.encode()):
-            logger.warning("a call for %s without the right secret was refused", self._channel)
+            logger.warning("telegram.webhook_secret_wrong channel=%s", self._channel)
             return HttpResponse(403)
         if self._account is None:
             return HttpResponse(503)
         try:
             await self._take(request.body, self._account, inbox)
         except InboxUnavailable as error:
-            logger.warning("an update of %s is left to Telegram: %s", self._channel, error)
+            logger.warning("telegram.update_not_accepted channel=%s error=%s", self._channel, error)
             return HttpResponse(503)
         return HttpResponse(200)
 

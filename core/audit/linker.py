@@ -45,7 +45,7 @@ class Head:
         """Parse a head such as `41:1f2e…:9f…`. Raises ValueError."""
         number, colon, link = text.strip().partition(":")
         if not colon or not number.isascii() or not number.isdigit() or ":" not in link:
-            raise ValueError(f"{text!r} is no head; it is written as 41:1f2e3d4c5b6a7988:9f…")
+            raise ValueError(f"{text!r} is not a head; a head looks like 41:1f2e3d4c5b6a7988:9f…")
         return cls(int(number), link, noted_at)
 
     def __str__(self) -> str:
@@ -170,7 +170,7 @@ class AuditLinker:
         try:
             await self.catch_up()
         except (StoreUnavailable, OSError) as error:
-            logger.warning("the audit is not chained up to its end yet: %s", error)
+            logger.warning("audit.chain_delayed error=%s", error)
             return False
         return True
 
@@ -191,8 +191,8 @@ class AuditLinker:
         newest = self._heads.newest() if self._noted is None else None
         if newest is not None and newest.number > int(head.partition(":")[0]):
             logger.error(
-                "the audit's chain was longer before: its end is missing from the database, or an older"
-                " database was put back; `hubbub audit verify` says more"
+                "audit.chain_shortened advice=the end of the chain is missing, or an older database was"
+                " restored; run `hubbub audit verify`"
             )
         if newest is None or str(newest) != head:
             self._heads.append(head, self._clock.now())
@@ -274,7 +274,7 @@ def verify(
     if given is not None:
         _compare(chain, [given], "the head given", found)
         if given.number < chain.base:
-            found.add(given.number, "the head given is older than the oldest record that is kept")
+            found.add(given.number, "the head given is older than the oldest stored record")
     if chain.last_linked is not None and not noted:
         found.add(None, f"{noted_in} is missing or empty, although the chain has records")
     told = found.findings[:SHOWN_FINDINGS]
@@ -331,7 +331,7 @@ class _Chain:
             self._found.add(self.number + 1, f"the record is missing{last}: deleted")
             self._gap = True
         if row.id <= self.base:
-            self._found.add(row.id, "the record is older than where the chain begins: inserted")
+            self._found.add(row.id, "the record is older than the start of the chain: inserted")
             return
         self.records += 1
         self.first = row.id if self.first is None else self.first
@@ -363,7 +363,9 @@ class _Chain:
             self._gap = True  # later records cannot be compared with it
             return
         if self.waiting:
-            self._found.add(row.id - 1, "the record has lost its place in the chain, later ones have theirs")
+            self._found.add(
+                row.id - 1, "the record lost its link to the chain, while later records have theirs"
+            )
             self.waiting = 0
         key = self._keys.get(row.link.partition(":")[0])
         if key is None:
@@ -388,7 +390,8 @@ def _compare(chain: _Chain, heads: Sequence[Head], what: str, found: _Found) -> 
             if head.number == newest:
                 missing = f"records {chain.number + 1} to {head.number} are missing"
                 found.add(
-                    head.number, f"{missing}: the end was cut off ({noted}), or an older database put back"
+                    head.number,
+                    f"{missing}: the end was cut off ({noted}), or an older database was restored",
                 )
                 return
             continue
@@ -402,7 +405,7 @@ def _named(row: AuditRow) -> str:
 
 
 def _no_key(what: str, key_id: str) -> str:
-    return f"{what} was made with a key that is not here ({key_id}): restore vault.key or HUBBUB_VAULT_KEY"
+    return f"{what} was made with a missing key ({key_id}): restore vault.key or HUBBUB_VAULT_KEY"
 
 
 def as_lines(verified: Verified) -> Iterator[str]:

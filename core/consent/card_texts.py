@@ -5,31 +5,29 @@ from collections.abc import Sequence
 from core import texts
 
 NOTHING_WAITS = "Nothing is waiting for an answer here."
-NO_SUCH_PROMPT = "I know no question with that id."
+NO_SUCH_PROMPT = "There is no request with that ID."
 NOT_ALLOWED_HERE = "You are not allowed to decide this."
-NOT_YOUR_QUESTION = "This question is for somebody else."
-ANSWER_THE_QUESTION = (
-    "That is no answer to this question: press one of its buttons, or write what it asks for."
-)
-PRESS_A_BUTTON = "What waits here has answers of its own: press one of its buttons."
+NOT_YOUR_QUESTION = "This question is for someone else."
+ANSWER_THE_QUESTION = "That doesn't answer this question. Press one of its buttons, or type what it asks for."
+PRESS_A_BUTTON = "This request has its own answers. Press one of its buttons."
 SAY_WHICH = (
-    "Several cards wait here, or one that came after you wrote: press a button, or write the ten characters"
-    " below the card behind /approve or /deny."
+    "Several requests are open here, or one arrived after you wrote. Press a button, or type /approve or"
+    " /deny followed by the 10-character ID on the card."
 )
-REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not."
-ALREADY_VOTED = "Your answer is already counted."
+REQUESTER_EXCLUDED = "You made this request, so someone else must decide it."
+ALREADY_VOTED = "Your answer has already been counted."
 STOPPED_CARD = "Stopped."
-EXPIRED_CARD = "Nobody answered in time: not approved."
-EXPIRED_QUESTION = "Nobody answered in time."
-TOO_LATE = "This request has expired, so your answer does not count. Ask me again if it is still wanted."
-APPROVALS_NO_THREAD = "There is no conversation here yet. Write to me first, or say /approvals all …"
-NO_GRANTS = "You have granted nothing: I ask you about everything that needs it."
-GRANTS_USAGE = "/grants revoke ID takes one back, /grants revoke all takes back every one."
-NO_SUCH_GRANT = "You have no grant with that id. /grants lists them."
-ALWAYS_NOT_OFFERED = 'This can only be approved one at a time; "always" is not offered.'
+EXPIRED_CARD = "Not approved: no answer in time."
+EXPIRED_QUESTION = "No answer in time."
+TOO_LATE = "This request has expired, so your answer does not count. Ask me again if you still want it."
+APPROVALS_NO_THREAD = "There is no conversation here yet. Send me a message first, or use /approvals all …"
+NO_GRANTS = "You have no grants: I ask about every call that needs approval."
+GRANTS_USAGE = "/grants revoke ID revokes one grant; /grants revoke all revokes all of them."
+NO_SUCH_GRANT = "You have no grant with that ID. Type /grants for the list."
+ALWAYS_NOT_OFFERED = 'This can only be approved one call at a time; "Always allow" is not available.'
 SEND_CREDENTIAL = (
-    "Your next message is taken for it, within five minutes: it goes into the vault, and neither the model "
-    "nor a log sees it."
+    "Send the credential as your next message, within five minutes. It goes into the vault; the model and "
+    "the logs don't see it."
 )
 
 
@@ -37,28 +35,28 @@ def waits_for_decision(title: str, gate_id: str | None) -> str:
     """Return the notice sent once when text arrives while a call waits for approval.
 
     `gate_id`: the gate that can be approved by its ID, if any."""
-    words = "" if gate_id is None else f", or /approve {gate_id} or /deny {gate_id}"
+    words = "" if gate_id is None else f", or type /approve {gate_id} or /deny {gate_id}"
     return (
-        f"Your message is queued: I am waiting for a decision on: {title}\n"
-        f"Answer with its buttons{words}; /stop gives up."
+        f"Your message is queued. I am waiting for a decision on: {title}\n"
+        f"Use the buttons{words}. To cancel, type /stop."
     )
 
 
 def waits_for_answer(title: str) -> str:
     """Return the notice sent once when a text does not answer the open question."""
     return (
-        f"Your message is queued: I am waiting for your answer to: {title}\n"
-        "Answer with its buttons, or as it says; /stop gives up."
+        f"Your message is queued. I am waiting for your answer to: {title}\n"
+        "Use the buttons, or follow the instructions on the card. To cancel, type /stop."
     )
 
 
 def answer_in_words(*, choices: bool) -> str:
     """Return the hint below a question that accepts any words."""
-    return f"{'Choose, or write' if choices else 'Write'} to me: your next message is the answer."
+    return f"{'Choose an option, or type' if choices else 'Type'} your answer: I use your next message."
 
 
-FILE_CHANGED = "It was agreed to before; a file that it changes or runs is not the same any more."
-CALL_CHANGED = "It was agreed to before, but not with these arguments, or not here."
+FILE_CHANGED = "It was approved before, but a file that it changes or runs is different now."
+CALL_CHANGED = "It was approved before, but with other arguments or in another place."
 
 
 def approval_title(tool: str, reason: str) -> str:
@@ -68,7 +66,7 @@ def approval_title(tool: str, reason: str) -> str:
 
 def left_out(count: int, of_all: int) -> str:
     """Return the line that replaces the middle of arguments too long for a card."""
-    return f"⚠ {count} of {of_all} characters are left out here. Read all of it in the console, or deny it."
+    return f"⚠ {count} of {of_all} characters are not shown here. Read all of it in the console, or deny it."
 
 
 def joint_title(count: int) -> str:
@@ -89,35 +87,35 @@ def unknown_title(tool: str) -> str:
 def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: int) -> str:
     """Return a description of the preset and limits of a conversation. None: no limit."""
     told = {
-        "manual": "I ask you before every tool.",
-        "whitelist": "I ask you before every tool that is not on the list and that you have not granted.",
-        "auto_loop": "I run tools by myself; I ask about dangerous ones, and whether to go on.",
-        "auto": "I run tools by myself; I ask about dangerous ones, and if it takes long.",
+        "manual": "I ask before every tool call.",
+        "whitelist": "I ask before every tool call that neither the allowlist nor a grant covers.",
+        "auto_loop": "I run tools without asking, except dangerous ones. I ask whether to continue.",
+        "auto": "I run tools without asking, except dangerous ones. I ask if it takes long.",
     }
     limits = f"{seconds} s"
     if rounds is not None and tools is not None:
         limits = f"{texts.count(rounds, 'round')}, {texts.count(tools, 'tool')}, {seconds} s"
     return (
-        f"Here it is {preset}: {told[preset]}\nAfter {limits} of one turn I ask whether to go on.\n"
-        "What always needs your word, I ask about in any case."
+        f"Approvals here: {preset}. {told[preset]}\nAfter {limits} in one turn I ask whether to continue.\n"
+        "Calls that always need approval still do."
     )
 
 
 def approvals_usage(presets: Sequence[str]) -> str:
     """Return the answer to settings that do not exist."""
     return (
-        f"Write /approvals and one of {', '.join(presets)} or default; or a limit, such as"
-        " /approvals rounds 10 (rounds, tools, seconds). /approvals all … holds in all your conversations."
+        f"Type /approvals followed by {', '.join(presets)} or default, or by a limit such as"
+        " rounds 10 (rounds, tools, seconds). /approvals all … applies to all your conversations."
     )
 
 
 def approvals_ceiling(allowed: object) -> str:
     """Return the answer to settings that are looser than the admin policy allows."""
-    return f"That is more than I am allowed here; {allowed} is the most."
+    return f"The policy does not allow that here; the most it allows is {allowed}."
 
 
 WAS_ASKED = "Before the change it was:"
-WAS_ASKED_ELSEWHERE = "The console shows what it was before the change."
+WAS_ASKED_ELSEWHERE = "The console shows the call before the change."
 EXACTLY_THIS = "exactly this"
 
 
@@ -125,14 +123,14 @@ def always_grants(tool: str, pattern: str | None) -> str:
     """Return the line on a card about the grant that "always" would record, worded as in the list of
     grants."""
     if pattern in (None, "*"):
-        return f"Always would grant {tool}: every call"
-    return f"Always would grant {tool}: {'; '.join(map(_pattern_in_words, pattern.split(chr(10))))}"
+        return f"Always allow would cover {tool}: every call"
+    return f"Always allow would cover {tool}: {'; '.join(map(_pattern_in_words, pattern.split(chr(10))))}"
 
 
 def _pattern_in_words(pattern: str) -> str:
     """Return a pattern in words. A row of the command table means that command with the options the
     table lists."""
-    return f"{pattern[1:]} with its harmless options" if pattern.startswith("@") else pattern
+    return f"{pattern[1:]} with the options listed as safe" if pattern.startswith("@") else pattern
 
 
 def grant_line(tool: str, pattern: str | None, short_id: str, *, everywhere: bool) -> str:
@@ -143,9 +141,7 @@ def grant_line(tool: str, pattern: str | None, short_id: str, *, everywhere: boo
 
 def grants_revoked(count: int) -> str:
     """Return the confirmation that grants were revoked."""
-    return (
-        "Taken back: I will ask again." if count == 1 else f"{count} grants are taken back: I will ask again."
-    )
+    return "Grant revoked: I will ask again." if count == 1 else f"{count} grants revoked: I will ask again."
 
 
 def loop_progress(rounds: int, max_rounds: int | None, tools: int, max_tools: int | None) -> str:
@@ -157,17 +153,17 @@ def loop_progress(rounds: int, max_rounds: int | None, tools: int, max_tools: in
 
 def continue_title(reason: str) -> str:
     """Return the headline of a continue gate. `reason` is a budget_* sentence."""
-    return f"{reason} Shall I go on?"
+    return f"{reason} Shall I continue?"
 
 
 def budget_rounds(rounds: int) -> str:
     """Return the sentence for a reached round limit."""
-    return f"I have used {texts.count(rounds, 'round')} of tools on this."
+    return f"I have used {texts.count(rounds, 'round')} of tool calls on this."
 
 
 def budget_tools(calls: int) -> str:
     """Return the sentence for a reached call limit."""
-    return f"I have run {texts.count(calls, 'tool')} on this."
+    return f"I have made {texts.count(calls, 'tool call')} on this."
 
 
 def budget_time(seconds: int) -> str:
@@ -180,14 +176,14 @@ def outcome_line(option: str, name: str) -> str:
     words = {
         "approve": f"Approved by {name}",
         "deny": f"Denied by {name}",
-        "one_by_one": f"{name} wants to be asked one by one",
-        "always": f"Always approved by {name}",
+        "one_by_one": f"{name} asked to decide each call separately",
+        "always": f"Always allowed by {name}",
         "session": f"Approved by {name} for this conversation",
-        "happened": f"{name} says: it happened",
-        "retry": f"{name} says: run it again",
-        "skip": f"{name} says: leave it",
-        "continue": f"{name} lets me go on",
-        "stop": f"{name} ends it here",
+        "happened": f"Confirmed by {name}: it happened",
+        "retry": f"Run again by {name}",
+        "skip": f"Skipped by {name}",
+        "continue": f"Continued by {name}",
+        "stop": f"Stopped by {name}",
     }
     return words[option]
 
@@ -206,7 +202,7 @@ def written_line(text: str, name: str) -> str:
 
 def have_to_agree(quorum: int) -> str:
     """Return the line on a card that needs several approvals."""
-    return f"{quorum} people have to agree."
+    return f"{quorum} people must approve."
 
 
 def still_waiting(asked: str, left_s: int, *, consent: bool) -> str:
@@ -215,8 +211,8 @@ def still_waiting(asked: str, left_s: int, *, consent: bool) -> str:
         left = f"{left_s} s"
     else:
         left = f"{left_s // 60} min" if left_s < 7200 else f"{left_s // 3600} h"
-    then = "it counts as not approved" if consent else "I stop waiting"
-    return f"Still waiting for you: {asked}\nIn {left} {then}."
+    then = "it expires and counts as not approved" if consent else "the request expires"
+    return f"Still waiting for your answer: {asked}\nIn {left} {then}."
 
 
 def escalated(asked: str, names: Sequence[str]) -> str:
@@ -224,7 +220,7 @@ def escalated(asked: str, names: Sequence[str]) -> str:
     then."""
     who = ", ".join(names) or "others"
     headline = asked.partition("\n")[0]
-    return f"Nobody has decided yet: {headline}\nI have asked {who}, too."
+    return f"No decision yet: {headline}\nI have also asked {who}."
 
 
 def edited_line(outcome: str) -> str:
@@ -239,7 +235,7 @@ def vote_counted(missing: int) -> str:
 
 def already_settled(outcome_text: str) -> str:
     """Return the answer to a vote on a settled gate."""
-    return f"Already settled: {outcome_text}"
+    return f"Already closed: {outcome_text}"
 
 
 SHOWN_ANSWER_CHARS = 150
@@ -247,13 +243,13 @@ OPTION_LABELS = {
     "approve": "Approve",
     "deny": "Deny",
     "one_by_one": "One by one",
-    "always": "Always",
+    "always": "Always allow",
     "session": "In this conversation",
     "happened": "It happened",
     "retry": "Run it again",
-    "skip": "Leave it",
-    "continue": "Go on",
-    "stop": "Stop here",
+    "skip": "Skip",
+    "continue": "Continue",
+    "stop": "Stop",
 }
 JOINT_LABELS = {**OPTION_LABELS, "approve": "Approve all", "deny": "Deny all"}
 """The button labels of a gate about several calls."""
@@ -262,23 +258,23 @@ JOINT_LABELS = {**OPTION_LABELS, "approve": "Approve all", "deny": "Deny all"}
 # Texts about editing a call before approving it.
 
 FORM_OUTDATED = (
-    "Somebody changed this call after you opened the form, so it was not taken. Open the form again: it then "
-    "shows the call as it is now."
+    "Someone changed this call after you opened the form, so your changes were not saved. Open the form "
+    "again to see the current call."
 )
 REPLY_OUTDATED = (
-    "Somebody changed this call after what you replied to, so your reply was not taken. This is how it is "
-    "now: reply to this message."
+    "Someone changed this call after the message you replied to, so your reply was not used. This is the "
+    "current call: reply to this message."
 )
-EDIT_NEEDS_APPROVAL = "Arguments can be changed by who agrees to them only."
+EDIT_NEEDS_APPROVAL = "Only someone who can approve this call may edit it."
 FILL_IN = (
-    "Reply to this message with what is to be changed, a line for each argument (name: value), or with all "
-    "of it as JSON. Your reply approves the call as it is then."
+    "Reply to this message with your changes, one line per argument (name: value), or with all arguments "
+    "as JSON. Your reply approves the changed call."
 )
-NOT_SHOWN = "It has arguments that are not shown, so they cannot be changed here."
-REPLY_TO_CHANGE = "Reply to my message with what you want changed."
+NOT_SHOWN = "Some of its arguments are not shown, so it can't be edited here."
+REPLY_TO_CHANGE = "Reply to my message with your changes."
 EDIT_NEEDS_OTHERS = (
-    "Changed like this, it is for others to decide. Deny it, and have it asked for as it should be."
+    "With this change, other people must decide. Deny it, and request the changed call instead."
 )
-CHANGED_MEANWHILE = "This was changed by somebody else meanwhile. Look at it again."
-EDIT_ONE_BY_ONE = "This is about several calls. Choose One by one; then each can be changed on its own card."
-NOTHING_TO_EDIT = "There are no arguments to change."
+CHANGED_MEANWHILE = "Someone else changed this in the meantime. Review it again."
+EDIT_ONE_BY_ONE = "This request covers several calls. Choose One by one, then edit each call on its own card."
+NOTHING_TO_EDIT = "There are no arguments to edit."

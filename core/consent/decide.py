@@ -130,7 +130,7 @@ _ORDER = {Requirement.NEVER: 0, Requirement.ASK: 1, Requirement.ALWAYS_ASK: 2}
 _NOT_IN_A_WORD = re.compile(r"[^a-z0-9]+")
 _HARMLESS_METHOD = "GET"
 _ALLOW = Allow()
-_UNKNOWN = Deny(DenyReason.UNKNOWN_TOOL, "There is no such tool.")
+_UNKNOWN = Deny(DenyReason.UNKNOWN_TOOL, "No such tool.")
 
 
 def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) -> Decision:
@@ -142,7 +142,7 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
     if isinstance(access, Deny):
         return access
     if call.risk is not None and call.risk.blocked is not None:
-        return Deny(DenyReason.BLOCKED, f"{tool.name} is refused: {call.risk.blocked}")
+        return Deny(DenyReason.BLOCKED, f"{tool.name} is blocked: {call.risk.blocked}")
     match mode:
         case Interactive():
             return _interactive(call, tool, principal, policy, access)
@@ -175,7 +175,7 @@ def _access(
     """Apply the first rule, which ignores the arguments."""
     admin = policy.admin
     if admin.unreadable is not None:
-        return Deny(DenyReason.POLICY_UNREADABLE, "No tool is available: the policy cannot be read.")
+        return Deny(DenyReason.POLICY_UNREADABLE, "No tool is available: the policy file can't be read.")
     if tool.name in admin.disabled or tool.name in admin.disabled_for.get(principal.user_id, ()):
         return Deny(DenyReason.DISABLED, f"{tool.name} is disabled.")
     if setting is ToolSetting.DISABLED:
@@ -222,25 +222,25 @@ def _interactive(
     pattern = _nameable(call.risk)
     because = call.risk.reason if call.risk is not None else ""
     if access is Access.ASK_OWNER:
-        reason = because or f"{tool.name} needs an owner's word."
+        reason = because or f"{tool.name} needs an owner's approval."
         asked = max(requirement, Requirement.ASK, key=_ORDER.__getitem__)
         return Ask(reason, False, pattern, owner_only=True, requirement=asked)
     if requirement is Requirement.ALWAYS_ASK:
-        reason = because or f"{tool.name} always needs a person's word."
+        reason = because or f"{tool.name} always needs approval."
         return Ask(reason, False, pattern, requirement=Requirement.ALWAYS_ASK)
     if call.setting is ToolSetting.ASK_EACH_TIME:
-        return Ask(because or f"You want to be asked each time about {tool.name}.", False, pattern)
+        return Ask(because or f"You chose to be asked each time for {tool.name}.", False, pattern)
     wanted = _wanted(call, tool, principal)
     granted_only = _granted_only(call)
     if call.setting is ToolSetting.ALWAYS_ALLOW and not granted_only:
         return _ALLOW
     if policy.preset is Preset.MANUAL:
-        return Ask(because or "You want to be asked about every tool.", False, pattern)
+        return Ask(because or "You chose to be asked for every tool.", False, pattern)
     by_preset = not granted_only and _runs_by_preset(call, tool, policy)
     if by_preset or granted(call.grants, wanted, call.now):
         return _ALLOW
     nameable = pattern is not None or not tool.rated
-    return Ask(because or f"{tool.name} was not granted yet.", nameable, pattern)
+    return Ask(because or f"There is no grant for this call of {tool.name}.", nameable, pattern)
 
 
 def _nameable(risk: Risk | None) -> str | None:
@@ -280,23 +280,23 @@ def _autonomous(
         return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, _ungranted(tool, missing), missing)
     if why is None:
         return _ALLOW
-    text = f"{tool.name} is not available to a run without a person: {why}."
+    text = f"{tool.name} is not available to an unattended run: {why}."
     return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, text)
 
 
 def _ungranted(tool: ToolFacts, missing: tuple[str, ...]) -> str:
     """Return why a call that needs a person's approval has none, and how to grant it in advance."""
-    text = f"{tool.name} is not available to a run without a person: it needs a person's word."
+    text = f"{tool.name} is not available to an unattended run: it needs a person's approval."
     if not missing:
         return text
-    return f"{text} Its owner can allow exactly this for the routine or job: {'; '.join(missing)}"
+    return f"{text} The owner of the routine or job can grant exactly this: {'; '.join(missing)}"
 
 
 def _out_of_scope(
     tool: ToolFacts, requirement: Requirement, mode: Autonomous, policy: Policy, access: Access
 ) -> str | None:
     if access is Access.ASK_OWNER:
-        return "it needs an owner's word"
+        return "it needs an owner's approval"
     if tool.name in policy.denylist:
         return "it is on the denylist"
     if not mode.scopes and requirement is not Requirement.NEVER:

@@ -152,11 +152,11 @@ class Chain:
                     case _:
                         assert_never(reply)
             except TimeoutError:
-                failed = f"it said nothing for {one.timeout_s:g} s"
-                logger.warning("hook %s at %s: %s", one.name, event.point, failed)
+                failed = f"no response within {one.timeout_s:g} s"
+                logger.warning("hook.timed_out hook=%s point=%s error=%s", one.name, event.point, failed)
             except Exception as error:  # a hook is not our code: its failure must not end more than itself
                 failed = "it failed"
-                logger.warning("hook %s at %s failed", one.name, event.point, exc_info=error)
+                logger.warning("hook.failed hook=%s point=%s", one.name, event.point, exc_info=error)
             else:
                 continue
             if one.closed:
@@ -226,7 +226,7 @@ def _changed(event: HookEvent, change: Change, fixed: frozenset[str]) -> HookEve
     fit the event."""
     if change.text is not None:
         if event.arguments is not None or len(change.text) > TEXT_LIMIT_CHARS:
-            raise ValueError("a text was given that is too long, or for what has none")
+            raise ValueError("the text is too long, or this event has no text to change")
         change.text.encode()  # reject text that cannot be stored or sent
         event = replace(event, text=change.text)
     if change.arguments is not None:
@@ -238,7 +238,7 @@ def _patched(
     arguments: Mapping[str, Any] | None, patch: Mapping[str, Any], fixed: frozenset[str]
 ) -> Mapping[str, Any]:
     if arguments is None:
-        raise ValueError("arguments were given for what has none")
+        raise ValueError("this event has no arguments to change")
     if named := fixed.intersection(patch):
         raise ValueError(f"{', '.join(sorted(named))} may not be changed")
     json.dumps(patch, allow_nan=False, ensure_ascii=False).encode()
@@ -252,7 +252,7 @@ def _chars(event: HookEvent) -> int:
 
 # The hooks of single points, in the form their callers need.
 
-HELD_BACK = "I may not send what I was going to say here: {reason}"
+HELD_BACK = "I can't send my reply here: {reason}"
 
 
 class CallHooks:
@@ -276,7 +276,7 @@ class CallHooks:
             case Passed(changed):
                 return changed.arguments or {}
             case Rejected(hook, reason):
-                return f"the hook {hook} stands against it: {reason}"
+                return f"blocked by the hook {hook}: {reason}"
 
 
 class AnswerHooks:

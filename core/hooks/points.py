@@ -31,7 +31,7 @@ from core.tools.web import WebAnswer, WebRequest
 
 MAX_AT_ONCE = 32
 AGAIN_S = 5.0
-REFUSED = "I did not take your message: {reason}"
+REFUSED = "I did not accept your message: {reason}"
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class InboundHooks:
         except StoreUnavailable:
             return False
         except Exception:  # a defect triggered by one message: the others continue
-            logger.exception("hooks could not be asked about message %d", held.id)
+            logger.exception("hook.message_crashed message=%d", held.id)
             return False
         return True
 
@@ -107,7 +107,7 @@ class InboundHooks:
                 if due_us is not None:
                     self._starts.expect(held.thread_id, due_us)
             case Rejected(hook, reason):
-                logger.info("message %d goes no further: hook %s", held.id, hook)
+                logger.info("hook.message_blocked message=%d hook=%s", held.id, hook)
                 outcome = f"refused: by the hook {hook}"
                 told_row = await self._store.refuse_input(held, outcome, plain(REFUSED.format(reason=reason)))
                 self._listener.outbox_ready(told_row)
@@ -138,7 +138,7 @@ class OutboundHooks:
         event = HookEvent(Point.BEFORE_OUTBOUND, text=text, channel=row.channel, address=row.address)
         match await self._chain.judge(event):
             case Rejected(hook, reason):
-                raise MessageRejected(f"the hook {hook} stands against it: {reason}")
+                raise MessageRejected(f"blocked by the hook {hook}: {reason}")
             case Passed(told, changed):
                 message = _saying(row.message, told.text) if changed else row.message
         await self._store.judge_outbound(row.id, message)
@@ -149,7 +149,7 @@ def _saying(message: Message, text: str) -> Message:
     """Return the message with the new text. Raises MessageRejected for a card: people approve its
     exact content, so it is sent unchanged or not at all."""
     if message.gate_id is not None or message.choices:
-        raise MessageRejected("a hook changed a card, which may only be sent as it is or not at all")
+        raise MessageRejected("a hook changed a card; cards can only be sent unchanged or blocked")
     plain = all(isinstance(block, Plain) for block in message.blocks)
     return replace(message, blocks=((Plain if plain else Markdown)(text),))
 
@@ -234,7 +234,7 @@ class WebhookSender:
         }
         answer = await self._client.fetch(WebRequest("POST", target.url, headers, body), target.timeout_s)
         if not 200 <= answer.status < 300:
-            raise ToolFailed(f"{target.url.host} answered {answer.status}.")
+            raise ToolFailed(f"{target.url.host} responded with HTTP {answer.status}.")
         return answer.body
 
 
@@ -263,7 +263,7 @@ class TellingWebhooks:
         try:
             self._waiting.put_nowait((target, _outline(event)))
         except asyncio.QueueFull:
-            logger.warning("hook %s is not told: %d others are under way", target.name, IN_FLIGHT)
+            logger.warning("hook.notice_dropped hook=%s in_progress=%d", target.name, IN_FLIGHT)
 
     async def run(self) -> None:
         """Check for session changes until cancelled."""
@@ -277,9 +277,9 @@ class TellingWebhooks:
             try:
                 await self._sender.send(target, page)
             except HubError as error:
-                logger.warning("hook %s was not told: %s", target.name, error)
+                logger.warning("hook.notice_failed hook=%s error=%s", target.name, error)
             except Exception:  # a defect triggered by one request: the others are still sent
-                logger.exception("hook %s could not be told", target.name)
+                logger.exception("hook.notice_crashed hook=%s", target.name)
 
 
 class ToldWebhook:
@@ -341,4 +341,4 @@ def _reply(body: bytes) -> Reply:
         case {} if not page:
             return None
         case _:
-            raise ValueError("the answer is none that a hook may give")
+            raise ValueError("the answer is not one a hook may give")

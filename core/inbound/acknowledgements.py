@@ -70,10 +70,10 @@ class Acknowledgements:
         try:
             found = await self._store.explain(queued.key)
         except StoreError as error:
-            logger.info("%s is not acknowledged: %s", queued.key, error)
+            logger.info("inbox.acknowledge_failed event=%s error=%s", queued.key, error)
             return
         except Exception:  # a defect met by one message: the others continue
-            logger.exception("looking at %s broke", queued.key)
+            logger.exception("inbox.acknowledge_crashed event=%s", queued.key)
             return
         if found is not None and found.outcome == WAITING:
             self._acknowledger.acknowledge(queued.channel, queued.ref)

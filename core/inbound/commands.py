@@ -241,20 +241,20 @@ def runs(view: AcceptView) -> bool:
 
 # The usage of commands, shown to people who wrote one incorrectly.
 
-_ANSWERS = "{0} with the ten characters below a card; {0} alone, if only one card waits here."
+_ANSWERS = "{0} followed by the 10-character ID on the card; {0} alone if only one request is open here."
 _USAGES = {
-    "approve": f"Write {_ANSWERS.format('/approve')} The owner lets people in with /approve CHANNEL CODE.",
-    "yes": f"Write {_ANSWERS.format('/yes')}",
-    "always": f"Write {_ANSWERS.format('/always')}",
-    "deny": f"Write {_ANSWERS.format('/deny')}",
-    "no": f"Write {_ANSWERS.format('/no')}",
+    "approve": f"Type {_ANSWERS.format('/approve')} The owner pairs people with /approve CHANNEL CODE.",
+    "yes": f"Type {_ANSWERS.format('/yes')}",
+    "always": f"Type {_ANSWERS.format('/always')}",
+    "deny": f"Type {_ANSWERS.format('/deny')}",
+    "no": f"Type {_ANSWERS.format('/no')}",
 }
 _ALONE = frozenset({"new", "status", "help", "pause", "unpause", "resume"})
 
 
 def usage(name: str) -> str | None:
     """Return the usage of a command that was written incorrectly, or None if there is no such command."""
-    return f"/{name} stands alone: write nothing behind it." if name in _ALONE else _USAGES.get(name)
+    return f"/{name} takes no arguments." if name in _ALONE else _USAGES.get(name)
 
 
 # Pairing other people and linking one's own accounts: the codes and commands for both.

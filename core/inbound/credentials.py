@@ -38,56 +38,56 @@ from core.users import Identity, Role
 # The hub's messages about credentials that it requested.
 
 IN_DOUBT = (
-    "I was about to ask you for a credential and cannot tell whether this was it, so I kept nothing of your "
+    "I was about to ask you for a credential and can't tell whether this was it, so I did not store your "
     "message. Please send it again."
 )
 ELSEWHERE = (
-    "I am waiting for a credential and cannot tell whether this was it: you replied to something else "
-    "or changed an earlier message. I kept nothing of it. Send the credential as a new message, or press "
+    "I am waiting for a credential and can't tell whether this was it: you replied to another message "
+    "or edited an earlier one. I did not store it. Send the credential as a new message, or press "
     "Cancel on the card that asks for it."
 )
 WHICH = (
-    "I am waiting for more than one credential and cannot tell which this was, so I kept nothing of your "
+    "I am waiting for more than one credential and can't tell which one this was, so I did not store your "
     "message. Reply to the card that asks for it, or send it in that conversation."
 )
 IN_PRIVATE = (
-    "I am waiting for something that only you should send, in our private conversation. In case this was it, "
-    "I kept nothing of your message. Answer or cancel there, then send this again."
+    "I am waiting for a credential in our private conversation. In case this was it, I did not store your "
+    "message. Answer or cancel there, then send this again."
 )
 NO_LONGER_WAITED_FOR = (
-    "I had asked you for a credential and no longer wait for it. In case this was it, I kept nothing of your "
-    "message. Send it again if it was meant for me to read."
+    "I asked you for a credential earlier and am no longer waiting for it. In case this was it, I did not "
+    "store your message. If I was meant to read it, send it again."
 )
-UNUSABLE = "That is nothing I can keep as a credential. Send it as text, at most 8 kB of it."
+UNUSABLE = "I can't store that as a credential. Send it as text of at most 8 kB."
 TOO_LATE = (
-    "I had asked you for a credential, and this came too late. I kept nothing of your message; please send "
-    "it again if it was meant for something else."
+    "I asked you for a credential, and this message came too late. I did not store it. If it was meant for "
+    "something else, please send it again."
 )
-NOT_KEPT = "The vault could not take it, and I kept nothing of it. My operator finds the reason in the log."
-DELETE_YOUR_MESSAGE = "I may not delete your message here. Please delete it."
+NOT_KEPT = "The vault could not store it, so I discarded it. The operator can find the reason in the log."
+DELETE_YOUR_MESSAGE = "I don't have permission to delete your message here. Please delete it."
 
 
 def still_waited_for(name: str) -> str:
     """Return the text sent after a command while a request is open."""
     return (
-        f"I still wait for the credential “{name}”: what you write next goes into the vault. "
-        "To end that, press Cancel on its card."
+        f"I am still waiting for the credential “{name}”: your next message goes into the vault. "
+        "To stop this, press Cancel on its card."
     )
 
 
 def ended(name: str) -> str:
     """Return the text sent when a person stops the turn that asked."""
-    return f"I no longer wait for the credential “{name}”. Do not send it."
+    return f"I am no longer waiting for the credential “{name}”. Do not send it."
 
 
 def kept(name: str) -> str:
     """Return the confirmation for the sender and for the card."""
-    return f"It is in the vault now, as {name}."
+    return f"Stored in the vault as {name}."
 
 
 def in_its_place(name: str) -> str:
     """Return the text that replaces the credential in the journal and for the model."""
-    return f"[it is in the vault, under the name {name}]"
+    return f"[stored in the vault as {name}]"
 
 
 # Requested credentials: the person's next message goes into the vault, and nowhere else.
@@ -207,7 +207,7 @@ class CredentialCapture:
         try:
             return self._seal(name, value)
         except HubError as error:
-            logger.warning("a credential that was asked for could not be kept: %s", error)
+            logger.warning("vault.store_failed source=request error=%s", error)
             return None
 
 
@@ -324,7 +324,7 @@ class InboundCredentials:
         try:
             return await asyncio.to_thread(lambda: tuple(seal(name, value) for name, value in named))
         except HubError as error:
-            logger.warning("a credential from a conversation could not be kept: %s", error)
+            logger.warning("vault.store_failed source=message error=%s", error)
             return ()
 
 

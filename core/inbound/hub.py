@@ -174,7 +174,7 @@ class Hub:
     async def accept(self, event: InboundEvent) -> Acceptance:
         """See core.ports.Inbox."""
         if not self._open:
-            raise InboxUnavailable("the hub is starting or stopping")
+            raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
         event = within_size(event)
         taken = await self._credentials.take_out(event) if self._credentials is not None else None
         if taken is not None:
@@ -198,7 +198,9 @@ class Hub:
             )
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
-        logger.info("event %s: %s%s", event.key, accepted.outcome, " (again)" if accepted.duplicate else "")
+        logger.info(
+            "inbox.handled event=%s duplicate=%s outcome=%s", event.key, accepted.duplicate, accepted.outcome
+        )
         if accepted.outcome == WAITING and isinstance(event, InboundMessage) and not accepted.duplicate:
             self._acknowledgements.expect(event)
         return _acceptance(accepted)

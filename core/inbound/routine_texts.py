@@ -9,7 +9,7 @@ DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
 ALLOW = "Allow for this routine"
 MENU = (DETAILS, PAUSE, RUN_AGAIN)
 """The buttons of a notice, in order. `ALLOW` follows if calls were refused for lack of a grant."""
-MISSING = "Not allowed without you. “Allow for this routine” lets its next runs do exactly this:"
+MISSING = "These calls need your approval. “Allow for this routine” lets its next runs do exactly this:"
 MISSING_TOO_LONG = "Some calls were refused. To allow them, add them to the grants in the routine's editor."
 NOT_FOR_YOU = "Only an owner can allow this."
 GRANTS_SHOWN_CHARS = 1500
@@ -33,22 +33,22 @@ def allowed(name: str, grants: Sequence[str]) -> str:
 
 def allowed_already(name: str) -> str:
     """Acknowledge a press on grants that the routine already has."""
-    return f"“{name}” may do this already."
+    return f"“{name}” is already allowed to do this."
 
 
-NOT_YOURS = "This routine is somebody else's."
+NOT_YOURS = "This routine belongs to someone else."
 PAUSED_BY_PERSON = "paused by a person"
 SHOWN_CHARS = 3000
 
 
 def consumed(names: str) -> str:
     """Acknowledge a message that only routines received."""
-    return f"Taken by the routine {names}."
+    return f"Handled by the routine {names}."
 
 
 def already_paused(name: str) -> str:
     """Acknowledge a press on a routine that is already paused."""
-    return f"“{name}” is paused already."
+    return f"“{name}” is already paused."
 
 
 def paused(name: str) -> str:
@@ -58,7 +58,7 @@ def paused(name: str) -> str:
 
 def runs_again(name: str) -> str:
     """Acknowledge a press that started another run."""
-    return f"“{name}” runs again."
+    return f"“{name}” is enabled again."
 
 
 def details(menu: MenuView) -> str:

@@ -163,7 +163,13 @@ class FailoverModel:
             except (ModelUnavailable, ModelAuthRejected, ModelRejected) as error:
                 if shown:
                     raise
-                log.warning("model %s failed (%d of %d): %s", model.name, number, len(self._models), error)
+                log.warning(
+                    "model.failed model=%s number=%d of=%d error=%s",
+                    model.name,
+                    number,
+                    len(self._models),
+                    error,
+                )
                 failures.append(error)
             else:
                 if reply is not None:
@@ -273,7 +279,9 @@ class RetryingModel:
                 if shown or attempt >= RETRIES or wait_s > LONGEST_WAIT_S:
                     raise
                 attempt += 1
-                log.info("retry %d of %d in %.1f s: %s", attempt, RETRIES, wait_s, error)
+                log.info(
+                    "model.retry attempt=%d of=%d delay_s=%.1f error=%s", attempt, RETRIES, wait_s, error
+                )
             else:
                 if reply is not None:
                     yield reply

@@ -35,8 +35,8 @@ _PHRASES = {
 """An example phrase for each tool, in the order in which they are explained."""
 
 _REAL_MODEL = (
-    "To talk to a real model, add an [[models]] entry with its provider, model and api_key to hubbub.toml "
-    "and start the hub again."
+    "To use a real model, add a [[models]] entry with its provider, model and api_key to hubbub.toml "
+    "and restart the hub."
 )
 
 
@@ -101,14 +101,14 @@ def _listed(phrases: Sequence[str]) -> str:
 
 def not_on_offer(wish: Wish) -> str:
     """Return the answer to a request whose tool is not available."""
-    return f"I would need the tool `{wish.tool}` for this, and it is not on offer to me here."
+    return f"This needs the tool `{wish.tool}`, which is not available to me here."
 
 
 def told(tool: str, arguments: str, result: ToolResult | None) -> str:
     """Describe a call's outcome in a sentence or two, without making it sound better than it is."""
     what = _what(tool, arguments)
     if result is None:
-        return f"There is no recorded outcome of {what}; I do not know whether it was run."
+        return f"No outcome of {what} was recorded; I do not know whether it ran."
     text = _clipped(_unfenced(result.text).strip())
     match result.status:
         case ResultStatus.OK:
@@ -141,9 +141,9 @@ def _told_success(tool: str, arguments: str, text: str) -> str:
         case "memory_search":
             return f"This is what I remember:\n\n{text}" if text.startswith("- ") else text
         case "shell":
-            return f"I ran {_argument(arguments, 'command')}. It ended with:\n\n{_block(text)}"
+            return f"I ran {_argument(arguments, 'command')}. Result:\n\n{_block(text)}"
         case "http":
-            return f"I fetched {_argument(arguments, 'url')}. The answer:\n\n{_block(text)}"
+            return f"I fetched {_argument(arguments, 'url')}. Response:\n\n{_block(text)}"
         case "read_file":
             return f"I read {_argument(arguments, 'path')}:\n\n{_block(text)}"
         case _:

@@ -25,7 +25,7 @@ def _parsed(text: str) -> Any:
     """Parse text without the input checks of `json.loads`, since every chunk of a stream passes here."""
     value, end = _DECODER.raw_decode(text)
     if end != len(text):
-        raise ValueError("there is more behind the value")
+        raise ValueError("there is text after the value")
     return value
 
 

@@ -219,7 +219,7 @@ class OpenAIModel:
             raise ValueError(f"model {name}: base_url must be an http or https URL")
         api_key = api_key.strip()
         if not (api_key.isascii() and api_key.isprintable()):
-            raise ValueError(f"model {name}: api_key holds characters no key has")
+            raise ValueError(f"model {name}: api_key contains invalid characters")
         self._name = name
         self._model = model
         self._url = url
@@ -322,9 +322,9 @@ class OpenAIModel:
         try:
             yield
         except httpx.UnsupportedProtocol as error:
-            raise ModelRejected(f"model {self._name}: base_url cannot be used: {error}") from error
+            raise ModelRejected(f"model {self._name}: base_url is not usable: {error}") from error
         except (httpx.RequestError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            what = str(error) or "no answer in time"
+            what = str(error) or "timed out"
             raise ModelUnavailable(f"model {self._name}: {type(error).__name__}: {what}") from error
 
 

@@ -26,7 +26,7 @@ from core.transcript import (
 
 # The wording of journal entries for any model: the text around messages, tool results and notes.
 
-NO_OUTCOME = "No recorded outcome: it is not known whether this call was run."
+NO_OUTCOME = "No recorded outcome: this call may or may not have run."
 
 _STATUS_WORDS = {
     ResultStatus.ERROR: "Error",
@@ -50,7 +50,7 @@ def note_text(note: Note) -> str:
 
 def operator_text(said: OperatorSaid) -> str:
     """Return a person's answer given in the model's place, marked as not written by the model."""
-    return f"[Note from the hub: {quoted(said.by)} answered here in your place: {said.text}]"
+    return f"[Note from the hub: {quoted(said.by)} answered here instead of you: {said.text}]"
 
 
 def summary_text(summary: Summary) -> str:

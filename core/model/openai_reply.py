@@ -89,9 +89,9 @@ class ReplyAssembler:
         """
         text = storable("".join([*self._text, self._half]))
         if not self._finish:
-            raise ModelReplyInvalid(f"model {self._name}: the reply broke off before its end")
+            raise ModelReplyInvalid(f"model {self._name}: the reply ended early")
         if self._finish in _FAILED_REASONS:
-            raise ModelUnavailable(f"model {self._name}: the provider gave up during the reply")
+            raise ModelUnavailable(f"model {self._name}: the provider reported an error during the reply")
         if not text and not self._calls:
             self._refuse_empty()
         truncated = self._finish in _CUT_REASONS | _FILTER_REASONS
@@ -103,7 +103,7 @@ class ReplyAssembler:
         if self._finish in _FILTER_REASONS:
             raise ModelRejected(f"model {self._name}: the provider's content filter withheld the reply")
         if self._finish == "tool_calls":
-            raise ModelReplyInvalid(f"model {self._name}: the reply announced tool calls and held none")
+            raise ModelReplyInvalid(f"model {self._name}: the reply announced tool calls but contained none")
 
     def _add_choice(self, choice: Mapping[str, Any]) -> str:
         delta = as_object(choice.get("delta")) or as_object(choice.get("message"))

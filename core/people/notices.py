@@ -92,7 +92,7 @@ class Notices:
         places = await self.places(to)
         if not places:
             raise NobodyToTell(
-                "there is no place to say it: give the person an account on a channel that is configured"
+                "no address to send the notice to: link an account of the person on a configured channel"
                 " (hubbub users link), or name another channel"
             )
         chars = sum(len(block.text) for block in message.blocks)

@@ -35,12 +35,12 @@ class SpentSoFar:
         left."""
         left, total, before = self._left, self.total, self._before
         if left.micro_usd is not None and total.cost_micro_usd - before.cost_micro_usd >= left.micro_usd:
-            raise OutOfBudget("It was stopped: what the routine may cost a day is used up.")
+            raise OutOfBudget("Stopped: the routine has reached its daily cost limit.")
         if left.tokens is None:
             return tokens
         used = total.tokens_in + total.tokens_out - before.tokens_in - before.tokens_out
         if used >= left.tokens:
-            raise OutOfBudget("It was stopped: the tokens the routine may use a day are used up.")
+            raise OutOfBudget("Stopped: the routine has reached its daily token limit.")
         return min(tokens, left.tokens - used)
 
 

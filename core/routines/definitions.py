@@ -58,7 +58,7 @@ def read_text(definition: str) -> Definition:
     found = read_definition(json.loads(definition))
     if isinstance(found, tuple):
         told = "; ".join(f"{problem.field} {problem.message}" for problem in found)
-        raise ValueError(f"the stored routine cannot be read: {told}")  # noqa: TRY004 - it is a value
+        raise ValueError(f"the stored routine is not readable: {told}")  # noqa: TRY004 - it is a value
     return found
 
 
@@ -85,18 +85,18 @@ def not_permitted(definition: Definition, by: Principal, *, priced: bool) -> Ite
     """Yield everything this person may not use, or that is not available yet. `priced`: whether model
     prices are known."""
     if by.role is Role.GUEST:
-        yield Problem("", "guests have no routines")
+        yield Problem("", "guests can't have routines")
     if isinstance(definition.trigger, Webhook) and by.role is not Role.OWNER:
-        yield Problem("trigger.type", "webhook is for the owner, whose secrets sign requests")
+        yield Problem("trigger.type", "webhook is for the owner only: the owner's secrets sign requests")
     if getattr(definition.action, "context_paths", ()) and by.role is not Role.OWNER:
-        yield Problem("action.context_paths", "is for the owner, whose workspace it is")
+        yield Problem("action.context_paths", "is for the owner only: it is the owner's workspace")
     if getattr(definition.action, "grants", ()) and by.role is not Role.OWNER:
-        yield Problem("action.grants", "is for the owner: such calls need a person's word each time")
+        yield Problem("action.grants", "is for the owner only: for you these calls need approval each time")
     if definition.notify.address is not None and by.role is not Role.OWNER:
-        told = "is for the owner: leave it out, and you are told where you write to the hub yourself"
+        told = "is for the owner only: leave it out to get notices where you write to the hub"
         yield Problem("notify.address", told)
     if definition.guardrails.daily_budget_micro_usd is not None and not priced:
-        told = "needs a price of the model: set input_usd_per_million there, or use daily_tokens"
+        told = "needs the model's price: set input_usd_per_million for the model, or use daily_tokens"
         yield Problem("guardrails.daily_budget_micro_usd", told)
 
 

@@ -26,13 +26,13 @@ def what_fires(trigger: Trigger) -> str:
         case Event():
             channel = f" on {trigger.channel}" if trigger.channel else ""
             sender = f" by {trigger.sender}" if trigger.sender else ""
-            return f"A message{channel}{sender} in which “{trigger.pattern}” is found"
+            return f"A message{channel}{sender} in which “{trigger.pattern}” matches"
         case SystemEvent():
             return f"The event {trigger.source} {trigger.event_type}{_where(trigger.filters)}"
         case Webhook():
             return f"A request to /api/webhooks/{trigger.path}{_where(trigger.filters)}"
         case Manual():
-            return "A person alone"
+            return "Started by a person only"
         case _:
             assert_never(trigger)
 

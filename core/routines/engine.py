@@ -80,7 +80,7 @@ class InterruptedRuns:
                 and call.process is not None
                 and await self._end_process(call.process, call.call_id)
             ):
-                logger.warning("ended what was left of call %s", call.call_id)
+                logger.warning("call.processes_stopped call=%s", call.call_id)
 
     async def _settle(self, left: StartedRun) -> None:
         run, name = left.run, left.routine.text.name
@@ -88,11 +88,11 @@ class InterruptedRuns:
         if run.attempts >= MAX_ATTEMPTS:
             performed = Performed(RunStatus.FAILED, notices.crashed_repeatedly(run.attempts), None, spent)
         elif left.routine.text.reruns and await self._store.requeue_run(run.id):
-            logger.info("run %s of routine %s was cut off and goes on", run.id, name)
+            logger.info("run.resumed run=%s routine=%r", run.id, name)
             return
         else:
             performed = Performed(RunStatus.INTERRUPTED, notices.interrupted(), None, spent)
-        logger.warning("run %s of routine %s was cut off: %s", run.id, name, performed.status)
+        logger.warning("run.interrupted run=%s routine=%r status=%s", run.id, name, performed.status)
         await self._finish(left, performed)
 
 
@@ -326,7 +326,7 @@ class RoutineEngine:
         try:
             return definition_of(row)
         except ValueError as error:
-            logger.error("routine %s of %s is paused: %s", row.text.name, row.owner_id, error)  # noqa: TRY400
+            logger.error("routine.paused routine=%r owner=%s error=%s", row.text.name, row.owner_id, error)  # noqa: TRY400
             await self._store.switch_routine(row.id, enabled=False, next_slot_at=None, because=str(error))
             return None
 
@@ -343,7 +343,7 @@ class RoutineEngine:
             await self._finish(started, await self._perform(started))
         except Exception:
             # The task's boundary: if even recording the end fails, the run is found when its lease lapses.
-            logger.exception("run %s of routine %s broke down", started.run.id, started.routine.text.name)
+            logger.exception("run.crashed run=%s routine=%r", started.run.id, started.routine.text.name)
         finally:
             self._running.discard(started.run.id)
             self._parts.signals.wake()
@@ -368,7 +368,9 @@ class RoutineEngine:
             told = str(error)
         except Exception:
             told = notices.broke(started.run.id)
-            logger.exception("run %s of routine %s", started.run.id, started.routine.text.name)
+            logger.exception(
+                "run.unexpected_error run=%s routine=%r", started.run.id, started.routine.text.name
+            )
         return Performed(RunStatus.FAILED, told, None, spent.total)
 
     async def _act(self, started: StartedRun, definition: Definition, spent: SpentSoFar) -> Performed:
@@ -391,7 +393,12 @@ class RoutineEngine:
         performed = replace(performed, remarks=remarks_of(steps), missing_grants=missing)
         end = end_of(started.routine, performed, now=now, menu_id=menu_id, timezone=self._timezone)
         await patiently(lambda: self._store.finish_run(started.run.id, end), self._clock)
-        logger.info("run %s of routine %s: %s", started.run.id, started.routine.text.name, performed.status)
+        logger.info(
+            "run.finished run=%s routine=%r status=%s",
+            started.run.id,
+            started.routine.text.name,
+            performed.status,
+        )
         if performed.status is RunStatus.FAILED:
             await self._parts.events.failed(started, performed.text)
 

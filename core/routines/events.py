@@ -97,7 +97,7 @@ class SystemEvents:
             try:
                 trigger = definition_of(row).trigger
             except ValueError as error:
-                logger.warning("routine %s hears of no event: %s", row.text.name, error)
+                logger.warning("routine.event_trigger_refused routine=%r error=%s", row.text.name, error)
                 continue
             if not isinstance(trigger, SystemEvent) or not listens(trigger, source, event_type, payload):
                 continue
@@ -143,4 +143,4 @@ class HubEvents:
         try:
             await self._events.emit(owner_id, HUB, event_type, page, f"{HUB}:{event_id}")
         except StoreUnavailable as error:
-            logger.warning("no routine hears of %s: %s", event_type, error)
+            logger.warning("routine.event_failed type=%s error=%s", event_type, error)

@@ -29,8 +29,8 @@ LIST = "HEARTBEAT.md"
 LIST_LIMIT_BYTES = 64_000
 SWITCHED_OFF = "[heartbeat] enabled is false"
 _PROMPT = (
-    "Go through my list below and see whether anything on it needs me now. If nothing does, there is nothing "
-    "to tell. Otherwise say in a few words what does, and what I could do."
+    "Go through my list below and check whether anything on it needs me now. If nothing does, there is "
+    "nothing to tell. Otherwise say briefly what needs me and what I could do."
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _NOTHING = re.compile(r"#.*|(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]?\])?|[-*_=]{3,}")
@@ -61,13 +61,13 @@ class Heartbeat:
         """Return the action for now."""
         moment = datetime.fromtimestamp(self._clock.now() / SECOND_US, self._zone)
         if self._awake is not None and not _covers(self._awake, moment.hour * 60 + moment.minute):
-            return Asleep("outside of active_hours")
+            return Asleep("outside active_hours")
         try:
             listed = self._read_file(LIST, LIST_LIMIT_BYTES).decode("utf-8", "replace")
         except ValueError as error:
             return Asleep(f"{LIST}: {error}")
         if asks_for_nothing(listed):
-            return Asleep(f"there is nothing on {LIST}")
+            return Asleep(f"{LIST} has no entries")
         return Lightweight(f"{_PROMPT}\n\n# {LIST}\n\n{listed}")
 
 
@@ -103,9 +103,7 @@ async def keep_heartbeat(
             text = _text(replace(definition, name=name), now, now)
             if await store.save_routine(HEARTBEAT_ID, owner_id, text, None) is not None:
                 return
-        logger.error(
-            "there is no heartbeat: the owner's routines have both its names, %s", " and ".join(NAMES)
-        )
+        logger.error("heartbeat.names_taken names=%r", " and ".join(NAMES))
         return
     text = _text(replace(definition, name=row.text.name), now, row.created_at)
     if not _says(row, text.definition):
@@ -121,7 +119,7 @@ def _definition(every_s: int, timezone: str) -> Definition:
         name=NAMES[0],
         trigger=every,
         action=Lightweight(f"Go through {LIST}."),
-        description=f"Looks at {LIST} of the workspace; see [heartbeat] of the configuration.",
+        description=f"Checks {LIST} in the workspace; see [heartbeat] in the configuration.",
         guardrails=Guardrails(cooldown_s=0),
     )
 

@@ -81,7 +81,9 @@ class RoutineDesk:
         definition = self._judged(validate(page, self._timezone), by, formal=formal)
         await self._named_things(by, definition)
         if await self._store.count_routines(by.user_id) >= MAX_ROUTINES:
-            raise RoutineRefused(Problem("", f"you have {MAX_ROUTINES} routines; delete one first"))
+            raise RoutineRefused(
+                Problem("", f"you have {MAX_ROUTINES} routines, the maximum; delete one first")
+            )
         text = text_of(definition, self._next_slot(definition, self._clock.now()))
         row = await self._store.save_routine(routine_id, by.user_id, text, thread_id)
         if row is None:
@@ -123,7 +125,7 @@ class RoutineDesk:
         """Return one of the person's own routines, by name or id."""
         row = await self._store.routine_named(by.user_id, named)
         if row is None:
-            raise RoutineNotFound(f"there is no routine “{named[:200]}” of yours")
+            raise RoutineNotFound(f"you have no routine named “{named[:200]}”")
         return row
 
     async def listed(
@@ -164,7 +166,7 @@ class RoutineDesk:
         """Emit an event to the person's routines and return the names of those that fire."""
         if source.casefold() == HUB:
             raise RoutineRefused(
-                Problem("source", f"{HUB} is what the hub itself tells; choose another name")
+                Problem("source", f"{HUB} is reserved for events of the hub itself; choose another name")
             )
         events = SystemEvents(self._store, self._listener.fired, self._clock, self._ids, self._leaks)
         return await events.emit(by.user_id, source, event_type, payload, event_id)
@@ -192,12 +194,12 @@ class RoutineDesk:
         thread."""
         name = definition.trigger.secret_name if isinstance(definition.trigger, Webhook) else None
         if name and name not in {secret.name for secret in await self._store.secrets()}:
-            told = f"names no secret of the vault; set it: hubbub secrets set {name}"
+            told = f"names a secret that is not in the vault; set it with: hubbub secrets set {name}"
             raise RoutineRefused(Problem("trigger.secret_name", told))
         if (thread_id := definition.notify.thread_id) is not None:
             thread = await self._store.thread(thread_id)
             if thread is None or (by.role is not Role.OWNER and thread.owner_id != by.user_id):
-                raise RoutineRefused(Problem("notify.thread_id", "names no conversation of yours"))
+                raise RoutineRefused(Problem("notify.thread_id", "is not one of your conversations"))
 
     def _next_slot(self, definition: Definition, anchor: int) -> int | None:
         if not isinstance(definition.trigger, Cron):
@@ -207,25 +209,27 @@ class RoutineDesk:
         except ValueError as error:
             raise RoutineRefused(Problem("trigger.schedule", str(error))) from error
         if found is None:
-            raise RoutineRefused(Problem("trigger.schedule", "never comes; name a time that does"))
+            raise RoutineRefused(Problem("trigger.schedule", "never occurs; choose a time that does"))
         return found
 
     async def _switched(self, row: RoutineRow, *, enabled: bool) -> RoutineRow:
         slot_at = self._next_slot(_definition(row), row.created_at) if enabled else None
         changed = await self._store.switch_routine(row.id, enabled=enabled, next_slot_at=slot_at)
         if changed is None:
-            raise RoutineNotFound(f"there is no routine “{row.text.name}” any more")
+            raise RoutineNotFound(f"the routine “{row.text.name}” no longer exists")
         return changed
 
     async def _taken(self, by: Principal, definition: Definition, row: RoutineRow | None) -> RoutineRefused:
         """Return the reason it could not be saved."""
         other = await self._store.routine_named(by.user_id, definition.name)
         if other is not None and other.text.name == definition.name and (row is None or other.id != row.id):
-            return RoutineRefused(Problem("name", "is the name of another routine of yours"))
+            return RoutineRefused(Problem("name", "is already the name of one of your routines"))
         now = None if row is None else await self._store.routine(row.id)
         if row is not None and (now is None or now.version != row.version):
-            return RoutineRefused(Problem("", "was changed by somebody else meanwhile; look at it again"))
-        return RoutineRefused(Problem("trigger.path", "is taken by another routine"))
+            return RoutineRefused(
+                Problem("", "was changed by someone else in the meantime; review it and try again")
+            )
+        return RoutineRefused(Problem("trigger.path", "is used by another routine; choose another path"))
 
 
 def _with_path(page: Mapping[str, object], routine_id: str) -> Mapping[str, object]:
@@ -239,7 +243,9 @@ def _with_path(page: Mapping[str, object], routine_id: str) -> Mapping[str, obje
 
 def _theirs(row: RoutineRow) -> RoutineRow:
     if row.id == HEARTBEAT_ID:
-        raise RoutineRefused(Problem("", "is set in [heartbeat] of the configuration; it can be paused"))
+        raise RoutineRefused(
+            Problem("", "is set in [heartbeat] of the configuration; here it can only be paused")
+        )
     return row
 
 

@@ -66,7 +66,12 @@ class NoticeThreads:
                     channel, at, notice.routine_name, f"t{notice.routine_id}"[:25]
                 )
         except (ChannelError, TimeoutError) as error:
-            logger.info("no thread for routine %s at %s now: %s", notice.routine_name, channel, error)
+            logger.info(
+                "notice.thread_unavailable routine=%r channel=%s error=%s",
+                notice.routine_name,
+                channel,
+                error,
+            )
             return None
         await self._store.keep_own_place(notice.routine_id, json.dumps([channel, at, opened]))
         return None if opened is None else ToAddress(channel, opened)
@@ -149,12 +154,12 @@ class RoutineNotifier:
             await self._send(f"routine:{notice.run_id}", to, message)
         except NobodyToTell as error:
             logger.warning(
-                "nobody can be told of run %s of %s: %s", notice.run_id, notice.routine_name, error
+                "notice.undeliverable run=%s routine=%r error=%s", notice.run_id, notice.routine_name, error
             )
         except StoreError:
             raise
         except Exception:  # a defect with one notice: the others are still sent
-            logger.exception("run %s could not be told to %s", notice.run_id, to)
+            logger.exception("notice.crashed run=%s to=%s", notice.run_id, to)
         else:
             return True
         return False
@@ -170,7 +175,7 @@ class RoutineNotifier:
         told = await self._store.notices_sent(routine_id, self._clock.now() - HOUR_US)
         if told < MAX_AN_HOUR:
             return False
-        logger.warning("routine %s told its owner %d times within an hour", routine_id, told)
+        logger.warning("notice.rate_limited routine=%s count=%d", routine_id, told)
         return True
 
 
@@ -202,7 +207,7 @@ _WORDS = {
     RunStatus.OK: "done",
     RunStatus.ATTENTION: "has something for you",
     RunStatus.FAILED: "failed",
-    RunStatus.INTERRUPTED: "was cut off",
+    RunStatus.INTERRUPTED: "was interrupted",
 }
 
 
@@ -214,7 +219,7 @@ def heading(name: str, status: RunStatus) -> str:
 def budget_used_up(name: str, why: str) -> str:
     """Return the daily notice that a routine's budget is used up; `why`: the rest of a sentence about
     it."""
-    return f"⏳ Routine “{name}” rests until tomorrow\n\n{why[:1].upper()}{why[1:]}."
+    return f"⏳ Routine “{name}” will not run until tomorrow\n\n{why[:1].upper()}{why[1:]}."
 
 
 def with_remarks(text: str, remarks: Sequence[str]) -> str:
@@ -230,29 +235,31 @@ def paused_heading(name: str, failures: int) -> str:
 
 def how_to_resume(name: str) -> str:
     """Return how to resume a paused routine."""
-    return f'Let it go on with `hubbub routines enable "{name}"`, or ask me to enable it.'
+    return f'Enable it with `hubbub routines enable "{name}"`, or ask me to.'
 
 
 def interrupted() -> str:
     """Return the reason an interrupted run has no result."""
-    return "The hub ended while it ran, and it was not run again. What its tools had done by then stays done."
+    return "The hub stopped during this run and did not repeat it. Steps already completed still apply."
 
 
 def crashed_repeatedly(attempts: int) -> str:
     """Return the reason a run is not started again."""
-    return f"The hub ended {attempts} times while it ran; it is not started again."
+    return f"The hub stopped {attempts} times during this run, so it will not be started again."
 
 
 def timed_out(limit_s: int) -> str:
     """Return the reason a run was stopped."""
-    return f"It was stopped after {limit_s} s, the time a run of it may take."
+    return f"Stopped after {limit_s} s, the time limit for a run."
 
 
 def broke(reference: str) -> str:
     """Return the text for an unexpected failure."""
-    return f"Something went wrong inside the hub; the operator finds it in the log under {reference}."
+    return f"Something went wrong in the hub. The operator can find it in the log under {reference}."
 
 
 def full_job_refused() -> str:
     """Return the reason a full job cannot run."""
-    return "Its action is a job, and this version of the hub runs no jobs yet. Give it a lightweight action."
+    return (
+        "Its action is a job, which this version of the hub does not run yet. Give it a lightweight action."
+    )

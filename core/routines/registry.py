@@ -41,7 +41,7 @@ class PatternRegistry:
                 self._events[row.id] = trigger
                 self._readers |= {row.owner_id}
         except (ValueError, PatternRefused) as error:
-            logger.warning("routine %s hears nothing: %s", row.text.name, error)
+            logger.warning("routine.trigger_refused routine=%r error=%s", row.text.name, error)
 
     async def load(self, rows: Iterable[RoutineRow]) -> None:
         """Apply `changed` to many, with pauses in which everything else runs."""
@@ -107,7 +107,7 @@ class WebhookRegistry:
         try:
             trigger = definition_of(row).trigger
         except ValueError as error:
-            logger.warning("routine %s has no webhook: %s", row.text.name, error)
+            logger.warning("routine.webhook_unavailable routine=%r error=%s", row.text.name, error)
             return
         if isinstance(trigger, Webhook):
             self._by_path[trigger.path] = WebhookEntry(row.id, trigger)

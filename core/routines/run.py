@@ -71,21 +71,21 @@ def system_text(asked: Asked, *, with_tools: bool) -> str:
     moment = datetime.fromtimestamp(asked.now / SECOND_US, ZoneInfo(asked.timezone))
     owner, zone = quoted(asked.owner), folded(asked.timezone)
     tools = (
-        "The tools on offer are all there are; one that is refused stays refused."
+        "Only the tools on offer are available; a call that is refused stays refused."
         if with_tools
-        else "There are no tools: answer from what is given."
+        else "There are no tools: answer from the context given."
     )
     reply = (
         f"Your reply is sent to {owner} as it is."
         if asked.told
-        else f"Your reply is kept for {owner} to look up; it is sent to nobody."
+        else f"Your reply is stored for {owner} to look up; it is not sent."
     )
     return (
-        f"You carry out the routine {quoted(asked.name)} for {owner}. Nobody is there to answer questions. "
+        f"You are running the routine {quoted(asked.name)} for {owner}. There is no one to answer questions. "
         f"It is {moment:%A, %Y-%m-%d %H:%M} ({zone}). {tools} {FENCE_RULE}\n\n"
         f"{reply} If there is nothing to tell, reply with exactly "
-        f"{NOTHING}. To remember something for the next run, end the reply with a line {STATE} and what is "
-        "to be remembered below it; it is not sent."
+        f"{NOTHING}. To remember something for the next run, end the reply with a line {STATE} and put the "
+        "text to remember below it; it is not sent."
     )
 
 
@@ -96,7 +96,7 @@ def user_text(asked: Asked) -> str:
         parts.append(f"# Context: {_path(path)}\n{fence_tool_output(f'file {path}', text)}")
     if asked.unreadable:
         lines = "\n".join(f"- {_path(path)}: {_path(why)}" for path, why in asked.unreadable.items())
-        parts.append(f"# Context that could not be read\n{lines}")
+        parts.append(f"# Context files that could not be read\n{lines}")
     if asked.state:
         parts.append(f"# What you remembered\n{fence_tool_output('routine state', asked.state)}")
     parts.append(f"# What fired the routine\n{_fired_by(asked.fired_by)}")
@@ -111,7 +111,7 @@ def _fired_by(fired: RunInput) -> str:
     match fired:
         case SlotInput(slot_at, skipped):
             moment = datetime.fromtimestamp(slot_at / SECOND_US, ZoneInfo("UTC"))
-            missed = f"; {skipped} earlier times were passed over" if skipped else ""
+            missed = f"; {skipped} earlier times were skipped" if skipped else ""
             return f"Its schedule: {moment:%Y-%m-%d %H:%M} UTC{missed}."
         case MessageInput():
             return f"A message.\n{fence_tool_output('message', _message(fired))}"
@@ -170,7 +170,7 @@ def cut(text: str) -> str:
     """Return the part of a context file that the model gets."""
     if len(text) <= FILE_LIMIT_CHARS:
         return text
-    return f"{text[:FILE_LIMIT_CHARS]}\n[… the file goes on; {len(text)} characters in all]"
+    return f"{text[:FILE_LIMIT_CHARS]}\n[… cut; the file has {len(text)} characters in total]"
 
 
 logger = logging.getLogger(__name__)
@@ -265,12 +265,12 @@ class LightweightRuns:
             raise ToolDenied("the routine's owner is no longer a user of this hub")
         # The person who made it may have lost the right to.
         if problems := [*not_permitted(definition_of(started.routine), owner, priced=True)]:
-            raise ToolDenied(f"its owner may not have it any more: {problems[0].message}")
+            raise ToolDenied(f"the owner no longer has permission for it: {problems[0].message}")
         conversation = await self._begin(self._asked(started, action, owner), started, owner, spent)
         fault = ""
         for wait_s in (0.0, *RETRY_AFTER_S):
             if fault:
-                logger.info("run %s: the reply was %s, asking again", started.run.id, fault)
+                logger.info("run.reply_retry run=%s fault=%r", started.run.id, fault)
                 await self._clock.sleep(wait_s)
             reply = await conversation.reply()
             told = None if reply.truncated else read_reply(reply.text)
@@ -327,4 +327,4 @@ def _performed(told: Told, spent: SpentSoFar) -> Performed:
 
 
 def _fault(reply: ModelReply) -> str:
-    return "cut off at its limit" if reply.truncated else "empty"
+    return "cut off at the output limit" if reply.truncated else "empty"

@@ -104,12 +104,12 @@ def read_schedule(text: str) -> Fields | Every:
         return _every(said)
     if said.startswith("@"):
         if said not in NAMED:
-            raise ScheduleRefused(f"{said!r} is none of {', '.join(NAMED)}")
+            raise ScheduleRefused(f"{said!r} is not one of {', '.join(NAMED)}")
         said = NAMED[said]
     parts = said.split()
     if len(parts) != 5:
         raise ScheduleRefused(
-            f"has {len(parts)} fields, not the five of minute, hour, day of month, month, day of week"
+            f"has {len(parts)} fields; it needs five: minute, hour, day of month, month, day of week"
         )
     minute, hour, day, month, weekday = parts
     return Fields(
@@ -125,11 +125,11 @@ def _every(said: str) -> Every:
     found = _EVERY.fullmatch(" ".join(said.split()))
     if found is None:
         raise ScheduleRefused(
-            "must be such as 'every 15 m', 'every 2 hours' or 'every 3 d'; a minute at least"
+            "must look like 'every 15 m', 'every 2 hours' or 'every 3 d', and be at least one minute"
         )
     every = Every(int(found[1] or 1), found[2][0])
     if not 0 < every.period_s <= MAX_EVERY_DAYS * 86_400:
-        raise ScheduleRefused(f"must be from every minute to every {MAX_EVERY_DAYS} days")
+        raise ScheduleRefused(f"must be between every minute and every {MAX_EVERY_DAYS} days")
     return every
 
 
@@ -160,7 +160,7 @@ def _item(name: str, item: str, least: int, most: int, names: dict[str, int]) ->
     if dash and low > high == 0 and most == 7:
         high = 7  # "fri-sun": a week may end with Sunday, too
     if high < low:
-        raise ScheduleRefused(f"{name}: {span!r} runs backwards; write it as two ranges")
+        raise ScheduleRefused(f"{name}: the range {span!r} runs backward; write it as two ranges")
     return set(range(low, (min(high, 6) if slash and not dash and most == 7 else high) + 1, step))
 
 
@@ -198,7 +198,7 @@ class Schedule:
         self._anchor = _instant(anchor // (60 * SECOND_US) * 60 * SECOND_US)
         self._expression = "" if isinstance(self.said, Every) else expression(self.said)
         if self.next_after(anchor) is None:
-            raise ScheduleRefused("never comes: there is no such date")
+            raise ScheduleRefused("never occurs: there is no such date")
 
     def next_after(self, after: int) -> int | None:
         """Return the first slot later than the instant; None if there is none within fifty years."""

@@ -189,12 +189,14 @@ class ToolRun:
         )
         match prepared:
             case Refused(result, reason):
-                logger.info("run %s: %s does not run: %s", self._run_id, call.tool, reason)
+                logger.info("run.call_refused run=%s tool=%s reason=%s", self._run_id, call.tool, reason)
                 return result
             case Ready():
                 return await self._run(call, prepared)
             case NeedsPerson() | PutsQuestion():
-                return ToolResult(call.call_id, ResultStatus.DENIED, f"{call.tool} needs a person's word.")
+                return ToolResult(
+                    call.call_id, ResultStatus.DENIED, f"{call.tool} needs a person's approval."
+                )
             case _:
                 assert_never(prepared)
 
@@ -229,7 +231,9 @@ class ToolRun:
         """See LoopDelegate."""
         if self._rounds < self._scope.rounds:
             return None
-        return Exhausted(Limit.ROUNDS, f"The run has had its {self._scope.rounds} rounds of calls.")
+        return Exhausted(
+            Limit.ROUNDS, f"The run has reached its limit of {self._scope.rounds} rounds of tool calls."
+        )
 
     async def at_limit(self, limit: Exhausted) -> None:
         """See LoopDelegate: final words, and nobody is asked."""
@@ -337,7 +341,7 @@ def remarks_of(steps: RunSteps) -> tuple[str, ...]:
 
 
 def _unknown(tool: str) -> str:
-    return f"{tool} was cut short; whether it took effect is not known, and it was not run again."
+    return f"{tool} was interrupted. It may or may not have taken effect, and it was not run again."
 
 
 def _first_line(text: str) -> str:

@@ -67,10 +67,12 @@ def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
     if trial.model_input is None:
         return trial
     if not row.enabled:
-        return replace(trial, fires=False, why=f"it is paused; otherwise it would: {trial.why}")
+        return replace(trial, fires=False, why=f"it is paused; otherwise it would fire: {trial.why}")
     if row.cools_until > at.now:
         until = f"{datetime.fromtimestamp(row.cools_until // SECOND_US, UTC):%Y-%m-%d %H:%M:%S} UTC"
-        return replace(trial, fires=False, why=f"it rests until {until}; otherwise it would: {trial.why}")
+        return replace(
+            trial, fires=False, why=f"it is cooling down until {until}; otherwise it would fire: {trial.why}"
+        )
     return trial
 
 
@@ -98,12 +100,12 @@ def _tried(definition: Definition, text: str, state: str, at: Moment) -> Trial:
     trigger = definition.trigger
     if not isinstance(trigger, Event):
         kind = kind_of(trigger).replace("_", " ")
-        return Trial(False, f"it is not fired by messages but by its {kind} trigger")
+        return Trial(False, f"its trigger is {kind}, not a message")
     hit = _hit(trigger, text)
     if hit is None:
-        return Trial(False, f"the pattern {trigger.pattern!r} is not found in the text")
+        return Trial(False, f"the pattern {trigger.pattern!r} does not match the text")
     groups = ", ".join(f"{number}: {group!r}" for number, group in enumerate(hit.found.groups, start=1))
-    why = f"the pattern is found in {hit.found.text!r}{f' (groups {groups})' if groups else ''}"
+    why = f"the pattern matches {hit.found.text!r}{f' (groups {groups})' if groups else ''}"
     if not isinstance(definition.action, Lightweight):
         return Trial(True, why)
     asked = _asked(definition, definition.action, trigger, hit, text, state, at)
@@ -132,7 +134,7 @@ def _asked(
         groups=hit.found.groups,
         named_groups=hit.found.names,
     )
-    files = dict.fromkeys(action.context_paths, "(the file as it is when the routine runs)")
+    files = dict.fromkeys(action.context_paths, "(the file's content when the routine runs)")
     told = definition.notify.on_attention
     return Asked(definition.name, at.by.name, action, message, files, {}, state, at.now, at.timezone, told)
 
@@ -150,7 +152,7 @@ class RoutinesInWords:
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
         """Create a routine; its notices go to the thread where it was made."""
-        return f"Made: {_line(await self._desk.create(by, page, thread_id))}"
+        return f"Created: {_line(await self._desk.create(by, page, thread_id))}"
 
     async def listed(self, by: Principal) -> str:
         """List the person's routines."""
@@ -167,7 +169,7 @@ class RoutinesInWords:
 
     async def fire(self, by: Principal, name: str, key: str) -> str:
         """Run a routine once."""
-        return f"Queued: run {await self._desk.fire(by, name, key)}; its result will be told."
+        return f"Queued: run {await self._desk.fire(by, name, key)}; its result will be sent."
 
     async def history(self, by: Principal, name: str, limit: int) -> str:
         """List the newest runs of a routine."""
@@ -184,7 +186,11 @@ class RoutinesInWords:
     ) -> str:
         """Return the routines an event fires."""
         fired = await self._desk.emit(by, source, event_type, payload, key)
-        return f"Fired: {', '.join(fired)}" if fired else "No routine listens to that, or those rest."
+        return (
+            f"Fired: {', '.join(fired)}"
+            if fired
+            else "No routine fired: none listens for that event, or those that do can't run now."
+        )
 
 
 def _line(row: RoutineRow) -> str:

@@ -83,7 +83,7 @@ def problems(definition: Definition) -> Iterator[Problem]:
     """Yield all problems with a definition's values."""
     yield from _text("name", definition.name, MAX_NAME)
     if _NOT_ON_ONE_LINE.search(definition.name):
-        yield Problem("name", "must be one line of what can be seen")
+        yield Problem("name", "must be one line of visible characters")
     if len(definition.description) > MAX_DESCRIPTION:
         yield Problem("description", f"must have at most {MAX_DESCRIPTION} characters")
     yield from _trigger(definition.trigger)
@@ -119,10 +119,10 @@ def _trigger(trigger: Trigger) -> Iterator[Problem]:
             yield from _filters(trigger.filters)
         case Webhook():
             if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", trigger.path):
-                told = "must be 1 to 100 of a-z, 0-9, dot, dash and underscore, first a letter or digit"
+                told = "must be 1 to 100 of a-z, 0-9, dot, dash and underscore; first a letter or digit"
                 yield Problem("trigger.path", told)
             if not trigger.secret_name:
-                yield Problem("trigger.secret_name", "must name a secret of the vault, which signs requests")
+                yield Problem("trigger.secret_name", "must name the secret in the vault that signs requests")
             yield from _filters(trigger.filters)
             yield from _listed("trigger.fields", trigger.fields, MAX_WORD)
         case Manual():
@@ -181,7 +181,7 @@ def _action(action: Action) -> Iterator[Problem]:
             yield from _between("action.max_tool_rounds", action.max_tool_rounds, 1, 20)
             yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
             if action.allowed_tools and not action.use_tools:
-                yield Problem("action.use_tools", "must be true for a routine that is allowed tools")
+                yield Problem("action.use_tools", "must be true for a routine with allowed tools")
             yield from _grants(action)
         case FullJob():
             yield Problem("action.type", "cannot be full_job: this version runs no jobs yet; use lightweight")
@@ -197,10 +197,10 @@ def _grants(action: Lightweight) -> Iterator[Problem]:
     for grant in action.grants:
         name, _, pattern = grant.partition(" ")
         if not pattern:
-            told = 'must each be a tool and a pattern of its calls, such as "shell git *"'
+            told = 'must each be a tool and a pattern for its calls, such as "shell git *"'
             yield Problem("action.grants", told)
         elif name not in action.allowed_tools:
-            yield Problem("action.grants", f"is about {name}, which is not among the allowed tools")
+            yield Problem("action.grants", f"names {name}, which is not among the allowed tools")
 
 
 def _guardrails(guardrails: Guardrails) -> Iterator[Problem]:
@@ -221,9 +221,9 @@ def _guardrails(guardrails: Guardrails) -> Iterator[Problem]:
 def _notify(notify: Notify) -> Iterator[Problem]:
     yield from _words("notify", channel=notify.channel, address=notify.address, thread_id=notify.thread_id)
     if notify.channel is None and notify.address is not None:
-        yield Problem("notify.channel", "must be named where there is an address")
+        yield Problem("notify.channel", "is required with an address")
     if notify.own_thread and notify.thread_id is not None:
-        yield Problem("notify.own_thread", "must be false where there is a thread_id")
+        yield Problem("notify.own_thread", "must be false with a thread_id")
 
 
 # --- shared checks ------------------------------------------------------------------------------------

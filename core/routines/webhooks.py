@@ -49,9 +49,9 @@ Headers = Mapping[str, str]
 class Unproven(StrEnum):
     """The reason a delivery is not authenticated."""
 
-    MISSING = "the request carries no signature of the kind this webhook asks for"
-    WRONG = "the signature is wrong; is the secret the same on both sides?"
-    STALE = "what was signed is not from these five minutes; is the sender's clock right?"
+    MISSING = "the request has no signature of the kind this webhook requires"
+    WRONG = "the signature does not match; check that both sides use the same secret"
+    STALE = "the signed timestamp is more than five minutes off; check the sender's clock"
 
 
 # --- proof ----------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class Refusal(StrEnum):
     """The reason nothing was claimed although the request arrived."""
 
     NO_DOOR = "no routine has a webhook at this path"
-    NO_SECRET = "this webhook's secret cannot be read; the hub's log says why"  # noqa: S105 - a sentence
+    NO_SECRET = "this webhook's secret can't be read; see the hub's log"  # noqa: S105 - a sentence
     UNPROVEN = "unproven"
     MALFORMED = "the body is not JSON"
     PAUSED = "the routine is paused"
@@ -311,7 +311,7 @@ class Webhooks:
             return _refused(Refusal.MALFORMED)
         event = event_of(door.trigger.signature, headers, payload)
         if not _concerns(door.trigger, payload, event):
-            return Ignored("the routine's filters let this pass")
+            return Ignored("the routine's filters do not match this request")
         known_by = delivery_id(door.trigger.signature, headers, body, payload)
         # Before anything of it is stored.
         told = await off_loop(len(body), lambda: self._leaks.redacted(_told(door.trigger, payload)))
@@ -322,7 +322,7 @@ class Webhooks:
         try:
             secret = await self._secret(trigger.secret_name or "")
         except VaultError as error:
-            logger.error("the webhook %s lets nobody in: %s", trigger.path, error)  # noqa: TRY400 - no defect
+            logger.error("webhook.secret_unavailable path=%s error=%s", trigger.path, error)  # noqa: TRY400 - no defect
             return _refused(Refusal.NO_SECRET)
         found = unproven(trigger.signature, secret, headers, body, self._clock.now() / SECOND_US)
         match found:
@@ -345,7 +345,10 @@ class Webhooks:
         claim = await self._store.claim_run(run)
         if claim.run_id is not None:
             logger.info(
-                "webhook %s: delivery %r%s", door.trigger.path, fired_by.delivery_id, _again(claim.repeated)
+                "webhook.accepted path=%s delivery=%r duplicate=%s",
+                door.trigger.path,
+                fired_by.delivery_id,
+                claim.repeated,
             )
             if not claim.repeated:
                 self._fired([door.routine_id])
@@ -365,10 +368,6 @@ class Webhooks:
 
 def _refused(why: Refusal) -> Refused:
     return Refused(why, why.value)
-
-
-def _again(repeated: bool) -> str:
-    return ", which had come before" if repeated else ""
 
 
 def _concerns(trigger: Webhook, payload: Any, event: str) -> bool:

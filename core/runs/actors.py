@@ -118,14 +118,14 @@ class ThreadActors:
             return await self._end_stopped(start, error.tool if isinstance(error, LeftRunning) else None)
         except Exception:
             # The runner reports failures itself. This catches the ones it could not report.
-            logger.exception("turn %s of thread %s broke down", start.turn_id, start.thread.id)
+            logger.exception("turn.crashed turn=%s thread=%s", start.turn_id, start.thread.id)
             return None
 
     async def _end_stopped(self, start: TurnStart, left_running: str | None) -> TurnStart | None:
         try:
             return await self._runner.end_stopped(start, left_running)
         except Exception:
-            logger.exception("turn %s of thread %s could not be ended", start.turn_id, start.thread.id)
+            logger.exception("turn.stop_crashed turn=%s thread=%s", start.turn_id, start.thread.id)
             return None
 
 

@@ -60,7 +60,7 @@ class AlbumCollector:
         try:
             started = await patiently(lambda: self._store.start_waiting(thread_id, turn_id), self._clock)
         except Exception:  # a defect met by one thread: the others continue
-            logger.exception("what waits in thread %s could not be started", thread_id)
+            logger.exception("turn.start_crashed thread=%s", thread_id)
             return
         if started is not None:
             self._actors.start(started)

@@ -108,7 +108,7 @@ class ApprovalRequests:
         """Open the question that the call asks. Only the person for whom the turn runs may answer."""
         text = puts.question.text
         if puts.question.replies.secret in [kept.name for kept in await self._kept(puts)]:
-            text = f"{text}\nIt takes the place of what is kept under that name now."
+            text = f"{text}\nIt replaces the secret stored under that name."
         gate = self._gate(GateKind.QUESTION, text, puts.question.replies)
         rule = VoteRule(approvers=(self._start.principal.user_id,))
         await self._open(_Card(replace(gate, call_id=call.call_id, rule=rule, tool=puts.tool.name)))

@@ -39,8 +39,8 @@ from core.users import Principal
 # The system prompt, built for each model call.
 
 DEFAULT_SYSTEM_PROMPT = (
-    "You are a helpful assistant that people talk to from chat platforms. Answer briefly and to the point, "
-    "in the language of the person. Use tools when they help; never claim to have done something that no "
+    "You are a helpful assistant that people reach from chat platforms. Answer briefly and to the point, "
+    "in the person's language. Use tools when they help; never claim to have done something that no "
     "tool result shows."
 )
 
@@ -71,7 +71,9 @@ def system_prompt(facts: PromptFacts, *, with_tools: bool = True) -> str:
         f"You are talking with {speaker} on {here}. It is {now}.",
     ]
     if not with_tools:
-        lines.append("You cannot use tools any more in this turn: say what was done, what is left, and stop.")
+        lines.append(
+            "You can't use tools any more in this turn: say what was done and what is left, then stop."
+        )
     elif facts.tools:
         lines.append(_on_offer(tuple(facts.tools)))
     return "\n\n".join(lines)
@@ -79,7 +81,7 @@ def system_prompt(facts: PromptFacts, *, with_tools: bool = True) -> str:
 
 @lru_cache(32)  # the same few tool lists occur in every prompt
 def _on_offer(names: tuple[str, ...]) -> str:
-    return f"Tools on offer: {', '.join(map(folded, names))}. A call may need a person's consent."
+    return f"Available tools: {', '.join(map(folded, names))}. A call may need a person's approval."
 
 
 def _local_time(now_us: int, timezone: str) -> str:
@@ -89,7 +91,7 @@ def _local_time(now_us: int, timezone: str) -> str:
 
 # The model's view of a conversation: a pure function of its live entries.
 
-DROPPED_NOTE = "Earlier parts of this conversation were left out because they are too long."
+DROPPED_NOTE = "Earlier parts of this conversation were left out because it is too long."
 _OVERHEAD_TOKENS = 4
 _CHARS_PER_TOKEN = 4
 

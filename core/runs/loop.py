@@ -138,7 +138,7 @@ class _Guard:
         self.words_only = self.words_only or self._truncated >= TRUNCATED_LIMIT
         return (
             "Your tool call was cut off at the output limit, so it was not run. "
-            "Use shorter arguments, or go about it in smaller steps."
+            "Use shorter arguments or smaller steps."
         )
 
     def saw(self, calls: Sequence[CallRequest]) -> None:
@@ -157,7 +157,7 @@ class _Guard:
         if self._repeated < REPEATS_WARNED:
             return None
         self.words_only = self.words_only or self._repeated >= REPEATS_LIMIT
-        return "The same call failed again. Try something different, or tell the person what is in the way."
+        return "The same call failed again. Try something different, or tell the person what the problem is."
 
 
 def _canonical(arguments: str) -> str:

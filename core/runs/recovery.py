@@ -85,7 +85,7 @@ class BootRecovery:
     async def start_suspects(self, recovered: Recovered) -> None:
         """Start turns that may have crashed the hub one at a time, with a limited wait for each."""
         for turn in recovered.suspects:
-            logger.warning("turn %s was running at %d crashes: started alone", turn.turn_id, turn.attempts)
+            logger.warning("turn.started_alone turn=%s crashes=%d", turn.turn_id, turn.attempts)
             start = await patiently(
                 lambda turn_id=turn.turn_id: self._store.resume_turn(turn_id), self._clock
             )
@@ -97,7 +97,7 @@ class BootRecovery:
         person has checked."""
         call = running.call
         if call.process is not None and await self._end_process(call.process, call.call_id):
-            logger.warning("ended what was left of call %s", call.call_id)
+            logger.warning("call.processes_stopped call=%s", call.call_id)
         gate = unknown_outcome_gate(
             call,
             self._shown(call),
@@ -119,7 +119,7 @@ class BootRecovery:
         thread = await self._store.thread(turn.thread_id)
         if thread is None:
             return
-        logger.error("turn %s is set aside: it was running at %d crashes", turn.turn_id, turn.attempts)
+        logger.error("turn.set_aside turn=%s crashes=%d", turn.turn_id, turn.attempts)
         notice = Draft(thread.channel, thread.address, plain(texts.CRASHED), self._ids.row_id())
         done = await self._store.finish_turn_and_enqueue(
             turn.turn_id,

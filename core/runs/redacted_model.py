@@ -35,7 +35,7 @@ async def stream_reply(
                 return replace(piece, text=await off_loop(len(text), partial(leaks.redacted, text)))
             chars = stream.look_chars(piece.text)
             pass_on(await off_loop(chars, partial(stream.add, piece.text)), told_before)
-    raise ModelReplyInvalid("the model adapter ended without a reply")
+    raise ModelReplyInvalid("the model adapter returned no reply")
 
 
 # A model whose replies are not shown while they are written. Each is delivered whole, without
@@ -65,7 +65,7 @@ class RedactingModel:
                 if isinstance(piece, ModelReply):
                     yield replace(piece, text=await self._clean(piece.text))
                     return
-        raise ModelReplyInvalid("the model adapter ended without a reply")
+        raise ModelReplyInvalid("the model adapter returned no reply")
 
     def _without_credentials(self, request: ModelRequest) -> ModelRequest:
         said = tuple(

@@ -128,7 +128,7 @@ class ChatTurnRunner:
             if _was_cancelled(error):
                 raise
             reference = self._ids.row_id()[:13]
-            logger.exception("turn %s failed, reference %s", start.turn_id, reference)
+            logger.exception("turn.unexpected_error turn=%s reference=%s", start.turn_id, reference)
             return await self._fail(start, error, texts.INTERNAL_FAILURE.format(reference=reference))
         return await self._end(start, outcome, transcript)
 
@@ -147,7 +147,7 @@ class ChatTurnRunner:
             said = None if left_running is None else plain(texts.left_running(left_running))
             return await self._finish(start, TurnState.STOPPED, None, said)
         except StaleTurn:
-            logger.info("turn %s had ended already", start.turn_id)
+            logger.info("turn.already_ended turn=%s", start.turn_id)
             return None
 
     async def _end(
@@ -166,7 +166,7 @@ class ChatTurnRunner:
                 return following
 
     async def _fail(self, start: TurnStart, error: BaseException, text: str) -> TurnStart | None:
-        logger.warning("turn %s failed: %s: %s", start.turn_id, type(error).__name__, error)
+        logger.warning("turn.failed turn=%s type=%s error=%s", start.turn_id, type(error).__name__, error)
         try:
             return await self._finish(
                 start, TurnState.FAILED, None, plain(text), error=_reason(error), event=Failed(text)

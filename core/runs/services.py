@@ -43,7 +43,7 @@ class GuestAllowance:
         day = now.astimezone(self._zone).date().isoformat()
         count = self._store.count_model_call
         if not await patiently(lambda: count(principal.user_id, day, self._most), self._clock):
-            raise AllowanceUsedUp(f"{self._most} model calls were made for this guest today")
+            raise AllowanceUsedUp(f"this guest has used the daily limit of {self._most} model calls")
 
 
 @dataclass(frozen=True, slots=True)

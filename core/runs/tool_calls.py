@@ -23,14 +23,14 @@ from core.users import Role
 #
 # A person's own words are not tool output: the model reads them as it reads messages, unfenced.
 
-HELD_BACK = "Not answered: what was written is held back ({reason}). Do not assume any answer."
-NOT_ANSWERED = "Not answered: nobody replied to the question in time. Do not assume any answer."
+HELD_BACK = "Not answered: the reply was withheld ({reason}). Do not assume any answer."
+NOT_ANSWERED = "Not answered: no one replied to the question in time. Do not assume any answer."
 
 
 def told_of_edit(call: CallRow, result: str) -> str:
     """Return a result with a note on the edited arguments, since the model knows only its own version."""
     by = quoted(call.edited_by or "")
-    return f"[{by} changed the arguments before agreeing; it was run with: {call.arguments}]\n{result}"
+    return f"[{by} changed the arguments before approving; the call ran with: {call.arguments}]\n{result}"
 
 
 def reply_result(call: CallRow) -> ToolResult | None:
@@ -53,20 +53,20 @@ def held_back(call: CallRow, reason: str) -> ToolResult:
 
 def denied(call: CallRow) -> ToolResult:
     """Return the result of a call that a person denied."""
-    return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: denied by {_who(call, 'nobody')}.")
+    return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: denied by {_who(call, 'no one')}.")
 
 
 def unknown(call: CallRow) -> ToolResult:
     """Return the result of an interrupted call, with a person's statement about it if there is one."""
-    interrupted = f"The hub was interrupted while {call.tool} ran; whether it took effect was not recorded."
+    interrupted = f"The hub was interrupted while {call.tool} ran; it may or may not have taken effect."
     match call.answer:
         case Option.HAPPENED:
             status = ResultStatus.UNKNOWN
-            said = f"{_who(call)} looked and says: it happened. Its output is lost."
+            said = f"{_who(call)} confirmed that it happened. Its output is lost."
         case Option.SKIP:
             status, said = ResultStatus.SKIPPED, f"{_who(call)} decided not to run it again."
         case _:
-            status, said = ResultStatus.UNKNOWN, "Nobody has looked yet."
+            status, said = ResultStatus.UNKNOWN, "No one has checked yet."
     return ToolResult(call.call_id, status, f"{interrupted} {said}")
 
 
@@ -201,7 +201,9 @@ class ToolCallRunner:
         if self._start.principal.role is not Role.OWNER:
             return "Not asked: only the owner has a vault."
         if not self._in_private():
-            return "Not asked: others read along here. The person can ask for this in private."
+            return (
+                "Not asked: other people can read this conversation. The person can ask for this in private."
+            )
         return None
 
     async def _said(self) -> ConsentSettings:

@@ -48,7 +48,7 @@ def in_plain_sight(text: str) -> str:
         text = _spell_unseen(text)
     if not (text.isascii() and text.isprintable()):
         text = _RUN.sub(_named, text)
-    return _BLANK_RUN.sub(lambda run: f" [{len(run[0])} blanks] ", text)
+    return _BLANK_RUN.sub(lambda run: f" [{len(run[0])} spaces] ", text)
 
 
 def _spell_unseen(text: str) -> str:

@@ -47,7 +47,7 @@ _PRIVATE_6 = tuple(ipaddress.IPv6Network(network) for network in ("::1/128", "fc
 """IPv6 networks that can be opened: none that stands for an IPv4 address."""
 
 _FORM = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:./]+)\]|(?P<four>[0-9./]+)):(?P<port>[0-9]{1,5})")
-_ADVICE = "write ADDRESS:PORT or NETWORK:PORT, such as 127.0.0.1:8080, 10.0.0.0/8:443 or [fd00::/8]:443"
+_ADVICE = "use ADDRESS:PORT or NETWORK:PORT, such as 127.0.0.1:8080, 10.0.0.0/8:443 or [fd00::/8]:443"
 
 
 def is_public(address: str) -> bool:
@@ -72,11 +72,11 @@ class Exemption:
         """Parse an operator's text. Raises ValueError, whose text is "problem; what to do"."""
         found = _FORM.fullmatch(text)
         if found is None:
-            problem = "names no port" if _is_network(text) else "is no address with a port"
+            problem = "has no port" if _is_network(text) else "is not an address with a port"
             raise ValueError(f"{problem}; {_ADVICE}")
         port = int(found["port"])
         if not 0 < port < 65536:
-            raise ValueError("names a port there is not; write one from 1 to 65535")
+            raise ValueError("has an invalid port; use one from 1 to 65535")
         return cls(_private(found["six"] or found["four"]), port)
 
     def covers(self, address: str, port: int) -> bool:
@@ -98,15 +98,15 @@ def _private(written: str) -> _Network:
         network = ipaddress.ip_network(written)
     except ValueError:
         if not _is_network(written):
-            raise ValueError(f"is no address with a port; {_ADVICE}") from None
+            raise ValueError(f"is not an address with a port; {_ADVICE}") from None
         meant = ipaddress.ip_network(written, strict=False)
-        raise ValueError(f"is an address and a network in one; for the network write {meant}") from None
+        raise ValueError(f"mixes an address and a network; for the network use {meant}") from None
     if isinstance(network, ipaddress.IPv4Network):
         private = any(network.subnet_of(closer) for closer in _NOT_PUBLIC_4)
     else:
         private = any(network.subnet_of(closer) for closer in _PRIVATE_6)
     if not private:
-        raise ValueError("is not within one private network; public addresses need no line here, remove it")
+        raise ValueError("is not within one private network; public addresses need no entry, remove it")
     return network
 
 
@@ -146,16 +146,16 @@ class NetworkGuard:
     def web_address(self, text: str) -> URL:
         """Return the address, parsed as it will be used. Raises ToolDenied; looks nothing up."""
         if len(text) > URL_LIMIT_CHARS or _NOT_IN_A_URL.search(text):
-            raise ToolDenied("it is no web address: too long, or with characters that do not belong there")
+            raise ToolDenied("it is not a web address: too long, or with invalid characters")
         try:
             url = URL(text)
             host, port = url.raw_host or "", url.port or 0
         except ValueError as error:
-            raise ToolDenied(f"it is no web address: {error}") from error
+            raise ToolDenied(f"it is not a web address: {error}") from error
         if url.scheme not in ("http", "https") or not host:
-            raise ToolDenied("only web addresses can be fetched, those that begin with https:// or http://")
+            raise ToolDenied("only addresses that start with https:// or http:// can be fetched")
         if not 0 < port < 65536:
-            raise ToolDenied("it is no web address: there is no such port")
+            raise ToolDenied("it is not a web address: the port is not valid")
         self._judge_host(host, port)
         return url
 
@@ -186,7 +186,7 @@ class NetworkGuard:
             if not self.reachable(literal, port):
                 raise ToolDenied(f"{host} is not on the public internet")
         elif not _HOST_NAME.fullmatch(host):
-            raise ToolDenied("it is no web address: there is no such host name")
+            raise ToolDenied("it is not a web address: the host name is not valid")
 
 
 def _is_localhost(host: str) -> bool:

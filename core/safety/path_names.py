@@ -47,7 +47,7 @@ MAX_DEPTH = 64
 MAX_NAME_BYTES = 255
 """Limit of file systems for one name."""
 
-OUTSIDE = "the path leads out of the workspace"
+OUTSIDE = "the path is outside the workspace"
 
 _DISGUISED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 _UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -63,9 +63,9 @@ def components(path: str, roots: Sequence[Components]) -> Components:
     leads out, is disguised or names credentials.
     """
     if _UNSHOWABLE.search(path):
-        raise ToolDenied("the path contains characters that cannot be shown")
+        raise ToolDenied("the path contains invisible characters")
     if "\\" in path or _DISGUISED.search(path):
-        raise ToolDenied("the path disguises its separators; write it plainly, with /")
+        raise ToolDenied("the path has disguised separators; use plain /")
     parts = _resolved(below(path, roots))
     if parts and parts[0].startswith("~"):
         raise ToolDenied("~ is not the home directory here; paths start at the workspace")
@@ -96,7 +96,7 @@ def below(path: str, roots: Sequence[Components]) -> Components:
 def judge_name(name: str, folder: str) -> None:
     """Raise ToolDenied for a name of secrets, in a folder of that name ("": none)."""
     if names_credentials(name, folder):
-        raise ToolDenied("it is named like a file that holds credentials")
+        raise ToolDenied("its name is typical of a file with credentials")
 
 
 def _resolved(parts: Components) -> Components:

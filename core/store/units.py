@@ -35,7 +35,7 @@ async def committed(unit: Coroutine[Any, Any, T], follow: Callable[[T], None]) -
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled() and (failure := task.exception()) is not None:
-            logger.info("a unit of a cancelled caller failed: %s", failure)
+            logger.info("store.abandoned_write_failed error=%s", failure)
         raise
 
 
@@ -49,6 +49,6 @@ async def patiently(unit: Callable[[], Awaitable[T]], clock: Clock) -> T:
         try:
             return await unit()
         except StoreUnavailable as error:
-            logger.warning("the database takes no writes, trying again in %g s: %s", wait_s, error)
+            logger.warning("store.write_retry delay_s=%g error=%s", wait_s, error)
         await clock.sleep(wait_s)
         wait_s = min(wait_s * 2, LONGEST_WAIT_S)

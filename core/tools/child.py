@@ -120,7 +120,7 @@ class GatedChild:
             if not self._exit.is_set() and not self._orphans.bury_next():
                 await asyncio.to_thread(self._orphans.bury_all)
             if not self._ended and is_crowd(self.pid, self._tasks_before):
-                raise ToolFailed(f"It started more than {MAX_PROCESSES} processes and was stopped.")
+                raise ToolFailed(f"The command started more than {MAX_PROCESSES} processes and was stopped.")
         return True
 
     async def end(self) -> None:
@@ -146,7 +146,7 @@ class GatedChild:
         try:
             await end_marked(self._call_id, self._orphans.kill_strays)
             if not await self.exits_within(_BURIAL_S):
-                logger.warning("call %s: process %d does not die", self._call_id, self.pid)
+                logger.warning("call.process_unkillable call=%s process=%d", self._call_id, self.pid)
             await self._take_last_output()
         finally:
             self._close()

@@ -154,9 +154,9 @@ def _sentence(refused: ValidationError) -> str:
 def _one(error: ErrorDetails) -> str:
     field = ".".join(str(step) for step in error["loc"]) or "arguments"
     if error["type"] == "missing":
-        return f"{field}: required, but missing"
+        return f"{field}: required but missing"
     if error["type"] == "extra_forbidden":
-        return f"{field}: there is no such argument"
+        return f"{field}: unknown argument"
     if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
         return f"{field}: should be an object"
     return f"{field}: {error['msg'][:1].lower()}{error['msg'][1:]}"

@@ -203,7 +203,7 @@ class _Apart:
             _, at_work = await asyncio.wait(at_work, timeout=self._cleans_up_s)
         if self.task.done() and not at_work:
             return True
-        logger.error("tool %s could not be ended; it may still take effect", self._name)
+        logger.error("tool.stop_failed tool=%s", self._name)
         return False
 
     async def _close(self) -> None:
@@ -214,7 +214,7 @@ class _Apart:
             return  # it ignores that, too, or is running right now
         self.task.cancel()
         await asyncio.wait({self.task}, timeout=self._cleans_up_s)
-        logger.warning("tool %s swallowed being cancelled and was closed", self._name)
+        logger.warning("tool.cancellation_swallowed tool=%s", self._name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,10 @@ async def run_call(
     started_s = clock.monotonic_s()
     ran = await _outcome(call_id, tool, arguments, context, pause or ToolPause(), plan, cleans_up_s)
     status, said, output = ran
-    logger.debug("call %s: %s %s in %.3f s", call_id, tool.name, status, clock.monotonic_s() - started_s)
+    duration_s = clock.monotonic_s() - started_s
+    logger.debug(
+        "call.finished call=%s tool=%s status=%s duration_s=%.3f", call_id, tool.name, status, duration_s
+    )
     if output is None:
         return ToolResult(call_id, status, said)
     shown = fence_tool_output(tool.name, await _within(limits, call_id, await _clean(output, limits)))
@@ -285,7 +288,7 @@ async def _outcome(
 
     run = await run_apart(tool.name, runs, context.deadline_s, pause, cleans_up_s)
     if run.runs_on:
-        said = f"{tool.name} was told to end and could not be ended; whether it takes effect is not known."
+        said = f"{tool.name} could not be stopped; it may or may not take effect."
         return ResultStatus.UNKNOWN, said, None
     return _told(call_id, tool, run, context.deadline_s)
 
@@ -312,25 +315,25 @@ def _is_end(error: BaseException) -> bool:
 def _ended(name: str, run: Run, deadline_s: float) -> str:
     if run.ended is Ended.PAUSED:
         return f"{name} was stopped while it ran: {REASON}."
-    return f"{name} was stopped after {deadline_s:g} s, the time a call may take."
+    return f"{name} was stopped after {deadline_s:g} s, the time limit for a call."
 
 
 def _failed(call_id: str, name: str, error: BaseException) -> str:
     """Return the result of a defect, or of a tool that ended itself by a cancellation or an exit."""
-    logger.error("call %s: tool %s raised", call_id, name, exc_info=error)
-    return f"{name} failed unexpectedly. The operator finds the reason in the log under {call_id}."
+    logger.error("tool.crashed call=%s tool=%s", call_id, name, exc_info=error)
+    return f"{name} failed unexpectedly. The operator can find the reason in the log under {call_id}."
 
 
 def _of_error(name: str, error: ToolError) -> tuple[ResultStatus, str, str | None]:
     match error:
         case InvalidArguments():
-            return ResultStatus.ERROR, f"{name} was not run, its arguments do not fit. {error}", None
+            return ResultStatus.ERROR, f"{name} was not run: its arguments are not valid. {error}", None
         case ToolDenied(reason=reason):
             return ResultStatus.DENIED, f"{name} was refused.", reason
         case ToolTimeout():
-            return ResultStatus.ERROR, f"{name} ran out of time and was stopped.", str(error)
+            return ResultStatus.ERROR, f"{name} timed out and was stopped.", str(error)
         case OutcomeUnknown():
-            return ResultStatus.UNKNOWN, f"{name} was cut off.", str(error)
+            return ResultStatus.UNKNOWN, f"{name} was interrupted.", str(error)
         case _:
             return ResultStatus.ERROR, f"{name} failed.", str(error)
 
@@ -349,9 +352,9 @@ async def _within(limits: ResultLimits, call_id: str, text: str) -> str:
     try:
         await asyncio.to_thread(_write_private, path, text)
     except OSError:
-        logger.exception("call %s: its output could not be kept in %s", call_id, path)
-        return f"{shown}\n[The whole output could not be kept.]"
-    return f"{shown}\n[The whole output, {len(text)} characters, is kept for the operator in {path}]"
+        logger.exception("call.output_not_saved call=%s path=%s", call_id, path)
+        return f"{shown}\n[The full output could not be saved.]"
+    return f"{shown}\n[The full output, {len(text)} characters, is saved for the operator in {path}]"
 
 
 def _write_private(path: Path, text: str) -> None:

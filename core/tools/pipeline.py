@@ -122,7 +122,7 @@ async def journalled(
 
 
 INTERACTIVE = Interactive()
-_PLAN_CHANGED = "the files it names changed while it was being started; call it again."
+_PLAN_CHANGED = "a file it uses changed while it was starting; call it again."
 logger = logging.getLogger(__name__)
 
 
@@ -216,11 +216,11 @@ class CallPipeline:
         except ToolNotFound as error:
             return Refused(_result(call, ResultStatus.ERROR, str(error)))
         except InvalidArguments as error:
-            text = f"{call.tool} was not run, its arguments do not fit. {error}"
+            text = f"{call.tool} was not run: its arguments are not valid. {error}"
             return Refused(_result(call, ResultStatus.ERROR, text))
         except BaseException:  # a tool's own code, which waits for nothing: no caller cancelled it
-            logger.exception("call %s: %s could not be looked at", call.call_id, call.tool)
-            text = f"{call.tool} was not run: it failed unexpectedly while its arguments were looked at."
+            logger.exception("call.check_crashed call=%s tool=%s", call.call_id, call.tool)
+            text = f"{call.tool} was not run: checking its arguments failed unexpectedly."
             return Refused(_result(call, ResultStatus.ERROR, text))
 
     def _prepared(
@@ -254,9 +254,7 @@ class CallPipeline:
         InvalidArguments."""
         tool, arguments = self._read(call)
         if tool.sensitive:
-            return EditRefused(
-                f"{tool.name} has arguments that are not shown, so they cannot be changed here."
-            )
+            return EditRefused(f"{tool.name} has arguments that are not shown, so it can't be edited here.")
         plan = _planned(tool, arguments)
         decision = self._decide(tool, arguments, plan, principal, thread_id, standing)
         match decision:
@@ -284,7 +282,7 @@ class CallPipeline:
                 case PutsQuestion():
                     return "only a person can answer it"
                 case NeedsPerson(again=again):
-                    return f"the consent given does not cover the call as it would run now. {again}".strip()
+                    return f"the approval does not cover the call as it would run now. {again}".strip()
 
         return check
 

@@ -67,4 +67,4 @@ def _bytes(text: str) -> bytes:
     try:
         return os.fsencode(text)
     except UnicodeEncodeError:
-        raise ValueError("it contains half a character") from None
+        raise ValueError("it contains a lone surrogate") from None

@@ -127,7 +127,7 @@ async def _end(call_id: str, kill_all: Callable[[], bool]) -> bool:
         if not await asyncio.to_thread(kill_all):
             return look > 0
         await asyncio.sleep(_BETWEEN_LOOKS_S)
-    logger.warning("call %s: some of its processes cannot be ended", call_id)
+    logger.warning("call.processes_unkillable call=%s", call_id)
     return True
 
 

@@ -53,7 +53,7 @@ class ToolRegistry:
         """
         tool = self._tools.get(name) or self._folded.get(_fold(name))
         if tool is None:
-            raise ToolNotFound(f"There is no tool called {name[:80]!r}.")
+            raise ToolNotFound(f"There is no tool named {name[:80]!r}.")
         return tool
 
     @property

@@ -85,16 +85,16 @@ def web_request(method: str, url: URL, headers: Mapping[str, str], body: bytes |
     """Return the request. Raises InvalidArguments if it cannot be sent."""
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise InvalidArguments("headers: a name or value cannot be sent")
+            raise InvalidArguments("headers: a name or value is not valid")
         if name.lower() in _NOT_TO_BE_SET:
-            raise InvalidArguments(f"headers: {name} is set by the hub itself")
+            raise InvalidArguments(f"headers: leave out {name}; the hub sets it")
         if "idempotencykey" in _letters(name):
             raise InvalidArguments(
-                f"headers: leave out {name}; the hub sends an {IDEMPOTENCY_HEADER} of its own, the same for"
-                " every try of this call"
+                f"headers: leave out {name}; the hub sends its own {IDEMPOTENCY_HEADER}, the same for"
+                " every attempt of this call"
             )
     if body is not None and method in ("GET", "HEAD"):
-        raise InvalidArguments(f"body: a {method} request has none")
+        raise InvalidArguments(f"body: a {method} request can't have one")
     if body is not None and len(body) > BODY_LIMIT_BYTES:
         raise InvalidArguments(f"body: more than {BODY_LIMIT_BYTES} bytes")
     return WebRequest(method, url, headers, body)

@@ -50,7 +50,7 @@ class WebClient:
             async with asyncio.timeout(limit_s):
                 return await self._follow(request)
         except TimeoutError:
-            text = f"{request.url.host} gave no complete answer in {limit_s:g} s."
+            text = f"{request.url.host} sent no complete response within {limit_s:g} s."
             raise ToolTimeout(text + _perhaps_taken(request)) from None
 
     async def _follow(self, request: WebRequest) -> WebAnswer:
@@ -67,10 +67,10 @@ class WebClient:
         try:
             joined = str(url.join(URL(location)))
         except ValueError as error:
-            raise ToolFailed(f"{url.host} redirects to something that is no address.") from error
+            raise ToolFailed(f"{url.host} redirects to an invalid address.") from error
         target = self._guard.web_address(joined)
         if target.user is not None or target.password is not None:
-            raise ToolDenied(f"{url.host} redirects to an address with a login in it")
+            raise ToolDenied(f"{url.host} redirects to an address that contains a login")
         return target
 
     async def _send(self, request: WebRequest, url: URL) -> WebAnswer:
@@ -85,11 +85,11 @@ class WebClient:
             ):
                 return await _answer(url, response)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise ToolFailed(f"{url.host} could not be reached: {_cause(error)}") from error
+            raise ToolFailed(f"can't reach {url.host}: {_cause(error)}") from error
         except aiohttp.ServerTimeoutError as error:
-            raise ToolFailed(f"{url.host} fell silent.{_perhaps_taken(request)}") from error
+            raise ToolFailed(f"{url.host} stopped responding.{_perhaps_taken(request)}") from error
         except aiohttp.ClientError as error:
-            text = f"{url.host} gave no answer that could be read: {_cause(error)}"
+            text = f"{url.host} sent a response that is not readable: {_cause(error)}"
             raise ToolFailed(text + _perhaps_taken(request)) from error
 
     def _session(self) -> aiohttp.ClientSession:
@@ -154,15 +154,15 @@ async def _answer(url: URL, response: aiohttp.ClientResponse) -> WebAnswer:
         body += piece
         if len(body) > ANSWER_LIMIT_BYTES:
             raise ToolFailed(
-                f"{url.host} answered {response.status}, but with more than {ANSWER_LIMIT_BYTES} bytes: too "
-                "much to be read."
+                f"{url.host} responded with HTTP {response.status}, but with more than "
+                f"{ANSWER_LIMIT_BYTES} bytes, which is too much to read."
             )
     headers = {name.lower(): value for name, value in response.headers.items()}
     return WebAnswer(url.with_user(None), response.status, response.reason or "", headers, bytes(body))
 
 
 def _perhaps_taken(request: WebRequest) -> str:
-    return "" if request.only_reads else f" Whether it took the {request.method} request is not known."
+    return "" if request.only_reads else f" The {request.method} request may or may not have been processed."
 
 
 def _cause(error: aiohttp.ClientError) -> str:

@@ -97,18 +97,18 @@ async def test_the_open_page_names_what_runs_and_what_had_been_asked_for(
 async def test_a_grant_is_listed_and_taken_back(console: Console, hub: Hub, complaints: Complaints) -> None:
     made = hub.directory / "workspace" / "made"
     await console.say_in_a_new_thread("run: touch made")
-    await console.decide("Always")
+    await console.decide("Always allow")
     await console.sees("I ran")
     made.unlink()
     await console.open("approvals/grants")
     grant = console.page.locator("article.grant")
     await expect(grant).to_contain_text("shell: @touch")
     await expect(grant).to_contain_text("everywhere")
-    await grant.get_by_role("button", name="Take back").click()
+    await grant.get_by_role("button", name="Revoke").click()
     await expect(grant).to_have_count(1)
-    await grant.get_by_role("button", name="Take back shell: @touch?").click()
+    await grant.get_by_role("button", name="Revoke shell: @touch?").click()
     await expect(grant).to_have_count(0)
-    await expect(console.page.get_by_text("Nothing is allowed for good")).to_be_visible()
+    await expect(console.page.get_by_text("There are no grants.")).to_be_visible()
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Deny")
     await expect(console.outcome()).to_contain_text("Denied by owner")
@@ -116,7 +116,7 @@ async def test_a_grant_is_listed_and_taken_back(console: Console, hub: Hub, comp
     assert complaints.lines == []
 
 
-@pytest.mark.parametrize("label, times", [("It happened", 1), ("Run it again", 2), ("Leave it", 1)])
+@pytest.mark.parametrize("label, times", [("It happened", 1), ("Run it again", 2), ("Skip", 1)])
 async def test_what_became_of_a_call_that_was_cut_off_is_said_here(
     console: Console, hub: Hub, label: str, times: int
 ) -> None:

@@ -68,7 +68,7 @@ async def test_a_card_hides_nothing_of_what_would_run_nor_of_what_always_would_g
     await card.get_by_role("button", name="Cancel edit").click()
     await console.decide("Deny")
     await console.say("run: ls")
-    await expect(console.card()).to_contain_text("Always would grant shell: ls")
+    await expect(console.card()).to_contain_text("Always allow would cover shell: ls")
     await console.decide("Deny")
     assert complaints.lines == []
 
@@ -165,8 +165,8 @@ async def test_the_owner_reads_along_and_answers_where_people_are(
     await console.open("channels")
     request = console.page.locator(".card").filter(has_text="Stan").first
     await request.get_by_role("button", name="Member").click()
-    await telegram.wait_text(STRANGER, "You are in.", timeout_s=LIMIT_S)
-    await expect(console.page.get_by_text("Nobody is asking.")).to_be_visible()
+    await telegram.wait_text(STRANGER, "You now have access.", timeout_s=LIMIT_S)
+    await expect(console.page.get_by_text("No pairing requests.")).to_be_visible()
 
     telegram.user_sends_text(STRANGER, "what time is it")
     await console.open("threads")

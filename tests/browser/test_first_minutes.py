@@ -65,7 +65,7 @@ async def test_the_first_approved_tool_takes_five_actions_at_most(
         await expect(console.card()).to_contain_text("ls")
         await person.acts()
         await console.decide("Approve")
-        await console.sees("I ran ls. It ended with:")
+        await console.sees("I ran ls. Result:")
         await expect(console.outcome()).to_contain_text("Approved by owner")
     assert person.actions <= MAX_ACTIONS
     assert time.monotonic() - began <= FIRST_TOOL_LIMIT_S
@@ -94,7 +94,7 @@ async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: 
         await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
         await expect(page.get_by_text("hubbub login")).to_be_visible()
         await page.goto(re.sub("code=.*", "code=wrong", link))
-        await expect(page.locator("body")).to_contain_text("This link is not good")
+        await expect(page.locator("body")).to_contain_text("This link is not valid")
         await expect(page.locator("body")).to_contain_text("hubbub login")
         await expect(page.get_by_role("button", name="Open the console")).to_have_count(0)
         console = Console(page, hub.url)
@@ -103,7 +103,7 @@ async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: 
         assert "code" not in page.url
         # A link that is no good, wherever it comes from, ends nothing.
         await page.goto(re.sub("code=.*", "code=wrong", link))
-        await expect(page.locator("body")).to_contain_text("This link is not good")
+        await expect(page.locator("body")).to_contain_text("This link is not valid")
         await page.get_by_role("button", name="Open the console").click()
         await expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
     async with tab(browser) as page:

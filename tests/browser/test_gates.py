@@ -164,7 +164,7 @@ async def test_a_yes_from_before_the_question_is_no_answer(
     await expect(console.page.locator(".message.live")).to_be_visible()
     await console.say("yes")
     waiting = console.page.locator(".message.sending")
-    await expect(waiting).to_contain_text("waits for its turn")
+    await expect(waiting).to_contain_text("queued")
     model.release()
     await expect(console.card()).to_contain_text("echo line")
     await expect(waiting).to_contain_text("yes")
@@ -172,7 +172,7 @@ async def test_a_yes_from_before_the_question_is_no_answer(
     await expect(waiting).to_have_count(2)
     await console.reload()
     await expect(waiting).to_contain_text(["yes", "what else?"])
-    await expect(waiting.last).to_contain_text("waits for its turn")
+    await expect(waiting.last).to_contain_text("queued")
     await expect(console.card()).to_be_visible()
     assert lines(out) == []
     await console.decide("Deny")
@@ -192,7 +192,7 @@ async def test_a_credential_goes_to_the_vault_and_is_nowhere_else(
     page = console.page
     wanted = {"name": f"garden-{where}", "purpose": "to read the sensors"}
     await console.say_in_a_new_thread(f"please call: tool_auth {json.dumps(wanted)}")
-    await expect(console.card()).to_contain_text("neither the model nor a log sees it")
+    await expect(console.card()).to_contain_text("the model and the logs don't see it")
     await page.evaluate(SHOWN, PASSWORD)
     if where == "message":
         await console.say(PASSWORD)

@@ -19,7 +19,7 @@ pytestmark = [
 async def test_a_conversation_with_a_decision(console: Console, complaints: Complaints) -> None:
     page = console.page
     await console.open("approvals")
-    await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    await expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     await tab_to(page, "Skip to content")
     await tab_to(page, "Approvals")
     await page.keyboard.press("ArrowUp")

@@ -91,7 +91,7 @@ async def test_a_page_of_another_port_reads_uses_and_ends_nothing(
         await works(console, "still here")
         assert "planted" not in await texts(hub)
         await console.open("approvals")
-        await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+        await expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
         await console.reload()
         await works(console, "and again")
     async with tab(browser) as page:

@@ -41,10 +41,10 @@ async def test_this_is_me_makes_an_account_the_owners(
 ) -> None:
     telegram.user_sends_text(STRANGER, "it is me, from another telephone")
     await console.open("channels")
-    asking = console.page.get_by_role("region", name="Asking to be let in")
+    asking = console.page.get_by_role("region", name="Pairing requests")
     await asking.get_by_role("button", name="This is me").click()
-    await telegram.wait_text(STRANGER, "You are in.", timeout_s=LIMIT_S)
-    await expect(asking.get_by_text("Nobody is asking.")).to_be_visible()
+    await telegram.wait_text(STRANGER, "You now have access.", timeout_s=LIMIT_S)
+    await expect(asking.get_by_text("No pairing requests.")).to_be_visible()
     people = console.page.get_by_role("region", name="People")
     await expect(people.locator(".card").filter(has_text="owner")).to_contain_text("telegram 9 · paired")
     telegram.user_sends_text(STRANGER, "run: echo mine")
@@ -58,9 +58,9 @@ async def test_who_is_refused_stays_outside(
 ) -> None:
     telegram.user_sends_text(STRANGER, "let me in")
     await console.open("channels")
-    asking = console.page.get_by_role("region", name="Asking to be let in")
+    asking = console.page.get_by_role("region", name="Pairing requests")
     await asking.get_by_role("button", name="Refuse").click()
-    await expect(asking.get_by_text("Nobody is asking.")).to_be_visible()
+    await expect(asking.get_by_text("No pairing requests.")).to_be_visible()
     people = console.page.get_by_role("region", name="People")
     await expect(people).not_to_contain_text("Stan")
     telegram.user_sends_text(STRANGER, "what time is it")
@@ -77,7 +77,7 @@ async def test_a_double_click_lets_in_nobody_else(
         telegram.user_sends_text(person, "let me in")
         await telegram.wait_text(person, "This assistant is private.", timeout_s=LIMIT_S)
     await console.open("channels")
-    asking = console.page.get_by_role("region", name="Asking to be let in")
+    asking = console.page.get_by_role("region", name="Pairing requests")
     members = asking.get_by_role("button", name="Member")
     await expect(members).to_have_count(2)
     spot = await members.first.bounding_box()
@@ -85,13 +85,13 @@ async def test_a_double_click_lets_in_nobody_else(
     where = spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2
     await console.page.mouse.click(*where)
     await expect(members).to_have_count(1)
-    await expect(asking.locator(".outcome")).to_have_text("let in as Stan (member)")
+    await expect(asking.locator(".outcome")).to_have_text("allowed as Stan (member)")
     await console.page.mouse.click(*where)
     await console.page.mouse.dblclick(*where)
     await expect(members).to_have_count(1)
     telegram.user_sends_text(STRANGER, "hello")
     await telegram.wait_text(STRANGER, "You said: hello", timeout_s=LIMIT_S)
-    assert not [one for one in telegram.bot_messages(PLOTTER) if one.text.startswith("You are in.")]
+    assert not [one for one in telegram.bot_messages(PLOTTER) if one.text.startswith("You now have access.")]
     assert complaints.lines == []
 
 
@@ -108,7 +108,7 @@ async def test_names_people_gave_themselves_are_text_everywhere(
     telegram.user_sends_text(PLOTTER, "let me in")
     await shown_in("channels", ".card .name")
     await page.get_by_role("button", name="Member").click()
-    await telegram.wait_text(PLOTTER, "You are in.", timeout_s=LIMIT_S)
+    await telegram.wait_text(PLOTTER, "You now have access.", timeout_s=LIMIT_S)
     await shown_in("channels", ".card h3")
     telegram.user_sends_document(PLOTTER, name=f"{IMAGE}.txt", caption="run: ls")
     await shown_in("approvals", "article.approval .meta")

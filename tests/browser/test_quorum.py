@@ -68,12 +68,12 @@ async def test_how_many_have_agreed_is_seen_everywhere_until_enough_have(
         await approvals.open("approvals")
         await console.say_in_a_new_thread("run: touch made")
         for one in (console, approvals):
-            await expect(one.card()).to_contain_text("0 of 2 agreed")
+            await expect(one.card()).to_contain_text("0 of 2 approved")
         await console.decide("Approve")
         for one in (console, approvals):
-            await expect(one.card()).to_contain_text("1 of 2 agreed: owner")
+            await expect(one.card()).to_contain_text("1 of 2 approved: owner")
         await expect(console.card().get_by_role("button", name="Approve")).to_have_count(0)
-        await expect(console.card()).to_contain_text("You have agreed; others have to, too.")
+        await expect(console.card()).to_contain_text("You approved this. It needs more approvals.")
         made = hub.directory / "workspace" / "made"
         assert not made.exists()
         gate_id = await console.card().get_attribute("data-prompt")
@@ -153,7 +153,7 @@ async def test_one_refusal_is_enough(browser: Browser, hub: Hub, complaints: Com
         gate_id = await console.card().get_attribute("data-prompt")
         assert gate_id is not None
         assert await resolve(hub, token, gate_id, "approve") == 200
-        await expect(console.card()).to_contain_text(f"1 of 2 agreed: {MIA}")
+        await expect(console.card()).to_contain_text(f"1 of 2 approved: {MIA}")
         await console.decide("Deny")
         await expect(console.outcome()).to_contain_text("Denied by owner")
         assert not (hub.directory / "workspace" / "made").exists()

@@ -40,25 +40,25 @@ async def test_a_routine_is_made_and_tried_by_keyboard_alone(
 ) -> None:
     page = console.page
     await console.open("routines")
-    await expect(page.get_by_text("No routine yet.")).to_be_visible()
+    await expect(page.get_by_text("No routines yet.")).to_be_visible()
     await tab_to(page, "New")
     await page.keyboard.press("Enter")
     await expect(page.get_by_label("Name", exact=True)).to_be_focused()
     await page.keyboard.type("watch")
-    await type_into(page, "What the model is asked", "Look into it.")
-    await tab_to(page, "Fired by")
+    await type_into(page, "Prompt for the model", "Look into it.")
+    await tab_to(page, "Trigger")
     await page.keyboard.press("ArrowDown")
-    await expect(page.get_by_label("Fired by")).to_have_value("event")
-    await expect(page.get_by_label("Fired by")).to_be_focused()
-    await type_into(page, "Pattern found in it", "deploy (")
+    await expect(page.get_by_label("Trigger")).to_have_value("event")
+    await expect(page.get_by_label("Trigger")).to_be_focused()
+    await type_into(page, "Pattern to match", "deploy (")
     await tab_to(page, "Capitals")
     await expect(page.get_by_text("is not closed")).to_be_visible()
-    await tab_to(page, "Pattern found in it", back=True)
+    await tab_to(page, "Pattern to match", back=True)
     await page.keyboard.press("End")
     await page.keyboard.type("\\w+)")
-    await expect(page.locator(".fires-on")).to_have_text("A message in which “deploy (\\w+)” is found")
-    await type_into(page, "A message to try", "deploy it")
-    await expect(page.locator(".verdict")).to_contain_text("Fires: the pattern is found")
+    await expect(page.locator(".fires-on")).to_have_text("A message in which “deploy (\\w+)” matches")
+    await type_into(page, "A message to test", "deploy it")
+    await expect(page.locator(".verdict")).to_contain_text("Fires: the pattern matches")
     await tab_to(page, "Save")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="watch")).to_be_focused()
@@ -70,7 +70,7 @@ async def test_runs_come_up_as_they_happen(console: Console, hub: Hub, complaint
     page = console.page
     made = await hub.api("POST", "/routines", WATCH)
     await console.open(f"routines/{made['id']}")
-    await expect(page.get_by_text("It has not run yet.")).to_be_visible()
+    await expect(page.get_by_text("No runs yet.")).to_be_visible()
     await page.get_by_role("button", name="Run now").click()
     await expect(runs(page)).to_have_count(1)
     await expect(runs(page).first).to_contain_text("attention")
@@ -79,7 +79,7 @@ async def test_runs_come_up_as_they_happen(console: Console, hub: Hub, complaint
     await expect(runs(page).first).to_contain_text("event")
     await expect(page.get_by_role("img", name="The last 2 runs: 2 attention")).to_be_visible()
     await expect(page.locator(".row .badge")).to_have_text("attention")
-    await page.get_by_label("A message to try").fill("nothing of it")
+    await page.get_by_label("A message to test").fill("nothing of it")
     await expect(page.locator(".verdict")).to_contain_text("Does not fire: the pattern")
     assert complaints.lines == []
 
@@ -113,7 +113,7 @@ async def test_a_routine_is_paused_changed_and_forgotten(
     assert kept["definition"]["guardrails"]["cooldown_s"] == 0
     await page.get_by_role("button", name="Delete").click()
     await page.get_by_role("button", name="Delete morning and its runs?").click()
-    await expect(page.get_by_text("No routine yet.")).to_be_visible()
+    await expect(page.get_by_text("No routines yet.")).to_be_visible()
     assert complaints.lines == []
 
 
@@ -129,7 +129,7 @@ async def test_what_others_wrote_stays_text(console: Console, hub: Hub, complain
     await hub.api("POST", "/chat/send", {"text": f"{PLANTED} {PLANTED}", "new": True})
     await console.open(f"routines/{made['id']}")
     await expect(runs(page)).to_have_count(1)
-    await page.get_by_label("A message to try").fill(f"{PLANTED} {PLANTED}")
+    await page.get_by_label("A message to test").fill(f"{PLANTED} {PLANTED}")
     await expect(page.locator(".verdict")).to_contain_text("Fires")
     await page.get_by_role("button", name="Edit").click()
     await expect(page.get_by_label("Name", exact=True)).to_have_value(PLANTED)

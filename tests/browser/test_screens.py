@@ -54,7 +54,7 @@ async def furnish(console: Console, hub: Hub, telegram: TelegramSimulator) -> di
     other = await console.say_in_a_new_thread("w" * 300)
     await console.sees("You said")
     await console.say_in_a_new_thread(f"run: touch {'x' * 150}")
-    await console.decide("Always")
+    await console.decide("Always allow")
     await console.sees("I ran")
     telegram.user_sends_text(STRANGER, "let me in, please")
     telegram.user_sends_text(OWNER, CHINESE)

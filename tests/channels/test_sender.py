@@ -200,7 +200,7 @@ async def test_an_edit_of_something_never_shown_fails() -> None:
         to.outbox.enqueue("a", Message((Plain("card"),), outcome="done"), edit_of=1)
         await to.outbox.settled()
         assert to.outbox.row(2).state is SendState.FAILED
-        assert to.outbox.reason(2) == "target was never shown"
+        assert to.outbox.reason(2) == "the message to change was never sent"
 
 
 async def test_more_rows_than_are_kept_in_mind_all_arrive_in_order() -> None:

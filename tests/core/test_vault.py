@@ -90,7 +90,7 @@ def test_a_secret_opens_under_its_own_name_only() -> None:
 async def test_another_key_says_what_to_do() -> None:
     shelf = Shelf()
     await vault(shelf, FIRST).keep("telegram", "123:the-token")
-    with pytest.raises(VaultError, match=r"sealed with another key: restore vault\.key"):
+    with pytest.raises(VaultError, match=r"encrypted with another key: restore vault\.key"):
         await vault(shelf, SECOND).value("telegram")
 
 
@@ -107,14 +107,14 @@ async def test_a_key_is_changed_without_a_moment_in_which_a_secret_cannot_be_rea
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "-a", "a/b", "a" * 65, "vault:a", "ä", "a\n"])
 async def test_a_name_that_cannot_be_written_in_a_configuration_is_refused(name: str) -> None:
-    with pytest.raises(VaultError, match="no name for a secret"):
+    with pytest.raises(VaultError, match="not a valid secret name"):
         await vault(Shelf()).keep(name, "value")
 
 
 @pytest.mark.parametrize("value", ["", "x" * (VALUE_LIMIT_BYTES + 1)])
 async def test_nothing_and_too_much_is_refused(value: str) -> None:
     shelf = Shelf()
-    with pytest.raises(VaultError, match="nothing was kept"):
+    with pytest.raises(VaultError, match="nothing was stored"):
         await vault(shelf).keep("name", value)
     assert shelf.kept == {}
 

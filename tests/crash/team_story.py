@@ -29,7 +29,7 @@ BEN_ID, LEA_ID = "01900000-0000-7000-8000-000000000008", "01900000-0000-7000-800
 ONE_BY_ONE = 2
 LOOK_AGAIN_S = 1.0
 CHANGE = "change"
-ANSWER, APART = "Done:", "owner wants to be asked one by one"
+ANSWER, APART = "Done:", "owner asked to decide each call separately"
 OUTCOMES = ("Approved by Lea", "Approved by owner")
 """Whoever agrees last is named."""
 TEAM = House(

@@ -135,7 +135,9 @@ class Story:
     def requests_spent(self) -> list[int]:
         """On each message that was looked for, as the hub says."""
         log = (self.town.directory / "hub.log").read_text()
-        return [int(number) for number in re.findall(r"a message at .* took (\d+) requests", log)]
+        return [
+            int(number) for number in re.findall(r"telegram\.lookup_ended address=\S+ requests=(\d+)", log)
+        ]
 
 
 def judge(story: Story) -> list[str]:

@@ -17,9 +17,9 @@ from tests.simulators.model import ModelSimulator
 
 CUT_OFF = parse_commit_point("finish_calls:1:before")
 CHOICES = {
-    "happened": (0, "owner says: it happened", 1, '"owner" looked and says: it happened.'),
-    "retry": (1, "owner says: run it again", 2, "exit code: 0"),
-    "skip": (2, "owner says: leave it", 1, '"owner" decided not to run it again.'),
+    "happened": (0, "Confirmed by owner: it happened", 1, '"owner" confirmed that it happened.'),
+    "retry": (1, "Run again by owner", 2, "exit code: 0"),
+    "skip": (2, "Skipped by owner", 1, '"owner" decided not to run it again.'),
 }
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("choice", CHOICES)]
 

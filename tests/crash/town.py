@@ -133,7 +133,7 @@ class Town:
 
     def url(self) -> str:
         """Where the newest hub that got so far serves."""
-        return re.findall(r"serving on (\S+)", (self.directory / "hub.log").read_text())[-1]
+        return re.findall(r"hub\.serving url=(\S+)", (self.directory / "hub.log").read_text())[-1]
 
     async def why(self) -> list[dict[str, Any]]:
         """See Accounts."""

@@ -40,7 +40,7 @@ def target(link: Written) -> tuple[Path, str]:
 
 
 def test_headings_are_named_as_the_pages_name_them() -> None:
-    assert {"who-may-speak", "tokens-and-keys"} <= anchors(Path("docs/security.md")) | anchors(
+    assert {"who-has-access", "tokens-and-keys"} <= anchors(Path("docs/security.md")) | anchors(
         Path("docs/configuration.md")
     )
 

@@ -13,7 +13,7 @@ PAGE = Path("docs/prompts.md")
 PLATFORMS = ("Telegram", "Slack", "Discord")
 EVERYWHERE = {"platform", "cast"}
 """A test with such a parameter is played on all of them."""
-ROWS = rows(PAGE, "what happens")
+ROWS = rows(PAGE, "scenario")
 
 
 @cache
@@ -32,15 +32,15 @@ def played_on(test: str) -> set[str]:
     return {platform for platform in PLATFORMS if platform.lower() in name} or {"Telegram"}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["what happens"])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["scenario"])
 def test_each_scene_is_played_where_the_page_says(row: dict[str, str]) -> None:
-    tests = {name for name in names(row["shown by, below `tests/`"]) if "::" in name}
+    tests = {name for name in names(row["tests, below `tests/`"]) if "::" in name}
     ticked = {platform for platform in PLATFORMS if row[platform] == "✓"}
     assert ticked == set().union(*map(played_on, tests))
 
 
 def test_what_is_asked_for_is_listed() -> None:
-    listed = " ".join(row["what happens"] for row in ROWS)
+    listed = " ".join(row["scenario"] for row in ROWS)
     assert len(ROWS) >= 20
     for word in (
         "two have to agree",

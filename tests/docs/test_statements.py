@@ -179,7 +179,7 @@ async def test_the_tool_of_the_tools_page_works(tmp_path: Path) -> None:
     assert (tmp_path / "shopping.txt").read_text() == "milk\n"
     with pytest.raises(InvalidArguments, match="book"):
         add_note.validate({"book": "../etc", "text": "x"})
-    with pytest.raises(ToolFailed, match="cannot be written"):
+    with pytest.raises(ToolFailed, match="not writable"):
         await run(add_note, {"book": "b", "text": "x"}, Call(workspace=str(tmp_path / "missing")))
     assert add_note.rate is not None
     assert add_note.rate({"book": "a", "text": "5 EUR"}).requirement is Requirement.ALWAYS_ASK
@@ -226,6 +226,6 @@ def test_every_place_of_the_house_is_there() -> None:
     for row in rows(README, "place"):
         (place,) = names(row["place"])
         assert (ROOT / place).is_dir(), place
-        for name in names(row["what it holds"]):
+        for name in names(row["contents"]):
             if not name.startswith("python"):
                 assert (ROOT / place / name).exists(), f"{place}{name}"

@@ -39,7 +39,7 @@ IN_BLOCKS = {edge: edge.replace("\n\n", "\n") for edge in ("Olivia\n\nstep", "â˜
 """Slack puts room around code and quotations itself, so no empty line stands there."""
 CARD = """\
 May I run shell?
-shell was not granted yet.
+There is no grant for this call of shell.
 
 command: echo {name} >> built
 timeout_s: 30"""

@@ -48,14 +48,17 @@ async def code_for(house: House, person: int) -> str:
 async def let_in(house: House, person: int) -> None:
     """The owner lets a stranger in as a member."""
     code = await code_for(house, person)
-    assert await says(house, OWNER, f"/approve telegram {code}") == f"{PEOPLE[person]} is in, as a member."
-    await house.telegram.wait_text(person, "You are in.")
+    assert (
+        await says(house, OWNER, f"/approve telegram {code}")
+        == f"{PEOPLE[person]} now has access as a member."
+    )
+    await house.telegram.wait_text(person, "You now have access.")
 
 
 async def link(house: House, person: int, second: int) -> None:
     """A known person joins a second account."""
     code = (await says(house, person, "/link")).split("/link ")[1].split("\n")[0]
-    assert "This account is yours too now" in await says(house, second, f"/start {code}")
+    assert "This account is now linked" in await says(house, second, f"/start {code}")
     await house.telegram.wait_text(person, "Your code was used")
 
 
@@ -104,7 +107,7 @@ async def test_who_was_let_in_is_answered_and_has_what_members_have(house: House
     await let_in(house, STAN)
     assert await says(house, STAN, "hello again") == "You said: hello again"
     assert await says(house, STAN, "/approve telegram ABCDEFGH") == (
-        "Only the owner of this assistant can let people in."
+        "Only the owner of this assistant can pair people."
     )
     assert "shell" not in str(house.model.log[-1].body.get("tools"))
     house.telegram.user_sends_text(OWNER, "and I?")
@@ -115,17 +118,17 @@ async def test_who_was_let_in_is_answered_and_has_what_members_have(house: House
 async def test_a_code_works_once_and_a_guess_never(house: House) -> None:
     code = await code_for(house, STAN)
     assert await says(house, OWNER, "/approve telegram ABCDEFGH") == (
-        "I know no such code. Codes are good for 15 minutes and for one use."
+        "Unknown code. A code works once and expires after 15 minutes."
     )
     await says(house, OWNER, f"/approve telegram {code}")
-    await house.telegram.wait_text(STAN, "You are in.")
+    await house.telegram.wait_text(STAN, "You now have access.")
     again = await says(house, OWNER, f"/approve telegram {code}")
-    assert again == "This code was used already. Ask for a new one."
+    assert again == "This code has already been used. Ask for a new one."
     for _ in range(4):
         await says(house, OWNER, "/approve telegram ABCDEFGH")
     other = await code_for(house, EVE)
     assert await says(house, OWNER, f"/approve telegram {other}") == (
-        "Too many wrong codes. Please try again in a quarter of an hour."
+        "Too many wrong codes. Please try again in 15 minutes."
     )
     assert await outcomes(house, count=1) == ["refused: too many wrong codes"]
     await everything_has_an_answer(house)
@@ -138,7 +141,7 @@ async def test_a_code_expires(tmp_path: Path) -> None:
         assert house.app is not None
         await until_none_waits(house.app.pairing)
         assert await says(house, OWNER, f"/approve telegram {code}") == (
-            "This code is no longer good. Ask for a new one."
+            "This code has expired. Ask for a new one."
         )
         assert await code_for(house, STAN) != code
 
@@ -146,11 +149,11 @@ async def test_a_code_expires(tmp_path: Path) -> None:
 async def test_a_code_to_join_is_guessed_by_nobody(house: House) -> None:
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
     for guess in ("ABCDEFGH", "ABCDEFGJ", "ABCDEFGK", "ABCDEFGM", "ABCDEFGN"):
-        assert (await says(house, EVE, f"/link {guess}")).startswith("I know no such code.")
+        assert (await says(house, EVE, f"/link {guess}")).startswith("Unknown code.")
     assert await says(house, EVE, f"/link {code}") == (
-        "Too many wrong codes. Please try again in a quarter of an hour."
+        "Too many wrong codes. Please try again in 15 minutes."
     )
-    assert "yours too" in await says(house, SECOND, f"/link {code}"), "another's guesses cost nobody a code"
+    assert "now linked" in await says(house, SECOND, f"/link {code}"), "another's guesses cost nobody a code"
     assert await outcomes(house, count=2) == ["refused: too many wrong codes", "linked"]
 
 
@@ -161,7 +164,7 @@ async def test_a_code_to_join_expires(tmp_path: Path) -> None:
         await code_for(house, STAN)
         assert house.app is not None
         await until_none_waits(house.app.pairing)  # made later, and good for as long
-        assert await says(house, SECOND, f"/link {code}") == "This code is no longer good. Ask for a new one."
+        assert await says(house, SECOND, f"/link {code}") == "This code has expired. Ask for a new one."
         assert (await says(house, SECOND, "hello")).startswith("This assistant is private.")
 
 
@@ -171,8 +174,8 @@ async def test_a_code_to_join_raced_for_joins_one(house: House) -> None:
     for person in racers:
         house.telegram.user_sends_text(person, f"/link {code}")
     answers = [(await house.telegram.wait_bot_messages(person, 1))[0].text for person in racers]
-    assert sorted(answer.startswith("This account is yours too now") for answer in answers) == [0, 0, 1]
-    assert answers.count("This code was used already. Ask for a new one.") == 2
+    assert sorted(answer.startswith("This account is now linked") for answer in answers) == [0, 0, 1]
+    assert answers.count("This code has already been used. Ask for a new one.") == 2
     house.telegram.user_sends_text(OWNER, "please run: echo one >> out.txt")
     gate_id = (await house.card(OWNER)).choices[0].split(":")[1]
     decided = [await says(house, person, f"/approve {gate_id}") for person in racers]
@@ -191,9 +194,14 @@ async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(hous
     for person, count in before.items():
         answers.append("is in" in (await house.telegram.wait_bot_messages(person, count + 1))[count].text)
     assert answers.count(True) == 1
-    await house.telegram.wait_text(STAN, "You are in.")
+    await house.telegram.wait_text(STAN, "You now have access.")
     assert await says(house, STAN, "hello") == "You said: hello"
-    assert house.says(STAN).count("You are in. Write to me and I will answer; /help lists the commands.") == 1
+    assert (
+        house.says(STAN).count(
+            "You now have access. Send me a message and I will answer. Type /help for the commands."
+        )
+        == 1
+    )
 
 
 async def test_pairing_outlives_a_restart(house: House) -> None:
@@ -201,7 +209,7 @@ async def test_pairing_outlives_a_restart(house: House) -> None:
     await house.stop()
     await house.start()
     await says(house, OWNER, f"/approve telegram {code}")
-    await house.telegram.wait_text(STAN, "You are in.")
+    await house.telegram.wait_text(STAN, "You now have access.")
     await house.stop()
     await house.start()
     assert await says(house, STAN, "still there?") == "You said: still there?"
@@ -234,8 +242,8 @@ async def test_the_first_owner_comes_in_by_the_desk(tmp_path: Path) -> None:
         desk = house.app.pairing
         assert isinstance(await desk.approve(first, by=OPERATOR, pair_as=PairAs.OWNER), LetIn)
         assert not isinstance(await desk.approve(second, by=OPERATOR, pair_as=PairAs.OWNER), LetIn)
-        await house.telegram.wait_text(STAN, "You are in.")
-        assert await says(house, STAN, f"/approve telegram {second}") == "Eve is in, as a member."
+        await house.telegram.wait_text(STAN, "You now have access.")
+        assert await says(house, STAN, f"/approve telegram {second}") == "Eve now has access as a member."
 
 
 # --- a second account -----------------------------------------------------------------------------------
@@ -244,11 +252,11 @@ async def test_the_first_owner_comes_in_by_the_desk(tmp_path: Path) -> None:
 async def test_a_second_account_is_the_same_person(house: House) -> None:
     await link(house, OWNER, SECOND)
     code = await code_for(house, STAN)
-    assert await says(house, SECOND, f"/approve telegram {code}") == "Stan is in, as a member."
+    assert await says(house, SECOND, f"/approve telegram {code}") == "Stan now has access as a member."
     house.telegram.user_sends_text(OWNER, "please run: echo both >> out.txt")
     card = await house.card(OWNER)
     gate_id = card.choices[0].split(":")[1]
-    assert await says(house, STAN, f"/approve {gate_id}") == "I know no question with that id."
+    assert await says(house, STAN, f"/approve {gate_id}") == "There is no request with that ID."
     assert await says(house, SECOND, f"/approve {gate_id}") == "Approved by owner"
     await house.telegram.wait_text(OWNER, "Done:")
     assert (house.workspace / "out.txt").read_text() == "both\n"
@@ -257,9 +265,9 @@ async def test_a_second_account_is_the_same_person(house: House) -> None:
 async def test_an_account_of_somebody_else_cannot_be_taken(house: House) -> None:
     await let_in(house, STAN)
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
-    assert (await says(house, STAN, f"/link {code}")).startswith("This account is known here already")
-    assert "yours too" in await says(house, SECOND, f"/link {code.lower()}")
-    assert await says(house, EVE, f"/link {code}") == "This code was used already. Ask for a new one."
+    assert (await says(house, STAN, f"/link {code}")).startswith("This account already belongs to a user")
+    assert "now linked" in await says(house, SECOND, f"/link {code.lower()}")
+    assert await says(house, EVE, f"/link {code}") == "This code has already been used. Ask for a new one."
     await everything_has_an_answer(house)
 
 
@@ -332,7 +340,7 @@ async def test_in_a_group_a_members_call_is_decided_by_them_or_the_owner(tmp_pat
                 house.telegram.user_sends_text(other, f"{MENTION} yes", chat_id=group)
                 house.telegram.user_sends_text(other, "approve", chat_id=group, reply_to=card.id)
             gate_id = card.choices[0].split(":")[1]
-            assert await says(house, STAN, f"/approve {gate_id}") == "I know no question with that id."
+            assert await says(house, STAN, f"/approve {gate_id}") == "There is no request with that ID."
             await house.telegram.wait_confirmed()
             assert len(house.open_cards(group)) == 1
             who = "Mia" if decider == MIA else "owner"
@@ -414,7 +422,7 @@ async def test_a_flood_of_one_sender_is_refused_with_one_word_and_nobody_else_wa
         assert await says(house, STAN, "number 3") == "You said: number 3", "a redelivery does not count"
         for number in range(4, 25):
             house.telegram.user_sends_text(STAN, f"number {number}")
-        await house.telegram.wait_text(STAN, "You are writing faster than I may answer.")
+        await house.telegram.wait_text(STAN, "You are sending messages too fast.")
         await house.telegram.wait_confirmed()
         for number in range(8):
             assert await says(house, OWNER, f"owner {number}") == f"You said: owner {number}"
@@ -423,5 +431,5 @@ async def test_a_flood_of_one_sender_is_refused_with_one_word_and_nobody_else_wa
         house.telegram.user_sends_text(STAN, "after the restart")
         await house.telegram.wait_confirmed()
         assert await outcomes(house, count=1) == ["refused: too many messages"]
-        assert len([said for said in house.says(STAN) if "faster than I may" in said]) == 1
+        assert len([said for said in house.says(STAN) if "messages too fast" in said]) == 1
         assert house.model.log.taken == 4 + 8

@@ -67,7 +67,7 @@ async def test_tools_that_are_hidden_or_not_there_do_not_run_by_name(house: Hous
         person=GUEST,
     )
     assert ["not available to a guest" in said[0], "not available to a guest" in said[1]] == [True, True]
-    assert "no tool called 'no_such'" in said[2]
+    assert "no tool named 'no_such'" in said[2]
     assert list(house.workspace.iterdir()) == []
 
 
@@ -84,7 +84,7 @@ async def test_ways_out_of_the_workspace_are_shut(house: House) -> None:
         ("grep", {"pattern": "token", "path": "link"}),
         ("list_dir", {"path": "link/data"}),
     )
-    assert [one for one in said if "refused" not in one] == []
+    assert [one for one in said if not re.search("is blocked|was refused", one)] == []
 
 
 async def test_a_link_swapped_while_it_is_read_leads_nowhere_else(house: House) -> None:
@@ -109,7 +109,9 @@ async def test_a_link_swapped_while_it_is_read_leads_nowhere_else(house: House) 
         await turning
     assert turned > 100
     assert [one for one in said if "private" in one] == []
-    assert [one for one in said if not re.search("harmless|refused|There is no|changed while", one)] == []
+    assert [
+        one for one in said if not re.search("harmless|is blocked|refused|There is no|changed while", one)
+    ] == []
 
 
 async def test_secrets_are_neither_in_a_commands_reach_nor_in_what_is_said_of_them(house: House) -> None:
@@ -134,7 +136,7 @@ async def test_addresses_of_this_machine_and_its_network_are_shut(house: House) 
         ("http", {"url": "http://[::ffff:10.0.0.1]/"}),
         ("http", {"url": "file:///etc/passwd"}),
     )
-    assert [one for one in said if "refused" not in one] == []
+    assert [one for one in said if not re.search("is blocked|was refused", one)] == []
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ async def test_addresses_of_this_machine_and_its_network_are_shut(house: House) 
 )
 async def test_hostile_arguments_are_refused(house: House, arguments: str) -> None:
     (said,) = await tried(house, ("read_file", arguments))
-    assert "read_file was not run, its arguments do not fit." in said
+    assert "read_file was not run: its arguments are not valid." in said
 
 
 async def test_a_thousand_calls_at_once_are_no_reply_at_all(house: House) -> None:
@@ -160,7 +162,7 @@ async def test_a_hundred_calls_at_once_come_to_the_turns_limit(house: House) -> 
     house.model.enqueue(tools(*([ToolCall("echo", {"text": "x"})] * 100)))
     house.telegram.user_sends_text(OWNER, "good day")
     await house.telegram.wait_for(lambda: house.open_cards(OWNER), LONG_S)
-    assert "I have run 20 tools on this. Shall I go on?" in (await house.card(OWNER)).text
+    assert "I have made 20 tool calls on this. Shall I continue?" in (await house.card(OWNER)).text
     with contextlib.closing(sqlite3.connect(house.database)) as database:
         recorded = database.execute("SELECT status, count(*) FROM calls GROUP BY status").fetchall()
     assert sorted(recorded) == [("ok", 20), ("skipped", 80)]
@@ -175,7 +177,7 @@ async def test_reading_the_vault_by_a_command_is_asked_each_time(house: House) -
             "0",
             "1",
             "e",
-        ]  # "always" is not offered
+        ]  # "Always allow" is not available
         await house.pressed(OWNER, card, 1)
         await house.telegram.wait_for(lambda: not house.open_cards(OWNER), LIMIT_S)
 
@@ -185,14 +187,14 @@ async def test_a_hundred_megabytes_are_cut_and_the_hub_stays_small(house: House)
     assert "exit code: 0" in said
     assert len(said) < 40_000
     (kept,) = (house.directory / "data" / "outputs").iterdir()
-    assert "bytes left out" in kept.read_text()
+    assert "bytes omitted" in kept.read_text()
     assert kept.stat().st_size < 100_000
 
 
 async def test_a_command_that_multiplies_is_stopped(house: House) -> None:
     (house.workspace / "grow.sh").write_text("for i in $(seq 2000); do sleep 50 & done; wait\n")
     said = await agreed(house, "sh grow.sh")
-    assert "It started more than 256 processes and was stopped." in said
+    assert "The command started more than 256 processes and was stopped." in said
 
 
 async def test_what_outlives_a_commands_time_is_ended_with_it(house: House) -> None:
@@ -241,9 +243,9 @@ async def test_a_card_shows_what_would_not_be_seen_and_how_a_long_call_ends(hous
     card = await house.card(OWNER)
     for shown in (
         "[U+202E]txt.x",
-        "[3000 blanks]",
+        "[3000 spaces]",
         "rm[U+200B] a",
-        "characters are left out",
+        "characters are not shown here",
         "; rm -rf ends",
     ):
         assert shown in card.text

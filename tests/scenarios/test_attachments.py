@@ -38,21 +38,21 @@ async def test_a_text_file_is_read_in_the_conversation_it_was_attached_in(house:
     assert "Saubohnen: süß" in await house.told("read_attachment", name="beans.txt")
     assert "picture.bin is not a text file" in await house.told("read_attachment")
     unknown = await house.told("read_attachment", name="corn.txt")
-    assert 'there are: "picture.bin", "peas.txt", "beans.txt"' in unknown
+    assert 'available: "picture.bin", "peas.txt", "beans.txt"' in unknown
     house.telegram.user_sends_text(OWNER, "/new")
-    await house.telegram.wait_text(OWNER, "A new conversation")
+    await house.telegram.wait_text(OWNER, "Started a new conversation")
     assert "No file was attached" in await house.told("read_attachment", name="beans.txt")
 
 
 async def test_a_saved_file_replaces_none_and_leaves_its_folder_never(house: House) -> None:
     folder = house.workspace / "attachments"
     await attach(house, "notes.txt", b"first")
-    assert "It is attachments/notes.txt of the workspace, 5 bytes." in await house.told("save_attachment")
-    assert "It is attachments/notes.txt" in await house.told("save_attachment")
+    assert "Saved as attachments/notes.txt in the workspace, 5 bytes." in await house.told("save_attachment")
+    assert "Saved as attachments/notes.txt" in await house.told("save_attachment")
     await attach(house, "notes.txt", b"second")
-    assert "It is attachments/notes-2.txt" in await house.told("save_attachment", name="notes.txt")
+    assert "Saved as attachments/notes-2.txt" in await house.told("save_attachment", name="notes.txt")
     await attach(house, "../../.evil\0;name", b"third")
-    assert "It is attachments/evil" in await house.told("save_attachment")
+    assert "Saved as attachments/evil" in await house.told("save_attachment")
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert [kept.pop("notes.txt"), kept.pop("notes-2.txt"), *kept.values()] == [b"first", b"second", b"third"]
     assert sorted(path.name for path in house.workspace.iterdir()) == ["attachments"]
@@ -62,24 +62,26 @@ async def test_a_file_of_the_workspace_is_sent_and_no_other(house: House) -> Non
     (house.workspace / "report.csv").write_bytes(b"a,b\n")
     (house.workspace / "chart.png").write_bytes(PNG)
     (house.workspace / "empty").touch()
-    assert "It goes out." in await house.told("send_file", path="report.csv", text="**Here** it is")
+    assert "The file is queued for sending." in await house.told(
+        "send_file", path="report.csv", text="**Here** it is"
+    )
     await house.telegram.wait_for(lambda: files_shown(house, OWNER, "document"), LIMIT_S)
     (sent,) = files_shown(house, OWNER, "document")
     assert sent.content["document"]["file_name"] == "report.csv"
     assert sent.content["document"]["file_size"] == 4
     assert "Here it is" in house.says(OWNER)
-    assert "It goes out." in await house.told("send_file", path="chart.png")
+    assert "The file is queued for sending." in await house.told("send_file", path="chart.png")
     await house.telegram.wait_for(lambda: files_shown(house, OWNER, "photo"), LIMIT_S)
     assert "empty is empty" in await house.told("send_file", path="empty")
     for path in ("../data/hub.db", "/etc/passwd", "nowhere.txt"):
-        assert "It goes out." not in await house.told("send_file", path=path)
+        assert "The file is queued for sending." not in await house.told("send_file", path=path)
     assert len(files_shown(house, OWNER, "document")) == 1
 
 
 async def test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_otherwise(house: House) -> None:
     path = house.workspace / 'plän "1".html'
     path.write_bytes(b"<script>planted=1</script>")
-    assert "It goes out." in await house.told("send_file", path=path.name)
+    assert "The file is queued for sending." in await house.told("send_file", path=path.name)
     async with client(house.directory) as api:
         (thread,) = (await api.get("/api/threads"))["threads"]
         page = await api.get(f"/api/threads/{thread['id']}")

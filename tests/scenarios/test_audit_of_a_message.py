@@ -108,8 +108,8 @@ async def test_people_read_it_line_by_line(house: House) -> None:
         *("asked", "vote", "decided", "started", "ended", "answered")
     ]
     assert reply.startswith("reply in outbox row ")
-    assert ": sent, named by record " in reply
-    assert sound.startswith("The audit is as it was written: ")
+    assert ": sent, in record " in reply
+    assert sound.startswith("The audit log is intact: ")
 
 
 async def test_messages_that_were_answered_together_lead_to_the_same_records(house: House) -> None:
@@ -187,4 +187,4 @@ async def test_a_chain_that_was_tampered_with_is_never_shown_as_verified(
     verified = json.loads(done.out)["verified"]
     assert not verified["ok"]
     assert verified["findings"]
-    assert "the audit is not as it was written" in done.err
+    assert "the audit log is not intact" in done.err

@@ -15,7 +15,7 @@ from tests.simulators.model import ToolCall, tools
 
 GUEST = 100
 RUN = "please run: echo line >> out.txt"
-REFUSED = ("This request has expired", "Already settled: Nobody answered in time")
+REFUSED = ("This request has expired", "Already closed: Not approved")
 
 
 @pytest_asyncio.fixture
@@ -48,7 +48,7 @@ async def test_a_second_press_runs_nothing_and_tells_who_decided(house: House) -
     card = await house.card(OWNER)
     await house.pressed(OWNER, card, 0)
     await house.telegram.wait_text(OWNER, "Done:")
-    assert await house.pressed(OWNER, card, 1) == "Already settled: Approved by owner"
+    assert await house.pressed(OWNER, card, 1) == "Already closed: Approved by owner"
     assert lines(house) == ["line"]
 
 
@@ -130,7 +130,7 @@ async def test_a_guest_has_so_many_model_calls_a_day_and_a_restart_brings_none(t
         await house.stop()
         await house.start()
         house.telegram.user_sends_text(GUEST, "hello again")
-        await house.telegram.wait_text(GUEST, "Please come back tomorrow.")
+        await house.telegram.wait_text(GUEST, "Please try again tomorrow.")
         assert len(house.model.log) == 2
         for number in range(3):
             house.telegram.user_sends_text(OWNER, f"me {number}")
@@ -144,7 +144,7 @@ async def test_a_waiting_call_survives_a_restart_and_a_press_while_down(house: H
     house.telegram.user_presses_button(OWNER, card.id, data=card.choices[0])
     await house.start()
     await house.telegram.wait_text(OWNER, "Done:")
-    assert await house.pressed(OWNER, card, 0) == "Already settled: Approved by owner"
+    assert await house.pressed(OWNER, card, 0) == "Already closed: Approved by owner"
     assert lines(house) == ["line"]
     assert not house.open_cards(OWNER)
 
@@ -154,7 +154,7 @@ async def test_stop_while_a_call_waits_settles_its_card(house: House) -> None:
     card = await house.card(OWNER)
     house.telegram.user_sends_text(OWNER, "/stop")
     await house.telegram.wait_for(lambda: not house.open_cards(OWNER), LIMIT_S)
-    assert await house.pressed(OWNER, card, 0) == "Already settled: Stopped."
+    assert await house.pressed(OWNER, card, 0) == "Already closed: Stopped."
     assert lines(house) == []
 
 
@@ -162,7 +162,7 @@ async def test_an_unanswered_card_expires_as_not_approved(tmp_path: Path) -> Non
     extra = "[approvals]\nexpires_after_s = 60"
     async with open_house(tmp_path, extra=extra, speed=100) as house:
         house.telegram.user_sends_text(OWNER, RUN)
-        await house.telegram.wait_text(OWNER, "Nobody answered in time")
+        await house.telegram.wait_text(OWNER, "answer in time")
         await house.telegram.wait_text(OWNER, "Done:")
         assert lines(house) == []
 
@@ -182,7 +182,7 @@ async def test_past_its_time_neither_button_nor_program_nor_command_approves(hou
         assert answer.status == 409, await answer.text()
     decided = await hubbub(house.directory, "approvals", "decide", gate_id, "approve")
     assert decided.code == 1
-    await house.telegram.wait_text(OWNER, "Nobody answered in time")
+    await house.telegram.wait_text(OWNER, "answer in time")
     await house.stop()
     assert lines(house) == []
 

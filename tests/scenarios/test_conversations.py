@@ -120,9 +120,9 @@ async def test_stop_answers_while_the_turn_still_runs(house: House) -> None:
     house.telegram.user_sends_text(OWNER, "and this waits")
     await house.telegram.wait_confirmed()
     house.telegram.user_sends_text(OWNER, "/status")
-    await house.telegram.wait_text(OWNER, "1 message waiting")
+    await house.telegram.wait_text(OWNER, "1 message queued")
     house.telegram.user_sends_text(OWNER, "/stop")
-    await house.telegram.wait_text(OWNER, "Stopped. 1 waiting message dropped.")
+    await house.telegram.wait_text(OWNER, "Stopped. 1 queued message discarded.")
     await house.model.wait_requests(state="client_gone")
     house.model.clear_faults()
     house.telegram.user_sends_text(OWNER, "again")
@@ -136,7 +136,7 @@ async def test_new_starts_over_and_the_old_conversation_stays_out_of_it(house: H
     house.telegram.user_sends_text(OWNER, "my cat is called Miau")
     await house.telegram.wait_text(OWNER, "You said: my cat")
     house.telegram.user_sends_text(OWNER, "/new")
-    await house.telegram.wait_text(OWNER, "A new conversation")
+    await house.telegram.wait_text(OWNER, "Started a new conversation")
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
     asked = house.model.log[-1].body["messages"]
@@ -160,16 +160,16 @@ async def test_history_is_there_after_a_restart(house: House) -> None:
 
 async def test_commands_say_what_they_do(house: House) -> None:
     for command, answer in [
-        ("/start", "/help lists the commands"),
+        ("/start", "/help for the commands"),
         ("/help", "/approve"),
         ("/status", "Nothing is running here."),
         ("/stop", "Nothing is running here."),
-        ("/approve 0000000000", "no question with that id"),
+        ("/approve 0000000000", "no request with that ID"),
         ("/approve", "Nothing is waiting"),
-        ("/frobnicate", "I don't know /frobnicate"),
-        ("/approve xyz", "Write /approve with the ten characters below a card"),
-        ("/deny telegram K3F9A7MZ", "Write /deny with the ten characters below a card"),
-        ("/new one", "/new stands alone"),
+        ("/frobnicate", "Unknown command: /frobnicate"),
+        ("/approve xyz", "Type /approve followed by the 10-character ID"),
+        ("/deny telegram K3F9A7MZ", "Type /deny followed by the 10-character ID"),
+        ("/new one", "/new takes no arguments"),
         ("/stop it", "Nothing is running here."),
     ]:
         before = len(house.says(OWNER))

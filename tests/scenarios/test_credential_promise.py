@@ -21,8 +21,8 @@ from tests.scenarios.test_leaks import traces
 
 STEPS = ("nothing", "/new", "/stop", "/help", "/status", "file", "edit", "other thread", "restart")
 CHANNELS = ("telegram", "slack", "discord", "web")
-IN_VAULT = "It is in the vault now, as {name}."
-OVER = "I had asked you for a credential and no longer wait for it."
+IN_VAULT = "Stored in the vault as {name}."
+OVER = "I asked you for a credential earlier and am no longer waiting for it."
 
 
 class Place(Protocol):

@@ -94,9 +94,9 @@ async def test_what_is_sent_when_asked_is_in_the_vault_and_nowhere_else(configur
         planted = {"garden": PASSWORD, "gate": OTHER, "shed": LEAK}
         for name, value in planted.items():
             card = await asked(house, name)
-            assert "neither the model nor a log sees it" in card.text
+            assert "the model and the logs don't see it" in card.text
             sent = house.telegram.user_sends_text(OWNER, f" {value}\n")
-            await house.telegram.wait_text(OWNER, f"It is in the vault now, as {name}.")
+            await house.telegram.wait_text(OWNER, f"Stored in the vault as {name}.")
             await house.telegram.wait_for(lambda sent=sent: sent.deleted, LIMIT_S)
             await house.until(lambda name=name: _answered(house, name))
             assert name in told(house)
@@ -128,7 +128,7 @@ async def _pages(http: aiohttp.ClientSession, url: str, api: dict[str, str]) -> 
 
 
 async def _answered(house: House, name: str) -> bool:
-    return f"under the name {name}]" in json.dumps(house.model.log[-1].body)
+    return f"stored in the vault as {name}]" in json.dumps(house.model.log[-1].body)
 
 
 async def test_others_write_on_and_commands_stay_commands(house: House) -> None:
@@ -136,9 +136,9 @@ async def test_others_write_on_and_commands_stay_commands(house: House) -> None:
     house.telegram.user_sends_text(GUEST, "good evening")
     await house.telegram.wait_text(GUEST, "You said: good evening")
     house.telegram.user_sends_text(OWNER, "/status")
-    await house.telegram.wait_text(OWNER, "I am waiting for an answer.")
+    await house.telegram.wait_text(OWNER, "Waiting for an answer.")
     house.telegram.user_sends_text(OWNER, PASSWORD)
-    await house.telegram.wait_text(OWNER, "It is in the vault now, as garden.")
+    await house.telegram.wait_text(OWNER, "Stored in the vault as garden.")
     assert kept(house) == {"garden": PASSWORD}
 
 
@@ -151,9 +151,11 @@ async def test_after_cancel_the_next_message_is_a_message_and_after_stop_the_one
     assert told(house) == '"owner" chose: Cancel'
     await asked(house, "gate")
     house.telegram.user_sends_text(OWNER, "/stop")
-    await house.telegram.wait_text(OWNER, "I no longer wait for the credential “gate”")
+    await house.telegram.wait_text(OWNER, "I am no longer waiting for the credential “gate”")
     house.telegram.user_sends_text(OWNER, PASSWORD)
-    await house.telegram.wait_text(OWNER, "I had asked you for a credential and no longer wait for it.")
+    await house.telegram.wait_text(
+        OWNER, "I asked you for a credential earlier and am no longer waiting for it."
+    )
     assert traces(house.directory, PASSWORD) == []
     house.telegram.user_sends_text(OWNER, "never mind")
     await house.telegram.wait_text(OWNER, "never mind")
@@ -166,7 +168,7 @@ async def test_a_restart_changes_nothing(house: House) -> None:
     await house.stop()
     house.telegram.user_sends_text(OWNER, PASSWORD)
     await house.start()
-    await house.telegram.wait_text(OWNER, "It is in the vault now, as garden.")
+    await house.telegram.wait_text(OWNER, "Stored in the vault as garden.")
     assert kept(house) == {"garden": PASSWORD}
     assert traces(house.directory, PASSWORD) == []
 
@@ -175,7 +177,7 @@ async def test_what_comes_too_late_is_not_kept_at_all(house: House) -> None:
     await asked(house)
     house.telegram.clock = lambda: time.time() + 310
     house.telegram.user_sends_text(OWNER, PASSWORD)
-    await house.telegram.wait_text(OWNER, "this came too late. I kept nothing of your message")
+    await house.telegram.wait_text(OWNER, "this message came too late. I did not store it")
     await house.telegram.wait_text(OWNER, "Done:")
     assert "Not answered" in told(house)
     assert kept(house) == {}
@@ -188,13 +190,13 @@ async def test_where_others_read_along_nothing_is_asked_for(house: House) -> Non
     wanted = f"please call: tool_auth {json.dumps(WANTED)}"
     house.telegram.user_sends_text(OWNER, f"{MENTION} {wanted}", chat_id=group)
     await house.telegram.wait_text(group, "Done:")
-    assert "Not asked: others read along here." in told(house)
+    assert "Not asked: other people can read this conversation." in told(house)
 
 
 async def test_what_is_corrected_afterwards_is_not_kept_either(house: House) -> None:
     await asked(house)
     sent = house.telegram.user_sends_text(OWNER, "not this")
-    await house.telegram.wait_text(OWNER, "It is in the vault now, as garden.")
+    await house.telegram.wait_text(OWNER, "Stored in the vault as garden.")
     house.telegram.user_edits_text(OWNER, sent.id, PASSWORD)
     house.telegram.user_sends_text(OWNER, "and now?")
     await house.telegram.wait_text(OWNER, "You said: and now?")

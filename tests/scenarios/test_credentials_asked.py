@@ -13,7 +13,7 @@ from tests.scenarios.test_leaks import traces
 
 PASSWORD = "correct horse-battery 7 Staple"
 ASK = 'please call: tool_auth {"name": "garden", "purpose": "to read the sensors"}'
-KEPT = "It is in the vault now, as garden."
+KEPT = "Stored in the vault as garden."
 pytestmark = [
     pytest.mark.slow,  # in the usual profile on Telegram, by test_credentials
     pytest.mark.parametrize("platform", ["telegram", "slack", "discord"]),
@@ -37,7 +37,7 @@ async def test_what_is_typed_when_asked_is_in_the_vault_and_nowhere_else(
         for restart in (False, True):
             me.say(ASK)
             asked = await card(me, "Cancel")
-            assert "neither the model nor a log sees it" in asked.text
+            assert "the model and the logs don't see it" in asked.text
             if restart:
                 await scene.restart()
             me.say(PASSWORD)
@@ -49,7 +49,7 @@ async def test_what_is_typed_when_asked_is_in_the_vault_and_nowhere_else(
         assert traces(tmp_path, PASSWORD) == []
         everything = [json.dumps(one.body) for one in scene.model.log.all()]
         assert not [one for one in (*everything, *(one.text for one in me.shown())) if PASSWORD in one]
-        assert "[it is in the vault, under the name garden]" in everything[-1]
+        assert "[stored in the vault as garden]" in everything[-1]
     assert traces(tmp_path, PASSWORD) == []
 
 
@@ -61,7 +61,7 @@ async def test_who_presses_cancel_writes_messages_again(tmp_path: Path, platform
         await me.press(asked, "Cancel")
         await hears(me, "Done:")
         await me.press(asked, "Cancel")
-        await me.until(lambda: any(word.startswith("Already settled: ") for word in me.asides()))
+        await me.until(lambda: any(word.startswith("Already closed: ") for word in me.asides()))
         me.say("never mind")
         await hears(me, "You said: never mind")
         assert kept(scene) == {}

@@ -51,7 +51,7 @@ async def test_a_reply_to_the_card_changes_and_approves_the_call(house: House, r
 async def test_the_button_asks_for_a_reply_which_is_settled_with_the_card(house: House) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
-    assert await house.pressed(OWNER, card, -1) == "Reply to my message with what you want changed."
+    assert await house.pressed(OWNER, card, -1) == "Reply to my message with your changes."
     asked = await house.telegram.wait_text(OWNER, "command: echo line >> out.txt")
     await is_known(house)
     house.telegram.user_sends_text(OWNER, "timeout_s: soon", reply_to=asked.id)

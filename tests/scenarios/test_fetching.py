@@ -48,7 +48,7 @@ async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(hou
         async with RunningHub(house.directory):
             await house.telegram.wait_polling(TOKEN, LIMIT_S)
             answer = await answered(house, f"fetch {site.url('/news', '127.0.0.1')}")
-            assert answer.startswith(f"I fetched {site.url('/news', '127.0.0.1')}. The answer:\n\n200 OK")
+            assert answer.startswith(f"I fetched {site.url('/news', '127.0.0.1')}. Response:\n\n200 OK")
             assert "Rain tomorrow." in answer
             for closed in (
                 site.url("/away", "127.0.0.1"),
@@ -85,4 +85,4 @@ async def test_doctor_names_what_was_opened(house: House) -> None:
     ended = await hubbub(house.directory, "doctor", "--json")
     (network,) = [one for one in json.loads(ended.out) if one["what"] == "network"]
     assert network["health"] == "fine"
-    assert network["message"].endswith("tools reach 127.0.0.1:8080, 10.0.0.0/8:443")
+    assert network["message"].endswith("and 127.0.0.1:8080, 10.0.0.0/8:443")

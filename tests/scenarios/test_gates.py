@@ -71,14 +71,14 @@ async def test_a_grant_that_is_taken_back_asks_again(tmp_path: Path, platform: s
         me, made = scene.owner, scene.files / "made"
         me.say("please run: touch made")
         first = await card(me)
-        await me.press(first, "Always")
+        await me.press(first, "Always allow")
         await hears(me, "Done:")
         made.unlink()
         me.say("please run: touch made")
         await hears(me, "Done:", times=2)
         made.unlink()
         me.say("/grants revoke all")
-        await hears(me, "Taken back: I will ask again.")
+        await hears(me, "Grant revoked: I will ask again.")
         me.say("please run: touch made")
         again = await card(me)
         assert again.id != first.id
@@ -98,7 +98,7 @@ async def test_a_stale_copy_tells_who_decided_and_does_nothing(tmp_path: Path, p
         await hears(me, "Done:")
         await sees(me, stale, "Approved by")
         settled = next(one.text for one in me.shown() if one.id == stale.id)
-        word = f"Already settled: {settled.splitlines()[-1]}"
+        word = f"Already closed: {settled.splitlines()[-1]}"
         await me.press(stale, "Deny")
         await told(me, word)
         await scene.restart()
@@ -136,12 +136,12 @@ async def test_nobody_answering_is_reminded_once_and_means_no(tmp_path: Path, pl
         me.say(TWO)
         stale = await card(me, "Approve all")
         scene.place.clock.pass_by(310)
-        await hears(me, "Still waiting for you: May I run these 2 calls?")
+        await hears(me, "Still waiting for your answer: May I run these 2 calls?")
         scene.place.clock.pass_by(100)
-        await hears(me, "Nobody answered in time: not approved.")
+        await hears(me, "Not approved: no answer in time.")
         await hears(me, "Done:")
         assert sum("Still waiting" in one.text for one in me.shown()) == 1
         assert not still_open(me)
         await me.press(stale, "Approve all")
-        await told(me, "Already settled: Nobody answered in time: not approved.")
+        await told(me, "Already closed: Not approved: no answer in time.")
         assert scene.lines == []

@@ -60,7 +60,7 @@ async def test_a_call_is_changed_once_before_consent_and_runs_so_after_a_restart
 async def test_a_call_that_is_refused_is_its_result_and_nobody_is_asked(house: House, watch: Watch) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo forbidden")
     await house.telegram.wait_text(OWNER, "Done:")
-    assert "Not run: the hook watch stands against it: that is forbidden" in told(house)
+    assert "Not run: blocked by the hook watch: that is forbidden" in told(house)
     assert house.open_cards(OWNER) == []
 
 
@@ -69,9 +69,9 @@ async def test_what_is_written_said_and_sent_goes_through_them(house: House, wat
     await house.telegram.wait_text(OWNER, "You said: the sky is green")
     assert "blue" not in json.dumps(house.model.log[-1].body)
     house.telegram.user_sends_text(OWNER, "and not this")
-    await house.telegram.wait_text(OWNER, "I did not take your message:")
+    await house.telegram.wait_text(OWNER, "I did not accept your message:")
     house.telegram.user_sends_text(OWNER, "/help")
-    await house.telegram.wait_text(OWNER, "Anything else you write goes to the assistant.")
+    await house.telegram.wait_text(OWNER, "Any other message goes to the assistant.")
     assert [event.text for event in watch.at(Point.BEFORE_INBOUND)] == ["the sky is blue", "and not this"]
     assert any("/stop" in event.text for event in watch.at(Point.BEFORE_OUTBOUND))
     assert all(event.text != "/help" for event in watch.asked)
@@ -104,7 +104,7 @@ async def test_words_that_answer_a_question_are_asked_about_like_messages(house:
     await house.telegram.wait_for(lambda: house.says(OWNER)[-1].startswith("Which colour"), LIMIT_S)
     house.telegram.user_sends_text(OWNER, "and not this")
     await house.telegram.wait_for(lambda: sum("Done:" in text for text in house.says(OWNER)) == 2, LIMIT_S)
-    assert "held back (not these words)" in told(house)
+    assert "withheld (not these words)" in told(house)
     asked = repr([one.body for one in house.model.log.all()])
     assert "as blue" not in asked
     assert "and not this" not in asked
@@ -129,7 +129,7 @@ async def test_what_a_model_says_is_seen_by_nobody_before_they_spoke(house: Hous
     await house.telegram.wait_text(OWNER, "the sky is green.")
     house.model.enqueue(text("but not this"))
     house.telegram.user_sends_text(OWNER, "and now?")
-    await house.telegram.wait_text(OWNER, "I may not send what I was going to say here:")
+    await house.telegram.wait_text(OWNER, "I can't send my reply here:")
     shown = repr(house.telegram.requests())
     assert "blue" not in shown
     assert "not this" not in shown

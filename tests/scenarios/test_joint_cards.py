@@ -80,10 +80,12 @@ async def test_denied_none_of_them_runs_and_the_model_hears_of_each(house: House
 async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_two(house: House) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (joint,) = await cards(house)
-    assert await house.pressed(OWNER, joint, APART) == "owner wants to be asked one by one"
+    assert await house.pressed(OWNER, joint, APART) == "owner asked to decide each call separately"
     first, second = await cards(house, but=[joint], count=2)
     assert ("echo one" in first.text, "echo two" in second.text) == (True, True)
-    assert await house.pressed(OWNER, joint, ALL) == "Already settled: owner wants to be asked one by one"
+    assert (
+        await house.pressed(OWNER, joint, ALL) == "Already closed: owner asked to decide each call separately"
+    )
     house.telegram.user_sends_text(OWNER, "yes")
     await house.telegram.wait_text(OWNER, "Your message is queued")
     assert lines(house.workspace) == []
@@ -102,10 +104,10 @@ async def test_one_by_one_an_always_settles_the_others_it_covers(house: House) -
     (joint,) = await cards(house)
     await house.pressed(OWNER, joint, APART)
     first, second, third = await cards(house, but=[joint], count=3)
-    assert await house.pressed(OWNER, first, ALWAYS) == "Always approved by owner"
+    assert await house.pressed(OWNER, first, ALWAYS) == "Always allowed by owner"
     (left,) = await cards(house)
     assert left.id == third.id
-    assert house.telegram.message(OWNER, second.id).text.endswith("Always approved by owner")
+    assert house.telegram.message(OWNER, second.id).text.endswith("Always allowed by owner")
     await house.pressed(OWNER, left, NONE)
     await house.telegram.wait_text(OWNER, "Done:")
     assert (house.workspace / "note.txt").read_text() == "two"
@@ -119,7 +121,7 @@ async def test_on_a_joint_card_nothing_is_changed(house: House) -> None:
     assert len(card.choices) == len(JOINT)
     await house.settled_sends()
     house.telegram.user_sends_text(OWNER, "command: echo changed >> out.txt", reply_to=card.id)
-    await house.telegram.wait_text(OWNER, "This is about several calls.")
+    await house.telegram.wait_text(OWNER, "This request covers several calls.")
     house.telegram.user_sends_text(OWNER, "yes", reply_to=card.id)
     await house.telegram.wait_text(OWNER, "Done:")
     assert lines(house.workspace) == ["one", "two"]
@@ -214,7 +216,9 @@ async def test_on_slack(tmp_path: Path) -> None:
         slack.user_presses_button(owner, direct, second.ts, "Deny")
         await place.hears(direct, "Done:")
         assert lines(place.files) == ["one"]
-        await slack.wait_for(lambda: "to be asked one by one" in slack.visible(direct, joint.ts), LIMIT_S)
+        await slack.wait_for(
+            lambda: "asked to decide each call separately" in slack.visible(direct, joint.ts), LIMIT_S
+        )
 
 
 @pytest.mark.slow

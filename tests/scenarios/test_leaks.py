@@ -55,7 +55,7 @@ async def test_a_credential_written_by_mistake_is_nowhere_but_in_the_vault(house
         told: list[str] = []
         listening = asyncio.create_task(heard(events, told))
         house.telegram.user_sends_text(OWNER, f"use {LEAK} and ({OTHER}), please")
-        said = await house.telegram.wait_text(OWNER, "It is in the vault now, as repository-token-")
+        said = await house.telegram.wait_text(OWNER, "I stored it in the vault as repository-token-")
         assert "api-key-" in said.text
         await house.telegram.wait_text(
             OWNER, "You said: use [repository-token removed] and ([api-key removed])"
@@ -90,7 +90,7 @@ async def test_strangers_and_guests_leave_nothing_in_the_vault(house: House) -> 
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     house.telegram.add_user(50, first_name="Gus")
     house.telegram.user_sends_text(50, f"mine is {LEAK}")
-    await house.telegram.wait_text(50, "I kept nothing of it.")
+    await house.telegram.wait_text(50, "I did not store it.")
     await house.telegram.wait_text(50, "You said: mine is [repository-token removed]")
     assert traces(house.directory, LEAK) == []
     assert sealed_in(house.database) == ()

@@ -74,7 +74,7 @@ async def test_after_five_rounds_a_person_is_asked_and_counting_begins_anew(tmp_
         assert told[0] == ("started", "list_dir", 1, 0, None)
         assert told[-1] == ("cancelled", "list_dir", 5, 5, "max_rounds")
         card = await house.card(OWNER)
-        assert "I have used 5 rounds of tools on this. Shall I go on?" in card.text
+        assert "I have used 5 rounds of tool calls on this. Shall I continue?" in card.text
         await house.pressed(OWNER, card, 0)
         assert (await loop_events(stream, "cancelled"))[0] == ("started", "list_dir", 1, 0, None)
         await house.telegram.wait_for(lambda: house.open_cards(OWNER), LIMIT_S)
@@ -90,7 +90,7 @@ async def test_the_twenty_first_tool_of_a_turn_is_not_run(tmp_path: Path) -> Non
         house.telegram.user_sends_text(OWNER, "look 24 times")
         assert (await loop_events(stream, "cancelled"))[-1] == ("cancelled", "list_dir", 2, 20, "max_tools")
         card = await house.card(OWNER)
-        assert "I have run 20 tools on this." in card.text
+        assert "I have made 20 tool calls on this." in card.text
         told = (await api.get(f"/api/threads/{thread_id}/executions"))["executions"]
         assert [one["status"] for one in told] == ["skipped"] * 4 + ["ok"] * 20
         assert [one["started_at"] for one in told[:4]] == [None] * 4
@@ -113,7 +113,7 @@ async def test_the_seconds_of_a_turn_end_the_call_that_outlasts_them(tmp_path: P
         await house.pressed(OWNER, card, 1)
         await house.telegram.wait_for(lambda: len(house.model.log) == 3, LIMIT_S)
         results = [one["content"] for one in house.model.log[-1].body["messages"] if one["role"] == "tool"]
-        assert "was stopped after" in results[0] or "ran out of time" in results[0]
+        assert "timed out" in results[0] or "Stopped after" in results[0]
         assert results[-1].endswith("the call was not run: I have worked on this for 3 s.")
 
 
@@ -147,7 +147,7 @@ async def test_stop_ends_the_loop_and_the_next_turn_has_the_whole_budget(tmp_pat
 async def test_under_auto_only_time_ends_a_loop(tmp_path: Path) -> None:
     async with place(tmp_path) as (house, _, _, stream):
         house.telegram.user_sends_text(OWNER, "/approvals auto")
-        await house.telegram.wait_text(OWNER, "Here it is auto")
+        await house.telegram.wait_text(OWNER, "Approvals here: auto")
         for _ in range(7):
             house.model.enqueue(tools(LOOK, LOOK, LOOK, LOOK))
         house.model.enqueue(text("that was long"))

@@ -22,13 +22,13 @@ async def test_documents_json_and_names(house: House) -> None:
     assert "beans\nand peas" in await house.told("memory_read", path="/plans/garden/")
     assert "plans/garden  14" in await house.told("memory_tree")
     assert "plans/garden: beans" in await house.told("memory_search", query="peas")
-    assert "path: write names" in await house.told("memory_read", path="../x")
+    assert "path: use names" in await house.told("memory_read", path="../x")
     assert "[\n  2\n]" in await house.told("json", text='{"a": [1, [2]]}', pointer="/a/1")
     assert "there is nothing at 'b'" in await house.told("json", text="{}", pointer="/b")
     assert "hello" in await house.told("echo", text="hello")
     listed = await house.told("tool_list")
     assert "shell: Run a command line" in listed
-    assert "A person may be asked first." in await house.told("tool_info", name="shell")
+    assert "It may need a person's approval." in await house.told("tool_info", name="shell")
     assert "The vault is empty." in await house.told("secret_list")
 
 
@@ -41,17 +41,23 @@ async def test_a_guest_hears_of_no_tool_but_theirs(house: House) -> None:
 
 
 async def test_something_is_said_in_another_conversation_of_the_same_person(house: House) -> None:
-    assert "It goes out." in await house.told("message", text="**Remember** the milk", channel="telegram")
+    assert "The message is queued for sending." in await house.told(
+        "message", text="**Remember** the milk", channel="telegram"
+    )
     assert "Remember the milk" in house.says(OWNER)
-    assert "They cannot be told there" in await house.told("message", text="x", channel="nowhere")
+    assert "The message can't be sent there" in await house.told("message", text="x", channel="nowhere")
     nobody = "018f3c2e-7b1a-7c3d-9e4f-0123456789ab"
-    assert "no conversation of that id" in await house.told("message", text="x", thread=nobody)
-    assert "name either" in await house.told("message", text="x")
+    assert "no conversation with that ID" in await house.told("message", text="x", thread=nobody)
+    assert "use either" in await house.told("message", text="x")
 
 
 async def test_a_secret_is_forgotten_after_a_yes_each_time(house: House) -> None:
     house.telegram.user_sends_text(OWNER, 'please call: secret_delete {"name": "none"}')
     card = await house.card(OWNER)
-    assert [data.rpartition(":")[2] for data in card.choices] == ["0", "1", "e"]  # "always" is not offered
+    assert [data.rpartition(":")[2] for data in card.choices] == [
+        "0",
+        "1",
+        "e",
+    ]  # "Always allow" is not available
     await house.pressed(OWNER, card, 0)
-    await house.telegram.wait_text(OWNER, "There is no secret called 'none'.")
+    await house.telegram.wait_text(OWNER, "There is no secret named 'none'.")

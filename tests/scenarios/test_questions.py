@@ -52,14 +52,14 @@ async def test_a_choice_is_the_calls_result_and_the_card_says_so(house: House) -
     await house.telegram.wait_text(OWNER, "Done:")
     assert told(house) == '"owner" chose: dark green'
     assert await settled(house, card) == "Which colour?\n\nowner chose: dark green"
-    assert await house.pressed(OWNER, card, 0) == "Already settled: owner chose: dark green"
+    assert await house.pressed(OWNER, card, 0) == "Already closed: owner chose: dark green"
 
 
 @pytest.mark.parametrize("words", ["The Beagle, perhaps", "yes", "approve nowhere ABCDEFGH", "ok"])
 async def test_words_written_after_the_card_are_the_answer(house: House, words: str) -> None:
     card = await asked(house, OPEN)
     assert card.choices == ()
-    assert card.text.endswith("Write to me: your next message is the answer.")
+    assert card.text.endswith("Type your answer: I use your next message.")
     house.telegram.user_sends_text(OWNER, words)
     await house.telegram.wait_text(OWNER, "Done:")
     assert told(house) == f'"owner" answered: {words}'
@@ -106,7 +106,7 @@ async def test_commands_answer_no_question(house: House) -> None:
         before = len(house.says(OWNER))
         house.telegram.user_sends_text(OWNER, command)
         await house.telegram.wait_for(lambda before=before: len(house.says(OWNER)) > before, LIMIT_S)
-        assert house.says(OWNER)[-1].startswith("That is no answer to this question")
+        assert house.says(OWNER)[-1].startswith("That doesn't answer this question")
     house.telegram.user_sends_text(OWNER, "/stop")
     assert (await settled(house, card)).endswith("Stopped.")
     house.telegram.user_sends_text(OWNER, "red")
@@ -120,7 +120,7 @@ async def test_a_strangers_press_is_refused_with_a_reason(house: House) -> None:
     card = await asked(house, COLOURS)
     query = house.telegram.user_presses_button(GUEST, shown.id, data=card.choices[0])
     answered = (await house.telegram.wait_callback_answer(query.id)).answers[0]
-    assert answered["text"] == "This question is for somebody else."
+    assert answered["text"] == "This question is for someone else."
     assert answered["show_alert"] is True
     assert house.open_cards(OWNER)
     await house.pressed(OWNER, card, 1)
@@ -134,7 +134,7 @@ async def test_not_even_the_owner_answers_for_somebody_else(house: House) -> Non
     card = await asked(house, COLOURS, GUEST)
     query = house.telegram.user_presses_button(OWNER, shown.id, data=card.choices[0])
     answered = (await house.telegram.wait_callback_answer(query.id)).answers[0]
-    assert answered["text"] == "This question is for somebody else."
+    assert answered["text"] == "This question is for someone else."
     assert await house.pressed(GUEST, card, 0) == "Gus chose: red"
 
 
@@ -160,5 +160,5 @@ async def test_an_unanswered_question_is_told_as_such(tmp_path: Path) -> None:
     async with open_house(tmp_path, extra="[approvals]\nexpires_after_s = 60", speed=100) as house:
         card = await asked(house, COLOURS)
         await house.telegram.wait_text(OWNER, "Done:")
-        assert "Not answered: nobody replied to the question in time." in told(house)
-        assert (await settled(house, card)).endswith("Nobody answered in time.")
+        assert "Not answered: no one replied to the question in time." in told(house)
+        assert (await settled(house, card)).endswith("No answer in time.")

@@ -246,7 +246,7 @@ async def test_while_a_routine_rests_messages_go_to_the_chat_alone(house: House)
     consuming = {**page("rests", "alert", on_match="consume"), "guardrails": {"cooldown_s": 86_400}}
     row = await desk_of(house).create(OLIVIA, consuming)
     house.telegram.user_sends_text(OWNER, "alert 1")
-    await house.telegram.wait_text(OWNER, "Taken by the routine “rests”.")
+    await house.telegram.wait_text(OWNER, "Handled by the routine “rests”.")
     await said(house, "alert 2")
     assert len(await ended(house, row)) == 1
 
@@ -330,7 +330,7 @@ async def test_whoever_may_not_have_it_any_more_has_no_run_of_it(house: House) -
     (run,) = await ended(house, row)
     assert run.state is RunStatus.FAILED
     assert run.error is not None
-    assert "may not have it any more: guests have no routines" in run.error
+    assert "no longer has permission for it: guests can't have routines" in run.error
     assert not [call for call in house.model.log.all() if "caras looked" in str(call.body)]
 
 
@@ -352,8 +352,8 @@ async def test_a_member_is_told_where_they_are_and_nobody_else_is(house: House) 
     made = {**page("doras", "x"), "trigger": {"type": "manual"}}
     for notify, field in (
         ({"channel": "telegram", "address": f"{OWNER}"}, "notify.address is for the owner"),
-        ({"thread_id": theirs.id}, "notify.thread_id names no conversation of yours"),
-        ({"thread_id": "none"}, "notify.thread_id names no conversation of yours"),
+        ({"thread_id": theirs.id}, "notify.thread_id is not one of your conversations"),
+        ({"thread_id": "none"}, "notify.thread_id is not one of your conversations"),
     ):
         with pytest.raises(RoutineRefused, match=field):
             await desk.create(dora, {**made, "notify": notify})
@@ -364,7 +364,7 @@ async def test_a_member_is_told_where_they_are_and_nobody_else_is(house: House) 
 
 
 async def test_nobody_tells_events_in_the_hubs_name(house: House) -> None:
-    with pytest.raises(RoutineRefused, match="source hub is what the hub itself tells"):
+    with pytest.raises(RoutineRefused, match="source hub is reserved"):
         await desk_of(house).emit(OLIVIA, "Hub", "started", {}, "1")
 
 
@@ -395,7 +395,7 @@ async def test_a_provider_that_refuses_fails_the_run_with_its_reason(house: Hous
 
 async def test_a_schedule_that_never_comes_is_refused(house: House) -> None:
     never = {**page("never", "x"), "trigger": {"type": "cron", "schedule": "0 0 30 2 *"}}
-    with pytest.raises(RoutineRefused, match=r"trigger\.schedule never comes"):
+    with pytest.raises(RoutineRefused, match=r"trigger\.schedule never occurs"):
         await desk_of(house).create(OLIVIA, never)
 
 

@@ -76,7 +76,7 @@ async def test_a_call_beyond_the_scope_is_refused_at_once_and_the_owner_is_told(
     assert refused.status is ResultStatus.DENIED
     assert not (house.workspace / "beyond.txt").exists()
     notice = await house.telegram.wait_text(OWNER, "Routine “tidy ")
-    assert "shell did not run: shell is not available to a run without a person" in notice.text
+    assert "shell did not run: shell is not available to an unattended run" in notice.text
     assert not any("approve" in card.text.lower() for card in house.open_cards(OWNER))
 
 
@@ -113,7 +113,7 @@ async def test_its_owner_allows_a_refused_line_below_the_notice(house: House, li
     (card,) = [card for card in house.open_cards(OWNER) if card.id == notice.id]
     assert list(house.workspace.glob("made*")) == []
     assert "may do this from its next run on" in await house.pressed(OWNER, card, 3)
-    assert "may do this already" in await house.pressed(OWNER, card, 3)
+    assert "is already allowed to do this" in await house.pressed(OWNER, card, 3)
     assert await runs(2) is ResultStatus.OK
     (folder,) = house.workspace.glob("made*")
     folder.rmdir()
@@ -260,8 +260,8 @@ async def test_the_days_budget_stops_a_routine_with_that_reason_and_one_notice(h
         RunStatus.SKIPPED,
         RunStatus.SKIPPED,
     ]
-    told = await house.telegram.wait_text(OWNER, "Routine “greedy” rests until tomorrow")
-    assert "It has run 1 times today, which is its limit." in told.text
+    told = await house.telegram.wait_text(OWNER, "Routine “greedy” will not run until tomorrow")
+    assert "It has run 1 times today, its daily limit." in told.text
     assert (second.notice_state == "none", third.notice_state) == (False, "none")
 
 
@@ -271,7 +271,7 @@ async def test_a_run_stops_where_the_days_tokens_end(house: House) -> None:
     action = using("Look on", "time", max_tool_rounds=20)
     run = await fired(house, "endless", action, guardrails=limits)
     assert run.state is RunStatus.FAILED
-    assert run.error == "It was stopped: the tokens the routine may use a day are used up."
+    assert run.error == "Stopped: the routine has reached its daily token limit."
     await house.telegram.wait_text(OWNER, "Routine “endless")
     row = await desk_of(house).find(OLIVIA, run.routine_id)
     assert (row.failures, row.enabled) == (0, True)

@@ -42,7 +42,7 @@ async def test_a_consumed_message_is_the_routines_alone(house: House) -> None:
     consuming = {**WATCH, "trigger": {**WATCH["trigger"], "on_match": "consume"}}
     await desk_of(house).create(OLIVIA, consuming)
     house.telegram.user_sends_text(OWNER, "deploy it")
-    await house.telegram.wait_text(OWNER, "Taken by the routine “watch”.")
+    await house.telegram.wait_text(OWNER, "Handled by the routine “watch”.")
     await house.telegram.wait_text(OWNER, "Routine “watch”")
     assert not any(text.startswith("You said: deploy") for text in house.says(OWNER))
     assert house.app is not None
@@ -59,12 +59,12 @@ async def test_the_buttons_of_a_notice(house: House) -> None:
     await house.pressed(OWNER, card, 0)
     details = await house.telegram.wait_text(OWNER, "fired by manual")
     assert "Tokens:" in details.text
-    assert await house.pressed(OWNER, card, 2) == "“watch” runs again."
+    assert await house.pressed(OWNER, card, 2) == "“watch” is enabled again."
     await ended(house, row, 2)
     assert await house.pressed(OWNER, card, 1) == "“watch” is paused."
     await house.telegram.wait_text(OWNER, "“watch” is paused.")
-    assert await house.pressed(OWNER, card, 1) == "“watch” is paused already."
-    assert await house.pressed(OWNER, card, 2) == "“watch” is paused already."
+    assert await house.pressed(OWNER, card, 1) == "“watch” is already paused."
+    assert await house.pressed(OWNER, card, 2) == "“watch” is already paused."
     assert not (await desk.find(OLIVIA, "watch")).enabled
 
 
@@ -79,7 +79,7 @@ async def test_a_strangers_press_on_a_notice_does_nothing(house: House) -> None:
     card = await house.card(OWNER)
     query = house.telegram.user_presses_button(100, shown.id, data=card.choices[1])
     answered = await house.telegram.wait_callback_answer(query.id)
-    assert answered.answers[0]["text"] == "This routine is somebody else's."
+    assert answered.answers[0]["text"] == "This routine belongs to someone else."
     assert (await desk.find(OLIVIA, "watch")).enabled
 
 
@@ -116,7 +116,7 @@ async def test_a_routine_is_made_by_talking_once_its_owner_agrees(house: House) 
     card = await house.card(OWNER)
     assert not await desk_of(house).listed(OLIVIA)
     await house.pressed(OWNER, card, 0)
-    await house.telegram.wait_text(OWNER, "Made: watch, event, on")
+    await house.telegram.wait_text(OWNER, "Created: watch, event, on")
     house.telegram.user_sends_text(OWNER, "deploy it")
     await house.telegram.wait_text(OWNER, "Routine “watch” has something for you")
     house.telegram.user_sends_text(OWNER, "please call: routine_list {}")

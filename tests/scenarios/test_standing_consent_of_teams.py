@@ -33,7 +33,7 @@ def asked(person: Person) -> bool:
 async def test_always_is_granted_to_whom_the_call_is_for_and_not_to_who_agreed(tmp_path: Path) -> None:
     async with open_team(tmp_path, ANOTHER, cast=HERE) as team:
         team.ben.say(writes("one"))
-        await team.owner.press(await card(team.owner, "Always"), "Always")
+        await team.owner.press(await card(team.owner, "Always allow"), "Always allow")
         await hears(team.ben, "Done:")
         assert notes(team) == "one"
         team.ben.say(writes("two"))
@@ -50,12 +50,12 @@ async def test_where_several_have_to_agree_nobody_can_agree_for_good(tmp_path: P
     async with open_team(tmp_path, TWO, cast=HERE) as team:
         team.ben.say(writes("one"))
         shown = await card(team.owner)
-        assert "Always" not in shown.buttons
-        assert "Always" not in (await card(team.lea)).buttons
+        assert "Always allow" not in shown.buttons
+        assert "Always allow" not in (await card(team.lea)).buttons
         gate_id = await only_prompt(team)
         for person in (team.owner, team.lea):
             person.say(f"/approve {gate_id} {word}")
-            await hears(person, '"always" is not offered')
+            await hears(person, '"Always allow" is not available')
         assert notes(team) == ""
         for person in (team.owner, team.lea):
             await person.press(await card(person), "Approve")

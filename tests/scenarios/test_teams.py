@@ -25,7 +25,7 @@ escalate_to = "team:leads"
 users = ["{LEA_ID}"]
 """
 ONE, *OTHERS = CASTS
-OUTDATED = "Somebody changed this call after"
+OUTDATED = "Someone changed this call after"
 ALL = pytest.mark.parametrize(
     "cast", [ONE, *(pytest.param(other, marks=pytest.mark.slow) for other in OTHERS)], ids=str
 )
@@ -40,13 +40,13 @@ async def test_two_of_a_team_agree_across_platforms_without_the_requester(tmp_pa
     async with open_team(tmp_path, cast=cast) as team:
         team.ben.say(RUN)
         own, owners, leas = await card(team.ben), await card(team.owner), await card(team.lea)
-        assert "2 people have to agree." in owners.text
+        assert "2 people must approve." in owners.text
         await team.ben.press(own, "Approve")
-        await told(team.ben, "Someone else has to decide this: the one who asked may not.")
+        await told(team.ben, "You made this request, so someone else must decide it.")
         await team.owner.press(owners, "Approve")
         await told(team.owner, "Counted. 1 more needed.")
         await team.owner.press(owners, "Approve")
-        await told(team.owner, "Your answer is already counted.")
+        await told(team.owner, "Your answer has already been counted.")
         assert team.lines == []
         await team.lea.press(leas, "Approve")
         await hears(team.ben, "Done:")
@@ -55,7 +55,7 @@ async def test_two_of_a_team_agree_across_platforms_without_the_requester(tmp_pa
             await sees(person, copy, "Approved by Lea")
             # A copy that is stale by now: pressed all the same, it is answered with the outcome.
             await person.press(copy, "Deny")
-            await told(person, "Already settled: Approved by Lea")
+            await told(person, "Already closed: Approved by Lea")
         assert team.lines == ["line"]
 
 
@@ -82,7 +82,7 @@ async def test_opposite_votes_at_one_instant_have_one_outcome(tmp_path: Path, ca
         await hears(team.ben, "Done:")
         approved = team.lines == ["line"]
         outcome = "Approved by owner" if approved else "Denied by Lea"
-        await told(team.lea if approved else team.owner, f"Already settled: {outcome}")
+        await told(team.lea if approved else team.owner, f"Already closed: {outcome}")
         await sees(team.owner, owners, outcome)
         await sees(team.lea, leas, outcome)
         assert team.lines == (["line"] if approved else [])
@@ -101,14 +101,14 @@ async def test_who_presses_what_the_call_was_has_not_agreed_to_what_it_became(
         await team.hub.stop()
         await team.starts()
         await team.lea.press(stale, "Approve")
-        await told(team.lea, "This was changed by somebody else meanwhile. Look at it again.")
+        await told(team.lea, "Someone else changed this in the meantime. Review it again.")
         assert team.lines == []
         await team.lea.press(await card(team.lea), "Approve")
         await hears(team.ben, "Done:")
         assert team.lines == ["changed"]
         await sees(team.owner, owners, "Approved by Lea")
         await team.lea.press(stale, "Approve")
-        await told(team.lea, "Already settled: Approved by Lea")
+        await told(team.lea, "Already closed: Approved by Lea")
         assert team.lines == ["changed"]
 
 
@@ -193,13 +193,13 @@ async def test_what_nobody_decides_is_put_to_others_also_across_a_restart(tmp_pa
         await team.starts()
         team.hub.clock.pass_by(70)
         leas = await card(team.lea)
-        await hears(team.ben, "I have asked Lea, too.")
+        await hears(team.ben, "I have also asked Lea.")
         await team.lea.change(leas, "echo changed >> out.txt")
         await hears(team.ben, "Done:")
         assert team.lines == ["changed"]
         for person, copy in ((team.lea, leas), (team.ben, own)):
             await sees(person, copy, "Approved by Lea, edited")
-        assert count(team.ben, "I have asked") == 1
+        assert count(team.ben, "I have also asked") == 1
 
 
 @ALL
@@ -210,13 +210,13 @@ async def test_people_are_reminded_once_before_it_expires(tmp_path: Path, cast: 
         owners, leas = await card(team.owner), await card(team.lea)
         team.hub.clock.pass_by(310)
         for person in (team.owner, team.lea, team.ben):
-            await hears(person, "Still waiting for you: May I run shell?")
-            await hears(person, "it counts as not approved")
+            await hears(person, "Still waiting for your answer: May I run shell?")
+            await hears(person, "counts as not approved")
         team.hub.clock.pass_by(100)
         for person, copy in ((team.owner, owners), (team.lea, leas)):
-            await sees(person, copy, "Nobody answered in time: not approved.")
+            await sees(person, copy, "Not approved: no answer in time.")
             await person.press(copy, "Approve")
-            await told(person, "Already settled: Nobody answered in time: not approved.")
+            await told(person, "Already closed: Not approved: no answer in time.")
         await hears(team.ben, "Done:")
         assert [count(person, "Still waiting") for person in (team.ben, team.owner, team.lea)] == [1, 1, 1]
         assert team.lines == []

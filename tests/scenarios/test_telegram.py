@@ -188,13 +188,11 @@ async def test_the_model_is_told_of_files(house: House, kind: str) -> None:
 
 async def test_a_file_over_the_limit_is_said_so_and_its_text_answered(house: House) -> None:
     house.telegram.user_sends_document(OWNER, "big.zip", size_bytes=21 * MB)
-    await house.telegram.wait_text(
-        OWNER, "Too large for me: “big.zip” (21 MB). Here I can read files of up to 20 MB."
-    )
+    await house.telegram.wait_text(OWNER, "Too large: “big.zip” (21 MB). The limit here is 20 MB.")
     house.telegram.user_sends_document(OWNER, "big.zip", size_bytes=21 * MB, caption="what is this?")
     await house.telegram.wait_text(OWNER, "You said: what is this?")
-    assert [said.partition(":")[0] for said in house.says(OWNER)].count("Too large for me") == 2
-    assert "too large to be read" in model_was_told(house)
+    assert [said.partition(":")[0] for said in house.says(OWNER)].count("Too large") == 2
+    assert "too large to read" in model_was_told(house)
     assert (await outcomes(house)).count("refused: file too large") == 1
 
 
@@ -242,7 +240,7 @@ async def test_a_link_with_a_code_is_a_start(house: House) -> None:
 async def test_what_is_neither_words_nor_a_file_is_answered_so(house: House) -> None:
     place = {"latitude": 31.2, "longitude": 121.5}
     sent = house.telegram.user_sends(OWNER, {"location": place})
-    await house.telegram.wait_text(OWNER, "I can make nothing of this (location).")
+    await house.telegram.wait_text(OWNER, "I can't read this kind of message (location).")
     assert house.app is not None
     explained = await house.app.store.explain(f"tg:123456:m:{OWNER}:{sent.id}")
     assert explained is not None

@@ -26,7 +26,7 @@ async def loses_its_token(street: Street, hub: RunningHub, struck: Neighbour) ->
         page = await owner.get("/api/channels")
         told = {channel["name"]: (channel["phase"], channel["reason"]) for channel in page["channels"]}
     assert told[struck.name] == ("failed", reason)
-    assert f"channel {struck.name}: failed because {reason}" in hub.err
+    assert f"channel.phase_changed channel={struck.name} phase=failed reason={reason}" in hub.err
     for other in street.neighbours:
         if other is not struck and other.name != struck.name:
             assert told[other.name][0] == "running"
@@ -37,11 +37,11 @@ async def gets_a_new_one(street: Street, hub: RunningHub, struck: Neighbour) -> 
     """A wrong one changes nothing; with the right one it goes on, also with what was said meanwhile."""
     wrong = await street.keeps(struck.name, struck.token(9))
     assert wrong.code == 0
-    assert re.match(rf"{struck.name}: kept; channel {struck.name} goes on as before: .*token", wrong.out)
+    assert re.match(rf"{struck.name}: stored; channel {struck.name} keeps its old tokens: .*token", wrong.out)
     assert await street.becomes(hub, struck.name, "failed")
     struck.renew()
     right = await street.keeps(struck.name, struck.token(2))
-    assert right.out == f"{struck.name}: kept; channel {struck.name} uses what is configured now\n"
+    assert right.out == f"{struck.name}: stored; channel {struck.name} uses the new tokens\n"
     await cast("Awaitable[object]", struck.hears("You said: is somebody there?"))
     await street.becomes(hub, struck.name, "running")
     await talks(struck, "once more")

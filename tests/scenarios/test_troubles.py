@@ -71,9 +71,13 @@ async def test_a_wrong_token_is_a_state_with_a_reason_and_the_rest_serves(
         write_config(house, token="999:wrong", extra=right)
         await house.start()
         reason = await house.channel_becomes("failed")
-        assert reason == "Telegram does not know this token"
-        (logged,) = [said for said in caplog.messages if said.startswith("channel telegram: failed")]
-        assert logged == f"channel telegram: failed because {reason}{AGAIN}"
+        assert reason == "Telegram rejected the token"
+        (logged,) = [
+            said
+            for said in caplog.messages
+            if said.startswith("channel.phase_changed channel=telegram phase=failed")
+        ]
+        assert logged == f"channel.phase_changed channel=telegram phase=failed reason={reason}{AGAIN}"
         assert "hubbub config reload" in logged
         house.telegram.user_sends_text(OWNER, "hello")
         await bot_speaks(house, OWNER, 1)
@@ -85,7 +89,7 @@ async def test_a_platform_down_at_the_start_is_waited_for(tmp_path: Path) -> Non
     async with open_house(tmp_path, speed=SPEED, start=False) as house:
         await house.telegram.go_down()
         await house.start()
-        assert "cannot be reached" in await house.channel_becomes("backing off")
+        assert "could not reach" in await house.channel_becomes("backing off")
         for said in ("one", "two"):
             house.telegram.user_sends_text(OWNER, said)
         await asyncio.sleep(OUTAGE_S)
@@ -116,7 +120,7 @@ async def test_a_platform_down_during_conversations_loses_and_repeats_nothing(ho
     await house.telegram.go_down()
     house.model.release()
     await house.model.wait_requests(state="answered")
-    assert "cannot be reached" in await house.channel_becomes("backing off")
+    assert "could not reach" in await house.channel_becomes("backing off")
     for said in ("two", "three"):
         house.telegram.user_sends_text(OWNER, said)
         house.telegram.user_sends_text(OTHER, said)
@@ -232,7 +236,10 @@ async def test_another_process_with_the_same_token_is_named(
 ) -> None:
     async with another_process_polls(house):
         assert "another process polls this token" in await house.channel_becomes("backing off")
-        assert "channel telegram: backing off because another process polls this token" in caplog.text
+        assert (
+            "channel.phase_changed channel=telegram phase=backing_off reason=another process polls this token"
+            in caplog.text
+        )
         status, _ = await house.readyz()
         assert status == 200
         house.telegram.user_sends_text(OWNER, "hello")
@@ -270,7 +277,7 @@ async def test_a_poll_on_a_connection_gone_silent_is_given_up(
         await house.telegram.wait_requests("getUpdates", outcome="silent")
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
-        assert "a poll of telegram was lost: no answer from Telegram" in caplog.text
+        assert "telegram.poll_failed channel=telegram error=no response from Telegram" in caplog.text
         await house.channel_becomes("running")
 
 
@@ -289,7 +296,7 @@ async def test_an_answer_refused_for_good_fails_visibly_and_alone(
     (delivery,) = explained["deliveries"]
     assert (explained["turn_state"], delivery["state"]) == ("done", "failed")
     assert delivery["reason"] == "Forbidden: bot was blocked by the user"
-    assert f"to {OTHER} failed: Forbidden: bot was blocked by the user" in caplog.text
+    assert f"address={OTHER} error=Forbidden: bot was blocked by the user" in caplog.text
     _, ready = await house.readyz()
     assert ready["channels"]["telegram"]["unreachable"] == {delivery["reason"]: 1}
     await house.channel_becomes("running")
@@ -361,9 +368,9 @@ async def test_a_locked_database_stops_acceptance_and_everything_is_answered_aft
         await house.telegram.wait_requests("getMe", count=2, timeout_s=2 * LIMIT_S)
         body = await ready_says(house, 503)
         assert (body["ready"], body["hub"]) == (False, "open")
-        assert body["store"] == "takes no writes: nothing is accepted until it does"
-        reason = "the database takes no writes: database is locked"
-        assert f"channel telegram: backing off because {reason}" in caplog.messages
+        assert body["store"] == "writes fail: no message is accepted until they succeed"
+        reason = "the database can't be written: database is locked"
+        assert f"channel.phase_changed channel=telegram phase=backing_off reason={reason}" in caplog.messages
         assert [update.confirmed_at for update in house.telegram.updates()] == [None, None]
         assert house.says(OWNER) == house.says(OTHER) == []
     await house.telegram.wait_confirmed()

@@ -171,7 +171,7 @@ async def test_another_program_taking_the_webhook_is_named_and_it_is_taken_back(
         reason = await house.channel_passes("backing off")
         thief.cancel()
         await asyncio.gather(thief, return_exceptions=True)
-        assert reason == "another program took the webhook to http://127.0.0.1:9/theirs"
+        assert reason == "another program changed the webhook to http://127.0.0.1:9/theirs"
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello")
         await house.channel_becomes("running")

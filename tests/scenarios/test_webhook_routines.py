@@ -257,7 +257,7 @@ async def test_a_body_that_does_not_come_keeps_no_place(gate: Gate) -> None:
 
 async def test_secrets_are_named_and_never_shown(gate: Gate) -> None:
     desk = desk_of(gate.house)
-    with pytest.raises(RoutineRefused, match=r"trigger\.secret_name names no secret of the vault"):
+    with pytest.raises(RoutineRefused, match=r"trigger\.secret_name names a secret that is not in the vault"):
         await desk.create(OLIVIA, push("secret", secret_name="other"))
     with pytest.raises(RoutineRefused, match=r"trigger\.type webhook is for the owner"):
         await desk.create(Principal("mia", Role.MEMBER, "Mia"), push("secret"))

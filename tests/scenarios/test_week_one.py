@@ -74,7 +74,7 @@ async def test_kicked_from_a_group_fails_visibly_and_alone(
     outcome, state, reason = await delivery_of(house, chat.id, asked)
     assert (outcome, state, reason) == ("turn 1", "failed", "Forbidden: bot was kicked from the group chat")
     assert len(house.telegram.requests("sendMessage", chat_id=chat.id)) == 1
-    assert f"to {chat.id} failed: {reason}" in caplog.text
+    assert f"address={chat.id} error={reason}" in caplog.text
     assert await unreachable(house) == {reason: 1}
     await all_is_well(house)
     house.telegram.bot_is_added(chat.id)
@@ -100,7 +100,7 @@ async def test_a_topic_that_is_no_more_fails_visibly_and_alone(
     house.model.release()
     outcome, state, said = await delivery_of(house, forum.id, asked)
     assert (outcome, state, (said or "").casefold()) == ("turn 1", "failed", reason.casefold())
-    assert f"to {forum.id}:{topic.id} failed: " in caplog.text
+    assert f"address={forum.id}:{topic.id} error=" in caplog.text
     assert list((await unreachable(house)).values()) == [1]
     await all_is_well(house)
     if what == "closed":
@@ -149,7 +149,9 @@ async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hous
     refused = [one for one in explained if one.outcome == "refused: too many messages waiting"]
     assert len(explained) == 151
     assert len(refused) in (49, 50)
-    assert sum(said.startswith("I am still busy and already 100 messages wait") for said in house.says(OWNER))
+    assert sum(
+        said.startswith("I am still busy and 100 messages are already queued") for said in house.says(OWNER)
+    )
     await house.channel_becomes("running")
 
 
@@ -162,8 +164,10 @@ async def test_a_clock_that_is_wrong_by_minutes_is_named_and_harmless(
         await house.start()
         reason = await house.channel_becomes("running")
         assert "this machine's clock is " in reason
-        assert (" s behind Telegram's; set it" if minutes > 0 else " s ahead of Telegram's; set it") in reason
-        assert f"channel telegram: running, but {reason}" in caplog.text
+        assert (
+            " s behind Telegram's; correct it" if minutes > 0 else " s ahead of Telegram's; correct it"
+        ) in reason
+        assert f"channel.phase_changed channel=telegram phase=running reason={reason}" in caplog.text
         house.telegram.user_sends_text(OWNER, "please run: echo x > made")
         card = await house.card(OWNER)
         assert await house.pressed(OWNER, card, 0)
@@ -175,7 +179,7 @@ async def test_an_occupied_port_is_said_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         async with open_house(tmp_path, start=False, http=f"port = {port}") as house:
-            with pytest.raises(StartError, match=f"cannot listen on 127.0.0.1:{port}.*set another"):
+            with pytest.raises(StartError, match=f"can't listen on 127.0.0.1:{port}.*set another"):
                 await house.start()
             house.task = None
 
@@ -189,9 +193,9 @@ async def test_a_full_disk_stops_acceptance_and_is_recovered_from(tmp_path: Path
         with nothing_can_be_written_by(hub.process.pid):
             house.telegram.user_sends_text(OWNER, "meanwhile")
             body = await ready_says(hub, 503)
-            assert body["store"] == "takes no writes: nothing is accepted until it does"
+            assert body["store"] == "writes fail: no message is accepted until they succeed"
             await house.telegram.wait_for(
-                lambda: "backing off because the database takes no" in hub.err, LIMIT_S
+                lambda: "phase=backing_off reason=the database can't be" in hub.err, LIMIT_S
             )
             assert not house.telegram.all_confirmed()
         await house.telegram.wait_text(OWNER, "You said: meanwhile", timeout_s=2 * LIMIT_S)

@@ -1,4 +1,4 @@
-"""Which files an "Always" can be given for: documents, and nothing that programs run."""
+"""Which files an "Always allow" can be given for: documents, and nothing that programs run."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ async def offered(house: House, path: str) -> bool:
     await house.pressed(OWNER, card, 1)
     await house.telegram.wait_for(lambda: len(house.says(OWNER)) > said + 1, LIMIT_S)
     await house.telegram.wait_for(lambda: not house.open_cards(OWNER), LIMIT_S)
-    return "Always would grant write_file" in card.text
+    return "Always allow would cover write_file" in card.text
 
 
 async def test_always_is_offered_for_documents_alone(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_no_setting_of_ones_own_covers_what_is_run_unseen(
             OWNER, f"please call: write_file {json.dumps({'path': path, 'content': 'x'})}"
         )
         if asks:
-            assert "Programs may run what is written there" in (await house.card(OWNER)).text
+            assert "Programs may run a file written there" in (await house.card(OWNER)).text
         else:
             await house.telegram.wait_text(OWNER, "Done:")
         assert (house.workspace / path).exists() is not asks

@@ -56,11 +56,11 @@ async function reached(path, init) {
   }
 }
 
-const unreachable = () => new ApiError(0, "unreachable", "The hub cannot be reached. Is it running?");
+const unreachable = () => new ApiError(0, "unreachable", "Can't reach the hub. Is it running?");
 
 /** @param {number} status @param {any} page */
 function errorOf(status, page) {
-  const { code = "failed", message = `The hub answered ${status}.`, field } = page?.error ?? {};
+  const { code = "failed", message = `The hub responded with HTTP ${status}.`, field } = page?.error ?? {};
   return new ApiError(status, code, message, field);
 }
 
@@ -168,7 +168,7 @@ export function upload(file, onProgress, signal) {
     for (const [name, value] of Object.entries(proof())) request.setRequestHeader(name, value);
     request.responseType = "json";
     request.upload.onprogress = (event) => onProgress(event.total ? event.loaded / event.total : 0);
-    request.onerror = () => reject(new ApiError(0, "unreachable", "The hub cannot be reached."));
+    request.onerror = () => reject(new ApiError(0, "unreachable", "Can't reach the hub."));
     request.onload = () => {
       if (request.status < 300) return resolve(request.response);
       if (request.status === 401) onSignedOut();

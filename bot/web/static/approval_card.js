@@ -116,7 +116,7 @@ class ApprovalCard {
   *#answers() {
     const approval = /** @type {Approval} */ (this.approval);
     if (!approval.may_decide) {
-      const words = approval.voted ? "You have agreed; others have to, too." : "Somebody else has to decide this.";
+      const words = approval.voted ? "You approved this. It needs more approvals." : "Someone else must decide this.";
       yield h("p", { class: "muted" }, words);
       return;
     }

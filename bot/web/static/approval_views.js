@@ -46,7 +46,7 @@ export function settledView(approval, item) {
   const outcome = approval?.outcome;
   const text = outcome?.text ?? item?.outcome;
   if (text) return h("p", { class: "outcome" }, h("span", {}, text), outcome ? timeView(outcome.at) : null);
-  return h("p", { class: "outcome muted" }, approval ? "Settled." : "No longer open.");
+  return h("p", { class: "outcome muted" }, approval ? "Closed." : "No longer open.");
 }
 
 /** An answer in one's own words. @param {boolean | undefined} secret @param {(text: string) => void} onAnswer */
@@ -79,7 +79,7 @@ function askedCall({ tool, reason, lines }, index) {
 
 /** @param {Approval} approval */
 function agreed({ votes, quorum }) {
-  return `${votes.length} of ${quorum} agreed${votes.length ? `: ${clip(votes.join(", "), 80)}` : ""}`;
+  return `${votes.length} of ${quorum} approved${votes.length ? `: ${clip(votes.join(", "), 80)}` : ""}`;
 }
 
 /** A single text is the call in full; several are shown by name. @param {string} tool @param {Approval["shown"]} shown */

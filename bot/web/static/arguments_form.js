@@ -30,7 +30,7 @@ export class ArgumentsForm {
       try {
         edited[name] = text ? input.value : JSON.parse(input.value);
       } catch {
-        this.complain(name, "This is not JSON. Texts need double quotes.");
+        this.complain(name, "This is not JSON. Put text in double quotes.");
         return null;
       }
     }

@@ -98,7 +98,7 @@ async function copyText(copy, text) {
     await navigator.clipboard.writeText(text);
     word.textContent = "Copied";
   } catch {
-    word.textContent = "Not allowed";
+    word.textContent = "Copy failed";
   }
   setTimeout(() => (word.textContent = "Copy"), COPIED_MS);
 }

@@ -123,8 +123,8 @@ export class Composer {
     const text = this.field.value.trim();
     const { uploads } = this;
     this.#complain("");
-    if (uploads.underWay) return this.#complain("A file is still on its way.");
-    if (uploads.failed) return this.#complain("A file could not be taken. Remove it to send the message.");
+    if (uploads.underWay) return this.#complain("A file is still uploading.");
+    if (uploads.failed) return this.#complain("A file could not be uploaded. Remove it to send the message.");
     if (!text && !uploads.ids.length) return;
     this.field.value = "";
     const { ids, putBack } = uploads.take();

@@ -73,7 +73,7 @@ export class ConversationView {
       this.body.replaceChildren(note(loading()));
       this.#load();
     };
-    const words = gone ? [h("p", {}, "It does not exist, or it is not yours to read.")] : failure(error, again);
+    const words = gone ? [h("p", {}, "It does not exist, or you don't have access to it.")] : failure(error, again);
     this.body.replaceChildren(note(...words));
   }
 

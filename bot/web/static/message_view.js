@@ -12,7 +12,7 @@ const STATE_WORDS = {
   approved: "next",
   started: "running",
   running: "running",
-  waiting: "waits for a decision",
+  waiting: "waiting for approval",
   ended: "done",
   ok: "done",
   error: "failed",
@@ -28,13 +28,13 @@ const BAD = new Set(["error", "denied", "cancelled", "skipped", "unknown"]);
 function speaker(item) {
   switch (item.kind) {
     case "user":
-      return item.sender?.name || "Somebody";
+      return item.sender?.name || "Someone";
     case "assistant":
       return "Assistant";
     case "operator":
       return `${item.by || "The owner"} (owner)`;
     case "summary":
-      return "Summary of what came before";
+      return "Summary of earlier messages";
     default:
       return "Hub";
   }
@@ -119,7 +119,7 @@ export class StepsView {
   /** What the model had asked for, above what a person made of it; said once. */
   #askedFor(row, text) {
     if (row.asked) return;
-    row.asked = codeView(text, "asked for");
+    row.asked = codeView(text, "requested");
     row.body.prepend(row.asked);
   }
 

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 
 /** A message that was taken is in the conversation by then, unless it waits. */
 const ARRIVAL_MS = 3_000;
-const WAITS = "waits for its turn";
+const WAITS = "queued";
 
 /** @typedef {{text: string, element: HTMLElement, waits: boolean}} Pending */
 

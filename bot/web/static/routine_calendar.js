@@ -19,13 +19,13 @@ export class RoutineCalendar {
 
   /** @param {Context} context */
   constructor(context) {
-    this.title = h("h2", { tabindex: "-1" }, "Times to come");
+    this.title = h("h2", { tabindex: "-1" }, "Upcoming runs");
     this.about = h("p", { class: "muted about" });
     this.longer = button("Four weeks", () => this.#more(), { class: "button small" });
     this.note = note(loading());
     this.list = h("ol", { class: "calendar" });
     const body = h("div", { class: "routine-body" }, this.note, this.list);
-    this.element = pane("Times to come", link("routines"), [this.title, this.about], [body], this.longer);
+    this.element = pane("Upcoming runs", link("routines"), [this.title, this.about], [body], this.longer);
     const renew = settled(() => this.#load(), HINTS_MS);
     this.end = context.hub.on(["routine_changed", "routine_run", "refetch"], renew);
     this.ready = this.#load();
@@ -49,11 +49,11 @@ export class RoutineCalendar {
     const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
     try {
       const page = await api.routineCalendar({ days: this.#days, timezone: timeZone || "UTC" });
-      const more = page.more ? " · of more than a hundred schedules the soonest" : "";
+      const more = page.more ? " · only the next of more than 100 schedules" : "";
       this.about.textContent = `${page.timezone}${more}`;
       this.about.title = this.about.textContent;
       this.list.replaceChildren(...page.days.map(dayView));
-      this.note.replaceChildren(h("p", { class: "muted" }, "No schedule comes round in this time."));
+      this.note.replaceChildren(h("p", { class: "muted" }, "No runs are scheduled in this period."));
       this.note.hidden = page.days.length > 0;
     } catch (error) {
       this.note.replaceChildren(...failure(error, () => this.#load()));

@@ -30,7 +30,7 @@ export class RoutineEditor {
     this.problem = h("p", { class: "problem bad", role: "alert" });
     this.fires = h("p", { class: "fires-on", role: "status" });
     this.trial = new TrialField((text, signal) => this.#try(text, signal));
-    const heading = h("span", { class: "label" }, "Try a message");
+    const heading = h("span", { class: "label" }, "Test a message");
     this.trialPart = h("div", { class: "field" }, heading, this.trial.element);
     this.form = h("form", { class: "routine-form", novalidate: true });
     this.form.addEventListener("submit", (event) => this.#save(event));
@@ -93,7 +93,7 @@ export class RoutineEditor {
       this.#draw();
       /** @type {HTMLElement | null} */ (this.form.querySelector("#routine-kind"))?.focus();
     });
-    return h("div", { class: "field" }, h("label", { for: "routine-kind" }, "Fired by"), select);
+    return h("div", { class: "field" }, h("label", { for: "routine-kind" }, "Trigger"), select);
   }
 
   #page() {
@@ -146,7 +146,7 @@ export class RoutineEditor {
       this.#complain(draft.problems);
       if (draft.problems.length) return this.#lead(draft.problems);
       const saved = await api.saveRoutine(this.routine?.id ?? "", page);
-      announce(`${saved.name} is kept.`);
+      announce(`${saved.name} was saved.`);
       if (this.routine) this.leave();
       else this.context.navigate(link("routines", saved.id), { replace: true });
     } catch (error) {

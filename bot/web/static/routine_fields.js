@@ -74,55 +74,55 @@ const when = /** @type {const} */ ({ part: "when" });
 /** @type {Object<string, {label: string, fields: Field[]}>} */
 export const TRIGGERS = {
   cron: {
-    label: "The clock",
+    label: "Schedule",
     fields: [
       {
         ...when,
         ...text("0 9 * * 1-5"),
         path: "trigger.schedule",
         label: "Schedule",
-        hint: "Minute, hour, day, month, weekday; or such as “every 2 hours”.",
+        hint: "Minute, hour, day, month, weekday; or text such as “every 2 hours”.",
       },
       { ...when, ...text("Europe/Berlin"), path: "trigger.timezone", label: "Time zone" },
       {
         ...when,
         ...choice({
-          one_catch_up: "Run once, afterwards",
-          skip: "Leave them out",
-          all: "Make up for all of them",
+          one_catch_up: "Run once to catch up",
+          skip: "Skip them",
+          all: "Run all of them",
         }),
         path: "trigger.downtime",
-        label: "Times missed while the hub was down",
+        label: "Runs missed while the hub was down",
       },
     ],
   },
   event: {
-    label: "A message",
+    label: "Message",
     fields: [
-      { ...when, ...text("deploy (\\w+)"), path: "trigger.pattern", label: "Pattern found in it" },
-      { ...when, ...check(false), path: "trigger.ignore_case", label: "Capitals or not is the same" },
+      { ...when, ...text("deploy (\\w+)"), path: "trigger.pattern", label: "Pattern to match" },
+      { ...when, ...check(false), path: "trigger.ignore_case", label: "Ignore case" },
       { ...when, ...text("any"), path: "trigger.channel", label: "Channel" },
-      { ...when, ...text("anybody"), path: "trigger.sender", label: "Sender" },
+      { ...when, ...text("anyone"), path: "trigger.sender", label: "Sender" },
       {
         ...when,
-        ...choice({ also_chat: "Goes to the chat, too", consume: "Is the routine's alone" }),
+        ...choice({ also_chat: "Also goes to the chat", consume: "Goes to the routine only" }),
         path: "trigger.on_match",
-        label: "The message",
+        label: "Matching message",
       },
     ],
   },
   system_event: {
-    label: "An event",
+    label: "Event",
     fields: [
       { ...when, ...text("github"), path: "trigger.source", label: "Source" },
       { ...when, ...text("push"), path: "trigger.event_type", label: "Type" },
     ],
   },
   webhook: {
-    label: "A webhook",
+    label: "Webhook",
     fields: [
-      { ...when, ...text("github"), path: "trigger.path", label: "Path behind /api/webhooks/" },
-      { ...when, ...text(), path: "trigger.secret_name", label: "Name of its secret" },
+      { ...when, ...text("github"), path: "trigger.path", label: "Path after /api/webhooks/" },
+      { ...when, ...text(), path: "trigger.secret_name", label: "Name of the signing secret" },
       {
         ...when,
         ...choice({ hubbub: "hubbub's own", github: "GitHub", gitlab: "GitLab", stripe: "Stripe" }),
@@ -131,31 +131,31 @@ export const TRIGGERS = {
       },
     ],
   },
-  manual: { label: "A person alone", fields: [] },
+  manual: { label: "Manual", fields: [] },
 };
 
 /** @type {Field[]} */
 const ALWAYS = [
   { part: "what", ...text("morning"), path: "name", label: "Name" },
-  { part: "what", ...area("4"), path: "action.prompt", label: "What the model is asked" },
+  { part: "what", ...area("4"), path: "action.prompt", label: "Prompt for the model" },
   { part: "more", ...text(), path: "description", label: "Description" },
   {
     part: "more",
     ...lines,
     path: "action.context_paths",
-    label: "Files of the workspace it reads",
-    hint: "One path a line.",
+    label: "Workspace files to include",
+    hint: "One path per line.",
   },
   {
     part: "more",
     ...number("300"),
     path: "guardrails.cooldown_s",
-    label: "Seconds it rests after it fired",
+    label: "Cooldown in seconds",
   },
-  { part: "more", ...number("1"), path: "guardrails.max_concurrent", label: "Runs at a time" },
+  { part: "more", ...number("1"), path: "guardrails.max_concurrent", label: "Concurrent runs" },
   { part: "more", ...text("22:00-07:00"), path: "notify.quiet_hours", label: "Quiet hours" },
-  { part: "more", ...check(true), path: "notify.on_attention", label: "Tell me what it found" },
-  { part: "more", ...check(true), path: "notify.on_failure", label: "Tell me when it fails" },
+  { part: "more", ...check(true), path: "notify.on_attention", label: "Notify me of results" },
+  { part: "more", ...check(true), path: "notify.on_failure", label: "Notify me of failures" },
 ];
 
 /** @param {string} kind */

@@ -43,8 +43,8 @@ export function routineList(context, tools) {
     hints: ["routine_run", "routine_changed"],
     tools,
     empty: () => [
-      h("p", {}, "No routine yet."),
-      h("p", { class: "muted" }, "What the hub does by itself: at a time, on a message, on an event."),
+      h("p", {}, "No routines yet."),
+      h("p", { class: "muted" }, "Routines run automatically: on a schedule, a message, or an event."),
     ],
   });
 }

@@ -13,11 +13,11 @@ const BAR = 9;
 const LEAST = 4;
 const SECOND_US = 1_000_000;
 const LOOKS = { attention: "good", ok: "good", running: "busy", waiting: "busy", skipped: "" };
-const TITLES = ["When", "Fired by", "Came to", "Took", "Tokens", "What it said"];
+const TITLES = ["Time", "Trigger", "Status", "Duration", "Tokens", "Result"];
 
 /** @param {RoutineRun[]} runs newest first */
 export function runsView(runs) {
-  if (!runs.length) return h("p", { class: "muted" }, "It has not run yet.");
+  if (!runs.length) return h("p", { class: "muted" }, "No runs yet.");
   const head = TITLES.map((word) => h("th", { scope: "col" }, word));
   return h(
     "div",

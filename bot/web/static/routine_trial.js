@@ -19,7 +19,7 @@ export class TrialField {
       id: `trial-${count}`,
       rows: "2",
       maxlength: "8000",
-      placeholder: "A message somebody might write",
+      placeholder: "A sample message",
       "aria-describedby": `verdict-${count}`,
     });
     this.verdict = h("div", { class: "verdict", id: `verdict-${count}`, role: "status" });
@@ -28,7 +28,7 @@ export class TrialField {
     this.element = h(
       "div",
       { class: "trial" },
-      h("label", { class: "visually-hidden", for: this.field.id }, "A message to try"),
+      h("label", { class: "visually-hidden", for: this.field.id }, "A message to test"),
       this.field,
       this.verdict,
     );
@@ -78,7 +78,7 @@ function verdict(trial, open) {
   const asked = h(
     "details",
     { class: "steps", open },
-    h("summary", {}, "What the model would get"),
+    h("summary", {}, "Prompt for the model"),
     h("div", { class: "steps-rows" }, h("p", { class: "prompt" }, `${trial.system}\n\n${trial.input}`)),
   );
   return [said, asked];

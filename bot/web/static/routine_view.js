@@ -68,7 +68,7 @@ export class RoutineView {
     this.title.textContent = gone ? "No such routine" : "…";
     this.status.replaceChildren();
     const words = gone
-      ? [h("p", {}, "It was deleted, or there never was one here.")]
+      ? [h("p", {}, "It was deleted, or never existed.")]
       : failure(error, () => this.#load());
     this.body.replaceChildren(note(...words));
   }
@@ -91,16 +91,16 @@ export class RoutineView {
       this.facts,
       this.problem,
       this.actions,
-      ...(heard ? [section("Try a message", this.trial.element)] : []),
+      ...(heard ? [section("Test a message", this.trial.element)] : []),
       section("Last runs", this.runs),
-      section("What it does", this.what),
+      section("Definition", this.what),
     );
   }
 
   /** The buttons stay where they are, so that the focus does. @param {Routine} routine */
   #offer(routine) {
     if (!this.actions.childElementCount) {
-      this.run = button("Run now", () => this.#do(() => api.fireRoutine(this.id), "It runs."), {
+      this.run = button("Run now", () => this.#do(() => api.fireRoutine(this.id), "Run queued."), {
         class: "button primary",
       });
       this.toggle = button("", () => this.#switch());
@@ -114,12 +114,12 @@ export class RoutineView {
       );
     }
     this.run.disabled = !routine.enabled;
-    this.toggle.textContent = routine.enabled ? "Pause" : "Resume";
+    this.toggle.textContent = routine.enabled ? "Pause" : "Enable";
   }
 
   #switch() {
     const enabled = !this.routine?.enabled;
-    return this.#do(() => api.switchRoutine(this.id, enabled), enabled ? "It goes on." : "It is paused.");
+    return this.#do(() => api.switchRoutine(this.id, enabled), enabled ? "Routine enabled." : "Routine paused.");
   }
 
   #edit() {
@@ -138,7 +138,7 @@ export class RoutineView {
   }
 
   async #delete() {
-    if (await this.#do(() => api.deleteRoutine(this.id), "It is deleted."))
+    if (await this.#do(() => api.deleteRoutine(this.id), "Routine deleted."))
       this.context.navigate(link("routines"), { replace: true });
   }
 
@@ -177,11 +177,11 @@ function facts(routine) {
       : null,
     h("span", {}, routine.run_count === 1 ? "1 run" : `${routine.run_count} runs`),
     routine.failures ? h("span", {}, `${routine.failures} failed in a row`) : null,
-    routine.skipped_slots ? h("span", {}, `${routine.skipped_slots} times passed over`) : null,
+    routine.skipped_slots ? h("span", {}, `${routine.skipped_slots} times skipped`) : null,
   ];
   return [
     routine.definition.description ? h("p", {}, routine.definition.description) : "",
-    said ? h("p", { class: "problem bad" }, routine.problem ? said : `Paused because ${said}`) : "",
+    said ? h("p", { class: "problem bad" }, routine.problem ? said : `Paused: ${said}`) : "",
     h("p", { class: "meta" }, ...parts),
   ];
 }
@@ -190,7 +190,7 @@ function facts(routine) {
 function whatItDoes(routine) {
   const { action } = routine.definition;
   const whole = JSON.stringify(routine.definition, null, 2);
-  const summary = h("summary", {}, "All of it, as JSON");
+  const summary = h("summary", {}, "Full definition (JSON)");
   return [
     h("p", { class: "prompt" }, action?.prompt ?? action?.description ?? ""),
     h("details", { class: "steps" }, summary, h("div", { class: "steps-rows" }, codeView(whole, "json"))),

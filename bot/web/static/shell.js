@@ -82,11 +82,11 @@ export class Shell {
     const banner = h("div", { class: "banner", role: "status", hidden: true });
     context.connection.subscribe((up) => {
       banner.hidden = up;
-      if (up) return announce("Connected again.");
+      if (up) return announce("Reconnected.");
       const again = button("Try now", () => context.connection.retry(), { class: "button small" });
       banner.replaceChildren(
         icon("alert"),
-        h("span", {}, "Not connected. What you see may be old; trying again."),
+        h("span", {}, "Not connected. This page may be out of date; reconnecting."),
         again,
       );
       return undefined;
@@ -155,9 +155,9 @@ function askForLink(heading, ...words) {
     h("p", { class: "brand" }, "hubbub"),
     h("h1", {}, heading),
     ...words,
-    h("p", {}, "On the machine the hub runs on, run"),
+    h("p", {}, "On the hub's machine, run"),
     h("p", {}, h("code", { class: "command" }, "hubbub login")),
-    h("p", {}, "and open the link it prints. It is good for 15 minutes and for one use."),
+    h("p", {}, "and open the link it prints. The link works once and expires after 15 minutes."),
   );
 }
 
@@ -167,7 +167,7 @@ export function unreachableView(message, again) {
     "main",
     { class: "signed-out" },
     h("p", { class: "brand" }, "hubbub"),
-    h("h1", {}, "The hub does not answer"),
+    h("h1", {}, "The hub does not respond"),
     h("p", {}, message),
     button("Try again", again, { class: "button primary" }),
   );

@@ -36,7 +36,7 @@ export class Uploads {
   /** @param {Iterable<File>} files */
   add(files) {
     for (const file of files) {
-      if (this.#chips.size >= MOST_FILES) return announce(`At most ${MOST_FILES} files at a time.`);
+      if (this.#chips.size >= MOST_FILES) return announce(`You can attach at most ${MOST_FILES} files.`);
       this.#start(file);
     }
   }

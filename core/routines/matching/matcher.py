@@ -353,7 +353,7 @@ class Matcher:
         try:
             found = self._pattern(listener.event.pattern, listener.event.ignore_case).search(subject)
         except PatternRefused as refused:
-            _logger.warning("routine %s hears nothing: its pattern %s", listener.routine_id, refused)
+            _logger.warning("routine.pattern_refused routine=%s error=%s", listener.routine_id, refused)
             return None
         return None if found is None else Hit(listener, found)
 

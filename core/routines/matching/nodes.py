@@ -139,7 +139,7 @@ def _may_be_empty(node: Node) -> bool:
 def _judge_ends(node: Node, *, last: bool) -> None:
     match node:
         case At(Place.LAST_LINE_END, position) if not last:
-            raise PatternRefused("goes on after its end", "$", position)
+            raise PatternRefused("continues after its end", "$", position)
         case Chain(parts):
             for index, part in enumerate(parts):
                 _judge_ends(part, last=last and index == len(parts) - 1)
@@ -185,12 +185,14 @@ class _EdgeCounter:
         match node.place:
             case Place.WORD_EDGE:
                 if taken >= MAX_MARKS:
-                    raise PatternRefused("asks too often for the edge of a word", r"\b", node.position)
+                    raise PatternRefused("has too many word boundaries", r"\b", node.position)
                 self.most = max(self.most, taken + 1)
                 return taken + 1
             case Place.TEXT_START | Place.LINE_START:
                 if taken:
-                    raise PatternRefused("asks for the edge of a word before a beginning", "^", node.position)
+                    raise PatternRefused(
+                        "has a word boundary before the start of the text", "^", node.position
+                    )
                 return 0
             case Place.LINE_END | Place.LAST_LINE_END | Place.TEXT_END:
                 return MAX_MARKS  # it steps over all marks
@@ -201,7 +203,7 @@ def _judge_repeats(node: Node) -> None:
         case One() | At():
             return
         case Repeat(body, _, most, _, position) if most != 1 and _may_be_empty(body):
-            raise PatternRefused("repeats what may be empty", "", position)
+            raise PatternRefused("repeats something that may be empty", "", position)
         case _:
             for child in children(node):
                 _judge_repeats(child)

@@ -113,7 +113,7 @@ class Source:
         if sign in _DIGIT_SIGNS:
             return self._octal(sign, begin, in_class=in_class)
         if sign.isascii() and sign.isalpha():
-            raise self.refused("has an escape that means nothing here", 2, begin)
+            raise self.refused("has an escape that is not supported here", 2, begin)
         return ord(sign)
 
     def _hexadecimal(self, length: int, begin: int) -> int:
@@ -122,7 +122,7 @@ class Source:
             raise self.refused(f"has an escape without {length} hexadecimal digits", 2 + len(digits), begin)
         self._position += length
         if int(digits, 16) > LAST:
-            raise self.refused("has an escape beyond all characters", 2 + length, begin)
+            raise self.refused("has an escape beyond the last Unicode character", 2 + length, begin)
         return int(digits, 16)
 
     def _octal(self, sign: str, begin: int, *, in_class: bool) -> int:
@@ -131,7 +131,7 @@ class Source:
             digits += self.next("an escape")
         is_octal = set(digits) <= set(_OCTAL) and (digits[0] == "0" or in_class or len(digits) == 3)
         if not is_octal:
-            raise self.refused("looks back at a group, which cannot be kept", 1 + len(digits), begin)
+            raise self.refused("has a backreference, which is not supported", 1 + len(digits), begin)
         if int(digits, 8) > 0o377:
             raise self.refused("has an octal escape beyond 377", 1 + len(digits), begin)
         return int(digits, 8)
@@ -152,7 +152,7 @@ class Source:
             self._position += 1
             high = self._class_item(kinds)
             if low is None or high is None or high < low:
-                raise self.refused("has a range that goes nowhere", self._position - dash, dash)
+                raise self.refused("has a range that runs backward", self._position - dash, dash)
             ranges.append((low, high))
         return tuple(ranges), frozenset(kinds), negated
 
@@ -208,7 +208,7 @@ class _Reader:
     def read(self) -> Syntax:
         root = self._either(leading=True)
         if not self._source.ended:
-            raise self._source.refused("has a parenthesis that closes nothing", 1)
+            raise self._source.refused("has an unmatched closing parenthesis", 1)
         return Syntax(root, self._groups, self._names)
 
     # --- structure ---
@@ -236,16 +236,16 @@ class _Reader:
         least, most = counts
         length = self._source.position - begin
         if not parts or isinstance(parts[-1], At):
-            raise self._source.refused("repeats nothing", length, begin)
+            raise self._source.refused("has a repeat with nothing to repeat", length, begin)
         if isinstance(parts[-1], Repeat):
-            raise self._source.refused("repeats what is repeated already", length, begin)
+            raise self._source.refused("repeats a repeat", length, begin)
         if max(least, most or 0) > MAX_REPEAT:
             raise self._source.refused(_TOO_OFTEN, length, begin)
         if most is not None and most < least:
-            raise self._source.refused("repeats at most fewer times than at least", length, begin)
+            raise self._source.refused("has a repeat whose maximum is less than its minimum", length, begin)
         lazy = self._source.takes("?")
         if not lazy and self._source.sees("+"):
-            raise self._source.refused("has a possessive repeat, which cannot be kept", length + 1, begin)
+            raise self._source.refused("has a possessive repeat, which is not supported", length + 1, begin)
         parts[-1] = Repeat(parts[-1], least, most, lazy, begin)
 
     def _repeat(self) -> tuple[int, int | None] | None:
@@ -295,7 +295,9 @@ class _Reader:
         if self._source.takes("P<"):
             name = self._source.until(">", "a group's name")
             if not name.isidentifier() or name in self._names:
-                raise self._source.refused("has no name for a group, or one twice", len(name) + 5, begin)
+                raise self._source.refused(
+                    "has a group without a valid name, or a name used twice", len(name) + 5, begin
+                )
             self._groups += 1
             self._names[name] = self._groups
             return self._group(self._groups, begin, outer)
@@ -307,11 +309,11 @@ class _Reader:
     def _refuse_strange(self, begin: int) -> None:
         for sign in _LOOKS:
             if self._source.began(sign, begin):
-                raise self._source.refused("looks around, which cannot be kept", len(sign), begin)
+                raise self._source.refused("has a lookaround, which is not supported", len(sign), begin)
         for sign, reason in (
-            ("(?P=", "looks back at a group, which cannot be kept"),
-            ("(?>", "has an atomic group, which cannot be kept"),
-            ("(?(", "has a condition, which cannot be kept"),
+            ("(?P=", "has a backreference, which is not supported"),
+            ("(?>", "has an atomic group, which is not supported"),
+            ("(?(", "has a conditional, which is not supported"),
         ):
             if self._source.began(sign, begin):
                 raise self._source.refused(reason, len(sign), begin)
@@ -326,14 +328,16 @@ class _Reader:
                 held[sign] = on
             elif sign != "u" or not on:
                 raise self._source.refused(
-                    "has a flag that cannot be kept", self._source.position - begin, begin
+                    "has a flag that is not supported", self._source.position - begin, begin
                 )
         flags = _Flags(held["i"], held["m"], held["s"])
         if sign == ":":
             self._flags = flags
             return self._group(None, begin, outer)
         if not first or not on:
-            raise self._source.refused("has flags that do not begin it", self._source.position - begin, begin)
+            raise self._source.refused(
+                "has flags that are not at its start", self._source.position - begin, begin
+            )
         self._flags = flags
         return None
 
@@ -343,7 +347,7 @@ class _Reader:
             raise self._source.refused(f"has more than {MAX_GROUPS} groups", 1, begin)
         body = self._either()
         if not self._source.takes(")"):
-            raise self._source.refused("has a parenthesis that is not closed", 1, begin)
+            raise self._source.refused("has an unclosed parenthesis", 1, begin)
         self._depth -= 1
         self._flags = outer
         return Group(number, body)
@@ -352,7 +356,7 @@ class _Reader:
 
     def _literal(self, code: int, begin: int) -> One:
         if 0xD800 <= code <= 0xDFFF:
-            raise self._source.refused("has half a character", self._source.position - begin, begin)
+            raise self._source.refused("has a lone surrogate", self._source.position - begin, begin)
         return _one(code, self._flags.ignore_case)
 
     def _cased(self, ranges: Ranges) -> Ranges:
@@ -369,7 +373,7 @@ class _Reader:
         if sign in _PLACES:
             return At(_PLACES[sign], begin)
         if sign == "B":
-            raise self._source.refused("asks for no edge of a word, which cannot be kept", 2, begin)
+            raise self._source.refused(r"has a \B, which is not supported", 2, begin)
         return self._literal(self._source.escaped(sign, begin, in_class=False), begin)
 
 

@@ -164,7 +164,7 @@ def read_line(text: str) -> Line | NotPlain:
     if len(text) > MAX_LINE_CHARS:
         return NotPlain(f"is longer than {MAX_LINE_CHARS} characters")
     if hides_something(text):
-        return NotPlain("contains characters that are not to be seen")
+        return NotPlain("contains invisible characters")
     try:
         return _line(deque(_tokens(text)))
     except _Problem as problem:

@@ -229,7 +229,7 @@ def judge(text: str, guard: PathGuard, home: str = "") -> ShellRating:
 
 def _not_plain(text: str, reason: str) -> ShellRating:
     harm = harm_of_text(text)
-    told = f"It is refused: {harm}." if harm else f"This line {reason}."
+    told = f"Blocked: {harm}." if harm else f"This line {reason}."
     needs = (Need(text, exactly=True),)
     return ShellRating(Level.ALWAYS_ASK, None, needs, blocked=harm and f"{harm}.", reason=told)
 
@@ -241,7 +241,7 @@ def _plain(plan: Plan, places: Places, home: str, shown: str) -> ShellRating:
     reasons = dict.fromkeys(
         [*(reason for one in judged for reason in one.reasons), *_overtaken(plan, judged)]
     )
-    told = f"It is refused: {harm}." if harm else "; ".join(reasons)
+    told = f"Blocked: {harm}." if harm else "; ".join(reasons)
     digests = {path: digest for one in judged for path, digest in one.digests.items()}
     if shown:
         digests[EXPANDED] = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()

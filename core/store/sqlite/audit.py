@@ -99,7 +99,7 @@ def _key(tx: Transaction) -> ChainKey:
     try:
         return tx.chain.newest()
     except (OSError, ValueError) as error:
-        raise StoreUnavailable(f"nothing can be recorded in the audit: {error}") from error
+        raise StoreUnavailable(f"writing to the audit log failed: {error}") from error
 
 
 def link(tx: Transaction, limit: int) -> tuple[str | None, bool]:
@@ -282,4 +282,4 @@ def audit_in(path: Path) -> Generator[AuditSnapshot]:
             require_current(schema_version(connection))
             yield AuditSnapshot(connection)
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"{path} cannot be read: {error}") from error
+        raise StoreUnavailable(f"can't read {path}: {error}") from error

@@ -137,7 +137,7 @@ def check(path: Path) -> Checked:
         if not problems and version == len(schema_scripts()):
             problems += _broken_rules(connection)
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"{path} is no sound database: {error}{what_to_do(error)}") from error
+        raise StoreUnavailable(f"{path} is not an intact database: {error}{what_to_do(error)}") from error
     finally:
         connection.close()
     return Checked(version, size_bytes, tuple(problems))
@@ -155,7 +155,7 @@ def _damage(connection: sqlite3.Connection) -> Iterator[str]:
         if said != "ok":
             yield f"damaged: {said}"
     for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(SHOWN_PROBLEMS):
-        yield f"row {row} of {table} refers to a row of {parent} that is not there"
+        yield f"row {row} of {table} refers to a missing row of {parent}"
 
 
 def _broken_rules(connection: sqlite3.Connection) -> Iterator[str]:
@@ -195,7 +195,7 @@ def restore(
     """
     unsound = check(backup).problems
     if unsound:
-        raise StoreUnavailable(f"{backup} is not sound: {unsound[0]}")
+        raise StoreUnavailable(f"{backup} is damaged: {unsound[0]}")
     fresh = path.with_name(f"{path.name}.restoring")
     for left in ("", "-wal", "-shm"):  # left by a process that was killed
         fresh.with_name(f"{fresh.name}{left}").unlink(missing_ok=True)
@@ -225,7 +225,7 @@ def _copy(path: Path, target: Path, progress: Progress) -> None:
         finally:
             copy.close()
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"{path} cannot be copied: {error}{what_to_do(error)}") from error
+        raise StoreUnavailable(f"can't copy {path}: {error}{what_to_do(error)}") from error
     finally:
         source.close()
 
@@ -261,7 +261,7 @@ def version_of(path: Path) -> int:
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"{path} is no database: {error}{what_to_do(error)}") from error
+        raise StoreUnavailable(f"{path} is not a database: {error}{what_to_do(error)}") from error
 
 
 def upgrade(path: Path) -> None:
@@ -277,4 +277,4 @@ def upgrade(path: Path) -> None:
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"{path} cannot be upgraded: {error}{what_to_do(error)}") from error
+        raise StoreUnavailable(f"can't upgrade {path}: {error}{what_to_do(error)}") from error

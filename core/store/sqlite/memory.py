@@ -160,5 +160,5 @@ def sealed_in(path: Path) -> tuple[SealedSecret, ...]:
             connection.close()
     except (OSError, sqlite3.Error) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise StoreUnavailable(f"{path} cannot be read: {why}") from error
+        raise StoreUnavailable(f"can't read {path}: {why}") from error
     return tuple(secret_of(row) for row in rows)

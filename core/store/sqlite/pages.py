@@ -288,7 +288,7 @@ def past_calls(path: Path, limit: int, clock: Clock) -> tuple[Sequence[PastCall]
             found = [call for row in reversed(rows) if (call := _past_call(tx, row)) is not None]
             return found, len(rows) - len(found)
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"{path} cannot be read: {error}") from error
+        raise StoreUnavailable(f"can't read {path}: {error}") from error
 
 
 def _past_call(tx: Transaction, row: Row) -> PastCall | None:

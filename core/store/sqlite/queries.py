@@ -73,7 +73,7 @@ class SqliteReader:
         # aiosqlite leaves its thread running if connecting fails; a thread that outlives the loop
         # complains.
         if not os.access(self._path, os.R_OK):
-            raise StoreUnavailable("it cannot be read; run this as the user the hub runs as")
+            raise StoreUnavailable("it is not readable; run this as the hub's user")
         try:
             self._opened = await aiosqlite.connect(
                 database_uri(self._path, read_only=True),
@@ -242,7 +242,7 @@ class SqliteReader:
 
 
 def _unreadable(error: sqlite3.Error) -> StoreUnavailable:
-    return StoreUnavailable(f"it cannot be read: {error}{what_to_do(error)}")
+    return StoreUnavailable(f"it is not readable: {error}{what_to_do(error)}")
 
 
 def _person(rows: Sequence[Row]) -> Person:

@@ -43,12 +43,12 @@ def day_left(tx: Transaction, routine_id: str, since: int) -> DayLeft | str:
     most_runs, most_tokens, most_micro_usd = row
     runs, tokens, micro_usd = _used(tx, routine_id, since)
     if most_runs is not None and runs >= most_runs:
-        return f"it has run {runs} times today, which is its limit"
+        return f"it has run {runs} times today, its daily limit"
     if most_tokens is not None and tokens >= most_tokens:
-        return f"it has used {tokens} tokens today, and its limit is {most_tokens}"
+        return f"it has used {tokens} tokens today; its daily limit is {most_tokens}"
     if most_micro_usd is not None and micro_usd >= most_micro_usd:
         spent, most = micro_usd / MICRO_USD, most_micro_usd / MICRO_USD
-        return f"it has cost {spent:.2f} USD today, and its limit is {most:.2f}"
+        return f"it has cost {spent:.2f} USD today; its daily limit is {most:.2f} USD"
     return DayLeft(
         None if most_tokens is None else most_tokens - tokens,
         None if most_micro_usd is None else most_micro_usd - micro_usd,

@@ -131,7 +131,7 @@ def too_often(limit: UseLimit | None, tool: str) -> str | None:
     if limit is None:
         return None
     stretch = "minute" if limit.window_s <= 60 else "hour"
-    return f"{tool} was used {limit.most} times within the last {stretch}, which is the limit; try later"
+    return f"{tool} was used {limit.most} times in the last {stretch}, which is the limit; try later"
 
 
 def _may_run(call: CallRow) -> bool:

@@ -181,11 +181,11 @@ class Writer:
         execute("COMMIT")
         if connection.total_changes != written and not self._healthy:
             self._healthy = True
-            logger.info("the database takes writes again")
+            logger.info("store.write_recovered")
 
     def _fail_group(self, connection: sqlite3.Connection, group: list[_Handed], error: Exception) -> None:
         if self._healthy:
-            logger.error("the database takes no writes: %s", error)
+            logger.error("store.write_failed error=%s", error)
         self._healthy = False
         for handed in group:
             handed.result, handed.error = None, _unavailable(error)
@@ -193,14 +193,14 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
         except sqlite3.Error:
-            logger.exception("a failed commit could not be rolled back")
+            logger.exception("store.rollback_failed")
 
     def _tell(self, callback: Callable[..., None], *arguments: Any) -> None:
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
             # The loop is gone, and with it all waiting callers.
-            logger.debug("nobody is left to hear from the store")
+            logger.debug("store.loop_closed")
 
     # --- in the event loop -----------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ class Writer:
             self._slots.release()
             if handed.caller.done():
                 if handed.error is not None:
-                    logger.warning("a unit failed after its caller had gone: %r", handed.error)
+                    logger.warning("store.abandoned_write_failed error=%r", handed.error)
             elif handed.error is not None:
                 handed.caller.set_exception(handed.error)
             else:
@@ -222,7 +222,7 @@ def _unavailable(error: Exception) -> Exception:
     """Return the error the caller can act on: StoreUnavailable (try later) for a failing disk or
     database, others unchanged."""
     if is_failure_of_the_disk(error) or isinstance(error, (sqlite3.Error, OSError)):
-        unavailable = StoreUnavailable(f"the database takes no writes: {error}")
+        unavailable = StoreUnavailable(f"the database can't be written: {error}")
         unavailable.__cause__ = error
         return unavailable
     return error

@@ -76,7 +76,9 @@ def attachment_tools(
     return _read_tool(attached), _save_tool(attached, guard), _send_tool(guard, telling)
 
 
-_Name = Annotated[str | None, "its name; left out: the newest file", Field(min_length=1, max_length=200)]
+_Name = Annotated[
+    str | None, "the file's name; default: the newest file", Field(min_length=1, max_length=200)
+]
 
 
 def _read_tool(attached: "_Attached") -> Tool:
@@ -87,7 +89,9 @@ def _read_tool(attached: "_Attached") -> Tool:
         text, whole = text_of(BytesIO(content), found.name)
         if not text:
             return "[The file is empty.]"
-        return text if whole else f"{text}\n[Bytes that are no UTF-8 are shown as \N{REPLACEMENT CHARACTER}.]"
+        return (
+            text if whole else f"{text}\n[Bytes that are not UTF-8 are shown as \N{REPLACEMENT CHARACTER}.]"
+        )
 
     return read_attachment
 
@@ -96,11 +100,11 @@ def _save_tool(attached: "_Attached", guard: PathGuard) -> Tool:
     # Idempotent: an existing file with the same content counts as saved.
     @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.SHARED)
     async def save_attachment(call: CallContext, name: _Name = None) -> str:
-        """Put a file that was attached in this conversation into the workspace."""
+        """Save a file that was attached in this conversation to the workspace."""
         found, content = await attached.content(call.thread_id, name, SAVE_LIMIT_BYTES)
         draft, wanted = draft_of(call), file_name(found.name)
         path = await to_its_end(lambda given_up: _save(guard, wanted, content, draft, given_up))
-        return f"It is {path} of the workspace, {len(content)} bytes."
+        return f"Saved as {path} in the workspace, {len(content)} bytes."
 
     return save_attachment
 
@@ -115,19 +119,19 @@ def _send_tool(guard: PathGuard, telling: Callable[[], Notifier] | None) -> Tool
     )
     async def send_file(
         call: CallContext,
-        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
-        text: Annotated[str, "said with it, in Markdown", Field(max_length=TEXT_LIMIT_CHARS)] = "",
+        path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
+        text: Annotated[str, "a caption, in Markdown", Field(max_length=TEXT_LIMIT_CHARS)] = "",
     ) -> str:
-        """Send a file of the workspace to the person you are talking to, in this conversation."""
+        """Send a file from the workspace to the person you are talking to, in this conversation."""
         if telling is None:
-            raise ToolFailed("Nothing can be sent now.")
+            raise ToolFailed("Sending is not available now.")
         file = await asyncio.to_thread(_sendable, guard, path)
         message = Message((Markdown(text),) if text.strip() else (), files=(file,))
         try:
             await telling().send(f"call:{call.idempotency_key}", notices.ToThread(call.thread_id), message)
         except NobodyToTell as error:
-            raise ToolFailed(f"No file can be sent from here: {error}") from error
-        return "It goes out."
+            raise ToolFailed(f"Files can't be sent here: {error}") from error
+        return "The file is queued for sending."
 
     return send_file
 
@@ -146,16 +150,16 @@ class _Attached:
         """Return the newest file, or the newest of that name, and its content. Raises ToolFailed."""
         thread = await self._conversations.thread(thread_id)
         if thread is None or self._fetching is None:
-            raise ToolFailed("No files can be attached here.")
+            raise ToolFailed("Files can't be attached here.")
         found = await self._find(thread_id, name)
         try:
             return found, await self._fetching().fetch(thread.channel, found, limit_bytes)
         except AttachmentTooLarge as error:
             raise ToolFailed(
-                f"{quoted(found.name)} is larger than the {limit_bytes} bytes this tool takes."
+                f"{quoted(found.name)} is larger than this tool's limit of {limit_bytes} bytes."
             ) from error
         except ChannelError as error:
-            raise ToolFailed(f"{quoted(found.name)} cannot be fetched: {error}") from error
+            raise ToolFailed(f"{quoted(found.name)} could not be downloaded: {error}") from error
 
     async def _find(self, thread_id: str, name: str | None) -> Attachment:
         entries = await self._conversations.entries(thread_id, ENTRIES_LOOKED_AT)
@@ -170,7 +174,7 @@ class _Attached:
         found = next((file for file in files if name in {None, file.name, folded(file.name)}), None)
         if found is None:
             names = ", ".join(dict.fromkeys(quoted(file.name) for file in files[:20]))
-            raise ToolFailed(f"No file of that name was attached here; there are: {names}")
+            raise ToolFailed(f"No file with that name was attached here; available: {names}")
         return found
 
 
@@ -189,13 +193,13 @@ def _save(guard: PathGuard, name: str, content: bytes, draft: str, given_up: thr
         try:
             write_draft(place.directory, draft, content, 0o600)
             if given_up.is_set():
-                raise ToolFailed("The call was given up before anything was written.")
+                raise ToolFailed("The call was cancelled before anything was written.")
             taken = next((one for one in _names(name) if _takes(guard, place, one, draft, content)), None)
         finally:
             discard(draft, place.directory)
         os.fsync(place.directory)
     if taken is None:
-        raise ToolFailed(f"There are {MAX_OF_ONE_NAME} files called {name} in {FOLDER}; delete some first.")
+        raise ToolFailed(f"There are {MAX_OF_ONE_NAME} files named {name} in {FOLDER}; delete some first.")
     return f"{FOLDER}/{taken}"
 
 

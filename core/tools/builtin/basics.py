@@ -26,9 +26,9 @@ def echo_tool() -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
     async def echo(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
-        text: Annotated[str, "what comes back"],
+        text: Annotated[str, "the text to return"],
     ) -> str:
-        """Return the text as it is, to see how tools answer."""
+        """Return the text unchanged, to test tools."""
         return text
 
     return echo
@@ -40,14 +40,14 @@ def json_tool() -> Tool:
     @tool(name="json", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
     async def read_json(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
-        text: Annotated[str, "the JSON"],
-        pointer: Annotated[str, "a part of it, as RFC 6901 says: /items/0/name; left out: all"] = "",
+        text: Annotated[str, "the JSON text"],
+        pointer: Annotated[str, "a JSON Pointer (RFC 6901) such as /items/0/name; default: all"] = "",
     ) -> str:
         """Check JSON, and return it or a part of it, indented."""
         try:
             found: Any = json_format.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InvalidArguments(f"text: is no JSON: {error}") from error
+            raise InvalidArguments(f"text: is not JSON: {error}") from error
         return json_format.dumps(_at(found, pointer), ensure_ascii=False, indent=2)
 
     return read_json
@@ -55,7 +55,7 @@ def json_tool() -> Tool:
 
 def _at(found: Any, pointer: str) -> Any:
     if pointer and not pointer.startswith("/"):
-        raise InvalidArguments("pointer: begins with /")
+        raise InvalidArguments("pointer: must start with /")
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         try:
@@ -86,22 +86,22 @@ def ask_user_tool() -> Tool:
     async def ask_user(
         call: CallContext,
         question: Annotated[
-            str, "the question, on its own", Field(min_length=1, max_length=QUESTION_LIMIT_CHARS)
+            str,
+            "the question, understandable on its own",
+            Field(min_length=1, max_length=QUESTION_LIMIT_CHARS),
         ],
         choices: Annotated[
-            list[Label] | None, "answers to choose from, a few words each", Field(max_length=MAX_CHOICES)
+            list[Label] | None, "possible answers, a few words each", Field(max_length=MAX_CHOICES)
         ] = None,
-        free_text: Annotated[
-            bool, "whether other words are an answer too; always so without choices"
-        ] = False,
+        free_text: Annotated[bool, "accept other text as well; always true without choices"] = False,
     ) -> str:
         """Ask the person you are talking to, and wait for their answer.
 
-        Use it when you cannot go on without knowing what they want. Permission to use a tool is asked for by
-        itself, when you call that tool.
+        Use it when you can't continue without knowing what they want. Do not use it to ask for permission:
+        the hub asks for approval itself when you call a tool.
         """
         del call, question, choices, free_text
-        raise ToolDenied("There is nobody here who could be asked.")
+        raise ToolDenied("There is no person here to ask.")
 
     return ask_user
 
@@ -110,12 +110,12 @@ def question_of(arguments: Arguments) -> Question:
     """Return the question of validated arguments. Raises InvalidArguments if a person could not answer it."""
     text = sanitise(arguments["question"]).strip()
     if not _is_visible(text):
-        raise InvalidArguments("question: there is nothing in it to be read")
+        raise InvalidArguments("question: must contain visible text")
     labels = tuple(" ".join(sanitise(label).split()) for label in arguments["choices"] or ())
     if not all(map(_is_visible, labels)):
-        raise InvalidArguments("choices: each needs some words")
+        raise InvalidArguments("choices: each must contain text")
     if len({label.casefold() for label in labels}) < len(labels):
-        raise InvalidArguments("choices: two of them say the same")
+        raise InvalidArguments("choices: two of them are the same")
     return Question(text, Replies(labels, free_text=arguments["free_text"] or not labels))
 
 
@@ -135,7 +135,7 @@ def time_tool(clock: Clock, default_timezone: str = "UTC") -> Tool:
     async def time(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
         timezone: Annotated[
-            str | None, "IANA name such as Europe/Paris; left out: the hub's own timezone"
+            str | None, "IANA name such as Europe/Paris; default: the hub's time zone"
         ] = None,
     ) -> str:
         """Tell the current date and time, with weekday and time zone."""
@@ -144,7 +144,7 @@ def time_tool(clock: Clock, default_timezone: str = "UTC") -> Tool:
             zone = ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise InvalidArguments(
-                f"timezone: {name[:60]!r} is not an IANA time zone; write it like Europe/Paris"
+                f"timezone: {name[:60]!r} is not an IANA time zone; use a name such as Europe/Paris"
             ) from None
         now = (_EPOCH + timedelta(microseconds=clock.now())).astimezone(zone)
         return f"{now:%A}, {now.isoformat(sep=' ', timespec='seconds')} ({name})"
@@ -185,7 +185,7 @@ def secret_name_tools(kept: Secrets) -> tuple[Tool, Tool, Tool]:
 def _list_secrets_tool(kept: Secrets) -> Tool:
     @tool(requirement=Requirement.ASK, effect=Effect.NONE, data=Data.SHARED)
     async def secret_list(call: CallContext) -> str:  # noqa: ARG001 — every tool gets its call
-        """List the names of the secrets in the vault; their values are shown to nobody."""
+        """List the names of the secrets in the vault. Their values are never shown."""
         return "\n".join(secret.name for secret in await kept.secrets()) or "The vault is empty."
 
     return secret_list
@@ -195,12 +195,12 @@ def _delete_tool(kept: Secrets) -> Tool:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.SHARED)
     async def secret_delete(
         call: CallContext,
-        name: Annotated[str, "what secret_list names"],
+        name: Annotated[str, "a name from secret_list"],
     ) -> str:
-        """Forget a secret, for good."""
+        """Delete a secret permanently."""
         if not await kept.drop_secret(name, by=call.principal.user_id):
-            raise ToolFailed(f"There is no secret called {name[:80]!r}.")
-        return f"{name} is forgotten."
+            raise ToolFailed(f"There is no secret named {name[:80]!r}.")
+        return f"Deleted {name}."
 
     return secret_delete
 
@@ -211,12 +211,12 @@ def _auth_tool() -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.SHARED, asks=_credential_of)
     async def tool_auth(
         call: CallContext,
-        name: Annotated[str, "what it is kept as, like github-token"],
-        purpose: Annotated[str, "what it is for", Field(min_length=1, max_length=300)],
+        name: Annotated[str, "the name to store it under, such as github-token"],
+        purpose: Annotated[str, "its purpose", Field(min_length=1, max_length=300)],
     ) -> str:
-        """Ask the person for a credential. It goes into the vault; you learn only that it is there."""
+        """Ask the person for a credential. It goes into the vault; you only learn that it was stored."""
         del call, name, purpose
-        raise ToolDenied("There is nobody here who could be asked.")
+        raise ToolDenied("There is no person here to ask.")
 
     return tool_auth
 
@@ -225,10 +225,12 @@ def _credential_of(arguments: Arguments) -> Question:
     """Return the question of validated arguments. Raises InvalidArguments."""
     name = arguments["name"]
     if not is_secret_name(name):
-        raise InvalidArguments("name: use letters and digits, within it also _ . and -; at most 64")
+        raise InvalidArguments(
+            "name: use up to 64 letters, digits, _ . and -; start and end with a letter or digit"
+        )
     purpose = " ".join(sanitise(arguments["purpose"]).split())
     if not purpose:
-        raise InvalidArguments("purpose: there is nothing in it to be read")
+        raise InvalidArguments("purpose: must contain visible text")
     replies = Replies(("Cancel",), free_text=True, secret=name)
     return Question(f"Please send me the credential “{name}”: {purpose}", replies)
 
@@ -238,9 +240,9 @@ def _credential_of(arguments: Arguments) -> Question:
 Visible = Callable[[Principal], Sequence[Tool]]
 
 _ASKS = {
-    Requirement.NEVER: "It asks nobody by itself.",
-    Requirement.ASK: "A person may be asked first.",
-    Requirement.ALWAYS_ASK: "A person is asked each time.",
+    Requirement.NEVER: "It needs no approval by default.",
+    Requirement.ASK: "It may need a person's approval.",
+    Requirement.ALWAYS_ASK: "It needs a person's approval each time.",
 }
 
 
@@ -252,7 +254,7 @@ def tool_name_tools(visible: Visible) -> tuple[Tool, Tool]:
 def _list_tool(visible: Visible) -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
     async def tool_list(call: CallContext) -> str:
-        """List the tools there are, a line each."""
+        """List the available tools, one per line."""
         return "\n".join(f"{one.name}: {one.description.splitlines()[0]}" for one in visible(call.principal))
 
     return tool_list
@@ -260,11 +262,11 @@ def _list_tool(visible: Visible) -> Tool:
 
 def _info_tool(visible: Visible) -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
-    async def tool_info(call: CallContext, name: Annotated[str, "what tool_list names"]) -> str:
-        """Describe a tool: what it does, whether it asks, and its arguments as a JSON schema."""
+    async def tool_info(call: CallContext, name: Annotated[str, "a name from tool_list"]) -> str:
+        """Describe a tool: its purpose, whether it needs approval, and its arguments as a JSON schema."""
         found = next((one for one in visible(call.principal) if one.name == name), None)
         if found is None:
-            raise ToolFailed(f"There is no tool called {name[:80]!r}.")
+            raise ToolFailed(f"There is no tool named {name[:80]!r}.")
         schema = json.dumps(dict(found.parameters), indent=2)
         return f"{found.name}: {found.description}\n{_ASKS[found.requirement]}\n{schema}"
 

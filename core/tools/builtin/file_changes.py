@@ -20,7 +20,7 @@ from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, T
 from core.tools.builtin.files import text_of
 from core.tools.definition import tool
 
-RUN_UNSEEN = "Programs may run what is written there, without anybody naming it."
+RUN_UNSEEN = "Programs may run a file written there automatically."
 WRITE_LIMIT_BYTES = 5_000_000
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIMITS = use_limits(per_minute=20, per_hour=200)
@@ -49,8 +49,8 @@ def _changing(guard: PathGuard, function: Callable[..., Awaitable[str]]) -> Tool
 def _write_tool(guard: PathGuard) -> Tool:
     async def write_file(
         call: CallContext,
-        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
-        content: Annotated[str, "all the text the file will hold"],
+        path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
+        content: Annotated[str, "the file's complete new text"],
     ) -> str:
         """Write a text file of the workspace. A file that is there already is replaced as a whole.
 
@@ -66,10 +66,10 @@ def _write_tool(guard: PathGuard) -> Tool:
 def _patch_tool(guard: PathGuard) -> Tool:
     async def apply_patch(
         call: CallContext,
-        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
-        old: Annotated[str, "the passage as it stands in the file, to the letter", Field(min_length=1)],
-        new: Annotated[str, "what takes its place; empty to take it out"],
-        everywhere: Annotated[bool, "replace each place where the passage stands"] = False,
+        path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
+        old: Annotated[str, "the exact text to replace", Field(min_length=1)],
+        new: Annotated[str, "the replacement; empty to delete the text"],
+        everywhere: Annotated[bool, "replace every occurrence"] = False,
     ) -> str:
         """Replace a passage of a text file of the workspace.
 
@@ -87,7 +87,7 @@ def _patch_tool(guard: PathGuard) -> Tool:
 def _delete_tool(guard: PathGuard) -> Tool:
     async def delete_file(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
-        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
+        path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
     ) -> str:
         """Delete a file of the workspace, for good. Directories are not deleted."""
         return await asyncio.to_thread(_delete, guard, path)
@@ -134,7 +134,7 @@ def _encoded(content: str) -> bytes:
     try:
         data = content.encode()
     except UnicodeEncodeError as error:
-        raise InvalidArguments("content: contains half a character (a lone surrogate)") from error
+        raise InvalidArguments("content: contains a lone surrogate") from error
     if len(data) > WRITE_LIMIT_BYTES:
         raise InvalidArguments(f"content: more than {WRITE_LIMIT_BYTES} bytes")
     return data
@@ -148,13 +148,13 @@ def _write(guard: PathGuard, path: str, data: bytes, draft: str, given_up: threa
         try:
             write_draft(place.directory, draft, data, mode)
             if given_up.is_set():
-                raise ToolFailed("The call was given up before anything was written.")
+                raise ToolFailed("The call was cancelled before anything was written.")
             os.replace(draft, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
         except BaseException:
             discard(draft, place.directory)
             raise
         os.fsync(place.directory)
-    done = f"replaced, it had {old.st_size}" if old else "new"
+    done = f"replaced; it had {old.st_size}" if old else "new"
     unit = "byte" if len(data) == 1 else "bytes"
     return f"Wrote {len(data)} {unit} to {guard.name(path)} ({done})."
 
@@ -220,17 +220,17 @@ def _patch(
         text, whole = text_of(file, guard.name(path))
         marked = file.seek(0) == 0 and file.read(3) == b"\xef\xbb\xbf"
     if not whole:
-        raise ToolFailed(f"{guard.name(path)} holds bytes that are no UTF-8; it is not changed in part.")
+        raise ToolFailed(f"{guard.name(path)} contains bytes that are not UTF-8, so it can't be edited.")
     found = text.count(old)
     if not found:
-        raise ToolFailed(f"{guard.name(path)} does not hold that passage. Read the file again.")
+        raise ToolFailed(f"{guard.name(path)} does not contain that text. Read the file again.")
     if found > 1 and not everywhere:
         raise ToolFailed(
-            f"{guard.name(path)} holds that passage {found} times. Give more of its surroundings."
+            f"{guard.name(path)} contains that text {found} times. Include more of the surrounding text."
         )
     changed = _encoded(text.replace(old, new))
     _write(guard, path, b"\xef\xbb\xbf" + changed if marked else changed, draft, given_up)
-    return f"Changed {guard.name(path)}: {found} place{'' if found == 1 else 's'}, {len(changed)} bytes now."
+    return f"Changed {guard.name(path)}: {found} edit{'' if found == 1 else 's'}, {len(changed)} bytes now."
 
 
 def _delete(guard: PathGuard, path: str) -> str:

@@ -45,16 +45,16 @@ def _read_tool(guard: PathGuard) -> Tool:
     )
     async def read_file(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
-        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
-        first_line: Annotated[int, "begin with this line", Field(ge=1)] = 1,
+        path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
+        first_line: Annotated[int, "the first line to read", Field(ge=1)] = 1,
         last_line: Annotated[
-            int | None, f"end with this line; left out: at most {MAX_LINES} lines", Field(ge=1)
+            int | None, f"the last line to read; default: at most {MAX_LINES} lines", Field(ge=1)
         ] = None,
     ) -> str:
-        """Read a text file of the workspace, or some of its lines."""
+        """Read a text file in the workspace, or some of its lines."""
         last = first_line + MAX_LINES - 1 if last_line is None else last_line
         if last < first_line:
-            raise InvalidArguments("last_line: comes before first_line")
+            raise InvalidArguments("last_line: is before first_line")
         return await asyncio.to_thread(_read, guard, path, first_line, last)
 
     return read_file
@@ -69,9 +69,9 @@ def _list_tool(guard: PathGuard) -> Tool:
     )
     async def list_dir(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
-        path: Annotated[str, "the directory, from the workspace; left out: the workspace itself"] = ".",
+        path: Annotated[str, "path relative to the workspace; default: the workspace itself"] = ".",
     ) -> str:
-        """List a directory of the workspace: directories end with /, files have their size in bytes."""
+        """List a directory in the workspace: directories end with /, files have their size in bytes."""
         return await asyncio.to_thread(_list, guard, path)
 
     return list_dir
@@ -99,7 +99,7 @@ def _read(guard: PathGuard, path: str, first_line: int, last_line: int) -> str:
         return "[The file is empty.]"
     if first_line > len(lines):
         raise ToolFailed(f"{guard.name(path)} has only {len(lines)} lines.")
-    notes = "" if whole else "\n[Bytes that are no UTF-8 are shown as \N{REPLACEMENT CHARACTER}.]"
+    notes = "" if whole else "\n[Bytes that are not UTF-8 are shown as \N{REPLACEMENT CHARACTER}.]"
     if first_line > 1 or last_line < len(lines):
         notes += f"\n[Lines {first_line} to {min(last_line, len(lines))} of {len(lines)}.]"
     return "\n".join(lines[first_line - 1 : last_line]) + notes
@@ -109,7 +109,7 @@ def text_of(file: BinaryIO, name: str) -> tuple[str, bool]:
     """Return the file as text, and whether all of it was text."""
     data = file.read(READ_LIMIT_BYTES + 1)
     if len(data) > READ_LIMIT_BYTES:
-        raise ToolFailed(f"{name} is larger than the {READ_LIMIT_BYTES} bytes this tool reads.")
+        raise ToolFailed(f"{name} is larger than this tool's limit of {READ_LIMIT_BYTES} bytes.")
     encoding = "utf-8-sig"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
@@ -147,7 +147,7 @@ def _line(entry: "os.DirEntry[str]", directory: int) -> str:
         found = entry.stat(follow_symlinks=False)
     except OSError:
         return f"{name}  (gone or unreadable)"
-    return f"{name}  {found.st_size}" if stat.S_ISREG(found.st_mode) else f"{name}  (no regular file)"
+    return f"{name}  {found.st_size}" if stat.S_ISREG(found.st_mode) else f"{name}  (not a regular file)"
 
 
 def printable(name: str) -> str:
@@ -194,10 +194,10 @@ def _glob_tool(guard: PathGuard) -> Tool:
     )
     async def glob(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
-        pattern: Annotated[str, "such as **/*.py; ** is any number of directories", Field(min_length=1)],
-        path: Annotated[str, "look below this directory; left out: everywhere"] = ".",
+        pattern: Annotated[str, "such as **/*.py; ** matches any number of directories", Field(min_length=1)],
+        path: Annotated[str, "the directory to search; default: the workspace"] = ".",
     ) -> str:
-        """Find files of the workspace by name."""
+        """Find files in the workspace by name."""
         matches = _compiled(_as_expression(pattern)).fullmatch
         return await asyncio.to_thread(_found, guard, path, matches)
 
@@ -214,12 +214,12 @@ def _grep_tool(guard: PathGuard) -> Tool:
     )
     async def grep(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
-        pattern: Annotated[str, "a regular expression, without look-around", Field(min_length=1)],
-        path: Annotated[str, "a directory to look below; left out: everywhere"] = ".",
-        files: Annotated[str | None, "only in files of this name, such as **/*.py"] = None,
+        pattern: Annotated[str, "a regular expression without lookaround", Field(min_length=1)],
+        path: Annotated[str, "the directory to search; default: the workspace"] = ".",
+        files: Annotated[str | None, "only files with this name, such as **/*.py"] = None,
         ignore_case: bool = False,
     ) -> str:
-        """Find lines in the workspace's text files that match a regular expression."""
+        """Find lines that match a regular expression in the workspace's text files."""
         wanted = _compiled(f"(?i){pattern}" if ignore_case else pattern).search
         named = None if files is None else _compiled(_as_expression(files)).fullmatch
         return await asyncio.to_thread(_grepped, guard, path, wanted, named)
@@ -240,7 +240,7 @@ def _compiled(expression: str) -> Pattern:
         options.log_errors = False
         return re2.compile(expression, options)
     except re2.error as error:
-        raise InvalidArguments(f"pattern: cannot be read: {error}") from error
+        raise InvalidArguments(f"pattern: not readable: {error}") from error
 
 
 def _as_expression(pattern: str) -> str:
@@ -297,7 +297,7 @@ def _found(guard: PathGuard, path: str, matches: Matches) -> str:
     walk = _Walk(guard, path)
     lines = [f"{printable(name)}  {size}" for name, size in walk.files() if matches(name)]
     if not lines:
-        return "[No file has such a name.]" + _cut(walk)
+        return "[No file matches.]" + _cut(walk)
     more = f"\n[{MAX_FOUND} of {len(lines)}.]" if len(lines) > MAX_FOUND else ""
     return "\n".join(sorted(lines)[:MAX_FOUND]) + more + _cut(walk)
 
@@ -310,7 +310,7 @@ def _grepped(guard: PathGuard, path: str, wanted: Matches, named: Matches | None
             continue
         lines += _lines(guard, name, wanted)
         if len(lines) > MAX_FOUND:
-            return "\n".join(lines[:MAX_FOUND]) + "\n[There are more.]"
+            return "\n".join(lines[:MAX_FOUND]) + "\n[More lines match.]"
     return ("\n".join(lines) or "[No line matches.]") + _cut(walk)
 
 
@@ -328,4 +328,4 @@ def _lines(guard: PathGuard, name: str, wanted: Matches) -> list[str]:
 
 
 def _cut(walk: _Walk) -> str:
-    return "\n[There is more than could be looked at; name a directory.]" if walk.cut_short else ""
+    return "\n[The search stopped at its limit; search a smaller directory.]" if walk.cut_short else ""

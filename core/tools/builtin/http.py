@@ -84,7 +84,7 @@ def html_text(html: str, url: URL) -> str:
     # `<![` begins a section HTML does not have; the parser gives up at it, browsers skip it.
     reader.feed(f"{html[:HTML_LIMIT_CHARS].replace('<![', '<! [')}<br>")
     text = reader.text()  # not closed first: that would show a comment that never ends
-    return f"{text}\n[The page goes on.]" if len(html) > HTML_LIMIT_CHARS else text
+    return f"{text}\n[The rest of the page was cut.]" if len(html) > HTML_LIMIT_CHARS else text
 
 
 def _decoded(body: bytes, charset: str) -> str:
@@ -256,15 +256,15 @@ def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
     )
     async def http(
         call: CallContext,
-        url: Annotated[str, "the address, beginning with https:// or http://", Field(min_length=1)],
+        url: Annotated[str, "the URL, starting with https:// or http://", Field(min_length=1)],
         method: Method = "GET",
         headers: Annotated[dict[str, str] | None, "header names and values"] = None,
-        body: Annotated[Body | None, "text, or JSON as it is; not for GET and HEAD"] = None,
+        body: Annotated[Body | None, "text or JSON; not for GET and HEAD"] = None,
     ) -> str:
-        """Send one request to a public web address and return status and content; pages come as plain text.
+        """Send one request to a public web address. Returns status and content; pages come as plain text.
 
-        Private and local addresses cannot be reached, unless the operator opened one. A GET without headers
-        and login follows redirects. Requests that may change something carry an Idempotency-Key of the hub's.
+        Private and local addresses are blocked unless the operator allowed one. A GET without headers or
+        login follows redirects. The hub adds an Idempotency-Key to requests that may change something.
         """
         request = _request(guard, url, method, headers, body)
         if not clients:
@@ -299,7 +299,7 @@ def _request(
     try:
         encoded = None if data is None else data.encode()
     except UnicodeEncodeError as error:
-        raise InvalidArguments("body: contains half a character (a lone surrogate)") from error
+        raise InvalidArguments("body: contains a lone surrogate") from error
     return web_request(method, guard.web_address(url), sent, encoded)
 
 
@@ -334,7 +334,7 @@ def _told(answer: WebAnswer) -> str:
     media_type, charset = _content_type(answer.headers.get("content-type", ""))
     text = readable(media_type, charset, answer.body, answer.url) if answer.body else ""
     if text is None:
-        text = f"[{len(answer.body)} bytes that are no text.]"
+        text = f"[{len(answer.body)} bytes of binary data.]"
     return "\n".join([*lines, "", text]) if text else "\n".join(lines)
 
 

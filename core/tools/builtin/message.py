@@ -54,21 +54,21 @@ def message_tool(threads: Threads, telling: Callable[[], Notifier] | None) -> To
     @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def message(
         call: CallContext,
-        text: Annotated[str, "what to say, in Markdown", Field(min_length=1, max_length=TEXT_LIMIT_CHARS)],
-        channel: Annotated[str | None, "the name of a channel where they have an account"] = None,
-        thread: Annotated[str | None, "or the id of another conversation of theirs"] = None,
+        text: Annotated[str, "the message, in Markdown", Field(min_length=1, max_length=TEXT_LIMIT_CHARS)],
+        channel: Annotated[str | None, "the name of a channel where the person has an account"] = None,
+        thread: Annotated[str | None, "or the ID of another conversation of the person"] = None,
     ) -> str:
-        """Say something to the person you are talking to in another conversation of theirs, not here."""
+        """Send a message to the person you are talking to, in another of their conversations."""
         if (channel is None) == (thread is None):
-            raise InvalidArguments("channel: name either a channel or a thread")
+            raise InvalidArguments("channel: use either a channel or a thread")
         if telling is None:
-            raise ToolFailed("Nothing can be said elsewhere now.")
+            raise ToolFailed("Sending to other conversations is not available now.")
         to = await _recipient(threads, call.principal.user_id, channel, thread)
         try:
             await telling().send(f"call:{call.idempotency_key}", to, Message((Markdown(text),)))
         except NobodyToTell as error:
-            raise ToolFailed(f"They cannot be told there: {error}") from error
-        return "It goes out."
+            raise ToolFailed(f"The message can't be sent there: {error}") from error
+        return "The message is queued for sending."
 
     return message
 
@@ -78,5 +78,5 @@ async def _recipient(threads: Threads, user_id: str, channel: str | None, thread
         return notices.ToPerson(user_id, channel)
     found = await threads.thread(thread)
     if found is None or found.owner_id != user_id:
-        raise ToolFailed("They have no conversation of that id.")
+        raise ToolFailed("The person has no conversation with that ID.")
     return notices.ToThread(thread)

@@ -59,7 +59,7 @@ def document_path(path: str) -> str:
     clean = path.strip().strip("/")
     dots = any(set(name) == {"."} for name in clean.split("/"))
     if len(clean) > _PATH_LIMIT_CHARS or dots or not _PATH.fullmatch(clean):
-        raise InvalidArguments("path: write names with / between them: projects/garden")
+        raise InvalidArguments("path: use names separated by /, such as projects/garden")
     return clean
 
 
@@ -71,11 +71,11 @@ def document_tools(kept: Documents) -> tuple[Tool, Tool]:
 def _read_tool(kept: Documents) -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def memory_read(call: CallContext, path: Annotated[str, "such as projects/garden"]) -> str:
-        """Read a document kept for the person you are talking to."""
+        """Read a document saved for the person you are talking to."""
         wanted = document_path(path)
         found = await kept.document(call.principal.user_id, wanted)
         if found is None:
-            raise ToolFailed(f"Nothing is kept under {wanted}.")
+            raise ToolFailed(f"There is no document at {wanted}.")
         return found.text
 
     return memory_read
@@ -84,9 +84,9 @@ def _read_tool(kept: Documents) -> Tool:
 def _tree_tool(kept: Documents) -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def memory_tree(
-        call: CallContext, path: Annotated[str, "only at or below this path; left out: all"] = ""
+        call: CallContext, path: Annotated[str, "only at or below this path; default: all"] = ""
     ) -> str:
-        """List the documents kept for the person you are talking to."""
+        """List the documents saved for the person you are talking to."""
         folder = document_path(path) if path.strip("/ ") else ""
         found = await kept.documents(call.principal.user_id, folder, MAX_LISTED)
         return "\n".join(f"{one.path}  {one.size_chars}" for one in found) or "There are no documents here."
@@ -147,15 +147,16 @@ def _write_tool(notes: Notes) -> Tool:
         call: CallContext,
         text: Annotated[
             str,
-            "the note, in words that make sense on their own later",
+            "the note, worded so that it makes sense later on its own",
             Field(min_length=1, max_length=_NOTE_LIMIT_CHARS),
         ],
         path: Annotated[
-            str | None, "keep it as a document under this path, such as projects/garden; left out: as a note"
+            str | None,
+            "save it as a document at this path, such as projects/garden; default: save it as a note",
         ] = None,
-        append: Annotated[bool, "add to the document instead of replacing it"] = False,
+        append: Annotated[bool, "append to the document instead of replacing it"] = False,
     ) -> str:
-        """Keep something for the person you are talking to, across conversations."""
+        """Remember something for the person you are talking to, across conversations."""
         if path is not None:
             return await _kept(notes, call, document_path(path), text, append=append)
         await notes.write_memory(call.principal.user_id, call.idempotency_key, text)
@@ -169,7 +170,7 @@ async def _kept(notes: Notes, call: CallContext, path: str, text: str, *, append
         call.principal.user_id, call.idempotency_key, path, text, append=append, most=_MAX_DOCUMENTS
     )
     if kept is None:
-        raise ToolFailed(f"There are {_MAX_DOCUMENTS} documents already, which is the limit.")
+        raise ToolFailed(f"There are already {_MAX_DOCUMENTS} documents, the maximum.")
     return f"{'Added to' if append else 'Kept under'} {path}."
 
 
@@ -177,10 +178,10 @@ def _search_tool(notes: Notes) -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def memory_search(
         call: CallContext,
-        query: Annotated[str, "words that all occur in the note; empty: the newest notes"] = "",
-        limit: Annotated[int, "how many notes at most", Field(ge=1, le=_MAX_FOUND)] = 10,
+        query: Annotated[str, "words that must all occur in the note; empty: the newest notes"] = "",
+        limit: Annotated[int, "maximum number of notes", Field(ge=1, le=_MAX_FOUND)] = 10,
     ) -> str:
-        """Find notes and documents kept earlier for the person you are talking to, newest first."""
+        """Find notes and documents saved for the person you are talking to, newest first."""
         found = await notes.search_memory(call.principal.user_id, query, limit)
         if not found:
             return f"No note contains {query!r}." if query else "There are no notes yet."

@@ -52,8 +52,8 @@ class Told(Protocol):
 
 Name = Annotated[str, "the routine's name"]
 Schedule = Annotated[str | None, 'for kind cron, such as "0 9 * * 1-5" or "every 2 h"']
-Zone = Annotated[str | None, "of the schedule, such as Europe/Berlin; left out: the hub's own"]
-Pattern = Annotated[str | None, "for kind event: the regular expression to be found in a message"]
+Zone = Annotated[str | None, "time zone of the schedule, such as Europe/Berlin; default: the hub's"]
+Pattern = Annotated[str | None, "for kind event: a regular expression to match in messages"]
 
 
 def routine_tools(told: Callable[[], Told]) -> Sequence[Tool]:
@@ -65,25 +65,25 @@ def _making(told: Callable[[], Told]) -> Tool:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_create(
         call: CallContext,
-        name: Annotated[str, "what it is called"],
-        prompt: Annotated[str, "what the model is asked each time"],
-        kind: Annotated[Literal["cron", "event", "system_event", "webhook", "manual"], "what fires it"],
+        name: Annotated[str, "the routine's name"],
+        prompt: Annotated[str, "the prompt for each run"],
+        kind: Annotated[Literal["cron", "event", "system_event", "webhook", "manual"], "its trigger"],
         schedule: Schedule = None,
         timezone: Zone = None,
         pattern: Pattern = None,
-        consume: Annotated[bool, "kind event: such a message is the routine's alone"] = False,
+        consume: Annotated[bool, "for kind event: keep matching messages from the chat assistant"] = False,
         source: Annotated[str | None, "for kind system_event"] = None,
         event_type: Annotated[str | None, "for kind system_event"] = None,
-        path: Annotated[str | None, "for kind webhook: below /api/webhooks/"] = None,
-        secret_name: Annotated[str | None, "for kind webhook: the vault's secret that signs"] = None,
+        path: Annotated[str | None, "for kind webhook: the path below /api/webhooks/"] = None,
+        secret_name: Annotated[str | None, "for kind webhook: the vault secret that signs requests"] = None,
         signature: Annotated[
-            Literal["standard", "github", "gitlab", "stripe"] | None, "for kind webhook: whose way"
+            Literal["standard", "github", "gitlab", "stripe"] | None, "for kind webhook: the signature scheme"
         ] = None,
-        cooldown_s: Annotated[int | None, "how long it rests after it fired"] = None,
-        tools: Annotated[list[str] | None, "the tools its runs may use, with nobody to ask"] = None,
-        description: Annotated[str, "what it is for"] = "",
+        cooldown_s: Annotated[int | None, "minimum time between two runs, in seconds"] = None,
+        tools: Annotated[list[str] | None, "the tools its runs may use without asking"] = None,
+        description: Annotated[str, "a description of its purpose"] = "",
     ) -> str:
-        """Make a routine: something the hub does by itself, whose result is told in this conversation."""
+        """Create a routine: a prompt the hub runs by itself. Its result is sent to this conversation."""
         trigger: dict[str, Any] = {
             "type": kind,
             "schedule": schedule,
@@ -114,15 +114,15 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
     async def routine_update(
         call: CallContext,
         name: Name,
-        enabled: Annotated[bool | None, "false pauses it, true lets it go on"] = None,
-        prompt: Annotated[str | None, "its new prompt"] = None,
+        enabled: Annotated[bool | None, "false pauses it, true enables it"] = None,
+        prompt: Annotated[str | None, "the new prompt"] = None,
         schedule: Schedule = None,
         timezone: Zone = None,
         pattern: Pattern = None,
-        cooldown_s: Annotated[int | None, "how long it rests after it fired"] = None,
-        description: Annotated[str | None, "what it is for"] = None,
+        cooldown_s: Annotated[int | None, "minimum time between two runs, in seconds"] = None,
+        description: Annotated[str | None, "a description of its purpose"] = None,
     ) -> str:
-        """Change a routine: what is given and nothing else."""
+        """Change the given fields of a routine."""
         trigger = _given({"schedule": schedule, "timezone": timezone, "pattern": pattern})
         page = _given({"enabled": enabled, "description": description, "trigger": trigger or None})
         if prompt is not None:
@@ -133,7 +133,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
 
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_delete(call: CallContext, name: Name) -> str:
-        """Forget a routine and its runs."""
+        """Delete a routine and its runs."""
         return await _said(told().delete(call.principal, name))
 
     return routine_update, routine_delete
@@ -142,31 +142,31 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
 def _using(told: Callable[[], Told]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def routine_list(call: CallContext) -> str:
-        """The person's routines, with the next time of each."""
+        """List the person's routines with the next time of each."""
         return await _said(told().listed(call.principal))
 
     @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_fire(call: CallContext, name: Name) -> str:
-        """Run a routine once, now."""
+        """Run a routine once now."""
         return await _said(told().fire(call.principal, name, call.idempotency_key))
 
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def routine_history(
         call: CallContext,
         name: Name,
-        limit: Annotated[int, "how many runs", Field(ge=1, le=50)] = 10,
+        limit: Annotated[int, "maximum number of runs", Field(ge=1, le=50)] = 10,
     ) -> str:
-        """The newest runs of a routine."""
+        """List a routine's newest runs."""
         return await _said(told().history(call.principal, name, limit))
 
     @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def event_emit(
         call: CallContext,
-        source: Annotated[str, "where the event comes from"],
-        event_type: Annotated[str, "what happened"],
-        payload: Annotated[dict[str, Any] | None, "what is to be known of it"] = None,
+        source: Annotated[str, "the event's source"],
+        event_type: Annotated[str, "the event's type"],
+        payload: Annotated[dict[str, Any] | None, "the event's data"] = None,
     ) -> str:
-        """Tell the person's routines that something happened."""
+        """Send an event to the person's routines."""
         emitted = told().emit(call.principal, source, event_type, payload or {}, call.idempotency_key)
         return await _said(emitted)
 

@@ -103,12 +103,12 @@ def shell_tool(
     async def run_shell(
         call: CallContext,
         command: Annotated[str, "the command line, as typed into bash", Field(min_length=1)],
-        timeout_s: Annotated[int, "stop it after so many seconds", Field(gt=0, le=3600)] = 30,
+        timeout_s: Annotated[int, "time limit in seconds", Field(gt=0, le=3600)] = 30,
     ) -> str:
         """Run a command line in the workspace and return its exit code and output.
 
-        It has no input and no terminal; stdout and stderr come back together. When the command ends,
-        everything it left running in the background is ended too.
+        The command has no input and no terminal; stdout and stderr are combined. When the command ends,
+        background processes it started are stopped as well.
         """
         return await runner.plan({"command": command, "timeout_s": timeout_s}).run(call)
 
@@ -188,9 +188,7 @@ async def _carried_out(command: Command, call: CallContext, limit_s: float, orph
     if not in_time:
         raise ToolTimeout(f"Stopped after {limit_s:g} s. Output so far:\n{child.output.text()}")
     if child.exit_code < 0:
-        raise OutcomeUnknown(
-            f"Ended from outside by signal {-child.exit_code}. Output so far:\n{child.output.text()}"
-        )
+        raise OutcomeUnknown(f"Killed by signal {-child.exit_code}. Output so far:\n{child.output.text()}")
     return f"exit code: {child.exit_code}\n{child.output.text()}"
 
 

@@ -177,12 +177,12 @@ def _tool(
     if name is None:
         raise SchemaRefused("its name has no letter or digit")
     if _folded(name) in known:
-        raise SchemaRefused(f"another one is called {name}, too")
+        raise SchemaRefused(f"another tool is also named {name}")
     if len(known) >= MAX_TOOLS:
-        raise SchemaRefused(f"{MAX_TOOLS} tools of a server are the most; name those you want in `only`")
+        raise SchemaRefused(f"a server may offer at most {MAX_TOOLS} tools; select some with `only`")
     tool = _built(one, name, terms, run, judged=judged)
     if _size(tool) > room_bytes:
-        text = f"the server's tools take more than {ALL_SPECS_BYTES} bytes; name those you want in `only`"
+        text = f"the server's tools take more than {ALL_SPECS_BYTES} bytes; select some with `only`"
         raise SchemaRefused(text)
     return tool
 
@@ -229,7 +229,7 @@ def _parameters(given: Mapping[str, Any]) -> Mapping[str, Any]:
     if not given:
         return _NO_ARGUMENTS
     if given.get("type", "object") != "object":
-        raise SchemaRefused("its arguments are no object")
+        raise SchemaRefused("its arguments are not an object")
     try:
         cleaned = cast("dict[str, Any]", _cleaned(given))
     except RecursionError as error:

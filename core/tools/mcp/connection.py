@@ -145,11 +145,11 @@ class ServerChild:
         try:
             line = await self._reader.readuntil(b"\n")
         except asyncio.IncompleteReadError as error:
-            raise ServerFailed(self._killed_because or "it ended by itself") from error
+            raise ServerFailed(self._killed_because or "it exited") from error
         except asyncio.LimitOverrunError as error:
-            raise ServerFailed(self.kill(f"it said more than {LINE_LIMIT_BYTES} bytes at once")) from error
+            raise ServerFailed(self.kill(f"it sent a line of more than {LINE_LIMIT_BYTES} bytes")) from error
         except OSError as error:
-            raise ServerFailed("it cannot be heard any more") from error
+            raise ServerFailed("reading from it failed") from error
         self.count(len(line), 1)
         if self._killed_because is not None:
             raise ServerFailed(self._killed_because)
@@ -158,12 +158,12 @@ class ServerChild:
     def count(self, size_bytes: int, lines: int) -> None:
         """Count its output and kill it if that is too much."""
         if self._heard.add(asyncio.get_running_loop().time(), size_bytes, lines):
-            self.kill(f"it said more than {WINDOW_LIMIT_BYTES} bytes or {WINDOW_LIMIT_LINES} lines at a time")
+            self.kill(f"it sent more than {WINDOW_LIMIT_BYTES} bytes or {WINDOW_LIMIT_LINES} lines at a time")
 
     async def say(self, line: bytes) -> None:
         """Write a line to it; return when it can take more. Raises ServerFailed if it is gone."""
         if self._flow.lost or self._stdin.is_closing():
-            raise ServerFailed(self._killed_because or "it does not listen any more")
+            raise ServerFailed(self._killed_because or "writing to it failed")
         self._stdin.write(line)
         await self._flow.ready.wait()
 
@@ -180,7 +180,7 @@ class ServerChild:
         if self._ended:
             return
         self._ended = True
-        self.kill("the hub has ended it")
+        self.kill("the hub stopped it")
         burial = asyncio.create_task(self._bury(), name=f"end of {self._mark}")
         cancelled: asyncio.CancelledError | None = None
         while not burial.done():
@@ -196,7 +196,7 @@ class ServerChild:
             await end_marked(self._mark)
             await asyncio.to_thread(self._process.wait, _BURIAL_S)
         except subprocess.TimeoutExpired:
-            logger.warning("%s: process %d does not die", self._mark, self._process.pid)
+            logger.warning("mcp.process_unkillable mark=%s process=%d", self._mark, self._process.pid)
         finally:
             os.close(self._lifeline)
             for transport in self._transports:
@@ -271,7 +271,7 @@ def _start(
     except (OSError, ValueError) as error:
         os.close(write_end)
         said = error.strerror if isinstance(error, OSError) else "it contains a NUL character"
-        raise ServerFailed(f"the command could not be started: {said}") from error
+        raise ServerFailed(f"the command failed to start: {said}") from error
     finally:
         os.close(read_end)
     return process, write_end

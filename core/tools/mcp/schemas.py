@@ -56,9 +56,9 @@ class ForeignSchema:
             with _Steps():
                 bounded.check_schema(schema, format_checker=FormatChecker(formats=()))
         except SchemaError as error:
-            raise SchemaRefused(f"is no JSON schema: {error.message[:_SHOWN_CHARS]}") from error
+            raise SchemaRefused(f"is not a JSON schema: {error.message[:_SHOWN_CHARS]}") from error
         except (_TooManySteps, *_BEYOND_US) as error:
-            raise SchemaRefused("is no JSON schema that could be checked") from error
+            raise SchemaRefused("is not a JSON schema that can be checked") from error
         self._judge = bounded(schema, registry=cast("Any", Registry)())
 
     def problem(self, value: Any) -> str | None:
@@ -72,7 +72,7 @@ class ForeignSchema:
         except _TooManySteps as error:
             raise SchemaRefused(f"takes more than {MAX_STEPS} steps to compare with a value") from error
         except _BEYOND_US as error:
-            raise SchemaRefused("cannot be followed") from error
+            raise SchemaRefused("has references that can't be resolved") from error
         return None if found is None else _sentence(found)
 
 
@@ -89,7 +89,7 @@ def _judge_size(schema: Mapping[str, Any]) -> None:
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaRefused("is not JSON") from error
     if size > LIMIT_BYTES:
-        raise SchemaRefused(f"has {size} bytes; {LIMIT_BYTES} are the most")
+        raise SchemaRefused(f"has {size} bytes; the limit is {LIMIT_BYTES}")
 
 
 def _judge_references(schema: Mapping[str, Any]) -> None:
@@ -116,9 +116,9 @@ def _sentence(error: ValidationError) -> str:
         case "required":
             given = cast("Mapping[str, Any]", error.instance)
             missing = [name for name in cast("list[str]", error.validator_value) if name not in given]
-            return f"{where}: {', '.join(missing)[:_SHOWN_CHARS]} required, but missing"
+            return f"{where}: {', '.join(missing)[:_SHOWN_CHARS]} required but missing"
         case "additionalProperties" | "None":  # None: a schema that is `false`
-            return f"{where}: there is no such argument"
+            return f"{where}: unknown argument"
         case "type":
             return f"{where}: should be {wanted}"
         case "enum" | "const":

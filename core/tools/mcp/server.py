@@ -37,8 +37,8 @@ BETWEEN_LISTS_S = 2.0
 MAX_CALLS = 8
 """Calls of one server at once; others wait their turn within their own time."""
 REASONS_CHARS = 2_000
-_UNDECLARED = "[This does not have the form that {server} declared for it.]"
-_UNJUDGED = "[Whether this has the form that {server} declared for it could not be told.]"
+_UNDECLARED = "[This result does not match the schema that {server} declared.]"
+_UNJUDGED = "[This result could not be checked against the schema that {server} declared.]"
 
 logger = logging.getLogger(__name__)
 
@@ -106,8 +106,8 @@ class McpServer:
             reason = await self._connected_once()
             if self._clock.monotonic_s() - began_s > STEADY_AFTER_S:
                 pause_s = FIRST_PAUSE_S
-            self._become(Phase.FAILED, f"{reason}; next try in {pause_s:g} s")
-            logger.warning("mcp %s: %s; next try in %g s", self.name, reason, pause_s)
+            self._become(Phase.FAILED, f"{reason}; retrying in {pause_s:g} s")
+            logger.warning("mcp.server_unavailable server=%s delay_s=%g error=%s", self.name, pause_s, reason)
             await self._clock.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
@@ -118,13 +118,13 @@ class McpServer:
                 await self._list(connection)
                 self._connection = connection
                 self._become(Phase.READY)
-                logger.info("mcp %s: ready with %d tools", self.name, self.state.tools)
+                logger.info("mcp.server_ready server=%s tools=%d", self.name, self.state.tools)
                 await self._attend(connection)
         except ServerFailed as error:
             return str(error)
         except Exception:
-            logger.exception("mcp %s: unexpected failure", self.name)
-            return "failed unexpectedly, see the log"
+            logger.exception("mcp.server_crashed server=%s", self.name)
+            return "unexpected failure; see the log"
         finally:
             self._connection = None
         return "it ended"
@@ -157,7 +157,7 @@ class McpServer:
         self.state = replace(self.state, tools=len(offered.tools), refused=dict(offered.refused))
         if offered.refused:
             why = "; ".join(f"{name}: {reason}" for name, reason in offered.refused.items())
-            logger.warning("mcp %s: not all of its tools are offered: %s", self.name, why[:REASONS_CHARS])
+            logger.warning("mcp.tools_refused server=%s reason=%s", self.name, why[:REASONS_CHARS])
 
     def _become(self, phase: Phase, reason: str | None = None) -> None:
         self.state = replace(self.state, phase=phase, reason=reason, since=self._clock.now())
@@ -176,17 +176,17 @@ class McpServer:
         async with self._places:
             connection = self._connection
             if connection is None:
-                raise ToolFailed(f"The server {self.name} cannot be reached: {self.state.reason}.")
+                raise ToolFailed(f"The server {self.name} is not available: {self.state.reason}.")
             if tool.effect is Effect.EFFECT and connection.process is not None:
                 # The next hub stops the server before it asks about the outcome of the call.
                 await call.process_started(connection.process)
             try:
                 reply = await connection.call(listed.name, arguments, call.idempotency_key)
             except NotCalled as error:
-                raise ToolFailed(f"The server {self.name} cannot be reached: {error}.") from error
+                raise ToolFailed(f"The server {self.name} is not available: {error}.") from error
             except ServerFailed as error:
                 raise ToolFailed(
-                    f"{error}. Whether the call was carried out is not known; do not repeat it unasked."
+                    f"{error}. The call may or may not have run; do not repeat it without being asked."
                 ) from error
         if reply.failed:
             raise ToolFailed(await off_loop(len(reply.text), lambda: sanitise(reply.text)))
@@ -202,7 +202,7 @@ class McpServer:
             mark = _UNJUDGED
         text = reply.text or json.dumps(reply.structured, ensure_ascii=False)
         if mark:
-            logger.warning("mcp %s: a result does not have its declared form", self.name)
+            logger.warning("mcp.result_mismatch server=%s", self.name)
         return f"{mark.format(server=self.name)}\n{text}" if mark else text
 
 
@@ -218,7 +218,7 @@ class McpServers:
         """Kill processes left by a dead hub's servers: they must not act after people were asked."""
         for mark in self._marks:
             if await end_marked(mark):
-                logger.warning("ended what was left of %s", mark)
+                logger.warning("mcp.processes_stopped mark=%s", mark)
 
     def states(self) -> dict[str, ServerState]:
         """Return the state of each server."""

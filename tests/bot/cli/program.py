@@ -128,7 +128,7 @@ class RunningHub:
 
     async def _read_where(self) -> None:
         assert self.process.stdout is not None
-        while not (found := re.search(r"serves on (http://\S+) ", self.out)):
+        while not (found := re.search(r"is running on (http://\S+) ", self.out)):
             line = await self.process.stdout.readline()
             assert line, f"the hub did not start: {self.err}"
             self.out += line.decode()

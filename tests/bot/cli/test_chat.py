@@ -44,7 +44,7 @@ async def test_a_piped_message_is_answered_and_what_waits_is_told(tmp_path: Path
 async def test_nothing_to_say_is_a_refusal(tmp_path: Path) -> None:
     ended = await piped(tmp_path, "\n")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.complaint.startswith("hubbub: Standard input is empty; write a message to it")
+    assert ended.complaint.startswith("hubbub: Standard input is empty; pipe in a message")
 
 
 class Program:
@@ -94,10 +94,10 @@ async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program
     assert asked["choices"] == ["approve", "deny", "always"]
     assert "command: echo ok > out.txt" in asked["text"]
     program.send(nonsense=1)
-    assert "write {" in (await program.hears("error"))["message"]
+    assert "send {" in (await program.hears("error"))["message"]
     program.send(gate_id=asked["gate_id"], choice="perhaps")
     assert (await program.hears("error"))["message"] == (
-        "perhaps is no answer to this; it takes approve, deny, always"
+        "perhaps is not an answer to this request; use one of approve, deny, always"
     )
     program.send(gate_id=asked["gate_id"], choice="approve")
     assert (await program.hears("settled"))["outcome"] == "Approved by owner"

@@ -56,7 +56,7 @@ async def test_who_asks_for_no_colours_gets_none(tmp_path: Path, asked: str) -> 
         await screen.shows(READY)
         await screen.writes("run: ls")
         await screen.shows(CARD)
-        await screen.shows("^waiting for you:")
+        await screen.shows("^waiting for your answer:")
         assert bool(COLOUR.search(await screen.screen(colours=True))) is not bool(asked)
 
 

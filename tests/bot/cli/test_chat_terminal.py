@@ -15,7 +15,7 @@ from tests.simulators.model import Hold, ModelSimulator
 from tests.tree import ROOT
 
 pytestmark = [pytest.mark.tmux]
-WAITING = "^waiting for you:"
+WAITING = "^waiting for your answer:"
 PAGE = ROOT / "docs" / "terminal.txt"
 CAPTIONS = (
     "`hubbub chat`: somebody has written `run: ls`, and is asked.",
@@ -122,7 +122,7 @@ async def test_commands_are_completed_and_answered(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
         await screen.opens_chat()
         await screen.type("/st")
-        offered = await screen.shows("what is going on here")
+        offered = await screen.shows("show the current run and what is waiting")
         assert "/status" in offered
         await screen.type("a")
         await screen.press("Tab", "Enter")
@@ -161,13 +161,13 @@ async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Pa
     async with terminal(tmp_path) as screen:
         async with RunningHub(tmp_path, env=ANY_PORT) as hub:
             await screen.start("chat")
-            await screen.shows("^hubbub · the hub that runs")
+            await screen.shows("^hubbub · the running hub")
             await screen.writes("run: echo one; echo two")
             await screen.shows(CARD)
             hub.process.kill()
-            await screen.shows("^the hub does not answer .*; trying again")
+            await screen.shows("^the hub does not answer .*; retrying")
         async with RunningHub(tmp_path, env=ANY_PORT):
-            await screen.shows("^waiting for you:")
+            await screen.shows("^waiting for your answer:")
             await screen.type("a")
             said = await screen.shows("^one\ntwo$")
             assert said.count("› run: echo one; echo two") == 1
@@ -187,7 +187,7 @@ async def test_what_was_begun_alone_goes_on_with_the_hub_and_is_decided_elsewher
         await screen.shows(ENDED)
         async with RunningHub(tmp_path, env=ANY_PORT):
             await screen.start("chat")
-            assert "owner › run: ls" in await screen.shows("^waiting for you:")
+            assert "owner › run: ls" in await screen.shows("^waiting for your answer:")
             (waiting,) = json.loads((await hubbub(tmp_path, "approvals", "list", "--json")).out)
             await hubbub(tmp_path, "approvals", "decide", waiting["id"], "deny")
             said = await screen.shows("^I did not run ls")

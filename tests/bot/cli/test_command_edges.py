@@ -44,8 +44,8 @@ def test_doctor_goes_on_where_files_cannot_be_used(tmp_path: Path) -> None:
     ended = command(tmp_path, "doctor", "--json", env=env)
     broken = {one["what"]: one for one in json.loads(ended.out) if one["health"] == "broken"}
     assert (ended.code, sorted(broken)) == (1, ["store", "vault"])
-    assert broken["store"]["message"].endswith("hub.db cannot be read: File name too long")
-    assert broken["store"]["fix"] == "run this as the user the hub runs as"
+    assert broken["store"]["message"].endswith("hub.db is not readable: File name too long")
+    assert broken["store"]["fix"] == "run this as the hub's user"
 
 
 @pytest.mark.parametrize("words", [*LOOKING_AT_DAMAGE, "users add Di", "run"])
@@ -80,14 +80,14 @@ async def test_a_hub_does_not_start_on_a_key_of_the_vault_that_is_none(tmp_path:
     (tmp_path / "data" / "vault.key").write_text("12ab")
     stop = asyncio.Event()
     stop.set()  # one that starts all the same ends
-    advice = r"vault\.key does not hold keys of 64 hexadecimal digits; restore it from a backup$"
+    advice = r"vault\.key must contain keys of 64 hexadecimal digits; restore it from a backup$"
     with pytest.raises(StartError, match=advice):
         await serve(load(environ={"HUBBUB__HTTP__PORT": "0"}, cwd=tmp_path), stop=stop)
 
 
 @pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT], ids=["no room", "none left for its user"])
 def test_a_full_disk_is_not_said_to_need_other_rights(tmp_path: Path, why: int) -> None:
-    told = f"^{tmp_path} cannot be used: .*; make room on its disk$"
+    told = f"^can't use {tmp_path}: .*; free up space on its disk$"
     with pytest.raises(StartError, match=told), needed_to_start(tmp_path, "make it writable"):
         raise OSError(why, os.strerror(why))
 
@@ -122,5 +122,8 @@ def test_columns_line_up_whatever_people_are_called(capsys: pytest.CaptureFixtur
 
 
 def test_lines_of_a_cell_stand_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(("what", "id"), [("May I run shell?\nshell was not granted yet.", "\x1b[1m")])
-    assert capsys.readouterr().out.splitlines()[1] == "May I run shell? shell was not granted yet.  \ufffd[1m"
+    print_table(("what", "id"), [("May I run shell?\nThere is no grant for this call of shell.", "\x1b[1m")])
+    assert (
+        capsys.readouterr().out.splitlines()[1]
+        == "May I run shell? There is no grant for this call of shell.  \ufffd[1m"
+    )

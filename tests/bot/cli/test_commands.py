@@ -38,7 +38,7 @@ async def test_listings_before_the_first_start_say_so(tmp_path: Path, words: lis
 async def test_listings_of_a_bad_configuration_are_a_usage_error(tmp_path: Path) -> None:
     ended = await hubbub(tmp_path, "threads", "list", "--config", "nowhere.toml")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.complaint == "nowhere.toml: there is no such file; name another one or create it"
+    assert ended.complaint == "nowhere.toml: no such file; create it or choose another one"
 
 
 async def test_a_conversation_is_listed_and_shown(house: House) -> None:
@@ -66,7 +66,7 @@ async def test_a_conversation_is_listed_and_shown(house: House) -> None:
     assert f": {ECHO}\n" in plain.out
     assert not re.search(r"assistant: \n(?! {4})", plain.out)  # a model that only calls says nothing
     assert "\x1b" not in table.out + plain.out
-    assert "(only the newest entry; more with --limit)" in cut.out
+    assert "(only the newest entry; use --limit for more)" in cut.out
     assert ECHO not in cut.out
 
 
@@ -89,10 +89,10 @@ async def test_the_prompt_of_the_next_turn_is_the_one_the_model_gets(house: Hous
         (thread["id"], thread["owner_id"]) for thread in (first, second)
     ]
     assert without_time(plain.out.rstrip("\n")) == without_time(pages[0]["prompt"])
-    assert (none.code, none.complaint.split(";")[0]) == (1, "No thread has the id x")
+    assert (none.code, none.complaint.split(";")[0]) == (1, "No thread has the ID x")
     assert "shell" in prompts["owner"]
     assert all(
-        "Tools on offer: time, json, ask_user." in text for user, text in prompts.items() if user != "owner"
+        "Available tools: time, json, ask_user." in text for user, text in prompts.items() if user != "owner"
     )
     told = {without_time(request.body["messages"][0]["content"]) for request in house.model.log}
     assert {without_time(text) for text in prompts.values()} == told
@@ -124,7 +124,7 @@ async def test_a_conversation_is_exported_whole_and_as_it_is(house: House) -> No
 async def test_a_thread_that_is_not_there(house: House) -> None:
     ended = await hubbub(house.directory, "threads", "show", "no-such-thread")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.complaint == ("No thread has the id no-such-thread; `hubbub threads list` names them.")
+    assert ended.complaint == ("No thread has the ID no-such-thread; `hubbub threads list` shows the IDs.")
 
 
 async def test_empty_listings_say_so(house: House) -> None:
@@ -133,8 +133,8 @@ async def test_empty_listings_say_so(house: House) -> None:
         hubbub(house.directory, "approvals", "list"),
         hubbub(house.directory, "approvals", "list", "--json"),
     )
-    assert threads.out == "There is no conversation yet.\n"
-    assert approvals.out == "Nothing waits for a decision.\n"
+    assert threads.out == "There are no conversations yet.\n"
+    assert approvals.out == "No open requests.\n"
     assert json.loads(none.out) == []
 
 
@@ -253,7 +253,7 @@ async def test_lists_of_commands_name_them_with_their_help(tmp_path: Path) -> No
     every = (await hubbub(tmp_path, "--help")).out
     group = (await hubbub(tmp_path, "threads", "--help")).out
     assert re.search(r"^  run +Run the hub until it is interrupted\.$", every, re.MULTILINE)
-    assert re.search(r"^  threads +Look at conversations\.$", every, re.MULTILINE)
+    assert re.search(r"^  threads +List, show, and export conversations\.$", every, re.MULTILINE)
     assert re.search(r"^  show +Show a conversation", group, re.MULTILINE)
 
 
@@ -281,7 +281,7 @@ async def test_a_decision_typed_runs_the_call_once(house: House, *, running: boo
     assert (ended.code, ended.out, ended.err) == (0, f"{gate_id}: Approved by owner\n", "")
     again = await hubbub(house.directory, "approvals", "decide", gate_id, "deny")
     assert (again.code, again.out) == (1, "")
-    assert again.complaint == "already settled: Approved by owner"
+    assert again.complaint == "already closed: Approved by owner"
     if not running:
         assert lines(house) == []
         await house.start()
@@ -295,18 +295,20 @@ async def test_a_decision_typed_runs_the_call_once(house: House, *, running: boo
 async def test_an_answer_nobody_knows_is_a_usage_error(house: House) -> None:
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "perhaps")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.complaint.startswith("perhaps is no answer; use one of approve, deny, one_by_one, always")
+    assert ended.complaint.startswith(
+        "perhaps is not a valid answer; use one of approve, deny, one_by_one, always"
+    )
 
 
 async def test_a_hub_that_does_not_answer(house: House) -> None:
     (house.directory / "data" / "api.json").write_text('{"url": "http://127.0.0.1:9", "token": "x"}')
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
     assert ended.code == 1
-    assert ended.complaint.startswith("the hub on http://127.0.0.1:9 does not answer (")
+    assert ended.complaint.startswith("the hub at http://127.0.0.1:9 does not respond (")
     (house.directory / "data" / "api.json").unlink()
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
     assert ended.code == 1
-    assert ended.complaint.endswith("it has not said yet where its API is: try again in a moment")
+    assert ended.complaint.endswith("it has not published its API address yet: try again in a moment")
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
@@ -323,16 +325,18 @@ async def test_people_are_let_in_linked_and_put_out_again(tmp_path: Path, *, run
         assert (owner.code, owner.out) == (1, "")
         nobody = await hubbub(tmp_path, "pair", "approve", "")
         assert (nobody.code, nobody.out) == (1, "")
-        told = "code: String should have at least 1 character" if running else "Nobody waits under that id."
+        told = (
+            "code: String should have at least 1 character" if running else "No pairing request has that ID."
+        )
         assert nobody.complaint == told
         fine = await hubbub(tmp_path, "pair", "approve", request["code"].lower())
-        assert (fine.code, fine.out, fine.err) == (0, "telegram:8: let in as Bo (member)\n", "")
+        assert (fine.code, fine.out, fine.err) == (0, "telegram:8: allowed as Bo (member)\n", "")
         added = await hubbub(tmp_path, "users", "add", "Cy", "--account", "telegram:9", "--json")
         user_id = json.loads(added.out)["id"]
         linked = await hubbub(tmp_path, "users", "link", user_id, "telegram:10")
-        assert (linked.code, linked.out) == (0, "telegram:10: let in as Cy\n")
+        assert (linked.code, linked.out) == (0, "telegram:10: allowed as Cy\n")
         revoked = await hubbub(tmp_path, "pair", "revoke", "telegram:10")
-        assert (revoked.code, revoked.out) == (0, "telegram:10: let in no more\n")
+        assert (revoked.code, revoked.out) == (0, "telegram:10: access removed\n")
         if not running:
             await house.start()
         house.telegram.user_sends_text(8, "me again")
@@ -346,13 +350,16 @@ async def test_people_are_let_in_linked_and_put_out_again(tmp_path: Path, *, run
 @pytest.mark.parametrize(
     "words, complaint",
     [
-        (["pair", "approve", "ABCDEFGH", "--as", "boss"], "--as takes member, me, owner"),
-        (["pair", "revoke", "telegram"], "telegram is no account; write channel:id, such as telegram:12345"),
-        (["users", "link", "x", ":1"], ":1 is no account; write channel:id, such as telegram:12345"),
+        (["pair", "approve", "ABCDEFGH", "--as", "boss"], "--as must be one of member, me, owner"),
+        (
+            ["pair", "revoke", "telegram"],
+            "telegram is not an account; use channel:id, such as telegram:12345",
+        ),
+        (["users", "link", "x", ":1"], ":1 is not an account; use channel:id, such as telegram:12345"),
         (["users", "add", " "], "a user needs a name"),
         (
             ["users", "add", "telegram:12345"],
-            "telegram:12345 is an account; write users add NAME --account telegram:12345",
+            "telegram:12345 is an account; use: users add NAME --account telegram:12345",
         ),
     ],
 )
@@ -370,6 +377,6 @@ async def test_the_first_owner_is_let_in_on_the_command_line(tmp_path: Path) -> 
         await house.telegram.wait_for(lambda: house.says(OWNER), LIMIT_S)
         (request,) = json.loads((await hubbub(tmp_path, "pair", "list", "--json")).out)
         ended = await hubbub(tmp_path, "pair", "approve", request["code"], "--as", "owner")
-        assert (ended.code, ended.out) == (0, f"telegram:{OWNER}: let in as owner (owner)\n")
+        assert (ended.code, ended.out) == (0, f"telegram:{OWNER}: allowed as owner (owner)\n")
         house.telegram.user_sends_text(OWNER, ECHO)
         assert "echo line" in (await house.card(OWNER)).text

@@ -51,7 +51,7 @@ async def test_a_running_hub_is_checked_and_copied_and_not_replaced(tmp_path: Pa
         sound = await hubbub(tmp_path, "db", "check")
         assert (sound.code, sound.err) == (0, "")
         # Of all of it: most is in the write-ahead log still.
-        size, unit = re.fullmatch(rf".*: sound, ([\d.]+) (kB|MB), schema {CURRENT}\.\n", sound.out).groups()  # type: ignore[union-attr]
+        size, unit = re.fullmatch(rf".*: intact, ([\d.]+) (kB|MB), schema {CURRENT}\.\n", sound.out).groups()  # type: ignore[union-attr]
         assert float(size) * {"kB": 1, "MB": 1024}[unit] > 100
         copied = await hubbub(tmp_path, "db", "backup", "copy.db")
         assert (copied.code, copied.err) == (0, "")
@@ -80,14 +80,14 @@ def test_a_backup_never_takes_the_place_of_a_file(tmp_path: Path) -> None:
     stored(tmp_path)
     (tmp_path / "mine").write_text("precious")
     refused = command(tmp_path, "db", "backup", "mine")
-    assert (refused.code, refused.complaint) == (2, "mine is there already; name another file")
+    assert (refused.code, refused.complaint) == (2, "mine already exists; choose another file")
     assert (tmp_path / "mine").read_text() == "precious"
     into = json.loads(command(tmp_path, "db", "backup", str(tmp_path), "--json").out)
     assert Path(into["backup"]).parent == tmp_path
     nowhere = command(tmp_path, "db", "backup", "no/such/place")
     assert (nowhere.code, nowhere.complaint) == (
         1,
-        "no/such/place cannot be written: No such file or directory; name another file",
+        "can't write no/such/place: No such file or directory; choose another file",
     )
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_replaced_by_what_is_no_database(tmp_path: Path, damage: byte
     (tmp_path / "copy.db").write_bytes(damage)
     refused = command(tmp_path, "db", "restore", "copy.db")
     assert refused.code == 1
-    assert "copy.db is no sound database" in refused.complaint
+    assert "copy.db is not an intact database" in refused.complaint
     assert database.read_bytes() == before
     assert command(tmp_path, "db", "restore", "nothing").code == 2
 
@@ -169,7 +169,7 @@ def test_a_damaged_page_is_found(tmp_path: Path) -> None:
     database.write_bytes(content)
     checked = command(tmp_path, "db", "check")
     assert checked.code == 1
-    assert "sound" in checked.complaint
+    assert "intact" in checked.complaint
 
 
 # ---------------------------------------------------------------- upgrading
@@ -181,7 +181,10 @@ def test_an_old_database_is_upgraded_and_its_copy_kept(tmp_path: Path) -> None:
     assert (listed.code, "hubbub db upgrade" in listed.complaint) == (1, True)
     upgraded = command(tmp_path, "db", "upgrade")
     kept = tmp_path / "data" / "hub.db.schema-1"
-    assert upgraded.out == f"{database}: schema 1 became {CURRENT}. What was there is kept as {kept}.\n"
+    assert (
+        upgraded.out
+        == f"{database}: upgraded from schema 1 to {CURRENT}. The previous one is kept as {kept}.\n"
+    )
     assert threads(kept) == threads(database)
     assert command(tmp_path, "threads", "list").code == 0
     assert "is up to date" in command(tmp_path, "db", "upgrade").out
@@ -202,7 +205,8 @@ def test_who_is_added_without_the_account_that_was_named_is_said_so(tmp_path: Pa
     nowhere = command(tmp_path, "users", "add", "Di", "--account", "nowhere:9")
     assert nowhere.code == 1
     wanted = (
-        r"Di is added as \S+, but without that account: no channel is called nowhere; configured: none yet"
+        r"Di was added as \S+, but without that account: "
+        r"there is no channel named nowhere; configured: none yet"
     )
     assert re.fullmatch(wanted, nowhere.complaint)
 

@@ -46,18 +46,18 @@ async def test_somebody_answers_its_questions_and_the_hub_runs(house: House) -> 
         terminal.types("")
         await terminal.shows("from @BotFather (not shown): ")
         terminal.types(TOKEN)
-        await terminal.shows("(empty: let yourself in later)")
+        await terminal.shows("(leave empty to pair later)")
         terminal.types(str(OWNER))
         await terminal.shows("Model provider (openai, or demo) [openai]:")
         terminal.types("")
-        await terminal.shows("The model's name there [gpt-5-mini]:")
+        await terminal.shows("Model name [gpt-5-mini]:")
         terminal.types("sim-1")
-        await terminal.shows("Its address [https://api.openai.com/v1]:")
+        await terminal.shows("API base URL [https://api.openai.com/v1]:")
         terminal.types(house.model.openai_base_url)
-        await terminal.shows("the provider's key (not shown; empty: none): ")
+        await terminal.shows("the provider's API key (not shown; leave empty for none): ")
         terminal.types(KEY)
-        await terminal.shows("channel telegram: ok, the token is good: @")
-        await terminal.shows("model main: ok, answered in ")
+        await terminal.shows("channel telegram: ok, the token is valid: @")
+        await terminal.shows("model main: ok, replied in ")
         await terminal.shows("hubbub run")
         assert await terminal.ended() == 0
     assert TOKEN not in terminal.shown
@@ -90,14 +90,14 @@ async def test_a_script_is_asked_nothing(house: House) -> None:
 @pytest.mark.parametrize(
     "wrong, told",
     [
-        ({"TELEGRAM_TOKEN": "1:refused"}, "channel telegram: NOT OK, the platform refuses the token"),
+        ({"TELEGRAM_TOKEN": "1:refused"}, "channel telegram: NOT OK, the platform rejected the token"),
         ({"OPENAI_API_KEY": "refused-key"}, "model main: NOT OK, "),
     ],
 )
 async def test_what_is_refused_is_not_written(house: House, wrong: dict[str, str], told: str) -> None:
     ended = await from_script(house, env=SECRETS | wrong)
     assert (ended.code, told in ended.out) == (1, True)
-    assert ended.complaint == "nothing was written; correct it, or go without trying: --no-check"
+    assert ended.complaint == "nothing was written; fix the problem, or skip the test with --no-check"
     assert not (house.directory / "hubbub.toml").exists()
     assert not (house.directory / "hubbub.env").exists()
     for secret in (SECRETS | wrong).values():
@@ -112,9 +112,9 @@ async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: House
     env.write_text("OTHER=precious\nTELEGRAM_TOKEN=old\n")
     refused = await from_script(house, "--no-check")
     assert refused.code == 2
-    assert refused.complaint == "hubbub.toml and hubbub.env would be replaced; add --force to agree"
+    assert refused.complaint == "hubbub.toml and hubbub.env would be replaced; add --force to allow it"
     async with Terminal(house.directory, "init") as terminal:
-        await terminal.shows("hubbub.toml and hubbub.env will be replaced. Go on? [y/N]:")
+        await terminal.shows("hubbub.toml and hubbub.env will be replaced. Continue? [y/N]:")
         terminal.types("")
         assert await terminal.ended() == 1
     assert (toml.read_text(), "OTHER=precious" in env.read_text()) == ("# mine\n", True)
@@ -133,12 +133,12 @@ async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: House
 @pytest.mark.parametrize(
     "words, complaint",
     [
-        ([], "there is no terminal to ask at; add --no-input, see --help"),
+        ([], "this needs a terminal; add --no-input, see --help"),
         (["--no-input"], "TELEGRAM_TOKEN is not set; set it to the bot's token, from @BotFather"),
-        (["--no-input", "--platform", "fax"], "fax is no platform; use telegram, slack, discord or none"),
+        (["--no-input", "--platform", "fax"], "fax is not a platform; use telegram, slack, discord or none"),
         (
             ["--no-input", "--platform", "none", "--provider", "x"],
-            "x is no provider; use openai or demo",
+            "x is not a provider; use openai or demo",
         ),
     ],
 )

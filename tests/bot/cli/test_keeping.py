@@ -47,14 +47,14 @@ async def allowed_for_ever(house: House) -> str:
 async def test_a_revoked_grant_lets_nothing_run_unasked(house: House, *, running: bool) -> None:
     grant_id = await allowed_for_ever(house)
     listed = (await said(house, "grants", "list")).out
-    assert (grant_id in listed, "until you revoke it" in listed, "revoked" in listed) == (True, True, False)
+    assert (grant_id in listed, "no expiry" in listed, "revoked" in listed) == (True, True, False)
     assert (await said(house, "grants", "list", "--user", "nobody", "--json")).out == "[]\n"
     if not running:
         await house.stop()
     revoked = await hubbub(house.directory, "grants", "revoke", grant_id)
     assert (revoked.code, revoked.out) == (0, f"{grant_id}: revoked\n")
     again = await said(house, "grants", "revoke", grant_id)
-    assert (again.code, again.complaint) == (1, f"no grant has the id {grant_id}; list the grants")
+    assert (again.code, again.complaint) == (1, f"no grant has the ID {grant_id}; run `hubbub grants list`")
     if not running:
         await house.start()
     house.telegram.user_sends_text(OWNER, TOUCH)
@@ -107,9 +107,13 @@ async def test_a_person_may_want_no_questions_about_a_tool_or_all_of_them(house:
 @pytest.mark.parametrize(
     "words, code, complaint",
     [
-        (["shel", "disabled"], 1, "there is no tool shel; did you mean shell?"),
-        (["shell", "off"], 2, "off is no setting; use one of always_allow, ask_each_time, disabled, default"),
-        (["shell", "disabled", "--user", "x"], 1, "no user has the id x; list the users"),
+        (["shel", "disabled"], 1, "there is no tool named shel; did you mean shell?"),
+        (
+            ["shell", "off"],
+            2,
+            "off is not a setting; use one of always_allow, ask_each_time, disabled, default",
+        ),
+        (["shell", "disabled", "--user", "x"], 1, "no user has the ID x; run `hubbub users list`"),
     ],
 )
 async def test_what_cannot_be_set_is_refused(
@@ -122,11 +126,11 @@ async def test_what_cannot_be_set_is_refused(
 async def test_secrets_are_kept_by_the_running_hub(house: House) -> None:
     value = b"a-value-of-the-running-hub"
     kept = await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=value)
-    assert (kept.code, kept.out) == (0, "one: kept; what uses it reads it at the next start\n")
+    assert (kept.code, kept.out) == (0, "one: stored; used from the next start of the hub\n")
     assert (await said(house, "secrets", "rotate")).code == 0
     assert (
         await said(house, "secrets", "delete", "two")
-    ).complaint == "there is no secret two; list the secrets"
+    ).complaint == "there is no secret named two; run `hubbub secrets list`"
     files = [path for path in (house.directory / "data").rglob("*") if path.is_file()]
     assert [path for path in files if value in path.read_bytes()] == []
 
@@ -139,4 +143,4 @@ async def test_a_link_to_the_console(house: House) -> None:
     await house.stop()
     none = await said(house, "login")
     assert (none.code, none.out) == (1, "")
-    assert none.complaint.startswith("no hub runs here; start one: hubbub run")
+    assert none.complaint.startswith("no hub is running here; start one with: hubbub run")

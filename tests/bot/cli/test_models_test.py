@@ -34,4 +34,4 @@ async def test_a_refused_key_is_told_and_not_shown(tmp_path: Path) -> None:
     assert ended.code == 1
     assert trial["problem"]
     assert "wrong-key-0123" not in ended.out + ended.err
-    assert ended.complaint == "1 of 1 models do not answer; `hubbub doctor` may say why."
+    assert ended.complaint == "1 of 1 models did not reply; run `hubbub doctor` to find out more."

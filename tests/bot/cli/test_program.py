@@ -114,7 +114,7 @@ async def test_no_secret_is_ever_logged(house: House) -> None:
         assert await hub.stop() == 0
         said = hub.out + hub.err
     assert " DEBUG " in said
-    assert "channel telegram: backing off" in said
+    assert "channel=telegram phase=backing_off" in said
     for secret in (TOKEN, TOKEN.partition(":")[2], KEY):
         assert secret not in said
 
@@ -131,7 +131,7 @@ async def test_a_full_disk_stops_acceptance_until_there_is_room_again(house: Hou
             await house.telegram.wait_requests("getMe", count=2)
             status, body = await hub.readyz()
             assert (status, body["ready"], body["hub"]) == (503, False, "open")
-            assert body["store"] == "takes no writes: nothing is accepted until it does"
+            assert body["store"] == "writes fail: no message is accepted until they succeed"
             assert not house.telegram.all_confirmed()
             assert house.says(OWNER) == []
         await house.telegram.wait_text(OWNER, "second", timeout_s=LIMIT_S)
@@ -217,8 +217,8 @@ async def test_an_occupied_port_is_one_line_that_says_what_to_do(tmp_path: Path)
         ended = await hubbub(tmp_path, "run", env={"HUBBUB__HTTP__PORT": str(port)})
     assert ended.code == 1
     assert ended.complaint == (
-        f"hubbub: cannot listen on 127.0.0.1:{port}: Address already in use; "
-        "end the program that uses the port, or set another [http] port"
+        f"hubbub: can't listen on 127.0.0.1:{port}: Address already in use; "
+        "stop the program that uses the port, or set another [http] port"
     )
 
 
@@ -250,7 +250,7 @@ async def test_a_file_in_the_place_of_a_directory_is_one_line(tmp_path: Path, ke
     (tmp_path / path).write_text("a file")
     ended = await hubbub(tmp_path, "run", env=ANY_PORT)
     assert ended.code == 1
-    assert ended.complaint.startswith(f"hubbub: {tmp_path / path} cannot be used: ")
+    assert ended.complaint.startswith(f"hubbub: can't use {tmp_path / path}: ")
     assert ended.complaint.endswith(f"or set another {key}")
 
 
@@ -271,7 +271,7 @@ async def test_a_defect_ends_the_hub_and_is_in_the_log(tmp_path: Path) -> None:
         without_tables.execute(f"PRAGMA user_version = {len(schema_scripts())}")
     ended = await hubbub(tmp_path, "run", env=ANY_PORT)
     assert (ended.code, ended.out) == (1, "")
-    assert "ERROR   bot.cli.serve: the hub broke down\n" in ended.err
+    assert "ERROR   bot.cli.serve: hub.crashed\n" in ended.err
     assert "no such table" in ended.err
 
 
@@ -287,7 +287,7 @@ async def test_why_before_the_first_start_says_so(tmp_path: Path) -> None:
 async def test_why_without_events(house: House) -> None:
     await house.start()
     ended = await hubbub(house.directory, "why")
-    assert (ended.code, ended.out, ended.err) == (0, "Nothing has come in yet.\n", "")
+    assert (ended.code, ended.out, ended.err) == (0, "No events yet.\n", "")
 
 
 async def test_why_says_what_became_of_messages(house: House) -> None:
@@ -329,7 +329,7 @@ async def test_why_counts_what_was_noise(house: House) -> None:
         hubbub(house.directory, "why"), hubbub(house.directory, "why", "--json")
     )
     assert (table.code, table.err) == (0, "")
-    assert table.out.startswith("Only counted:\n")
+    assert table.out.startswith("Counted only:\n")
     assert f"telegram {group.id}" in table.out
     told = json.loads(page.out)
     assert told["events"] == []
@@ -345,9 +345,9 @@ async def test_config_check_says_what_is_configured(house: House) -> None:
         hubbub(house.directory, "config", "check", "--config", "nowhere.toml"),
     )
     assert (fine.code, fine.err) == (0, "")
-    assert fine.out == "hubbub.toml: fine. Channels: telegram. Models: main (openai).\n"
+    assert fine.out == "hubbub.toml: valid. Channels: telegram. Models: main (openai).\n"
     assert (bad.code, bad.out) == (2, "")
-    assert bad.complaint == "nowhere.toml: there is no such file; name another one or create it"
+    assert bad.complaint == "nowhere.toml: no such file; create it or choose another one"
 
 
 async def test_help_and_wrong_usage(tmp_path: Path) -> None:

@@ -37,9 +37,9 @@ async def page(house: House, *words: str) -> Any:
 async def test_a_routine_is_made_shown_changed_and_forgotten(house: House, running: bool) -> None:
     if not running:
         await house.stop()
-    assert (await said(house, *WATCH)).out == "watch is kept\n"
+    assert (await said(house, *WATCH)).out == "watch saved\n"
     again = await said(house, *WATCH)
-    assert (again.code, again.err) == (1, "name is the name of another routine of yours\n")
+    assert (again.code, again.err) == (1, "name is already the name of one of your routines\n")
     (listed,) = await page(house, "routines", "list")
     assert (listed["name"], listed["kind"], listed["status"]) == ("watch", "event", "untested")
     await page(house, "routines", "edit", "watch", "--match", "ship (\\w+)")
@@ -47,10 +47,10 @@ async def test_a_routine_is_made_shown_changed_and_forgotten(house: House, runni
     assert shown["definition"]["trigger"] == {"type": "event", "pattern": "ship (\\w+)"}
     assert shown["definition"]["action"]["prompt"] == "Look."
     said_to_people = await said(house, "routines", "show", "watch")
-    assert "A message in which “ship (\\w+)” is found" in said_to_people.out
-    assert "A message in which “ship (\\w+)” is found" in (await said(house, "routines", "list")).out
+    assert "A message in which “ship (\\w+)” matches" in said_to_people.out
+    assert "A message in which “ship (\\w+)” matches" in (await said(house, "routines", "list")).out
     trial = await page(house, "routines", "test", "watch", "--text", "please ship it")
-    assert 'You carry out the routine "watch"' in trial["system"]
+    assert 'You are running the routine "watch"' in trial["system"]
     assert trial["fires"]
     assert "group 1: it" in trial["input"]
     assert not (await page(house, "routines", "test", "watch", "--text", "deploy it"))["fires"]
@@ -60,7 +60,7 @@ async def test_a_routine_is_made_shown_changed_and_forgotten(house: House, runni
     assert (await page(house, "routines", "enable", "watch"))["enabled"]
     assert (await said(house, "routines", "delete", "watch")).code == 0
     gone = await said(house, "routines", "show", "watch")
-    assert (gone.code, gone.err) == (1, "there is no routine “watch” of yours\n")
+    assert (gone.code, gone.err) == (1, "you have no routine named “watch”\n")
     if not running:
         await house.start()
 
@@ -88,8 +88,8 @@ async def test_a_routine_made_by_command_fires_and_tells_its_history(house: Hous
         (("--cron", "0 9 * * *", "--timezone", "Mars/Base"), "trigger.timezone"),
         (("--match", "x", "--webhook", "y"), "trigger.path"),
         (("--cooldown", "-1"), "guardrails.cooldown_s"),
-        (("--webhook", "github"), "trigger.secret_name must name a secret"),
-        (("--webhook", "github", "--secret", "hook"), "set it: hubbub secrets set hook"),
+        (("--webhook", "github"), "trigger.secret_name must name the secret"),
+        (("--webhook", "github", "--secret", "hook"), "set it with: hubbub secrets set hook"),
     ],
 )
 def test_what_is_wrong_is_told_by_its_field(tmp_path: Path, options: tuple[str, ...], told: str) -> None:

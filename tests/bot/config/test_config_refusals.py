@@ -11,7 +11,7 @@ from tests.bot.config.config_texts import load_text, problems
 ONE_LINE_EACH = [
     (
         "[channels.web]\nplatform = 'telegram'\ntoken = '1:a'",
-        "1: channels.web: is a name of the hub's own; give this one another name, such as [channels.web-1]"
+        "1: channels.web: is reserved for the hub; give this one another name, such as [channels.web-1]"
         ' with platform = "telegram"',
     ),
     ("[hub]\ntimezon = 'UTC'", "2: hub.timezon: unknown key; did you mean timezone?"),
@@ -23,35 +23,35 @@ ONE_LINE_EACH = [
     ),
     (
         "[heartbeat]\nenabled = true\n[routines]\nenabled = false",
-        "2: heartbeat.enabled: needs [routines] enabled = true; set one of both",
+        "2: heartbeat.enabled: needs [routines] enabled = true; set that, or turn the heartbeat off",
     ),
     (
         "[heartbeat]\nactive_hours = '8-22'",
-        '2: heartbeat.active_hours: "8-22" is not a span of hours;'
-        ' write such as "08:00-22:00", or "" for all day',
+        '2: heartbeat.active_hours: "8-22" is not a time range;'
+        ' use a range such as "08:00-22:00", or "" for all day',
     ),
     (
         "[[models]]\nprovider = 'demo'\nthinking = 'off'",
-        "3: models[0].thinking: is not supported by this version; remove it",
+        "3: models[0].thinking: is not supported in this version; remove it",
     ),
     (
         "[[models]]\nprovider = 'anthropic'",
-        '2: models[0].provider: "anthropic" is not supported by this version; use "openai" or "demo"',
+        '2: models[0].provider: "anthropic" is not supported in this version; use "openai" or "demo"',
     ),
     (
         "[hub]\nstore = 'postgresql://user:pw@host/db'",
-        '2: hub.store: "postgresql://***@host/db" is not supported by this version; use "sqlite"',
+        '2: hub.store: "postgresql://***@host/db" is not supported in this version; use "sqlite"',
     ),
     (
         "[channels.discord]\ntoken = 'x'",
         "2: channels.discord.token: is not a bot token; copy it from discord.com/developers/applications"
-        " (Bot), it has three parts",
+        " (Bot). It has three parts",
     ),
     ("[http]\nport = '80'", '2: http.port: "80" must be a whole number; for example port = 8765'),
     (
         "[http]\nhost = '0.0.0.0'",
-        "1: http.public_url: missing, and [http] host 0.0.0.0 is reached from other machines; write the"
-        ' address people use, for example public_url = "https://hub.example", or listen on 127.0.0.1',
+        "1: http.public_url: missing, and [http] host 0.0.0.0 is reachable from other machines; set the"
+        ' public address, for example public_url = "https://hub.example", or listen on 127.0.0.1',
     ),
     ("[http]\nport = 70000", "2: http.port: 70000 must be at most 65535; for example port = 8765"),
     ("[agent]\nstream = 1", "2: agent.stream: 1 must be true or false; for example stream = true"),
@@ -65,7 +65,7 @@ ONE_LINE_EACH = [
     ),
     (
         "[budget]\ndaily_usd = 5",
-        "1: budget: is not supported by this version; remove it",
+        "1: budget: is not supported in this version; remove it",
     ),
     (
         "[roles.guest]\ndaily_model_calls = -1",
@@ -73,30 +73,29 @@ ONE_LINE_EACH = [
     ),
     (
         "[channels.telegram]\ntoken = '1:A'\nshared_threads = true",
-        "3: channels.telegram.shared_threads: is not supported by this version; remove it",
+        "3: channels.telegram.shared_threads: is not supported in this version; remove it",
     ),
     (
         "[approvals]\ntool_timeouts = { shell = 1, http = 'long' }",
-        '2: approvals.tool_timeouts.http: "long" must be a number; correct the entry of '
-        "approvals.tool_timeouts",
+        '2: approvals.tool_timeouts.http: "long" must be a number; fix the entry in approvals.tool_timeouts',
     ),
     (
         "[approvals]\ntool_timeout_s = nan",
         "2: approvals.tool_timeout_s: nan must be a finite number; for example tool_timeout_s = 30",
     ),
     ("[hub]\ndata_dir = 5", '2: hub.data_dir: 5 must be text in quotes; for example data_dir = "data"'),
-    ("[hub]\ndata_dir = ''", '2: hub.data_dir: "" must not be empty; write a value or remove the key'),
+    ("[hub]\ndata_dir = ''", '2: hub.data_dir: "" must not be empty; set a value or remove the key'),
     (
         "[hub]\nowner_identities = 'telegram:1'",
         '2: hub.owner_identities: "telegram:1" must be a list in brackets; for example owner_identities = []',
     ),
     (
         "[hub]\nowner_identities = [\n  'telegram:1',\n  '@anna',\n]",
-        '4: hub.owner_identities[1]: "@anna" is not an identity; write channel:id, such as telegram:12345',
+        '4: hub.owner_identities[1]: "@anna" is not an account; use channel:id, such as telegram:12345',
     ),
     (
         "[hub]\ntimezone = 'Mars/Olympus'",
-        '2: hub.timezone: "Mars/Olympus" is not a known time zone; write an IANA name such as '
+        '2: hub.timezone: "Mars/Olympus" is not a known time zone; use an IANA name such as '
         "Europe/Berlin or UTC",
     ),
     (
@@ -109,36 +108,36 @@ ONE_LINE_EACH = [
     ),
     (
         "[approvals]\napprovers = 'ops'",
-        '2: approvals.approvers: "ops" must be "requester", "owner" or "team:NAME"; NAME is a section '
-        "[teams.NAME]",
+        '2: approvals.approvers: "ops" must be "requester", "owner" or "team:NAME", where [teams.NAME] '
+        "is a section",
     ),
     (
         "[approvals]\napprovers = 'team:ops'",
-        '2: approvals.approvers: there is no team "ops"; add [teams.ops] with users, or name another',
+        '2: approvals.approvers: there is no team "ops"; add [teams.ops] with users, or use another team',
     ),
     (
         "[approvals]\nquorum = 2",
-        "2: approvals.quorum: 2 people must agree but approvers has 1; lower it or name a team",
+        "2: approvals.quorum: 2 approvals needed but approvers has 1; lower it or choose another team",
     ),
     (
         "[[approvals.rules]]\ntool = 'Shell!'",
-        '2: approvals.rules[0].tool: "Shell!" is not a tool; write its name, or the beginning of several '
-        "names and *",
+        '2: approvals.rules[0].tool: "Shell!" is not a tool; use its name, or a prefix followed by *',
     ),
     (
         "[[approvals.rules]]\nnot_requester = true",
-        "2: approvals.rules[0].not_requester: leaves nobody to decide; name a team in approvers, or "
+        "2: approvals.rules[0].not_requester: leaves no one to decide; set a team in approvers, or "
         '"owner" for members\' calls',
     ),
     (
         "[[approvals.rules]]\napprovers = 'owner'\nnot_requester = true",
-        "3: approvals.rules[0].not_requester: leaves nobody to decide the owner's own calls; set role = "
+        "3: approvals.rules[0].not_requester: leaves no one to decide the owner's own calls; set role = "
         '"member"',
     ),
     (
         "[teams.two]\nusers = ['owner', '0190000000007000800000000000000A']\n"
         "[[approvals.rules]]\napprovers = 'team:two'\nquorum = 2\nnot_requester = true",
-        "5: approvals.rules[0].quorum: 2 people must agree but approvers has 1; lower it or name a team",
+        "5: approvals.rules[0].quorum: 2 approvals needed but approvers has 1; "
+        "lower it or choose another team",
     ),
     (
         "[[approvals.rules]]\nescalate_to = 'owner'",
@@ -146,12 +145,13 @@ ONE_LINE_EACH = [
     ),
     (
         "[[approvals.rules]]\nescalate_after_s = 60\nescalate_to = 'team:none'",
-        '3: approvals.rules[0].escalate_to: there is no team "none"; add [teams.none] with users, or name '
-        "another",
+        '3: approvals.rules[0].escalate_to: there is no team "none"; add [teams.none] with users, or use '
+        "another team",
     ),
     (
         "[[approvals.rules]]\nask_in = 'slack:C1'",
-        '2: approvals.rules[0].ask_in: there is no channel "slack"; add [channels.slack], or name another',
+        '2: approvals.rules[0].ask_in: there is no channel "slack"; '
+        "add [channels.slack], or use another channel",
     ),
     (
         "[teams.ops]\nusers = []",
@@ -160,26 +160,26 @@ ONE_LINE_EACH = [
     ),
     (
         "[teams.ops]\nusers = ['owner', 'anna']",
-        "2: teams.ops.users[1]: \"anna\" is nobody's id; write the owner's or another that "
+        '2: teams.ops.users[1]: "anna" is not a user ID; use the owner\'s or one that '
         "`hubbub users list` shows",
     ),
     (
         "[teams.ops]\nusers = ['owner', 'Anna B']",
-        "2: teams.ops.users[1]: \"Anna B\" is nobody's id; write the owner's or another that "
+        '2: teams.ops.users[1]: "Anna B" is not a user ID; use the owner\'s or one that '
         "`hubbub users list` shows",
     ),
     ("http = 5", "1: http: 5 must be a table; write it as [http]"),
-    ("models = []", '1: models: must name at least one model; write [[models]] with provider = "demo"'),
+    ("models = []", '1: models: must have at least one model; add [[models]] with provider = "demo"'),
     ("[models]\nname = 'a'", "1: models: must be a list in brackets; write it as [[models]]"),
     ("[[models]]\nname = 'a'", '1: models[0].provider: missing; for example provider = "openai"'),
     ("[[models]]\nprovider = 'openai'", '1: models[0].model: missing; for example model = "gpt-5-mini"'),
     (
         "[[models]]\nprovider = 'demo'\n[[models]]\nprovider = 'demo'",
-        '3: models[1].name: "main" is taken; give each model its own name',
+        '3: models[1].name: "main" is used twice; give each model its own name',
     ),
     (
         "[[models]]\nprovider = 'openai'\nmodel = 'm'\nbase_url = 'localhost:80'",
-        '4: models[0].base_url: "localhost:80" is not a web address; write one that begins with https:// or '
+        '4: models[0].base_url: "localhost:80" is not a web address; use one that starts with https:// or '
         "http://",
     ),
     (
@@ -189,7 +189,7 @@ ONE_LINE_EACH = [
     ("[channels.telegram]", '1: channels.telegram.token: missing; for example token = "env:TELEGRAM_TOKEN"'),
     (
         "[channels.telegram]\ntoken = 'hunter2'",
-        "2: channels.telegram.token: is not a bot token; copy it from @BotFather, it looks like "
+        "2: channels.telegram.token: is not a bot token; copy it from @BotFather. It looks like "
         "123456:ABC-DEF",
     ),
     (
@@ -198,23 +198,23 @@ ONE_LINE_EACH = [
     ),
     (
         "[channels.telegram]\ntoken = 'env:NO_TOKEN'",
-        "2: channels.telegram.token: the environment variable NO_TOKEN is not set; set it or "
-        "write the value here",
+        "2: channels.telegram.token: the environment variable NO_TOKEN is not set; set it, or "
+        "put the value here",
     ),
     (
         "[channels.telegram]\ntoken = '1:a'\nallow = ['@anna']",
-        '3: channels.telegram.allow[0]: "@anna" is not a Telegram id; write the account\'s '
+        '3: channels.telegram.allow[0]: "@anna" is not a Telegram ID; use the account\'s '
         "number, not its @name",
     ),
     (
         "[network]\nallow_private = ['127.0.0.1:8080', '10.0.0.0/8']",
-        '2: network.allow_private[1]: "10.0.0.0/8" names no port; write ADDRESS:PORT or NETWORK:PORT, '
+        '2: network.allow_private[1]: "10.0.0.0/8" has no port; use ADDRESS:PORT or NETWORK:PORT, '
         "such as 127.0.0.1:8080, 10.0.0.0/8:443 or [fd00::/8]:443",
     ),
     (
         "[network]\nallow_private = ['0.0.0.0/0:80']",
         '2: network.allow_private[0]: "0.0.0.0/0:80" is not within one private network; public addresses '
-        "need no line here, remove it",
+        "need no entry, remove it",
     ),
     (
         "[channels.work]\ntoken = '1:a'",
@@ -230,8 +230,8 @@ ONE_LINE_EACH = [
     ),
     (
         "[channels.Work]\nplatform = 'telegram'\ntoken = '1:a'",
-        '1: channels.Work: "Work" is not a name; use small letters, digits, - and single _, beginning with a '
-        "letter",
+        '1: channels.Work: "Work" is not a valid name; use lowercase letters, digits, - and single _, '
+        "starting with a letter",
     ),
     (
         "[http]\npublic_url = 'https://h'\n[channels.telegram]\ntoken = '1:a'\nmode = 'webhook'",
@@ -254,12 +254,12 @@ def test_each_refusal_names_file_line_key_and_what_to_do(tmp_path: Path, text: s
 @pytest.mark.parametrize(
     "text,line",
     [
-        ("[http]\nport = \n", "hubbub.toml:2: not valid TOML: Invalid value; correct this line"),
+        ("[http]\nport = \n", "hubbub.toml:2: not valid TOML: Invalid value; fix this line"),
         ("[http\nport = 1\n", "hubbub.toml:1: not valid TOML: Expected ']' at the end of a table "
-         "declaration; correct this line"),
-        ("a = 1\n\na = 2\n", "hubbub.toml:3: not valid TOML: Cannot overwrite a value; correct this line"),
-        ('a = """never closed\n\n', "hubbub.toml:1: not valid TOML: Unterminated string; correct this line"),
-        (b"[hub]\nowner = '\xff'\n", "hubbub.toml:2: is not UTF-8; save the file as UTF-8"),
+         "declaration; fix this line"),
+        ("a = 1\n\na = 2\n", "hubbub.toml:3: not valid TOML: Cannot overwrite a value; fix this line"),
+        ('a = """never closed\n\n', "hubbub.toml:1: not valid TOML: Unterminated string; fix this line"),
+        (b"[hub]\nowner = '\xff'\n", "hubbub.toml:2: not UTF-8; save the file as UTF-8"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_toml_names_its_line(tmp_path: Path, text: str | bytes, line: str) -> None:
@@ -276,25 +276,23 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"^gone\.toml: there is no such file; name another one or create it$"
-    ):
+    with pytest.raises(ConfigError, match=r"^gone\.toml: no such file; create it or choose another one$"):
         load(Path("gone.toml"), environ={}, cwd=tmp_path)
-    with pytest.raises(ConfigError, match=r"^gone\.toml: there is no such file"):
+    with pytest.raises(ConfigError, match=r"^gone\.toml: no such file"):
         load(environ={"HUBBUB_CONFIG": "gone.toml"}, cwd=tmp_path)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "dir.toml").mkdir()
     with pytest.raises(
-        ConfigError, match=r"^dir\.toml: cannot be read \(Is a directory\); check its permissions$"
+        ConfigError, match=r"^dir\.toml: not readable \(Is a directory\); check its permissions$"
     ):
         load(Path("dir.toml"), environ={}, cwd=tmp_path)
 
 
 def test_a_file_nested_too_deep(tmp_path: Path) -> None:
     (line,) = problems(tmp_path, "a = " + "[" * 5000 + "]" * 5000)
-    assert line.startswith("hubbub.toml: cannot be read as TOML")
+    assert line.startswith("hubbub.toml: not readable as TOML")
 
 
 def test_values_from_the_environment_are_never_shown(tmp_path: Path) -> None:

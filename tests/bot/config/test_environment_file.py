@@ -33,7 +33,7 @@ def test_lines_are_variables_and_the_process_goes_first(tmp_path: Path) -> None:
 def test_what_is_no_variable_is_refused_by_its_line_and_not_shown(tmp_path: Path, line: str) -> None:
     with pytest.raises(ConfigError) as refused:
         read(tmp_path, f"ONE=1\n{line}\n")
-    assert str(refused.value) == "hubbub.env:2: is not NAME=value; correct this line"
+    assert str(refused.value) == "hubbub.env:2: not NAME=value; fix this line"
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_is_written_is_read_again(
 
 
 def test_a_value_of_several_lines_cannot_be_written() -> None:
-    with pytest.raises(ValueError, match="the value of A has several lines"):
+    with pytest.raises(ValueError, match="the value of A has more than one line"):
         written({"A": "1\n2"})
 
 

@@ -22,18 +22,21 @@ def loaded(directory: Path, text: str) -> Loaded:
             '[mcp.a]\ncommand = ["x"]\nurl = "http://x/"\n',
             "mcp.a.command: a server has either command or url",
         ),
-        ('[mcp.a]\ncommand = [""]\n', "mcp.a.command: does not begin with a program"),
-        ('[mcp.a]\nurl = "http://x/"\nenv = { A = "b" }\n', "mcp.a.env: is for a command"),
-        ('[mcp.a]\ncommand = ["x"]\nheaders = { A = "b" }\n', "mcp.a.headers: is for a url"),
+        ('[mcp.a]\ncommand = [""]\n', "mcp.a.command: does not start with a program"),
+        ('[mcp.a]\nurl = "http://x/"\nenv = { A = "b" }\n', "mcp.a.env: is only for servers with a command"),
+        (
+            '[mcp.a]\ncommand = ["x"]\nheaders = { A = "b" }\n',
+            "mcp.a.headers: is only for servers with a url",
+        ),
         ('[mcp.a]\nurl = "x"\n', "is not a web address"),
-        ('[mcp.a]\ncommand = ["x"]\nusers = ["milan"]\n', 'mcp.a.users[0]: "milan" is nobody\'s id'),
-        ('[mcp.a__b]\ncommand = ["x"]\n', "is not a name"),
+        ('[mcp.a]\ncommand = ["x"]\nusers = ["milan"]\n', 'mcp.a.users[0]: "milan" is not a user ID'),
+        ('[mcp.a__b]\ncommand = ["x"]\n', "is not a valid name"),
         (f'[mcp.{"a" * 25}]\ncommand = ["x"]\n', "is too long for a server"),
         (
             '[mcp.a-b]\ncommand = ["x"]\n[mcp.a_b]\ncommand = ["x"]\n',
-            "is called like mcp.a-b but for - and _",
+            "differs from mcp.a-b only in - and _",
         ),
-        ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools."getIssue"]\n', "is not a tool's name"),
+        ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools."getIssue"]\n', "is not a tool name"),
         ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools.t]\neffect = "some"\n', "is not one of the choices"),
     ],
 )
@@ -54,4 +57,4 @@ def test_doctor_looks_for_the_program_and_starts_nothing(tmp_path: Path) -> None
     found = {one.what: (one.health.value, one.message) for one in servers_configured(loaded(tmp_path, text))}
     assert found["mcp a"][0] == "fine"
     assert found["mcp b"] == ("broken", "there is no program no-such on PATH")
-    assert found["mcp c"] == ("fine", "is reached when the hub runs")
+    assert found["mcp c"] == ("fine", "not checked; connected when the hub runs")

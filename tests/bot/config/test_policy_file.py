@@ -61,7 +61,7 @@ def test_an_empty_file_lays_down_nothing(file: Path) -> None:
         ("max_rounds = true", "max_rounds"),
         ("[users.'../x']", "users"),
         ("[users.owner]\nmax_tools = -1", "users.owner.max_tools"),
-        ("# " + "x" * LIMIT_BYTES, "more than"),
+        ("# " + "x" * LIMIT_BYTES, "larger than"),
         ("disabled_tools = [" + '"x",' * 1001 + "]", "disabled_tools"),
     ],
 )
@@ -73,7 +73,7 @@ def test_whatever_it_may_not_say_makes_it_unreadable(file: Path, written: str, w
 
 
 def test_what_is_not_there_is_no_text_or_is_open_to_all_is_unreadable(file: Path, tmp_path: Path) -> None:
-    assert read_policy(tmp_path / "none.toml").unreadable == "cannot be read: No such file or directory"
+    assert read_policy(tmp_path / "none.toml").unreadable == "is not readable: No such file or directory"
     assert read_policy(tmp_path).unreadable is not None
     file.chmod(0o666)
     assert "chmod o-w" in (read_policy(file).unreadable or "")
@@ -94,7 +94,7 @@ def test_it_holds_as_soon_as_it_is_changed(file: Path, caplog: pytest.LogCapture
         assert source.current().unreadable is not None
         assert source.current().unreadable is not None
     errors = [one.message for one in caplog.records if one.levelno >= logging.ERROR]
-    assert [one.startswith("no tool runs") for one in errors] == [True]
+    assert [one.startswith("policy.unreadable") for one in errors] == [True]
     file.write_text(WRITTEN)
     assert source.current() == first
     assert policy_source(None).current() == AdminPolicy()

@@ -37,7 +37,7 @@ async def test_a_secret_is_used_and_stands_nowhere_in_clear(tmp_path: Path) -> N
     """Before the first start; then in a hub that runs with it, and with everything that one leaves behind."""
     async with open_house(tmp_path, start=False) as house:
         kept = await asyncio.to_thread(set_secret, tmp_path, "telegram", f"{TOKEN}\n".encode())
-        assert (kept.code, kept.out) == (0, "telegram: kept; what uses it reads it at the next start\n")
+        assert (kept.code, kept.out) == (0, "telegram: stored; used from the next start of the hub\n")
         write_config(house, token="vault:telegram")
         async with RunningHub(tmp_path) as hub:
             await house.telegram.wait_polling(TOKEN, LIMIT_S)
@@ -61,9 +61,9 @@ def test_names_are_listed_and_never_values(tmp_path: Path) -> None:
     assert set(page[0]) == {"name", "changed_at"}
     assert "one" in table.out
     assert SECRET not in table.out + table.err
-    assert command(tmp_path, "secrets", "delete", "one").out == "one: forgotten\n"
+    assert command(tmp_path, "secrets", "delete", "one").out == "one: deleted\n"
     again = command(tmp_path, "secrets", "delete", "one")
-    assert (again.code, again.complaint) == (1, "there is no secret one; list the secrets")
+    assert (again.code, again.complaint) == (1, "there is no secret named one; run `hubbub secrets list`")
     uses(tmp_path, model_with("vault:two"))
     value = load(environ={}, cwd=tmp_path).config.models[0].api_key
     assert value.get_secret_value() == "line 1\nline 2"
@@ -72,9 +72,9 @@ def test_names_are_listed_and_never_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name, value, code, complaint",
     [
-        ("one", b"", 2, "nothing was given, so nothing was kept"),
-        ("one", b"\xff", 2, "a secret is text in UTF-8; nothing was kept"),
-        ("a b", b"x", 1, "'a b' is no name for a secret; use letters, digits and _ . - within"),
+        ("one", b"", 2, "the value was empty; nothing was stored"),
+        ("one", b"\xff", 2, "a secret must be UTF-8 text; nothing was stored"),
+        ("a b", b"x", 1, "'a b' is not a valid secret name; use letters and digits, with _ . - between them"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(
@@ -88,7 +88,7 @@ async def test_a_value_typed_at_the_prompt_is_not_shown(tmp_path: Path) -> None:
     async with Terminal(tmp_path, "secrets", "set", "typed") as terminal:
         await terminal.shows("(not shown): ")
         terminal.types(SECRET)
-        await terminal.shows("typed: kept;")
+        await terminal.shows("typed: stored;")
         assert await terminal.ended() == 0
     assert SECRET not in terminal.shown
     uses(tmp_path, model_with("vault:typed"))
@@ -104,8 +104,7 @@ def test_what_is_not_there_is_said_with_the_line_and_what_to_do(tmp_path: Path) 
     ended = command(tmp_path, "config", "check")
     assert (ended.code, ended.complaint) == (
         2,
-        'hubbub.toml:4: models[0].api_key: there is no secret "openai" in the vault;'
-        " run: hubbub secrets set openai",
+        'hubbub.toml:4: models[0].api_key: the vault has no secret "openai"; run: hubbub secrets set openai',
     )
 
 
@@ -121,14 +120,14 @@ def test_without_the_key_it_says_so(tmp_path: Path) -> None:
     key.write_text("not a key")
     assert "restore it from a backup" in command(tmp_path, "config", "check").complaint
     other = command(tmp_path, "config", "check", env={"HUBBUB_VAULT_KEY": "ab" * 32})
-    assert "was sealed with another key" in other.complaint
+    assert "was encrypted with another key" in other.complaint
     good = command(tmp_path, "config", "check", env={"HUBBUB_VAULT_KEY": kept.strip()})
     assert (good.code, good.err) == (0, "")
 
 
 def test_only_secrets_come_from_the_vault(tmp_path: Path) -> None:
     uses(tmp_path, '[agent]\nsystem_prompt = "vault:x"\n')
-    with pytest.raises(ConfigError, match=r"hubbub.toml:2: agent.system_prompt: is no secret"):
+    with pytest.raises(ConfigError, match=r"hubbub.toml:2: agent.system_prompt: is not a secret"):
         load(environ={}, cwd=tmp_path)
 
 
@@ -155,13 +154,13 @@ def test_the_key_is_changed_and_the_old_one_opens_nothing(tmp_path: Path) -> Non
     key = tmp_path / "data" / "vault.key"
     old = key.read_text()
     changed = command(tmp_path, "secrets", "rotate")
-    assert changed.out == f"{key}: 1 secrets are sealed with the newest key\n"
+    assert changed.out == f"{key}: 1 secrets are encrypted with the newest key\n"
     new = key.read_text()
     assert len(new.split()) == 1
     assert new != old
     assert load(environ={}, cwd=tmp_path).config.models[0].api_key.get_secret_value() == SECRET
     key.write_text(old)
-    with pytest.raises(ConfigError, match="sealed with another key"):
+    with pytest.raises(ConfigError, match="encrypted with another key"):
         load(environ={}, cwd=tmp_path)
 
 
@@ -180,7 +179,7 @@ def test_a_key_of_the_environment_makes_no_file(tmp_path: Path) -> None:
     set_secret(tmp_path, "openai", SECRET.encode(), HUBBUB_VAULT_KEY=old)
     assert not (tmp_path / "data" / "vault.key").exists()
     changed = command(tmp_path, "secrets", "rotate", env={"HUBBUB_VAULT_KEY": f"{new},{old}"})
-    assert changed.out == "HUBBUB_VAULT_KEY: 1 secrets are sealed with the newest key\n"
+    assert changed.out == "HUBBUB_VAULT_KEY: 1 secrets are encrypted with the newest key\n"
     uses(tmp_path, model_with("vault:openai"))
     loaded = load(environ={"HUBBUB_VAULT_KEY": new}, cwd=tmp_path)
     assert loaded.config.models[0].api_key.get_secret_value() == SECRET

@@ -35,7 +35,7 @@ async def test_a_new_token_is_taken_up_and_the_rest_waits_for_the_next_start(tmp
         write_config(house, token=OTHER, direct="pairing", extra="[agent]\nqueue = 'one_by_one'")
         refused = await reload(house)
         assert refused.code == 1
-        assert "channel telegram goes on as before: Telegram does not know this token" in refused.out
+        assert "channel telegram keeps its old tokens: Telegram rejected the token" in refused.out
         await answered(house, "with the old one")
         renamed(house, TOKEN, OTHER)
         taken = json.loads((await reload(house, "--json")).out)
@@ -47,7 +47,7 @@ async def test_a_new_token_is_taken_up_and_the_rest_waits_for_the_next_start(tmp
         await house.channel_becomes("failed")
         renamed(house, "123456:gone", OTHER)
         again = await reload(house)
-        assert "channel telegram uses what is configured now" in again.out
+        assert "channel telegram uses the new tokens" in again.out
         await answered(house, "let in again")
 
 
@@ -70,10 +70,10 @@ async def test_a_wrong_configuration_changes_nothing(tmp_path: Path) -> None:
 async def test_a_channel_that_is_gone_or_new_waits_for_the_next_start(tmp_path: Path) -> None:
     async with open_house(tmp_path) as house:
         write_config(house, extra='[channels.second]\nplatform = "telegram"\ntoken = "1:abc"')
-        assert (await reload(house)).out.endswith("from the next start: channels.second\n")
+        assert (await reload(house)).out.endswith("applied at the next start: channels.second\n")
 
 
 async def test_without_a_hub_there_is_nothing_to_reload(tmp_path: Path) -> None:
     async with open_house(tmp_path, start=False) as house:
         done = await reload(house)
-        assert (done.code, done.complaint[:16]) == (1, "no hub runs here")
+        assert (done.code, done.complaint[:16]) == (1, "no hub is runnin")

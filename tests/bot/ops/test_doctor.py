@@ -44,10 +44,10 @@ async def test_everything_is_fine_without_a_hub(house: House) -> None:
     found = findings(ended)
     assert (ended.code, ended.err) == (0, "")
     assert {finding["health"] for finding in found.values()} == {"fine"}
-    assert found["channel telegram"]["message"].startswith("the token is good: @")
-    assert found["model main"]["message"].endswith("takes the key and knows sim-1")
+    assert found["channel telegram"]["message"].startswith("the token is valid: @")
+    assert found["model main"]["message"].endswith("accepts the key and lists sim-1")
     assert found["clock"]["message"].startswith("agrees with 127.0.0.1")
-    assert found["network"]["message"] == "tools reach the public internet only"
+    assert found["network"]["message"] == "tools may reach the public internet only"
     assert TOKEN not in ended.out
     assert KEY not in ended.out
 
@@ -76,12 +76,12 @@ GROUPS = {
         False,
         True,
         "fine",
-        "is shown commands, replies to it and messages",
+        "receives commands, replies to it and messages",
     ),
-    "more than it answers": ("addressed", True, True, "fine", "(its privacy mode is off), and answers those"),
-    "all, as wanted": ("all", True, True, "fine", "is shown every message, and answers each"),
-    "less than wanted": ("all", False, True, "warning", 'groups = "all" is no more than "addressed"'),
-    "no groups at all": ("addressed", False, False, "warning", "the bot cannot be added to groups"),
+    "more than it answers": ("addressed", True, True, "fine", "(its privacy mode is off) and answers those"),
+    "all, as wanted": ("all", True, True, "fine", "the bot receives every message and answers each one"),
+    "less than wanted": ("all", False, True, "warning", 'groups = "all" has the same effect as "addressed"'),
+    "no groups at all": ("addressed", False, False, "warning", "the bot can't be added to groups"),
 }
 
 
@@ -105,12 +105,13 @@ async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: Hous
         await house.telegram.wait_polling(TOKEN)
         ended = await examined(house)
         hint = (
-            "channel telegram: in groups the bot is only shown commands, replies to it and messages that name"
+            "telegram.group_hint channel=telegram hint=in groups the bot only receives commands, "
+            "replies to it and messages that mention"
         )
         assert hub.err.count(hint) == 1
         assert "@BotFather (/setprivacy)" in hub.err
     assert findings(ended)["groups of telegram"]["fix"].startswith(
-        "switch it off with @BotFather (/setprivacy)"
+        "turn it off with @BotFather (/setprivacy)"
     )
 
 
@@ -156,7 +157,7 @@ async def broken(house: House, what: str) -> dict[str, Any]:
 async def test_a_refused_key_of_a_model(house: House) -> None:
     config = house.directory / "hubbub.toml"
     config.write_text(config.read_text().replace(KEY, "another-key"))
-    assert "refuses the key" in (await broken(house, "model main"))["message"]
+    assert "rejected the API key" in (await broken(house, "model main"))["message"]
 
 
 async def test_a_model_nobody_serves(house: House) -> None:
@@ -165,7 +166,7 @@ async def test_a_model_nobody_serves(house: House) -> None:
         port = other.getsockname()[1]
     config.write_text(config.read_text().replace(house.model.openai_base_url, f"http://127.0.0.1:{port}/v1"))
     finding = await broken(house, "model main")
-    assert finding["message"] == f"127.0.0.1:{port} cannot be reached: Connection refused"
+    assert finding["message"] == f"can't reach 127.0.0.1:{port}: Connection refused"
 
 
 async def test_an_occupied_port(house: House) -> None:
@@ -173,7 +174,7 @@ async def test_an_occupied_port(house: House) -> None:
         port = other.getsockname()[1]
         write_config(house, http=f"port = {port}")
         finding = await broken(house, "port")
-    assert finding["message"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
+    assert finding["message"] == f"can't listen on 127.0.0.1:{port}: Address already in use"
 
 
 async def test_a_key_that_others_can_read(house: House) -> None:
@@ -248,16 +249,16 @@ async def test_tokens_in_a_configuration_file_that_others_can_read(house: House)
 async def test_a_workspace_that_is_a_file(house: House) -> None:
     house.workspace.rmdir()
     house.workspace.write_text("in the way")
-    assert (await broken(house, "workspace"))["message"] == f"{house.workspace} is no directory"
+    assert (await broken(house, "workspace"))["message"] == f"{house.workspace} is not a directory"
 
 
 async def test_secrets_whose_key_is_lost(house: House) -> None:
     await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=b"a-value")
-    assert findings(await examined(house))["vault"]["message"] == "1 secrets can be read"
+    assert findings(await examined(house))["vault"]["message"] == "1 secrets are readable"
     key = house.directory / "data" / "vault.key"
     key.write_text("ab" * 32)
     finding = await broken(house, "vault")
-    assert finding["message"] == 'the secret "one" was sealed with another key'
+    assert finding["message"] == 'the secret "one" was encrypted with another key'
     key.unlink()
     assert str(key) in (await broken(house, "vault"))["fix"]
 

@@ -85,7 +85,7 @@ async def test_a_hub_writes_it(tmp_path: Path) -> None:
     async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
         assert await hub.stop() == 0
     told = [json.loads(line)["message"] for line in (tmp_path / "data" / LOG_NAME).read_text().splitlines()]
-    assert f"serving on {hub.url}" in told
+    assert f"hub.serving url={hub.url}" in told
     assert told[-1] != ""
 
 
@@ -121,8 +121,11 @@ def test_since_a_moment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, complaint",
     [
-        (["--since", "yesterday"], "yesterday is no time; write 30s, 10m, 2h or 3d ago, or 2026-01-31T08:00"),
-        (["--level", "loud"], "loud is no level; use one of debug, info, warning, error, critical"),
+        (
+            ["--since", "yesterday"],
+            "yesterday is not a time; use 30s, 10m, 2h or 3d (ago), or 2026-01-31T08:00",
+        ),
+        (["--level", "loud"], "loud is not a log level; use one of debug, info, warning, error, critical"),
     ],
 )
 def test_words_it_does_not_know(tmp_path: Path, words: list[str], complaint: str) -> None:

@@ -25,7 +25,7 @@ from channels.text.markdown import parse
 APPROVAL = Card(
     "k3f9a7mzq2",
     parse("May I run shell?"),
-    (CardChoice("Approve", "approve"), CardChoice("Deny", "deny"), CardChoice("Always", "always")),
+    (CardChoice("Approve", "approve"), CardChoice("Deny", "deny"), CardChoice("Always allow", "always")),
     arguments={"command": "ls"},
 )
 
@@ -89,7 +89,9 @@ def test_who_speaks_is_told() -> None:
 def test_a_card_is_shown_once_with_its_keys_until_it_is_settled() -> None:
     view = View()
     shown = stays(view, Asked(APPROVAL), Asked(APPROVAL))
-    assert shown == "┃ May I run shell?\n┃ a Approve  ·  d Deny  ·  A Always  ·  e edit, then approve\n\n"
+    assert (
+        shown == "┃ May I run shell?\n┃ a Approve  ·  d Deny  ·  A Always allow  ·  e edit, then approve\n\n"
+    )
     assert view.card == APPROVAL
     assert stays(view, Settled(APPROVAL.gate_id, "Denied by Ann")) == "┗ Denied by Ann\n\n"
     assert stays(view, Settled(APPROVAL.gate_id, "Denied by Ann")) == ""
@@ -100,8 +102,8 @@ def test_no_key_answers_a_card_of_a_conversation_that_was_left() -> None:
     view = View()
     stays(view, Began(), Wrote("t", 0, "Hel"), Asked(APPROVAL))
     assert stays(view, Moved(), columns=200) == (
-        "1 question waits in the conversation you left: answer in the console, or with /approve or /deny"
-        f" and the ID ({APPROVAL.gate_id}).\n\n"
+        "1 request is open in the previous conversation: answer in the console, or type /approve or /deny"
+        f" followed by the ID ({APPROVAL.gate_id}).\n\n"
     )
     assert (view.card, view.running, changes(view)) == (None, False, "")
     assert stays(view, Moved()) == ""

@@ -223,7 +223,9 @@ async def test_an_answer_that_is_not_offered(house: House, api: Client) -> None:
     body = {"request_id": await waiting(house, api), "action": "retry"}
     status, page = await api.ask("POST", "/api/chat/gate/resolve", body)
     assert (status, page["error"]["code"]) == (409, "refused")
-    assert page["error"]["message"].startswith("retry is no answer to this; it takes approve, deny")
+    assert page["error"]["message"].startswith(
+        "retry is not an answer to this request; use one of approve, deny"
+    )
 
 
 BAD_BODIES = {
@@ -304,7 +306,7 @@ async def test_somebody_is_let_in_and_out_again(house: House, api: Client) -> No
     (request,) = found["requests"]
     assert (request["platform_user_id"], request["name"]) == ("8", "Bo")
     status, page = await api.ask("POST", "/api/pairing/approve", {"code": request["code"], "as": "member"})
-    assert (status, page) == (200, {"id": "telegram:8", "outcome": "let in as Bo (member)"})
+    assert (status, page) == (200, {"id": "telegram:8", "outcome": "allowed as Bo (member)"})
     house.telegram.user_sends_text(8, "hello")
     await house.telegram.wait_text(8, "You said: hello", timeout_s=LIMIT_S)
     again, _ = await api.ask("POST", "/api/pairing/approve", {"code": request["code"]})
@@ -333,6 +335,6 @@ async def test_a_platform_cannot_speak_as_the_console(house: House) -> None:
         config.read_text().replace("[channels.telegram]", '[channels."(console)"]\nplatform = "telegram"')
     )
     await house.stop()
-    with pytest.raises(Exception, match="is not a name"):
+    with pytest.raises(Exception, match="is not a valid name"):
         await house.start()
     assert TOKEN in config.read_text()

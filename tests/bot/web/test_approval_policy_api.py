@@ -66,7 +66,7 @@ async def test_a_policy_that_becomes_unreadable_stops_tools_at_once(tmp_path: Pa
         await house.pressed(OWNER, card, 0)
         await house.telegram.wait_text(OWNER, "Done:")
         assert not (house.workspace / "out.txt").exists()
-        assert "the policy cannot be read" in house.model.log[-1].body["messages"][-1]["content"]
+        assert "the policy file can't be read" in house.model.log[-1].body["messages"][-1]["content"]
         assert not house.model.log[-1].body.get("tools")
         policy.write_text('disabled_tools = ["shell"]')
         house.telegram.user_sends_text(OWNER, "please run: echo line")

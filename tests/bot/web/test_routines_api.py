@@ -35,7 +35,7 @@ async def test_lists_are_read_by_pieces_and_searched(api: Client) -> None:
         await made(api, name)
     first = await api.get("/api/routines?limit=2")
     assert [one["name"] for one in first] == ["alpha", "beta"]
-    assert first[0]["fires_on"] == "A message in which “deploy (\\w+)” is found"
+    assert first[0]["fires_on"] == "A message in which “deploy (\\w+)” matches"
     assert [one["name"] for one in await api.get("/api/routines?limit=2&after=beta")] == ["gamma"]
     assert [one["name"] for one in await api.get("/api/routines?query=ETA")] == ["beta"]
     assert await api.refusal("GET", "/api/routines?limit=201") == (400, "invalid", "limit")

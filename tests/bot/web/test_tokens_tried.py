@@ -51,7 +51,7 @@ async def test_init_writes_good_tokens_of_slack(slack: Workspace) -> None:
     tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN}
     ended = await made(slack, "slack", f"{slack.slack.url}/api", SLACK_OWNER, **tokens)
     assert (ended.code, ended.err) == (0, "")
-    assert "channel slack: ok, the token is good: hub" in ended.out
+    assert "channel slack: ok, the token is valid: hub" in ended.out
     config = load(environ={}, cwd=slack.directory).config
     assert config.hub.owner_identities == (f"slack:{SLACK_OWNER}",)
     assert (slack.directory / "hubbub.env").stat().st_mode & 0o777 == 0o600
@@ -62,8 +62,8 @@ async def test_init_writes_good_tokens_of_slack(slack: Workspace) -> None:
 @pytest.mark.parametrize(
     "wrong, told",
     [
-        ({"SLACK_BOT_TOKEN": "xoxb-other"}, "the platform refuses the token (invalid_auth)"),
-        ({"SLACK_APP_TOKEN": "xapp-other"}, "Slack refuses the app-level token (invalid_auth)"),
+        ({"SLACK_BOT_TOKEN": "xoxb-other"}, "the platform rejected the token (invalid_auth)"),
+        ({"SLACK_APP_TOKEN": "xapp-other"}, "Slack rejected the app-level token (invalid_auth)"),
     ],
 )
 async def test_init_tries_both_tokens_of_slack(slack: Workspace, wrong: dict[str, str], told: str) -> None:
@@ -76,31 +76,31 @@ async def test_init_tries_both_tokens_of_slack(slack: Workspace, wrong: dict[str
 
 
 async def test_doctor_tries_both_tokens_of_slack(slack: Workspace) -> None:
-    assert (await examined(slack, "slack"))["message"].startswith("the token is good: hub")
+    assert (await examined(slack, "slack"))["message"].startswith("the token is valid: hub")
     slack.slack.revoke_token(APP_TOKEN)
-    assert (await examined(slack, "slack"))["message"] == "Slack refuses the app-level token (token_revoked)"
+    assert (await examined(slack, "slack"))["message"] == "Slack rejected the app-level token (token_revoked)"
     slack.slack.revoke_token(BOT_TOKEN)
-    assert (await examined(slack, "slack"))["message"] == "the platform refuses the token (token_revoked)"
+    assert (await examined(slack, "slack"))["message"] == "the platform rejected the token (token_revoked)"
 
 
 async def test_init_tries_the_token_of_discord(discord: Server) -> None:
     url = discord.discord.api_base_url
     refused = await made(discord, "discord", url, str(DISCORD_OWNER), DISCORD_TOKEN=f"{TOKEN}x")
-    assert (refused.code, "channel discord: NOT OK, the platform refuses the token" in refused.out) == (
+    assert (refused.code, "channel discord: NOT OK, the platform rejected the token" in refused.out) == (
         1,
         True,
     )
     assert not (discord.directory / "hubbub.toml").exists()
     ended = await made(discord, "discord", url, str(DISCORD_OWNER), DISCORD_TOKEN=TOKEN)
     assert (ended.code, ended.err) == (0, "")
-    assert "channel discord: ok, the token is good: hub_bot" in ended.out
+    assert "channel discord: ok, the token is valid: hub_bot" in ended.out
 
 
 async def test_doctor_says_that_discord_hides_what_people_write(discord: Server) -> None:
-    assert (await examined(discord, "discord"))["message"] == "the token is good: hub_bot"
+    assert (await examined(discord, "discord"))["message"] == "the token is valid: hub_bot"
     discord.discord.set_message_content(False)
     hidden = await examined(discord, "discord")
-    assert hidden["message"] == "Discord does not show the bot what people write"
+    assert hidden["message"] == "Discord does not let the bot read message text"
     assert "Message Content Intent" in hidden["fix"]
     discord.discord.revoke_token()
-    assert (await examined(discord, "discord"))["message"] == "the platform refuses the token"
+    assert (await examined(discord, "discord"))["message"] == "the platform rejected the token"

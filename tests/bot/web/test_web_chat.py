@@ -70,7 +70,7 @@ async def test_threads_are_taken_up_again_by_their_ids(api: Client) -> None:
     assert (await api.send("on", thread_id=one.replace("-", "").upper()))["thread_id"] == one
     renewed = await api.send("/new", thread_id=one)
     assert renewed["thread_id"] not in {one, two}
-    assert renewed["answer"] == "A new conversation. What was said before stays in the old one."
+    assert renewed["answer"] == "Started a new conversation. Earlier messages stay in the previous one."
     assert (await api.send("back", thread_id=one))["thread_id"] == one
     assert (await api.send("there"))["thread_id"] == one
     for thread_id in (one, two):
@@ -171,7 +171,7 @@ async def test_the_owner_answers_in_the_assistants_place(house: House, api: Clie
     assert (await api.lines(thread["id"]))[-1] == ("operator", "It is *me*.")
     house.telegram.user_sends_text(OWNER, "and now?")
     await house.telegram.wait_text(OWNER, "and now?", timeout_s=LIMIT_S)
-    assert '"owner" answered here in your place: It is *me*.' in str(house.model.log[-1].body["messages"])
+    assert '"owner" answered here instead of you: It is *me*.' in str(house.model.log[-1].body["messages"])
     refused = await api.refusal("POST", "/api/chat/send", {"text": "x", "thread_id": thread["id"]})
     assert refused == (409, "refused", "thread_id")
 
@@ -200,8 +200,8 @@ async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(
     assert card.text.index("Before the change it was:") < card.text.index("echo line")
     assert card.text.endswith("Approved by owner, edited")
     told = str(house.model.log[-1].body["messages"])
-    assert '"owner" changed the arguments before agreeing; it was run with: ' in told
-    before, _, after = told.partition("it was run with: ")
+    assert '"owner" changed the arguments before approving; the call ran with: ' in told
+    before, _, after = told.partition("the call ran with: ")
     assert ("echo line" in before, after.index("echo other") < 40) == (True, True)
     thread = (await api.get("/api/threads"))["threads"][0]["id"]
     items = (await api.get(f"/api/threads/{thread}"))["items"]
@@ -219,7 +219,7 @@ async def test_an_edit_is_rated_like_any_call(house: House, api: Client) -> None
     gate_id = (await asked(api))["gate_id"]
     status, page = await api.resolve(gate_id, "approve", arguments={"command": "rm -rf /"})
     assert status == 400
-    assert "refused" in page["error"]["message"]
+    assert "blocked" in page["error"]["message"]
     assert (await api.resolve(gate_id, "approve"))[0] == 200
 
 

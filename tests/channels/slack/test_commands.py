@@ -37,10 +37,10 @@ def test_what_is_typed_is_a_command_or_said(typed: str, meant: str) -> None:
         ("or type /approve k3f9a7mzq2 or /deny k3f9a7mzq2",
          "or type /hubbub approve k3f9a7mzq2 or /hubbub deny k3f9a7mzq2"),
         ("Try again, or start over with /new.", "Try again, or start over with /hubbub new."),
-        ("/help lists the commands.", "/hubbub help lists the commands."),
+        ("Type /help for the commands.", "Type /hubbub help for the commands."),
         ("Send me this from your other account: /link K3F9A7MZ", None),
-        ("They write to me: /approve slack K3F9A7MZ", None),
-        ("I don't know /nosuch.", None),
+        ("The owner sends me: /approve slack K3F9A7MZ", None),
+        ("Unknown command: /nosuch.", None),
         ("cat /new/help.txt and a/stop", None),
     ],
 )  # fmt: skip

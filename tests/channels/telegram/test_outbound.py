@@ -11,7 +11,7 @@ from channels.telegram.entities import utf16_units
 from channels.telegram.outbound import render
 from core.messages import Block, Choice, Code, Markdown, Message, Plain, plain
 
-CHOICES = (Choice("Approve"), Choice("Always"), Choice("Deny"), Choice("Edit"))
+CHOICES = (Choice("Approve"), Choice("Always allow"), Choice("Deny"), Choice("Edit"))
 
 
 def test_a_sentence_is_one_message_without_link_preview() -> None:
@@ -40,7 +40,7 @@ def test_choices_are_buttons_in_rows_under_the_last_part() -> None:
         "inline_keyboard": [
             [
                 {"text": "Approve", "callback_data": "p:7Q2M9ZK4XA:0"},
-                {"text": "Always", "callback_data": "p:7Q2M9ZK4XA:1"},
+                {"text": "Always allow", "callback_data": "p:7Q2M9ZK4XA:1"},
                 {"text": "Deny", "callback_data": "p:7Q2M9ZK4XA:2"},
             ],
             [{"text": "Edit", "callback_data": "p:7Q2M9ZK4XA:3"}],
@@ -57,7 +57,7 @@ def test_an_outcome_is_the_last_line_and_takes_the_buttons_away() -> None:
 def test_callback_data_over_telegrams_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="callback data of 65 bytes"):
         render(Message((Plain("?"),), CHOICES[:1], "P" * 61))
-    with pytest.raises(ValueError, match="without a prompt"):
+    with pytest.raises(ValueError, match="need a gate"):
         render(Message((Plain("?"),), CHOICES))
 
 

@@ -108,7 +108,7 @@ async def test_an_update_without_an_id_is_recorded_and_waited_out() -> None:
     async with simulated_telegram() as sim, open_house(sim) as house:
         sim.inject_update({"update_id": "none", "message": {}})
         await house.reaches(Phase.BACKING_OFF)
-        assert house.reason() == "Telegram delivers updates without an id"
+        assert house.reason() == "Telegram delivered updates without an ID"
         assert len(house.inbox.events) == 1
         sim.user_sends_text(7, "behind it")
         await sim.wait_confirmed()
@@ -203,7 +203,7 @@ async def test_a_button_of_another_program_stops_spinning() -> None:
 async def test_a_wrong_token_is_final_and_said_without_the_token() -> None:
     async with simulated_telegram() as sim, open_house(sim, token="999:wrong") as house:
         await house.reaches(Phase.FAILED)
-        assert house.reason() == "Telegram does not know this token"
+        assert house.reason() == "Telegram rejected the token"
 
 
 async def test_another_process_polling_is_named_and_waited_for() -> None:
@@ -254,7 +254,7 @@ async def test_a_platform_that_is_away_has_a_state_and_loses_nothing() -> None:
         await sim.wait_polling()
         await sim.go_down()
         await house.reaches(Phase.BACKING_OFF)
-        assert "cannot be reached" in (house.reason() or "")
+        assert "could not reach" in (house.reason() or "")
         assert TOKEN not in (house.reason() or "")
         house.outbox.enqueue("7", "waiting")
         await house.outbox.until(lambda: (1, "retry") in house.outbox.history)

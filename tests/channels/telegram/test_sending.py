@@ -215,7 +215,7 @@ async def test_a_file_that_may_not_be_shown_fails_its_message_visibly(tmp_path: 
         house.outbox.enqueue("7", Message((), files=(File(path, "it.txt", "text/plain"),)))
         await house.outbox.settled()
         assert house.outbox.row(1).state is SendState.FAILED
-        assert "it.txt cannot be sent" in (house.outbox.reason(1) or "")
+        assert "it.txt can't be sent" in (house.outbox.reason(1) or "")
         assert sim.bot_messages(7) == []
 
 
@@ -334,7 +334,7 @@ async def test_a_token_revoked_while_running_keeps_what_is_to_be_sent() -> None:
         sim.fail("error", method="sendMessage", status=401, description="Unauthorized")
         house.outbox.enqueue("7", "kept")
         await house.reaches(Phase.FAILED)
-        assert house.reason() == "Telegram does not know this token"
+        assert house.reason() == "Telegram rejected the token"
         await house.outbox.reaches(1, SendState.QUEUED)
         assert said(sim) == []
 

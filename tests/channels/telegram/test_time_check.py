@@ -14,8 +14,8 @@ NOON_US = 1_795_348_800_000_000
         (0, None),
         (60, None),
         (-60, None),
-        (61, "this machine's clock is 61 s ahead of Telegram's; set it, for example by NTP"),
-        (-600, "this machine's clock is 600 s behind Telegram's; set it, for example by NTP"),
+        (61, "this machine's clock is 61 s ahead of Telegram's; correct it, for example with NTP"),
+        (-600, "this machine's clock is 600 s behind Telegram's; correct it, for example with NTP"),
     ],
 )
 def test_a_minute_is_let_pass(off_s: int, said: str | None) -> None:

@@ -14,7 +14,7 @@ from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Reply
 
-SHUT = "the hub is starting or stopping"
+SHUT = "the hub is starting or stopping; try again in a moment"
 """What a hub logs, or says, that takes nothing."""
 
 

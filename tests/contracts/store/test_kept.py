@@ -103,11 +103,11 @@ async def used(world: World, *, tool: str = "shell", refusal: str | None = None)
 
 async def test_a_tool_is_used_no_more_often_than_its_limits_allow(world: World) -> None:
     assert [await used(world), await used(world)] == [None, None]
-    assert "shell was used 2 times within the last minute" in (await used(world) or "")
+    assert "shell was used 2 times in the last minute" in (await used(world) or "")
     assert await used(world, tool="http") is None
     world.clock.advance(60)
     assert await used(world) is None
-    assert "shell was used 3 times within the last hour" in (await used(world) or "")
+    assert "shell was used 3 times in the last hour" in (await used(world) or "")
     world.clock.advance(3600)
     assert await used(world) is None
 

@@ -144,8 +144,8 @@ async def test_steps_go_with_their_routine(world: World) -> None:
     "limit, told",
     [
         ({"daily_runs": 1}, "it has run 1 times today"),
-        ({"daily_tokens": 15}, "it has used 15 tokens today, and its limit is 15"),
-        ({"daily_micro_usd": 20_000}, "it has cost 0.02 USD today, and its limit is 0.02"),
+        ({"daily_tokens": 15}, "it has used 15 tokens today; its daily limit is 15"),
+        ({"daily_micro_usd": 20_000}, "it has cost 0.02 USD today; its daily limit is 0.02 USD"),
     ],
 )
 async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_told_once(

@@ -86,7 +86,7 @@ async def test_a_record_under_another_key_is_named(office: Office, column: str, 
     with office.tampering() as db:
         edit(column, value)(db)
     assert 5 in office.wrong()
-    assert any("a key that is not here (another)" in problem for _, problem in office.findings())
+    assert any("a missing key (another)" in problem for _, problem in office.findings())
 
 
 async def test_a_deleted_record_is_missed(office: Office) -> None:
@@ -203,7 +203,7 @@ async def test_what_is_left_after_old_records_were_dropped_is_verified(tmp_path:
     assert (verified.first or 0) > 10
     kept = [str(head) for head in office.heads.heads() if head.number >= (verified.first or 0) - 1]
     assert [office.findings(head) for head in kept] == [[]] * len(kept)
-    assert "older than the oldest record" in office.findings(str(office.heads.heads()[0]))[0][1]
+    assert "older than the oldest stored record" in office.findings(str(office.heads.heads()[0]))[0][1]
     with office.tampering() as db:
         db.execute("DELETE FROM audit WHERE id = ?", (verified.first,))
     assert office.wrong() == {verified.first}

@@ -70,7 +70,7 @@ def test_an_autonomous_run_of_a_member_asks_no_owner() -> None:
 def test_a_refusal_names_the_tool_and_the_reason() -> None:
     decision = judge(tool("ask"), mode=Autonomous((OUT,)))
     assert isinstance(decision, Deny)
-    assert decision.text == "tool is not available to a run without a person: it is not in the run's scope."
+    assert decision.text == "tool is not available to an unattended run: it is not in the run's scope."
 
 
 def test_what_is_out_of_scope_is_refused_for_that_whatever_else_it_needs() -> None:

@@ -28,7 +28,7 @@ def test_of_what_does_not_fit_the_end_is_shown_too_and_how_much_is_not() -> None
         assert begin.startswith("echo begins")
         assert end.endswith("; rm -rf ends")
         (said,) = [
-            block.text for block in card.blocks if isinstance(block, Plain) and "left out" in block.text
+            block.text for block in card.blocks if isinstance(block, Plain) and "not shown" in block.text
         ]
         assert f"{len(LONG) - len(begin) - len(end)} of {len(LONG)} characters" in said
         assert len(text_of(card)) < DETAIL_LIMIT_CHARS + 100
@@ -55,10 +55,10 @@ ALWAYS = replace(
 )
 def test_where_always_is_offered_the_card_says_what_it_would_grant(pattern: str | None, said: str) -> None:
     """A grant reaches further than the call that is shown."""
-    assert f"Always would grant {said}\n" in f"{text_of(open_card(replace(ALWAYS, pattern=pattern)))}\n"
+    assert f"Always allow would cover {said}\n" in f"{text_of(open_card(replace(ALWAYS, pattern=pattern)))}\n"
 
 
 def test_where_it_is_not_offered_nothing_is_said_of_it() -> None:
     once = Options((Option.APPROVE, Option.DENY))
-    assert "Always" not in text_of(open_card(replace(ALWAYS, offer=once)))
-    assert "Always" not in text_of(settled_card(ALWAYS, "Denied by Lea"))
+    assert "Always allow" not in text_of(open_card(replace(ALWAYS, offer=once)))
+    assert "Always allow" not in text_of(settled_card(ALWAYS, "Denied by Lea"))

@@ -181,7 +181,7 @@ def test_a_hard_block_beats_every_preset_grant_and_setting(
         grants=(grant(pattern="*"), grant()),
         policy=Policy(preset=preset),
     )
-    assert decision == Deny(DenyReason.BLOCKED, "tool is refused: it would erase a disk")
+    assert decision == Deny(DenyReason.BLOCKED, "tool is blocked: it would erase a disk")
 
 
 def test_an_autonomous_run_with_every_grant_meets_the_hard_block_too() -> None:
@@ -234,11 +234,11 @@ DANGEROUS = Policy(dangerous_tools=frozenset({"tool"}))
 @pytest.mark.parametrize(
     "reason, requirement, who, policy, setting",
     [
-        ("tool needs an owner's word.", "ask", MEMBER, OWNERS_WORD, None),
-        ("tool always needs a person's word.", "always_ask", OWNER, Policy(), None),
-        ("You want to be asked each time about tool.", "ask", OWNER, Policy(), ToolSetting.ASK_EACH_TIME),
-        ("You want to be asked about every tool.", "ask", OWNER, MANUAL, None),
-        ("tool was not granted yet.", "ask", OWNER, DANGEROUS, None),
+        ("tool needs an owner's approval.", "ask", MEMBER, OWNERS_WORD, None),
+        ("tool always needs approval.", "always_ask", OWNER, Policy(), None),
+        ("You chose to be asked each time for tool.", "ask", OWNER, Policy(), ToolSetting.ASK_EACH_TIME),
+        ("You chose to be asked for every tool.", "ask", OWNER, MANUAL, None),
+        ("There is no grant for this call of tool.", "ask", OWNER, DANGEROUS, None),
     ],
 )
 def test_a_card_says_why_and_what_the_arguments_say_goes_first(

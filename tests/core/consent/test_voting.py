@@ -136,7 +136,7 @@ def test_a_question_may_take_any_words() -> None:
 @pytest.mark.parametrize("voter", [BOB, OWNER])
 def test_only_who_is_asked_answers_a_question_and_others_see_why(voter: Principal) -> None:
     refused = judge_vote(view(ASKED_ANN, replies=COLOURS), voter, Chose(0, "red"))
-    assert refused == VoteRefused("This question is for somebody else.")
+    assert refused == VoteRefused("This question is for someone else.")
 
 
 def test_a_decision_takes_no_words() -> None:

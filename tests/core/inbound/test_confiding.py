@@ -54,8 +54,8 @@ async def test_the_next_message_goes_into_the_vault_and_the_turn_goes_on(
     assert accepted.outcome == f"credential: kept for {PROMPT}"
     assert accepted.started is not None
     assert await kept(front) == {"garden": PASSWORD}
-    assert await asked.answer() == Wrote("[it is in the vault, under the name garden]")
-    assert front.heard(OWNER_ACCOUNT)[-1] == "It is in the vault now, as garden."
+    assert await asked.answer() == Wrote("[stored in the vault as garden]")
+    assert front.heard(OWNER_ACCOUNT)[-1] == "Stored in the vault as garden."
     assert not written_down(tmp_path, PASSWORD)
 
 
@@ -124,9 +124,9 @@ async def test_words_handed_in_with_the_card_are_kept_too_and_a_press_cancels(fr
     asked = await Asked.open(front, SECRET)
     accepted = await front.presses(OWNER_ACCOUNT, PROMPT, 1, form=PASSWORD)
     assert accepted.outcome == f"answer: {PROMPT}"
-    assert accepted.answer == "It is in the vault now, as garden."
+    assert accepted.answer == "Stored in the vault as garden."
     assert await kept(front) == {"garden": PASSWORD}
-    assert await asked.answer() == Wrote("[it is in the vault, under the name garden]")
+    assert await asked.answer() == Wrote("[stored in the vault as garden]")
 
 
 async def test_its_button_cancels(front: Front) -> None:

@@ -42,8 +42,8 @@ async def standing(front: Front) -> ConsentSettings:
 
 async def test_without_words_it_tells_what_holds(front: Front) -> None:
     said = await told(front, OWNER_ACCOUNT, "/approvals")
-    assert "Here it is auto_loop" in said
-    assert "After 5 rounds, 20 tools, 300 s of one turn I ask" in said
+    assert "Approvals here: auto_loop" in said
+    assert "After 5 rounds, 20 tools, 300 s in one turn I ask" in said
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ async def test_what_is_said_one_after_the_other_adds_up(front: Front) -> None:
     await front.says(OWNER_ACCOUNT)
     for words in ("manual", "rounds 2", "tools 9", "rounds default"):
         said = await told(front, OWNER_ACCOUNT, f"/approvals {words}")
-    assert "Here it is manual" in said
+    assert "Approvals here: manual" in said
     assert "After 5 rounds, 9 tools, 300 s" in said
     assert (await standing(front)).thread == ApprovalSettings(Preset.MANUAL, max_tools=9)
 
@@ -90,13 +90,13 @@ async def test_what_is_said_one_after_the_other_adds_up(front: Front) -> None:
 )
 async def test_anything_else_changes_nothing_and_tells_how(front: Front, words: str) -> None:
     await front.says(OWNER_ACCOUNT)
-    assert "Write /approvals and one of manual, " in await told(front, OWNER_ACCOUNT, f"/approvals {words}")
+    assert "Type /approvals followed by manual, " in await told(front, OWNER_ACCOUNT, f"/approvals {words}")
     assert await standing(front) == ConsentSettings()
 
 
 async def test_where_nothing_was_said_yet_it_holds_everywhere_only(front: Front) -> None:
     assert "no conversation here yet" in await told(front, OWNER_ACCOUNT, "/approvals manual")
-    assert "Here it is manual" in await told(front, OWNER_ACCOUNT, "/approvals all manual")
+    assert "Approvals here: manual" in await told(front, OWNER_ACCOUNT, "/approvals all manual")
 
 
 @pytest.mark.parametrize("scope", ["", "all "])
@@ -106,8 +106,8 @@ async def test_nobody_but_the_owner_goes_beyond_what_is_configured(
 ) -> None:
     await front.says(GUEST)
     said = await told(front, GUEST, f"/approvals {scope}{words}")
-    assert said == f"That is more than I am allowed here; {most} is the most."
-    assert "Here it is whitelist" in await told(front, GUEST, f"/approvals {scope}whitelist")
+    assert said == f"The policy does not allow that here; the most it allows is {most}."
+    assert "Approvals here: whitelist" in await told(front, GUEST, f"/approvals {scope}whitelist")
     assert "After 4 rounds" in await told(front, GUEST, f"/approvals {scope}rounds 4")
 
 
@@ -170,12 +170,12 @@ async def test_always_grants_everywhere(front: Front) -> None:
 @pytest.mark.parametrize("word", ["session", "always"])
 async def test_where_always_is_not_offered_neither_is_a_session(front: Front, word: str) -> None:
     gate = await asked(front, options=(Option.APPROVE, Option.DENY))
-    assert '"always" is not offered' in await told(front, OWNER_ACCOUNT, f"/approve {gate.id} {word}")
+    assert '"Always allow" is not available' in await told(front, OWNER_ACCOUNT, f"/approve {gate.id} {word}")
     assert await granted(front) == []
 
 
 async def test_grants_are_listed_and_taken_back(front: Front) -> None:
-    assert "You have granted nothing" in await told(front, OWNER_ACCOUNT, "/grants")
+    assert "You have no grants" in await told(front, OWNER_ACCOUNT, "/grants")
     gate = await asked(front)
     await front.says(OWNER_ACCOUNT, f"/approve {gate.id} session")
     (grant,) = await granted(front)
@@ -183,11 +183,11 @@ async def test_grants_are_listed_and_taken_back(front: Front) -> None:
     assert listed.startswith(f"shell: git status (one conversation), {grant.id[-8:]}")
     for wrong in ("", "x", grant.id[-7:], "00000000"):
         said = await told(front, OWNER_ACCOUNT, f"/grants revoke {wrong}")
-        assert "Taken back" not in said
+        assert "Grant revoked" not in said
         assert await granted(front) == [grant]
-    assert "no grant with that id" in await told(front, GUEST, f"/grants revoke {grant.id}")
+    assert "no grant with that ID" in await told(front, GUEST, f"/grants revoke {grant.id}")
     assert await granted(front) == [grant]
-    assert "Taken back" in await told(front, OWNER_ACCOUNT, f"/grants revoke {grant.id[-8:]}")
+    assert "Grant revoked" in await told(front, OWNER_ACCOUNT, f"/grants revoke {grant.id[-8:]}")
     assert await granted(front) == []
     assert "no grant" in await told(front, OWNER_ACCOUNT, "/grants revoke all")
 

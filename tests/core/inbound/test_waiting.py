@@ -55,9 +55,9 @@ async def test_the_notice_names_commands_only_where_they_answer(
 ) -> None:
     await ask(front, *waits)
     notice = told(await front.says(OWNER_ACCOUNT, "are you there?"))
-    assert notice.startswith("Your message is queued: I am waiting for a decision on: May I?")
+    assert notice.startswith("Your message is queued. I am waiting for a decision on: May I?")
     assert (f"/approve {IDS[0]}" in notice) is by_words
-    assert "Answer with its buttons" in notice
+    assert "Use the buttons" in notice
 
 
 @pytest.mark.parametrize("command", ["/approve", "/deny"])
@@ -67,13 +67,13 @@ async def test_what_waits_for_a_button_is_not_denied(
 ) -> None:
     await ask(front, *waits)
     assert told(await front.says(OWNER_ACCOUNT, command)) == (
-        "What waits here has answers of its own: press one of its buttons."
+        "This request has its own answers. Press one of its buttons."
     )
 
 
 async def test_where_several_cards_wait_a_command_has_to_say_which(front: Front) -> None:
     await ask(front, *APPROVAL, count=2)
-    assert told(await front.says(OWNER_ACCOUNT, "/approve")).startswith("Several cards wait here")
+    assert told(await front.says(OWNER_ACCOUNT, "/approve")).startswith("Several requests are open here")
 
 
 async def test_where_nothing_waits_that_is_said(front: Front) -> None:

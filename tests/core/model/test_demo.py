@@ -128,7 +128,7 @@ def test_anything_else_is_repeated_with_how_to_go_on(text: str) -> None:
 def test_a_tool_that_is_not_on_offer_is_named(text: str, tool: str) -> None:
     reply = answer(request(text, offered=()))
     assert reply.calls == ()
-    assert reply.text == f"I would need the tool `{tool}` for this, and it is not on offer to me here."
+    assert reply.text == f"This needs the tool `{tool}`, which is not available to me here."
 
 
 @pytest.mark.parametrize(
@@ -147,19 +147,19 @@ def test_a_tool_that_is_not_on_offer_is_named(text: str, tool: str) -> None:
             "run: ls",
             "shell",
             "exit code: 0\na.txt\n",
-            "I ran `ls`. It ended with:\n\n```\nexit code: 0\na.txt\n```",
+            "I ran `ls`. Result:\n\n```\nexit code: 0\na.txt\n```",
         ),
         (
             "fetch https://example.org/",
             "http",
             "200 OK\nhello",
-            "I fetched `https://example.org/`. The answer:\n\n```\n200 OK\nhello\n```",
+            "I fetched `https://example.org/`. Response:\n\n```\n200 OK\nhello\n```",
         ),
         ("write a.txt: x", "write_file", "Wrote 1 byte to a.txt (new).", "Wrote 1 byte to a.txt (new)."),
         ("read a.txt", "read_file", "x", "I read `a.txt`:\n\n```\nx\n```"),
         ("ask: Which? | a | b", "ask_user", "Ann chose: b", "Ann chose: b"),
         ("routine tidy: look", "routine_create", "Made: tidy, manual, on", "Made: tidy, manual, on"),
-        ("run: echo `a`", "shell", "```", "I ran `` echo `a` ``. It ended with:\n\n````\n```\n````"),
+        ("run: echo `a`", "shell", "```", "I ran `` echo `a` ``. Result:\n\n````\n```\n````"),
     ],
 )
 def test_results_are_told(text: str, tool: str, result: str, answered: str) -> None:
@@ -170,7 +170,7 @@ def test_results_are_told(text: str, tool: str, result: str, answered: str) -> N
 def test_an_edit_is_told_above_what_the_tool_returned() -> None:
     note = "[owner changed the arguments before agreeing]"
     told = after("run: ls", "shell", ResultStatus.OK, f"{note}\n{fence_tool_output('shell', 'exit code: 0')}")
-    assert told == f"I ran `ls`. It ended with:\n\n```\n{note}\nexit code: 0\n```"
+    assert told == f"I ran `ls`. Result:\n\n```\n{note}\nexit code: 0\n```"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_did_not_work_is_told_as_such(status: ResultStatus, words: str) -> 
 
 def test_a_call_without_an_outcome_is_told_as_such() -> None:
     reply = answer(request("run: ls", AssistantSaid(""), ToolCalled("c", "shell", '{"command":"ls"}')))
-    assert reply.text == "There is no recorded outcome of `ls`; I do not know whether it was run."
+    assert reply.text == "No outcome of `ls` was recorded; I do not know whether it ran."
 
 
 def test_several_messages_become_several_calls_and_one_answer() -> None:
@@ -228,7 +228,7 @@ def test_what_was_wanted_and_not_on_offer_is_told_beside_what_was_done() -> None
         ToolResult("1", ResultStatus.OK, "Noted: a"),
     ]
     text = answer(request(*conversation, *done, offered=("memory_write",))).text
-    assert text == "Noted: a\n\nI would need the tool `shell` for this, and it is not on offer to me here."
+    assert text == "Noted: a\n\nThis needs the tool `shell`, which is not available to me here."
 
 
 def test_an_old_request_is_not_taken_up_again() -> None:

@@ -41,7 +41,9 @@ async def test_the_next_is_asked_and_the_failure_logged(
     with caplog.at_level(logging.WARNING):
         _, reply = await collect(FailoverModel("models", [failing("a", error), fine("b")]), asking("Hi"))
     assert reply.origin.model == "b"
-    assert [record.getMessage() for record in caplog.records] == [f"model a failed (1 of 2): {error}"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"model.failed model=a number=1 of=2 error={error}"
+    ]
 
 
 @pytest.mark.parametrize("error", [ContextOverflow("long"), ModelReplyInvalid("cut")])

@@ -141,7 +141,7 @@ async def test_a_whole_conversation_is_accepted(provider: ModelSimulator, model:
     (exchange,) = provider.log.all()
     assert exchange.tool_results == (
         "Error: not JSON",
-        "No recorded outcome: it is not known whether this call was run.",
+        "No recorded outcome: this call may or may not have run.",
         "Denied, the call was not run: by Ann",
     )
     assert reply.text.startswith("Done: Error: not JSON")

@@ -125,7 +125,7 @@ def test_a_reply_that_breaks_off_is_never_a_short_success(name: str) -> None:
 
 
 def test_done_alone_does_not_finish_a_reply() -> None:
-    with pytest.raises(ModelReplyInvalid, match="broke off"):
+    with pytest.raises(ModelReplyInvalid, match="ended early"):
         of(chunk({"content": "Hello"}), "[DONE]")
 
 

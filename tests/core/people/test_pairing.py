@@ -117,7 +117,7 @@ async def test_the_owner_lets_a_member_in_by_a_message(front: Front) -> None:
     code = await front.code_for("stan")
     accepted = await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL.upper()} {code[:4].lower()}-{code[4:]}")
     assert accepted.outcome == "command: /approve"
-    assert front.heard(OWNER_ACCOUNT) == ["Stan is in, as a member."]
+    assert front.heard(OWNER_ACCOUNT) == ["Stan now has access as a member."]
     assert front.heard("stan")[1:] == [pairing_texts.YOU_ARE_IN]
     assert (await front.says("stan")).outcome == "turn 1"
     member = await front.store.user(await front.user_of("stan") or "")

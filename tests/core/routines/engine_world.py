@@ -30,9 +30,10 @@ from core.transcript import Origin, UserSaid
 from core.users import Principal, Role
 from tests.clock import JumpingClock
 from tests.databases import lay_database
+from tests.patience import PATIENCE_S
 
 OLIVIA = Principal("owner", Role.OWNER, "Olivia")
-LIMIT_S = 300.0
+LIMIT_S = 5 * PATIENCE_S
 SETTINGS = """
 [hub]
 data_dir = "data"

@@ -88,7 +88,7 @@ def test_it_is_awake_in_the_owners_hours(hours: str, at: str, awake: bool) -> No
     found = beat(datetime.fromisoformat(at), hours=hours)
     assert isinstance(found, Lightweight) == awake
     if not awake:
-        assert found == Asleep("outside of active_hours")
+        assert found == Asleep("outside active_hours")
 
 
 def test_a_list_that_is_not_there_is_said_so() -> None:

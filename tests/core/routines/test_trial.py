@@ -39,7 +39,7 @@ def test_a_text_that_matches_shows_what_the_model_would_get() -> None:
     trial = try_text(row(state="seen 3"), "please deploy production", AT)
     assert (trial.fires, trial.why) == (
         True,
-        "the pattern is found in 'deploy production' (groups 1: 'production', 2: None)",
+        "the pattern matches 'deploy production' (groups 1: 'production', 2: None)",
     )
     assert trial.system is not None
     assert 'the routine "watch" for "Olivia"' in trial.system
@@ -59,16 +59,19 @@ def test_a_text_that_matches_shows_what_the_model_would_get() -> None:
 def test_a_text_that_does_not_says_why() -> None:
     trial = try_text(row(), "nothing of the kind", AT)
     assert (trial.fires, trial.model_input) == (False, None)
-    assert trial.why == "the pattern 'deploy (\\\\w+)(!)?' is not found in the text"
+    assert trial.why == "the pattern 'deploy (\\\\w+)(!)?' does not match the text"
     by_hand = try_text(row(replace(WATCH, trigger=Manual())), "deploy it", AT)
-    assert by_hand.why == "it is not fired by messages but by its manual trigger"
+    assert by_hand.why == "its trigger is manual, not a message"
 
 
 @pytest.mark.parametrize(
     "other, why",
     [
-        ({"enabled": False}, "it is paused; otherwise it would: the pattern"),
-        ({"last_claimed_at": NOW - 59 * SECOND_US}, "it rests until 2026-03-28 12:00:01 UTC; otherwise"),
+        ({"enabled": False}, "it is paused; otherwise it would fire: the pattern"),
+        (
+            {"last_claimed_at": NOW - 59 * SECOND_US},
+            "it is cooling down until 2026-03-28 12:00:01 UTC; otherwise",
+        ),
     ],
 )
 def test_one_that_would_but_may_not_says_so(other: dict[str, Any], why: str) -> None:
@@ -93,7 +96,7 @@ def test_a_draft_is_told_all_that_is_wrong_with_it() -> None:
 
 def test_a_draft_that_is_well_shows_when_and_what() -> None:
     draft = try_page(PAGE, "deploy it", AT)
-    assert (draft.problems, draft.fires_on) == ((), "A message in which “deploy (\\w+)” is found")
+    assert (draft.problems, draft.fires_on) == ((), "A message in which “deploy (\\w+)” matches")
     assert draft.trial is not None
     assert draft.trial.fires
     assert draft.slots == ()
@@ -108,14 +111,14 @@ def test_a_draft_that_is_well_shows_when_and_what() -> None:
 @pytest.mark.parametrize(
     "trigger, words",
     [
-        (Event("x", channel="slack", sender="ada"), "A message on slack by ada in which “x” is found"),
+        (Event("x", channel="slack", sender="ada"), "A message on slack by ada in which “x” matches"),
         (SystemEvent("github", "push"), "The event github push"),
         (
             SystemEvent("github", "push", (("ref", "main"), ("by", "ada"))),
             "The event github push where ref is “main” and by is “ada”",
         ),
         (Webhook("github"), "A request to /api/webhooks/github"),
-        (Manual(), "A person alone"),
+        (Manual(), "Started by a person only"),
     ],
 )
 def test_what_fires_a_routine_is_told_in_words(trigger: Trigger, words: str) -> None:

@@ -18,7 +18,7 @@ def test_a_short_stream_is_kept_whole() -> None:
 
 
 def test_of_a_long_stream_beginning_and_end_are_kept() -> None:
-    assert collect(6, [b"abcdef", b"gh"]) == "abc\n[… 2 bytes left out …]\nfgh"
+    assert collect(6, [b"abcdef", b"gh"]) == "abc\n[… 2 bytes omitted …]\nfgh"
 
 
 def test_broken_characters_do_not_hurt() -> None:
@@ -52,7 +52,7 @@ def test_a_long_text_keeps_its_beginning_and_end(text: str, limit: int) -> None:
     if not dropped:
         assert shown == text
         return
-    head, tail = shown.split(f"\n[… {dropped} characters left out …]\n")
+    head, tail = shown.split(f"\n[… {dropped} characters omitted …]\n")
     assert text == head + text[len(head) : len(text) - len(tail)] + tail
     assert len(head) + len(tail) == limit
     assert len(head) >= len(tail)

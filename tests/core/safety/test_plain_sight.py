@@ -27,7 +27,7 @@ from core.tools.prepared import detail_of
         ("\x80\u00a0", "[U+0080][U+00A0]"),
         ("a\u00a0\u3000é", "a[U+00A0][U+3000]é"),
         ("\u200dé\u200c", "[U+200D]é[U+200C]"),
-        (f"ls{' ' * 300}; rm x", "ls [300 blanks] ; rm x"),
+        (f"ls{' ' * 300}; rm x", "ls [300 spaces] ; rm x"),
         ("rm e\u0301", "rm e[U+0301]"),
         ("a\u0338\u20d2b", "a[U+0338][U+20D2]b"),
         ("ก\u0301", "ก[U+0301]"),
@@ -64,7 +64,7 @@ def test_nothing_is_hidden_in_what_is_shown(text: str) -> None:
 
 
 def test_a_command_with_what_cannot_be_seen_is_no_plain_one() -> None:
-    assert read_line("ls \u202etxt.x") == NotPlain("contains characters that are not to be seen")
+    assert read_line("ls \u202etxt.x") == NotPlain("contains invisible characters")
     hidden = ("rm\u200b x", "ls\u00a0-la", "cat a\u2028b")
     assert [isinstance(read_line(line), NotPlain) for line in hidden] == [True] * 3
     assert [isinstance(read_line(line), Line) for line in ("ls Łódź", "echo '你好\u3000世界'")] == [True] * 2

@@ -249,7 +249,7 @@ async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
 
 async def test_those_who_only_read_make_and_upgrade_nothing(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
-    with pytest.raises(StoreUnavailable, match="cannot be read"):
+    with pytest.raises(StoreUnavailable, match="not readable"):
         await SqliteReader(path).open()
     assert not path.exists()
     path.touch()

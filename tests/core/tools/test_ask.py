@@ -54,10 +54,10 @@ def test_what_is_asked(arguments: dict[str, Any], replies: Replies, principal: P
     [
         ({}, "question: required"),
         ({"question": ""}, "question: "),
-        ({"question": " \u200b\n"}, "question: there is nothing in it"),
+        ({"question": " \u200b\n"}, "question: must contain visible text"),
         ({"question": "x" * 1001}, "question: "),
-        ({"question": "?", "choices": ["a", "\u200b"]}, "choices: each needs some words"),
-        ({"question": "?", "choices": ["Yes", " yes "]}, "choices: two of them say the same"),
+        ({"question": "?", "choices": ["a", "\u200b"]}, "choices: each must contain text"),
+        ({"question": "?", "choices": ["Yes", " yes "]}, "choices: two of them are the same"),
         ({"question": "?", "choices": ["x" * 61]}, "choices.0: "),
         ({"question": "?", "choices": [str(n) for n in range(11)]}, "choices: "),
     ],
@@ -76,7 +76,7 @@ def test_it_asks_by_itself_except_where_everything_is_asked_about_first() -> Non
 
 
 async def test_where_nobody_can_be_asked_it_says_so() -> None:
-    with pytest.raises(ToolDenied, match="nobody"):
+    with pytest.raises(ToolDenied, match="no person"):
         await run(ask_user_tool(), {"question": "?"})
 
 
@@ -111,7 +111,7 @@ def test_every_question_it_makes_can_be_shown(question: str, choices: list[str],
     "labels, rows",
     [
         (["red", "blue", "green", "black"], [3, 1]),
-        (["It happened", "Run it again", "Leave it"], [3]),
+        (["It happened", "Run it again", "Skip"], [3]),
         (["rather a longer one", "b"], [1, 1]),
         (["so that two fit", "the other"], [2]),
         (["x" * 60], [1]),

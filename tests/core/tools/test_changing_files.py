@@ -40,12 +40,12 @@ def test_what_changes_files_says_so(tools: Tools) -> None:
 async def test_a_passage_is_replaced_and_nothing_else(work: Path, tools: Tools) -> None:
     (work / "a.py").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree\n")
     said = await run(tools["apply_patch"], {"path": "a.py", "old": "two", "new": "2"})
-    assert said.startswith("Changed a.py: 1 place")
+    assert said.startswith("Changed a.py: 1 edit")
     assert (work / "a.py").read_bytes() == b"\xef\xbb\xbfone\r\n2\r\nthree\n"
 
 
 @pytest.mark.parametrize(
-    "old,complaint", [("missing", "does not hold that passage"), ("x", "holds that passage 3 times")]
+    "old,complaint", [("missing", "does not contain that text"), ("x", "contains that text 3 times")]
 )
 async def test_a_passage_must_be_there_once(work: Path, tools: Tools, old: str, complaint: str) -> None:
     (work / "a").write_text("x x x")
@@ -58,7 +58,7 @@ async def test_a_passage_must_be_there_once(work: Path, tools: Tools, old: str, 
 
 async def test_what_is_no_text_is_not_changed_in_part(work: Path, tools: Tools) -> None:
     (work / "a").write_bytes(b"abc\xff")
-    with pytest.raises(ToolFailed, match="no UTF-8"):
+    with pytest.raises(ToolFailed, match="not UTF-8"):
         await run(tools["apply_patch"], {"path": "a", "old": "abc", "new": "x"})
     assert (work / "a").read_bytes() == b"abc\xff"
 
@@ -122,7 +122,7 @@ def tree(work: Path) -> Path:
 async def test_files_are_found_by_name(tree: Path, tools: Tools, pattern: str, found: list[str]) -> None:
     assert tree.is_dir()
     lines = (await run(tools["glob"], {"pattern": pattern})).split("\n")
-    assert [line.split("  ")[0] for line in lines] == (found or ["[No file has such a name.]"])
+    assert [line.split("  ")[0] for line in lines] == (found or ["[No file matches.]"])
 
 
 async def test_lines_are_found_where_they_may_be_read(tree: Path, tools: Tools) -> None:
@@ -139,7 +139,7 @@ async def test_lines_are_found_where_they_may_be_read(tree: Path, tools: Tools) 
 async def test_a_pattern_cannot_stall_the_hub(work: Path, tools: Tools) -> None:
     (work / "a").write_text("a" * 100_000 + "!\n")
     assert await run(tools["grep"], {"pattern": "(a+)+$"}) == "[No line matches.]"
-    with pytest.raises(InvalidArguments, match="cannot be read"):
+    with pytest.raises(InvalidArguments, match="not readable"):
         await run(tools["grep"], {"pattern": "(?=a)"})
 
 

@@ -69,14 +69,14 @@ async def test_what_a_tool_says_is_fenced_and_clean(tmp_path: Path) -> None:
 async def test_arguments_that_do_not_fit_are_told_without_running(tmp_path: Path) -> None:
     result = await result_of(raising(AssertionError("it ran")), tmp_path, times="often")
     assert result.status is ResultStatus.ERROR
-    assert result.text.startswith("act was not run, its arguments do not fit. times: ")
+    assert result.text.startswith("act was not run: its arguments are not valid. times: ")
 
 
 @pytest.mark.parametrize(
     "error,status,said",
     [
         (ToolFailed("no such file"), ResultStatus.ERROR, "act failed."),
-        (ToolTimeout("output so far: x"), ResultStatus.ERROR, "act ran out of time and was stopped."),
+        (ToolTimeout("output so far: x"), ResultStatus.ERROR, "act timed out and was stopped."),
         (ToolDenied("not there"), ResultStatus.DENIED, "act was refused."),
     ],
 )
@@ -98,7 +98,7 @@ async def test_a_bug_is_logged_for_the_operator_and_not_shown(
     with caplog.at_level(logging.ERROR):
         result = await result_of(raising(error), tmp_path)
     assert result.status is ResultStatus.ERROR
-    assert result.text == "act failed unexpectedly. The operator finds the reason in the log under c1."
+    assert result.text == "act failed unexpectedly. The operator can find the reason in the log under c1."
     assert "c1" in caplog.text
     assert "Traceback" in caplog.text
     assert "secret detail" in caplog.text
@@ -117,7 +117,7 @@ async def test_a_tool_over_its_deadline_is_stopped_and_cleans_up_first(tmp_path:
     result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
     assert cleaned.is_set()
     assert result.status is ResultStatus.ERROR
-    assert result.text == "act was stopped after 0.05 s, the time a call may take."
+    assert result.text == "act was stopped after 0.05 s, the time limit for a call."
 
 
 async def test_cancelling_the_call_cancels_the_tool_and_gives_no_result(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ async def test_a_cancellation_or_an_exit_of_its_own_is_the_calls_error(
 ) -> None:
     result = await result_of(raising(error), tmp_path)
     assert result.status is ResultStatus.ERROR
-    assert result.text == "act failed unexpectedly. The operator finds the reason in the log under c1."
+    assert result.text == "act failed unexpectedly. The operator can find the reason in the log under c1."
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
@@ -192,7 +192,7 @@ async def test_a_tool_that_swallows_its_cancellation_is_ended_all_the_same(
     result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
     assert act.over
     assert result.status is ResultStatus.ERROR
-    assert result.text == "act was stopped after 0.05 s, the time a call may take."
+    assert result.text == "act was stopped after 0.05 s, the time limit for a call."
     stopped = Stubborn(swallows)
     call = asyncio.create_task(result_of(stopped, tmp_path), name="call")
     await stopped.began.wait()
@@ -215,7 +215,7 @@ async def test_what_cannot_be_ended_is_named(tmp_path: Path) -> None:
     try:
         result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
         assert result.status is ResultStatus.UNKNOWN
-        assert result.text.startswith("act was told to end and could not be ended")
+        assert result.text.startswith("act could not be stopped")
         began.clear()
         call = asyncio.create_task(result_of(act, tmp_path), name="call")
         await began.wait()
@@ -238,17 +238,17 @@ async def test_a_result_too_long_is_cut_and_kept_whole_in_a_file(tmp_path: Path)
     path = tmp_path / "results" / "c1.txt"
     assert path.read_text() == text
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert f"[The whole output, {len(text)} characters, is kept for the operator in {path}]" in result.text
+    assert f"[The full output, {len(text)} characters, is saved for the operator in {path}]" in result.text
     assert len(result.text) < 1300
     assert unfence(result.text).startswith("aaa")
-    assert "bbb\n[The whole" in result.text
+    assert "bbb\n[The full" in result.text
 
 
 async def test_a_result_that_cannot_be_kept_is_still_shown_in_part(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file where the directory should be")
     result = await result_of(saying("a" * 2000), tmp_path)
     assert result.status is ResultStatus.OK
-    assert "[The whole output could not be kept.]" in result.text
+    assert "[The full output could not be saved.]" in result.text
 
 
 async def test_a_call_id_never_leads_out_of_the_directory(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_an_always_for_writing_covers_one_file(tools: Tools, path: str, pattern:
         ("Grüße 部署 🚀".encode(), "Grüße 部署 🚀"),
         ("\N{BYTE ORDER MARK}one".encode(), "one"),
         ("Grüße".encode("utf-16"), "Grüße"),
-        (b"caf\xe9", "caf�\n[Bytes that are no UTF-8 are shown as �.]"),
+        (b"caf\xe9", "caf�\n[Bytes that are not UTF-8 are shown as �.]"),
     ],
 )
 async def test_a_text_file_is_read(tools: Tools, work: Path, data: bytes, said: str) -> None:
@@ -176,7 +176,7 @@ async def test_a_directory_is_listed(tools: Tools, work: Path) -> None:
         "evil\\nc.txt  7  0",
         "l -> ../elsewhere",
         "notes/",
-        "pipe  (no regular file)",
+        "pipe  (not a regular file)",
     ]
     assert await run(tools["list_dir"], {"path": "notes"}) == "x  3"
 
@@ -211,7 +211,7 @@ async def test_a_file_is_written_and_replaced(tools: Tools, work: Path) -> None:
     assert await run(write, {"path": "a/b/f.txt", "content": "Grüße"}) == "Wrote 7 bytes to a/b/f.txt (new)."
     assert everything_in(work) == {"a/b/f.txt": "Grüße"}
     said = await run(write, {"path": "a/b/f.txt", "content": "x\n"})
-    assert said == "Wrote 2 bytes to a/b/f.txt (replaced, it had 7)."
+    assert said == "Wrote 2 bytes to a/b/f.txt (replaced; it had 7)."
     assert everything_in(work) == {"a/b/f.txt": "x\n"}
 
 

@@ -120,7 +120,7 @@ async def test_what_cannot_be_sent_is_refused_before_anybody_is_asked(arguments:
 async def test_a_key_of_the_models_own_is_refused_however_it_is_spelt(name: str, method: str) -> None:
     arguments = {"url": "https://example.org/", "method": method, "headers": {name: "mine"}}
     assert "leave out" in (rated(**arguments).blocked or "")
-    with pytest.raises(InvalidArguments, match="Idempotency-Key of its own"):
+    with pytest.raises(InvalidArguments, match="its own Idempotency-Key"):
         await run(PUBLIC_ONLY, arguments)
 
 
@@ -226,7 +226,7 @@ async def test_what_is_no_text_is_told_by_its_size(site: Website) -> None:
 
     site.answer = image
     said = await run(tool(site.guard()), {"url": site.url()})
-    assert said.endswith("content-type: image/png\n\n[6 bytes that are no text.]")
+    assert said.endswith("content-type: image/png\n\n[6 bytes of binary data.]")
 
 
 async def test_nothing_is_told_of_no_content(site: Website) -> None:
@@ -262,7 +262,7 @@ async def test_it_gives_up_before_its_call_is_given_up(site: Website) -> None:
         return web.Response()
 
     site.answer = slow
-    with pytest.raises(ToolTimeout, match=r"gave no complete answer in 0\.27 s"):
+    with pytest.raises(ToolTimeout, match=r"sent no complete response within 0\.27 s"):
         await run(tool(site.guard()), {"url": site.url()}, Call(deadline_s=0.3))
 
 

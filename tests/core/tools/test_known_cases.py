@@ -196,7 +196,7 @@ def test_row_5_arguments_are_read_before_they_are_judged(desk: Desk) -> None:
 def test_row_19_an_unknown_tool_is_a_result_and_no_crash(desk: Desk, name: str) -> None:
     prepared = desk.prepare(name, {})
     assert isinstance(prepared, Refused)
-    assert (prepared.result.status, "no tool called" in prepared.result.text) == (ResultStatus.ERROR, True)
+    assert (prepared.result.status, "no tool named" in prepared.result.text) == (ResultStatus.ERROR, True)
 
 
 async def test_row_53_a_sensitive_argument_reaches_the_tool_and_no_card(tmp_path: Path) -> None:

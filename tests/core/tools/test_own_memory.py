@@ -1,4 +1,4 @@
-"""What a command can read of the hub that runs it, as the same user."""
+"""What a command can read of the running hub it, as the same user."""
 
 import subprocess
 import sys

@@ -186,7 +186,7 @@ def test_a_tool_that_fails_where_its_arguments_are_looked_at_fails_that_call_alo
     prepared = pipeline(broken).prepare(call("broken", "{}"), OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, Refused)
     assert prepared.result.status is ResultStatus.ERROR
-    assert "failed unexpectedly while its arguments were looked at" in prepared.result.text
+    assert "checking its arguments failed unexpectedly" in prepared.result.text
 
 
 def test_a_tool_outside_the_role_is_hidden_and_refused() -> None:
@@ -267,7 +267,7 @@ def test_a_run_without_a_person_is_refused_instead_of_asking() -> None:
     refused = made.prepare(call(), OWNER, THREAD, ConsentSettings(), autonomous("charge"))
     assert isinstance(refused, Refused)
     assert refused.reason is DenyReason.AUTONOMOUS_UNAVAILABLE
-    assert "needs a person's word" in refused.result.text
+    assert "needs a person's approval" in refused.result.text
     said = made.recheck(THREAD, autonomous("charge"))(call(), OWNER, ConsentSettings())
     assert said == refused.result.text
 
@@ -293,4 +293,4 @@ async def test_a_question_that_nobody_can_be_asked_is_answered_so() -> None:
     assert isinstance(ready, Ready)
     result = await made.run(asked, ready, OWNER, THREAD, no_process)
     assert result.status is ResultStatus.DENIED
-    assert "nobody here who could be asked" in result.text
+    assert "no person here to ask" in result.text

@@ -115,7 +115,7 @@ def test_of_a_very_long_page_the_beginning_is_read() -> None:
     words = "word " * (HTML_LIMIT_CHARS // 5)
     assert text(words[:-5]) == words[:-5].strip()
     shown = text(f"{words}<p>more")
-    assert shown.endswith("word word\n[The page goes on.]")
+    assert shown.endswith("word word\n[The rest of the page was cut.]")
     assert "more" not in shown
 
 

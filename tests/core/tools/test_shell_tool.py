@@ -1,4 +1,4 @@
-"""`shell`: what a command may see, what comes back, and that nothing of it outlives the call."""
+"""`shell`: what a command may see, the text to return, and that nothing of it outlives the call."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ async def sh(call: Call, command: str, **more: Any) -> str:
     return await run(shell(Path(call.workspace)), {"command": command, **more}, call)
 
 
-# --- what comes back ----------------------------------------------------------------------------------
+# --- the text to return ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ async def test_long_output_keeps_its_beginning_and_end(call: Call) -> None:
     text = await sh(call, "seq 1 200000")
     assert text.startswith("exit code: 0\n1\n2\n")
     assert text.endswith("\n199999\n200000\n")
-    assert "bytes left out" in text
+    assert "bytes omitted" in text
     assert len(text) < 66_000
 
 

@@ -1,4 +1,4 @@
-"""How an operation of the REST API is declared, and what it is called with."""
+"""How an operation of the REST API is declared, and the routine's name with."""
 
 import re
 from collections.abc import Callable

@@ -59,7 +59,7 @@ class RequestReader:
         self._provider = provider
 
     def authenticate(self, headers: Mapping[str, str]) -> None:
-        """Raises ApiError unless the request carries the provider's key and a version.
+        """Raises ApiError unless the request carries the provider's API key and a version.
 
         The key comes in `x-api-key`, which wins, or as a bearer token.
         """

@@ -84,7 +84,7 @@ class RequestReader:
         self._known_result: tuple[tuple[str, ...], int] = ((), 0)
 
     def authenticate(self, headers: Mapping[str, str]) -> None:
-        """Raises ApiError unless the request carries the provider's key as a bearer token."""
+        """Raises ApiError unless the request carries the provider's API key as a bearer token."""
         scheme, _, key = headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not key:
             raise errors.missing_key()

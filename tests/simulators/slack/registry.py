@@ -1,4 +1,4 @@
-"""How a Web API method is declared, and what it is called with."""
+"""How a Web API method is declared, and the routine's name with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

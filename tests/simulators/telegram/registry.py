@@ -1,4 +1,4 @@
-"""How a method of the Bot API is declared, and what it is called with."""
+"""How a method of the Bot API is declared, and the routine's name with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

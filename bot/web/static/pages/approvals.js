@@ -102,12 +102,12 @@ class ApprovalsPage {
     if (this.#tab !== "grants") return;
     const revoke = async (/** @type {string} */ id) => {
       await api.revokeGrant(id).catch(() => null); // what is left is shown anew
-      announce("Taken back.");
+      announce("Grant revoked.");
       this.#load(false);
     };
     this.older.hidden = true;
     this.list.replaceChildren(...grants.map((grant) => grantCard(grant, () => revoke(grant.id))));
-    this.note.replaceChildren(h("p", {}, "Nothing is allowed for good: “Always” on a card makes a grant."));
+    this.note.replaceChildren(h("p", {}, "There are no grants. “Always allow” on an approval request creates one."));
     this.note.hidden = grants.length > 0;
     this.walk.refresh();
   }
@@ -132,10 +132,10 @@ class ApprovalsPage {
   }
 
   #empty() {
-    if (this.#tab) return [h("p", {}, "Nothing was decided yet.")];
+    if (this.#tab) return [h("p", {}, "No decisions yet.")];
     return [
-      h("p", { class: "calm" }, icon("check"), h("span", {}, "Nothing waits for you.")),
-      h("p", { class: "muted" }, "When the assistant needs somebody's consent, the question appears here."),
+      h("p", { class: "calm" }, icon("check"), h("span", {}, "Nothing is waiting for you.")),
+      h("p", { class: "muted" }, "When the assistant needs an approval, the request appears here."),
     ];
   }
 }
@@ -148,7 +148,7 @@ function grantCard({ tool, pattern, user_id, thread_id, created_at }, revoke) {
     { class: "card grant", tabindex: "-1" },
     h("header", {}, h("h3", {}, covers)),
     h("p", { class: "meta" }, `${user_id} · ${thread_id ? "one conversation" : "everywhere"}`, timeView(created_at)),
-    h("div", { class: "card-actions" }, confirmButton("Take back", `Take back ${covers}?`, revoke, { class: "button small" })),
+    h("div", { class: "card-actions" }, confirmButton("Revoke", `Revoke ${covers}?`, revoke, { class: "button small" })),
   );
 }
 
@@ -167,7 +167,7 @@ export function countPending(context, tell) {
     const page = await api.approvals({ state: "pending", limit: 100 }).catch(() => null);
     if (!page) return;
     const now = page.approvals.length;
-    if (before >= 0 && now > before) announce(`Waiting for a decision: ${page.approvals[0]?.title ?? ""}`);
+    if (before >= 0 && now > before) announce(`New approval request: ${page.approvals[0]?.title ?? ""}`);
     before = now;
     tell(now);
   };

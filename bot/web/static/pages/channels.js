@@ -18,20 +18,20 @@ class ChannelsPage {
   constructor(context) {
     this.channels = new Section("Channels", async () => (await api.channels()).channels, channelCard, [
       "No channel is configured.",
-      "People reach the hub here in the console. Platforms are added in hubbub.toml.",
+      "People can use the hub here in the console. Add chat platforms in hubbub.toml.",
     ]);
     this.requests = new Section(
-      "Asking to be let in",
+      "Pairing requests",
       () => this.#asking(),
       (one) => this.#request(one),
-      ["Nobody is asking."],
-      { stays: "No longer asking." },
+      ["No pairing requests."],
+      { stays: "No longer open." },
     );
     this.people = new Section(
       "People",
       () => this.#known(),
       (one) => this.#person(one),
-      ["Nobody was let in yet."],
+      ["No users yet."],
     );
     const head = h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Channels"));
     this.element = h(
@@ -101,7 +101,7 @@ class ChannelsPage {
           class: "button primary",
         }),
         button("This is me", () => decide(() => api.letIn(request.code, "me"))),
-        button("Refuse", () => decide(() => api.turnDown(request.code))),
+        button("Deny", () => decide(() => api.turnDown(request.code))),
       ),
     );
     return row;
@@ -147,7 +147,7 @@ class ChannelsPage {
       h("header", {}, h("h3", {}, h("span", { class: "name" }, user.name || "No name")), role),
       accounts.length
         ? h("ul", { class: "accounts" }, ...accounts)
-        : h("p", { class: "muted" }, "No account yet."),
+        : h("p", { class: "muted" }, "No accounts yet."),
     );
   }
 
@@ -161,7 +161,7 @@ class ChannelsPage {
       {},
       h("span", { class: "name" }, account.name || account.platform_user_id),
       h("span", { class: "muted" }, `${words} · ${account.via}`),
-      mayRevoke ? confirmButton("Let in no more", `Let ${words} in no more?`, revoke) : null,
+      mayRevoke ? confirmButton("Remove access", `Remove the access of ${words}?`, revoke) : null,
       problem,
     );
   }

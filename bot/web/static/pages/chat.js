@@ -10,7 +10,7 @@ import { SplitPage } from "../split_page.js";
 import { threadList } from "../thread_list.js";
 
 const CHANNEL = "web";
-const HINT = "Enter sends, Shift+Enter begins a new line. /help lists the commands.";
+const HINT = "Enter sends, Shift+Enter starts a new line. Type /help for the commands.";
 const IDEAS = ["run: ls", "What time is it?", "/help"];
 
 /** @param {Context} context @returns {Page} */
@@ -22,7 +22,7 @@ export function chatPage(context) {
     filter: { channel: CHANNEL },
     tools: [newLink(link("chat", "new"))],
     empty: () => [
-      h("p", {}, "No conversation yet."),
+      h("p", {}, "No conversations yet."),
       button("Start one", fresh, { class: "button only-narrow" }),
     ],
   });
@@ -39,7 +39,7 @@ export function chatPage(context) {
 export function speak(thread) {
   return {
     label: "Message",
-    placeholder: "Write to the assistant",
+    placeholder: "Message the assistant",
     hint: HINT,
     files: true,
     send: (text, attachments, key) =>
@@ -55,7 +55,7 @@ class Beginning {
     this.onBegun = onBegun;
     this.composer = new Composer({
       label: "Message",
-      placeholder: "Write to the assistant",
+      placeholder: "Message the assistant",
       hint: HINT,
       draft: "new",
       files: true,
@@ -72,7 +72,7 @@ class Beginning {
     const welcome = h(
       "div",
       { class: "welcome" },
-      h("p", {}, "Write to the assistant. Before it does something that needs your consent, it asks you here."),
+      h("p", {}, "Send the assistant a message. Before it does something that needs your approval, it asks you here."),
       h("ul", { class: "ideas", "aria-label": "Things to try" }, ...ideas),
     );
     const body = h("div", { class: "conversation-body" }, welcome, this.composer.element);

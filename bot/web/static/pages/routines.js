@@ -17,8 +17,8 @@ export function routinesPage(context) {
       {
         class: "icon-button only-narrow",
         href: link("routines", "calendar"),
-        "aria-label": "Times to come",
-        title: "Times to come",
+        "aria-label": "Upcoming runs",
+        title: "Upcoming runs",
       },
       icon("routines"),
     ),

@@ -16,8 +16,8 @@ export function threadsPage(context) {
     label: "All threads",
     filter: {},
     empty: () => [
-      h("p", {}, "No conversation yet."),
-      h("p", { class: "muted" }, "Everything people write to the hub appears here, whatever the channel."),
+      h("p", {}, "No conversations yet."),
+      h("p", { class: "muted" }, "Messages from all channels appear here."),
     ],
   });
   return new SplitPage(context, {
@@ -34,7 +34,7 @@ function speak(thread) {
   return {
     label: "Answer as the owner",
     placeholder: `Answer on ${thread.channel} as the owner`,
-    hint: `Goes to ${thread.group ? "the group" : clip(thread.user.name, 40)} on ${thread.channel}, from you and not from the assistant.`,
+    hint: `Goes to ${thread.group ? "the group" : clip(thread.user.name, 40)} on ${thread.channel}, from you, not from the assistant.`,
     files: false,
     send: (text, _uploads, key) => api.answer(thread.id, text, key),
   };
@@ -45,7 +45,7 @@ class Blank {
     this.element = h(
       "section",
       { class: "pane conversation blank", "aria-label": "Conversation" },
-      h("p", { class: "note muted" }, "Choose a conversation to read along."),
+      h("p", { class: "note muted" }, "Select a conversation to read it."),
     );
   }
 

@@ -22,7 +22,7 @@ class WhyPage {
     this.field = h("input", {
       type: "search",
       id: "why-query",
-      placeholder: "Its words or its key",
+      placeholder: "Its text or key",
       maxlength: "200",
       autocomplete: "off",
     });
@@ -85,7 +85,7 @@ class WhyPage {
 
   #show({ events, noise }, query) {
     if (!events.length && !noise.length) {
-      const none = query ? `The hub knows no message with “${clip(query, 60)}”.` : "No message has reached the hub yet.";
+      const none = query ? `No message contains “${clip(query, 60)}”.` : "The hub has not received any messages yet.";
       return this.#say(h("p", {}, none));
     }
     const found = events.length === 1 ? "1 message" : `${events.length} messages`;
@@ -115,7 +115,7 @@ function eventView(event) {
       "p",
       { class: "event-head" },
       h("span", { class: "via" }, event.channel),
-      h("span", { class: "name", title: sender }, sender || "nobody"),
+      h("span", { class: "name", title: sender }, sender || "no sender"),
       timeView(event.at, shortTime(event.at)),
     ),
     h("p", { class: "event-text" }, clip(event.text || "(no text)", 280)),
@@ -142,7 +142,7 @@ function noiseView(noise) {
       "tr",
       {},
       h("td", {}, one.channel),
-      h("td", {}, one.sender ?? "everybody"),
+      h("td", {}, one.sender ?? "everyone"),
       h("td", {}, one.reason),
       h("td", { class: "align-right" }, one.count),
       h("td", {}, shortTime(one.last_at)),
@@ -155,7 +155,7 @@ function noiseView(noise) {
   return h(
     "section",
     { class: "section" },
-    h("div", { class: "section-head" }, h("h2", {}, "Counted, not kept")),
+    h("div", { class: "section-head" }, h("h2", {}, "Counted, not stored")),
     h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Counted messages" }, table),
   );
 }

@@ -48,10 +48,10 @@ async def test_it_is_spoken_with_line_by_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "script,why",
     [
-        ("exit 3", "it ended by itself"),
-        ("head -c 6000000 /dev/zero; sleep 600", "it said more than 4194304 bytes at once"),
-        ("yes chatter", "it said more than 16777216 bytes or 2000 lines at a time"),
-        ("cat /dev/zero >&2", "it said more than 16777216 bytes or 2000 lines at a time"),
+        ("exit 3", "it exited"),
+        ("head -c 6000000 /dev/zero; sleep 600", "it sent a line of more than 4194304 bytes"),
+        ("yes chatter", "it sent more than 16777216 bytes or 2000 lines at a time"),
+        ("cat /dev/zero >&2", "it sent more than 16777216 bytes or 2000 lines at a time"),
     ],
 )
 async def test_what_says_too_much_is_cut_off(tmp_path: Path, script: str, why: str) -> None:
@@ -99,7 +99,7 @@ async def test_a_command_there_is_none_of_says_so(tmp_path: Path) -> None:
     started = ServerChild(["no-such-program"], ENVIRONMENT, str(tmp_path), "mcp-test-none")
     try:
         await started.connect()
-        with pytest.raises(ServerFailed, match="it ended by itself"):
+        with pytest.raises(ServerFailed, match="it exited"):
             await started.line()
     finally:
         await started.end()

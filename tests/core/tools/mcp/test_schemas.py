@@ -27,11 +27,11 @@ ORDER: dict[str, Any] = {
     "value,problem",
     [
         ({"item": "tea", "count": 2}, None),
-        ({}, "arguments: item required, but missing"),
+        ({}, "arguments: item required but missing"),
         ({"item": "gold-4711"}, 'item: should be one of ["tea", "milk"]'),
         ({"item": "tea", "count": "gold-4711"}, 'count: should be "integer"'),
         ({"item": "tea", "count": 0}, "count: does not fit minimum 1"),
-        ({"item": "tea", "sugar": "gold-4711"}, "sugar: there is no such argument"),
+        ({"item": "tea", "sugar": "gold-4711"}, "sugar: unknown argument"),
         ({"item": "tea", "code": "aaa"}, None),
         ({"item": "tea", "code": "a" * 40 + "gold-4711"}, 'code: does not fit pattern "^(a+)+$"'),
         ({"item": "tea", "labels": {"x-a": 1}}, 'labels.x-a: should be "string"'),
@@ -45,11 +45,11 @@ def test_what_does_not_fit_is_named_without_its_value(value: Any, problem: str |
 @pytest.mark.parametrize(
     "schema,why",
     [
-        ({"type": "objekt"}, "is no JSON schema"),
-        ({"properties": 5}, "is no JSON schema"),
+        ({"type": "objekt"}, "is not a JSON schema"),
+        ({"properties": 5}, "is not a JSON schema"),
         ({"properties": {"a": {"$ref": "http://127.0.0.1/a"}}}, "refers to 'http://127.0.0.1/a'"),
         ({"$dynamicRef": "other.json"}, "refers to 'other.json'"),
-        ({"description": "x" * 20_000}, "bytes; 16384 are the most"),
+        ({"description": "x" * 20_000}, "bytes; the limit is 16384"),
     ],
 )
 def test_what_is_none_is_refused_before_it_is_used(schema: dict[str, Any], why: str) -> None:

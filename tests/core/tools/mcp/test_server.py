@@ -69,7 +69,7 @@ class Fake:
         await self.news.wait()
         self.news.clear()
         if self.lost.is_set():
-            raise ServerFailed("it ended by itself")
+            raise ServerFailed("it exited")
 
     def load(self) -> Sequence[Listed]:
         return self.kept
@@ -140,8 +140,8 @@ async def test_it_is_tried_again_and_again_with_longer_pauses() -> None:
         for _ in range(12):
             pauses.append(await bench.clock.someone_waits())
             assert bench.server.state.phase is Phase.FAILED
-            assert str(bench.server.state.reason).startswith("it cannot be reached; next try in")
-            with pytest.raises(ToolFailed, match="srv cannot be reached: it cannot be reached"):
+            assert str(bench.server.state.reason).startswith("it cannot be reached; retrying in")
+            with pytest.raises(ToolFailed, match="srv is not available: it cannot be reached"):
                 await run(bench.offered["srv__act"], {})
             bench.clock.advance(pauses[-1])
             async with asyncio.timeout(PATIENCE_S):
@@ -171,7 +171,7 @@ async def test_a_lost_server_is_known_to_be_lost_and_comes_back() -> None:
         bench.fake.lost.set()
         bench.fake.news.set()
         await bench.becomes(Phase.FAILED)
-        assert str(bench.server.state.reason).startswith("it ended by itself")
+        assert str(bench.server.state.reason).startswith("it exited")
         bench.fake.lost.clear()
         await bench.clock.someone_waits()
         bench.clock.advance(1)
@@ -179,16 +179,16 @@ async def test_a_lost_server_is_known_to_be_lost_and_comes_back() -> None:
 
 
 async def test_a_call_cut_off_may_have_been_carried_out() -> None:
-    async with running(Fake(reply=ServerFailed("it ended by itself"))) as bench:
+    async with running(Fake(reply=ServerFailed("it exited"))) as bench:
         await bench.becomes(Phase.READY)
-        with pytest.raises(ToolFailed, match="Whether the call was carried out is not known"):
+        with pytest.raises(ToolFailed, match="The call may or may not have run"):
             await run(bench.offered["srv__act"], {})
 
 
 async def test_a_call_that_did_not_reach_it_was_not_carried_out() -> None:
-    async with running(Fake(reply=NotCalled("it ended by itself"))) as bench:
+    async with running(Fake(reply=NotCalled("it exited"))) as bench:
         await bench.becomes(Phase.READY)
-        with pytest.raises(ToolFailed, match=r"^The server srv cannot be reached: it ended by itself\.$"):
+        with pytest.raises(ToolFailed, match=r"^The server srv is not available: it exited\.$"):
             await run(bench.offered["srv__act"], {})
 
 
@@ -204,8 +204,11 @@ async def test_what_failed_says_why() -> None:
     [
         (Reply("fine", structured={"a": 1}), "fine"),
         (Reply("", structured={"a": 1}), '{"a": 1}'),
-        (Reply("odd", structured={"a": "x"}), "[This does not have the form that srv declared for it.]\nodd"),
-        (Reply("bare"), "[This does not have the form that srv declared for it.]\nbare"),
+        (
+            Reply("odd", structured={"a": "x"}),
+            "[This result does not match the schema that srv declared.]\nodd",
+        ),
+        (Reply("bare"), "[This result does not match the schema that srv declared.]\nbare"),
     ],
     ids=["fits", "fits-alone", "another", "none"],
 )
