@@ -227,12 +227,7 @@ class HttpReceiver:
                 raise
             answer = await _unreadable(self._name, reader, asked.body, error)
         if answer.status == 401:
-            logger.warning(
-                "slack.request_refused channel=%s path=%s reason=%s",
-                self._name,
-                request.path,
-                "signature",
-            )
+            logger.warning("slack.signature_refused channel=%s path=%s", self._name, request.path)
         return HttpResponse(answer.status, answer.body.encode(), answer.first_headers())
 
 
