@@ -7,13 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import yarl
-from discord.gateway import DiscordWebSocket
-from discord.http import Route as SdkRoute
-
 from channels.channel import Connected, Look, Payload, Route
 from channels.discord import outbound
-from channels.discord.client import DiscordClient
+from channels.discord.client import DiscordClient, Server
 from channels.discord.errors import first_of
 from channels.discord.gateway import Gateway
 from channels.discord.handler import EventHandler, Pending
@@ -277,11 +273,7 @@ GATEWAY_URL = "wss://gateway.discord.gg"
 
 
 class DiscordChannel:
-    """See Channel. `read_file`: what gives files to be sent; `groups`: whether anybody is served in servers.
-
-    The SDK keeps its addresses on its classes: `api_base_url` and `gateway_url`, where they are not Discord's
-    own, hold for every Discord bot of the process.
-    """
+    """A Discord bot. `read_file`: reads files to be sent; `groups`: whether it serves people in servers."""
 
     def __init__(
         self,
@@ -296,17 +288,14 @@ class DiscordChannel:
         tls: ssl.SSLContext | None = None,
         groups: bool = True,
     ) -> None:
-        if api_base_url != API_URL:
-            SdkRoute.BASE = api_base_url
-        if gateway_url != GATEWAY_URL:
-            DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url)
+        self._server = Server(api_base_url, gateway_url)
         self._name = name
         self._token = token
         self._commands = commands
         self._clock = clock
         self._tls = tls
         self._groups = groups
-        self._client = DiscordClient(token, tls)
+        self._client = DiscordClient(token, api_base_url, tls)
         self._delivery = Delivery(self._client, read_file)
         self._pending = Pending()
         self._account: Account | None = None
@@ -330,7 +319,7 @@ class DiscordChannel:
         """See Channel."""
         account = self._account = await self._client.account()
         reader = EventHandler(self._client, self._name, account, inbox, self._pending, self._clock)
-        gateway = Gateway(self._token, self._tls, self._name, reader)
+        gateway = Gateway(self._token, self._server, self._tls, self._name, reader)
         catch_up = CatchUp(
             self._client, reader, self._pending, gateway, self._name, self._clock, groups=self._groups
         )

@@ -8,19 +8,23 @@ enforces, so a message repeated within two minutes is shown once.
 
 import asyncio
 import hashlib
+import json as jsons
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 import discord
-from discord.http import Route
+from discord.http import HTTPClient, Ratelimit, Route
 
 from channels.discord.errors import FAILURES, channel_error
 from channels.discord.inbound import Account
 from channels.downloads import downloaded
 from core.errors import MessageRejected, Unanswered
+
+T = TypeVar("T")
 
 # Login, for requests and for the gateway.
 
@@ -28,18 +32,17 @@ TOTAL_TIMEOUT_S: Final = 60.0
 """The limit on a request including all retries by the SDK."""
 
 
-async def entered(sdk: discord.Client, token: str) -> discord.Client:
-    """Log the client in and return it. Raises ChannelError after closing the client."""
+async def entered(login: Awaitable[T], close: Callable[[], Awaitable[None]]) -> T:
+    """Return the result of a login. If it fails, call `close` and raise ChannelError."""
     try:
         async with asyncio.timeout(TOTAL_TIMEOUT_S):
-            await sdk.login(token)
+            return await login
     except FAILURES as error:
-        await sdk.http.close()
+        await close()
         raise channel_error(error) from None
     except BaseException:
-        await sdk.http.close()
+        await close()
         raise
-    return sdk
 
 
 TRY_TIMEOUT_S: Final = 20.0
@@ -57,24 +60,75 @@ PAGE: Final = 100
 NONCE_CHARS: Final = 25
 """Create Message: nonce, "up to 25 characters"."""
 
-T = TypeVar("T")
+MAX_BUCKETS: Final = 256
+"""Above this many rate limits, those that are not in use are dropped."""
+
 Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Discord's addresses, of its REST API and of its gateway."""
+
+    api_url: str
+    gateway_url: str
+
+
+class _Bucket(Ratelimit):
+    """A rate limit of one route. The SDK's own refuses every request while a window longer than
+    `WAIT_LIMIT_S` is open, even if requests remain in it."""
+
+    async def acquire(self) -> None:
+        if self.is_expired():
+            self.reset()
+        if self.remaining <= 0:
+            await super().acquire()
+            return
+        self.remaining -= 1
+        self.outgoing += 1
+
+
+class DiscordHttp(HTTPClient):
+    """The SDK's HTTP client with such rate limits. `base_url`: Discord's address for this bot."""
+
+    def __init__(self, base_url: str, tls: ssl.SSLContext | None) -> None:
+        super().__init__(
+            asyncio.get_running_loop(),
+            aiohttp.TCPConnector(limit=CONNECTIONS, ssl=tls or True),
+            max_ratelimit_timeout=WAIT_LIMIT_S,
+        )
+        self._base_url = base_url
+        self._limits: dict[str, _Bucket] = {}
+
+    async def request(self, route: Route, **sent: Any) -> Any:
+        """Send a request to this bot's address, which the SDK keeps for all bots together."""
+        route.url = self._base_url + route.url.removeprefix(Route.BASE)
+        return await super().request(route, **sent)
+
+    def get_ratelimit(self, key: str) -> Ratelimit:
+        if key not in self._limits:
+            if len(self._limits) >= MAX_BUCKETS:
+                self._limits = {name: one for name, one in self._limits.items() if not one.is_inactive()}
+            self._limits[key] = _Bucket(self.max_ratelimit_timeout)
+        return self._limits[key]
 
 
 class DiscordClient:
     """A client that logs in at its first use. `tls`: shared with other clients."""
 
-    def __init__(self, token: str, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, token: str, base_url: str, tls: ssl.SSLContext | None) -> None:
         self._token = token
+        self._base_url = base_url
         self._tls = tls
-        self._sdk: discord.Client | None = None
+        self._http: DiscordHttp | None = None
+        self._application_id = ""
         self._files: aiohttp.ClientSession | None = None
         self._entering = asyncio.Lock()
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._sdk is not None:
-            await self._sdk.close()
+        if self._http is not None:
+            await self._http.close()
         if self._files is not None:
             await self._files.close()
 
@@ -82,9 +136,8 @@ class DiscordClient:
 
     async def account(self) -> Account:
         """Return the bot's account. It is requested each time, because the token may have been revoked."""
-        sdk = await self._opened()
         me = await self._ask("GET", "/users/@me")
-        return self._read(lambda: Account(str(me["id"]), str(sdk.application_id)))
+        return self._read(lambda: Account(str(me["id"]), self._application_id))
 
     async def channel(self, channel_id: str) -> Json:
         """Return a channel (Get Channel)."""
@@ -130,7 +183,7 @@ class DiscordClient:
             # The SDK rewinds the file when it repeats a request.
             sent = discord.File(BytesIO(file[1]), filename=file[0])
             form = [
-                {"name": "payload_json", "value": discord.utils._to_json(body)},  # pyright: ignore[reportPrivateUsage]
+                {"name": "payload_json", "value": jsons.dumps(body)},
                 {
                     "name": "files[0]",
                     "value": sent.fp,
@@ -222,17 +275,17 @@ class DiscordClient:
         )
         return self._read(lambda: [message for message in messages if _number(message) >= 0])
 
-    async def _opened(self) -> discord.Client:
+    async def _opened(self) -> DiscordHttp:
         async with self._entering:
-            if self._sdk is None:
-                sdk = discord.Client(
-                    intents=discord.Intents(guilds=True),  # unused, but the SDK warns without intents
-                    connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls or True),
-                    max_ratelimit_timeout=WAIT_LIMIT_S,
-                    max_messages=None,
-                )
-                self._sdk = await entered(sdk, self._token)
-        return self._sdk
+            if self._http is None:
+                http = DiscordHttp(self._base_url, self._tls)
+                self._application_id = await entered(self._login(http), http.close)
+                self._http = http
+        return self._http
+
+    async def _login(self, http: DiscordHttp) -> str:
+        await http.static_login(self._token)
+        return str((await http.application_info())["id"])
 
     async def _ask(
         self,
@@ -247,14 +300,14 @@ class DiscordClient:
         params: Mapping[str, str] | None = None,
         **parameters: str,
     ) -> Any:
-        sdk = await self._opened()
+        http = await self._opened()
         sent: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=try_s)}
         sent |= {"json": json} if json is not None else {}
         sent |= {"form": form, "files": files} if form is not None else {}
         sent |= {"params": params} if params is not None else {}
         try:
             async with asyncio.timeout(total_s):
-                return await sdk.http.request(Route(method, path, **parameters), **sent)
+                return await http.request(Route(method, path, **parameters), **sent)
         except FAILURES as error:
             raise channel_error(error) from None
 

@@ -2,7 +2,8 @@
 
 discord.py maintains the session: heartbeats, resuming, and a new session if resuming fails. Events
 are read from its raw payloads rather than its objects, so that reading them stays pure. Its channel
-cache distinguishes threads from channels.
+cache distinguishes threads from channels. An event that it cannot read is logged and skipped: it would
+end the connection otherwise, and again after each resume.
 """
 
 import asyncio
@@ -11,13 +12,16 @@ import logging
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, cast
 
 import aiohttp
 import discord
+import yarl
+from discord.backoff import ExponentialBackoff
+from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
 from channels.channel import Connected
-from channels.discord.client import entered
+from channels.discord.client import DiscordHttp, Server, entered
 from channels.discord.errors import FAILURES, channel_error
 from channels.discord.handler import EventHandler
 from channels.discord.inbound import Where
@@ -36,23 +40,58 @@ MAX_AT_ONCE = 2_000
 """The limit on events in progress. Beyond it the run ends, and later events are read from the history
 once there is room."""
 
+OPEN_LIMIT_S = 60.0
+"""The limit on opening the connection, up to the identification."""
+MAX_EVENT_CHARS = 10 * 1024 * 1024
+"""The limit on one event. The SDK parses it on the event loop: this much takes 50 ms. A message is far
+smaller; the largest events describe servers, at most a few megabytes."""
+
+CLOSED = "the connection to Discord's gateway was closed"
+_INTENT_NOT_ALLOWED, _NORMAL_CLOSURE = 4014, 1000
+"""Gateway close codes."""
+
 _INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
+
+
+class EventTooLarge(ValueError):
+    """An event is longer than `MAX_EVENT_CHARS`."""
+
+
+class _Socket(DiscordWebSocket):
+    """The SDK's connection, except that it skips events that the SDK cannot read."""
+
+    def debug_log_receive(self, data: Any, /) -> None:
+        """Called with each payload before it is parsed."""
+        if len(data) > MAX_EVENT_CHARS:
+            raise EventTooLarge(f"{len(data)} characters")
+        super().debug_log_receive(data)
+
+    async def received_message(self, msg: Any, /) -> None:
+        try:
+            await super().received_message(msg)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            logger.warning("discord.event_skipped type=%s error=%s", type(error).__name__, error)
 
 
 class _Sdk(discord.Client):
     """The SDK's client. `heard` gets each payload; `lost` is called when the connection is lost."""
 
     def __init__(
-        self, heard: Callable[[Mapping[str, Any]], None], lost: Callable[[], None], tls: ssl.SSLContext | None
+        self,
+        heard: Callable[[Mapping[str, Any]], None],
+        lost: Callable[[], None],
+        server: Server,
+        tls: ssl.SSLContext | None,
     ) -> None:
         super().__init__(
             intents=_INTENTS,
-            connector=aiohttp.TCPConnector(ssl=tls or True),
             enable_debug_events=True,
             max_messages=None,
             chunk_guilds_at_startup=False,
             member_cache_flags=discord.MemberCacheFlags.none(),
         )
+        self.http = DiscordHttp(server.api_url, tls)
+        self._gateway = yarl.URL(server.gateway_url)
         self._heard = heard
         self._lost = lost
         self._in_order = asyncio.Lock()
@@ -62,19 +101,53 @@ class _Sdk(discord.Client):
         async with self._in_order:  # no payload overtakes a long one being parsed in a thread
             self._heard(await off_loop(len(payload), partial(json.loads, payload)))
 
-    async def on_disconnect(self) -> None:
-        """Handle a connection that was lost, or closed in order to reconnect."""
+    async def receive(self) -> None:
+        """Receive until the client is closed; resume the session when a connection is lost.
+
+        Raises the error of a first connection that fails, and ConnectionClosed if Discord allows no
+        other connection."""
+        backoff, session = (
+            ExponentialBackoff[Literal[False]](),
+            dict[str, Any](initial=True, gateway=self._gateway),
+        )
+        while not self.is_closed():
+            try:
+                async with asyncio.timeout(OPEN_LIMIT_S):
+                    self.ws = await _Socket.from_client(self, **session)
+                while True:
+                    await self.ws.poll_event()
+            except ReconnectWebSocket as again:
+                session = self._session(again, resume=again.resume)
+            except discord.ConnectionClosed as closed:
+                if closed.code == _INTENT_NOT_ALLOWED:
+                    raise discord.PrivilegedIntentsRequired(closed.shard_id) from None
+                if closed.code != _NORMAL_CLOSURE:
+                    raise
+                session = self._session(closed)
+            except (OSError, aiohttp.ClientError, TimeoutError) as error:
+                session = self._session(error)
+                await asyncio.sleep(backoff.delay())
+
+    def _session(self, lost: Exception, *, resume: bool = True) -> dict[str, Any]:
+        """Return the arguments of the next connection. Raises `lost` if there was no connection yet."""
         self._lost()
+        socket = cast("DiscordWebSocket | None", self.ws)
+        if socket is None:
+            raise lost if isinstance(lost, FAILURES) else Unavailable(CLOSED)
+        found = {"sequence": socket.sequence, "session": socket.session_id, "resume": resume}
+        return found | {"gateway": socket.gateway if resume else self._gateway}
 
 
 class Gateway:
     """The gateway connection of one bot during one run."""
 
-    def __init__(self, token: str, tls: ssl.SSLContext | None, name: str, reader: EventHandler) -> None:
+    def __init__(
+        self, token: str, server: Server, tls: ssl.SSLContext | None, name: str, reader: EventHandler
+    ) -> None:
         self._token = token
         self._name = name
         self._reader = reader
-        self._sdk = _Sdk(self._heard, self._disconnected, tls)
+        self._sdk = _Sdk(self._heard, self._disconnected, server, tls)
         self._online, self._offline = asyncio.Event(), asyncio.Event()
         self._awaited: set[str] = set()
         self._told = asyncio.Event()
@@ -90,7 +163,7 @@ class Gateway:
         session were missed."""
         self._connected, self._on_session = connected, on_session
         try:
-            await entered(self._sdk, self._token)
+            await entered(self._sdk.login(self._token), self._sdk.http.close)
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
                 tasks.create_task(self._watch(), name=f"connection of {self._name}")
@@ -127,15 +200,10 @@ class Gateway:
 
     async def _connect(self) -> None:
         try:
-            await self._sdk.connect()
-        except AttributeError as error:
-            # If the first connection fails, the SDK raises AttributeError, which hides the cause.
-            if error.__context__ is None:
-                raise
-            raise channel_error(error.__context__) from error
+            await self._sdk.receive()
         except FAILURES as error:
             raise channel_error(error) from None
-        raise Unavailable("the connection to Discord's gateway was closed")
+        raise Unavailable(CLOSED)
 
     async def _close(self) -> None:
         try:

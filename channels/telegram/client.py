@@ -6,6 +6,7 @@ the rest of a request, and incoming updates are validated in `inbound` anyway.
 
 import json
 import ssl
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -16,6 +17,7 @@ import httpx
 from telegram import Bot, InputFile
 from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
+from telegram.warnings import PTBUserWarning
 
 from channels.telegram.errors import AnswerTooLarge, channel_error
 from channels.telegram.files import UploadMethod
@@ -201,24 +203,26 @@ def _seconds(asked: Any, own: float) -> float | None:
 
 SEND_CONNECTIONS: Final = 256
 
-GET_ME: Final = "get_Me"
-GET_UPDATES: Final = "get_Updates"
-DELETE_WEBHOOK: Final = "delete_Webhook"
-SET_WEBHOOK: Final = "set_Webhook"
-GET_WEBHOOK_INFO: Final = "get_Webhook_Info"
-GET_MY_COMMANDS: Final = "get_My_Commands"
-SET_MY_COMMANDS: Final = "set_My_Commands"
-SEND_MESSAGE: Final = "send_Message"
-EDIT_MESSAGE_TEXT: Final = "edit_Message_Text"
-EDIT_MESSAGE_CAPTION: Final = "edit_Message_Caption"
-EDIT_MESSAGE_REPLY_MARKUP: Final = "edit_Message_Reply_Markup"
-DELETE_MESSAGE: Final = "delete_Message"
-CREATE_FORUM_TOPIC: Final = "create_Forum_Topic"
-SEND_CHAT_ACTION: Final = "send_Chat_Action"
-SET_MESSAGE_REACTION: Final = "set_Message_Reaction"
-ANSWER_CALLBACK_QUERY: Final = "answer_Callback_Query"
-"""Written this way because `Bot.do_api_request` warns at each call of a method for which the library
-has parsed results. The library writes all of these in camel case."""
+GET_ME: Final = "getMe"
+GET_UPDATES: Final = "getUpdates"
+DELETE_WEBHOOK: Final = "deleteWebhook"
+SET_WEBHOOK: Final = "setWebhook"
+GET_WEBHOOK_INFO: Final = "getWebhookInfo"
+GET_MY_COMMANDS: Final = "getMyCommands"
+SET_MY_COMMANDS: Final = "setMyCommands"
+SEND_MESSAGE: Final = "sendMessage"
+EDIT_MESSAGE_TEXT: Final = "editMessageText"
+EDIT_MESSAGE_CAPTION: Final = "editMessageCaption"
+EDIT_MESSAGE_REPLY_MARKUP: Final = "editMessageReplyMarkup"
+DELETE_MESSAGE: Final = "deleteMessage"
+CREATE_FORUM_TOPIC: Final = "createForumTopic"
+SEND_CHAT_ACTION: Final = "sendChatAction"
+SET_MESSAGE_REACTION: Final = "setMessageReaction"
+ANSWER_CALLBACK_QUERY: Final = "answerCallbackQuery"
+
+# The library recommends its typed methods at each call of these. They build and parse its objects,
+# which takes 0.18 ms per message and reply, a tenth of what the hub needs for both.
+warnings.filterwarnings("ignore", "Please use 'Bot\\.", PTBUserWarning)
 
 
 class EditRefusal(Enum):

@@ -34,8 +34,8 @@ class UploadMethod(NamedTuple):
     field: str
 
 
-PHOTO = UploadMethod("send_Photo", "photo")
-DOCUMENT = UploadMethod("send_Document", "document")
+PHOTO = UploadMethod("sendPhoto", "photo")
+DOCUMENT = UploadMethod("sendDocument", "document")
 
 
 def methods_for(upload: Upload, size_bytes: int) -> tuple[UploadMethod, ...]:

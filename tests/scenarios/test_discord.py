@@ -221,6 +221,32 @@ async def test_what_happens_between_two_sessions_is_caught_up_with(tmp_path: Pat
         assert len(place.discord.gateway_log("identified")) == 2
 
 
+async def test_an_event_that_cannot_be_read_is_skipped_and_the_connection_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_server(tmp_path) as place:
+        for shapeless in ({}, {"id": "x", "channel_id": None}, []):
+            place.discord.sends_event("MESSAGE_CREATE", shapeless)
+            place.discord.sends_event("GUILD_CREATE", shapeless)
+        place.discord.sends_event("TYPING_START", {"padding": "x" * 10_500_000})
+        place.discord.user_sends_text(OWNER, "hello")
+        await place.hears(place.direct(), "You said: hello")
+        assert len(place.discord.gateway_log("connected")) == 1
+    skipped = [said for said in caplog.messages if said.startswith("discord.event_skipped")]
+    assert len([said for said in skipped if "type=EventTooLarge" in said]) == 1
+    assert len(skipped) > 1
+
+
+async def test_a_long_rate_limit_is_used_up_before_anybody_waits(tmp_path: Path) -> None:
+    async with open_server(tmp_path) as place:
+        place.discord.configure(route_limits={"createMessage": [4, 3_600.0]})
+        for number in range(3):
+            place.discord.user_sends_text(OWNER, f"number {number}")
+            await place.hears(place.direct(), f"You said: number {number}")
+        statuses = [asked.status for asked in place.discord.requests("createMessage")]
+        assert statuses == [200, 200, 200]
+
+
 async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
     async with open_server(tmp_path) as place:
         place.discord.revoke_token()

@@ -37,6 +37,12 @@ class Weather(Inspection):
                 session.wire.close(code, reason)
 
     @operation
+    def sends_event(self, name: str, data: Any, bot: BotName = None) -> None:
+        """An event as it is given, of whatever shape: a client must expect what it does not know."""
+        for session in self._connected(bot):
+            session.dispatch(name, data)
+
+    @operation
     def ask_reconnect(self, bot: BotName = None) -> None:
         """RECONNECT (opcode 7): the client is to reconnect and resume."""
         for session in self._connected(bot):
