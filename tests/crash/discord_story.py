@@ -37,6 +37,7 @@ class DiscordTown(Errand):
     nursery: Nursery
     hub: HubProcess | None = None
     starts: int = 0
+    served: int = 0
     about_unknown: int = LEAVE_IT
 
     @property

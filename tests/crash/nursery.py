@@ -44,6 +44,11 @@ PRELOADED = (
 """What is otherwise imported only when it is asked for."""
 
 
+def times_served(log: Path) -> int:
+    """How many hubs that wrote this log have served."""
+    return log.read_text().count("hub.serving") if log.exists() else 0
+
+
 class HubProcess:
     """One hub, or another command, alive or dead."""
 
@@ -67,6 +72,19 @@ class HubProcess:
         """A signal, unless it is gone."""
         if not self.dead:
             os.kill(self.pid, number)
+
+    async def interrupt(self, log: Path, serving: int, limit_s: float) -> None:
+        """End it in good order, once its log, shared with earlier ones, says for the `serving`-th time that a
+        hub serves, and until it is gone.
+
+        Before the hub has its own handler, an interrupt may meet the interpreter in the callback of a weak
+        reference, as imports have them: it drops the interrupt there, and the hub would go on.
+        """
+        async with asyncio.timeout(limit_s):
+            while not self.dead and times_served(log) < serving:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.01)
+        self.send(signal.SIGINT)
+        await self.wait(limit_s)
 
     async def wait(self, limit_s: float) -> None:
         """Until it is gone. Raises TimeoutError."""

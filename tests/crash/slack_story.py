@@ -28,6 +28,7 @@ class SlackTown(Errand):
     nursery: Nursery
     hub: HubProcess | None = None
     starts: int = 0
+    served: int = 0
     about_unknown: int = LEAVE_IT
 
     @property

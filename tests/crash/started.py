@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 from tests.crash.entry import Orders
-from tests.crash.nursery import HubProcess, Nursery
+from tests.crash.nursery import HubProcess, Nursery, times_served
 from tests.crash.points import AtCommit
 from tests.patience import PATIENCE_S
 
@@ -19,6 +19,7 @@ class Started:
     nursery: Nursery
     hub: HubProcess | None
     starts: int
+    served: int
 
     def trace(self) -> list[str]:
         """The commits the hub's newest process passed."""
@@ -28,13 +29,19 @@ class Started:
     async def start(self, die_at: AtCommit | None = None) -> HubProcess:
         """Start a hub on the story's data."""
         self.starts += 1
-        trace = self.directory / f"trace-{self.starts}"
-        orders = Orders(self.directory / "hubbub.toml", trace, self.directory / "hub.log", die_at)
+        trace, log = self.directory / f"trace-{self.starts}", self.directory / "hub.log"
+        self.served = times_served(log)
+        orders = Orders(self.directory / "hubbub.toml", trace, log, die_at)
         self.hub = await self.nursery.start(orders)
         return self.hub
 
     async def end(self, sent: signal.Signals) -> None:
         """End the hub, if it lives."""
-        if self.hub is not None:
-            self.hub.send(sent)
-            await self.hub.wait(LIMIT_S)
+        match self.hub:
+            case None:
+                return
+            case hub if sent is signal.SIGINT:
+                await hub.interrupt(self.directory / "hub.log", self.served + 1, LIMIT_S)
+            case hub:
+                hub.send(sent)
+                await hub.wait(LIMIT_S)

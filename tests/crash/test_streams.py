@@ -55,6 +55,8 @@ async def play(town: SlackTown, point: Point) -> str:
     town.slack.clear_faults()
     await town.start()
     await town.slack.wait_for(lambda: below(town, head.ts)[-1:] == [ANSWER], LIMIT_S)
+    town.slack.user_sends_text(OWNER, "/pong")  # it may have been shown before: the hub has to be at work
+    await town.slack.wait_for(lambda: any("/pong" in text for text in town.texts()), LIMIT_S)
     return head.ts
 
 

@@ -16,7 +16,7 @@ from tests.crash.accounts import Accounts
 from tests.crash.asked_hooks import AskedHooks
 from tests.crash.entry import Orders
 from tests.crash.ledger import Ledger
-from tests.crash.nursery import HubProcess, Nursery
+from tests.crash.nursery import HubProcess, Nursery, times_served
 from tests.crash.points import AtCommit
 from tests.databases import lay_database
 from tests.patience import PATIENCE_S
@@ -60,6 +60,7 @@ class Town:
     nursery: Nursery
     hub: HubProcess | None = None
     starts: int = 0
+    served: int = 0
     chat_id: int = OWNER
     topic_id: int | None = None
     port: int = 0
@@ -90,6 +91,7 @@ class Town:
         """Start a hub on the town's data."""
         lay_database(self.directory / "data" / "hub.db")
         self.starts += 1
+        self.served = times_served(self.directory / "hub.log")
         self.newest_before_start = self.telegram.last_number()
         orders = Orders(
             self.directory / "hubbub.toml",
@@ -110,6 +112,7 @@ class Town:
     async def run(self) -> HubProcess:
         """Start the hub as people do, with nothing in between: `hubbub run`."""
         self.starts += 1
+        self.served = times_served(self.directory / "hub.log")
         words = ("run", "--config", str(self.directory / "hubbub.toml"))
         self.hub = await self.nursery.command(words, self.directory / "hub.log")
         return self.hub
@@ -123,8 +126,7 @@ class Town:
     async def stop(self) -> None:
         """End the hub in good order, as Ctrl-C does."""
         if self.hub is not None:
-            self.hub.send(signal.SIGINT)
-            await self.hub.wait(LIMIT_S)
+            await self.hub.interrupt(self.directory / "hub.log", self.served + 1, LIMIT_S)
 
     async def exit_code(self) -> int:
         """The ended hub's."""
