@@ -100,9 +100,13 @@ class Errand(Started):
     async def after_kill(self) -> None:
         """What the platform does once nobody is there any more."""
 
+    async def listening(self) -> None:
+        """Until the hub listens."""
+        await self.simulator.wait_connected(timeout_s=LIMIT_S)
+
     async def settled(self) -> None:
         """The people may have been content before the kill: let the hub pick up what it had left."""
-        await self.simulator.wait_connected(timeout_s=LIMIT_S)
+        await self.listening()
         await Accounts(self.nursery, self.directory, LIMIT_S).settled()
 
     def finished(self) -> bool:
@@ -189,7 +193,7 @@ def inside(platform: str, methods: Sequence[str]) -> list[Inside]:
     return [Inside(platform, method, nth) for method, n in counted.items() for nth in range(1, n + 1)]
 
 
-def lay_out(town: Errand, owner: str, model_url: str, channel: str) -> None:
+def lay_out(town: Errand, owner: str, model_url: str, channel: str, port: int = 0) -> None:
     """The workspace, and the configuration, which the channel's section ends."""
     (town.directory / "workspace").mkdir()
     (town.directory / "hubbub.toml").write_text(f"""
@@ -197,7 +201,7 @@ def lay_out(town: Errand, owner: str, model_url: str, channel: str) -> None:
 data_dir = "{town.directory}/data"
 owner_identities = ["{owner}"]
 [http]
-port = 0
+port = {port}
 [workspace]
 dir = "{town.directory}/workspace"
 [[models]]

@@ -1,5 +1,6 @@
 """A hub that a crash story starts, again and again."""
 
+import asyncio
 import signal
 from pathlib import Path
 
@@ -34,6 +35,17 @@ class Started:
         orders = Orders(self.directory / "hubbub.toml", trace, log, die_at)
         self.hub = await self.nursery.start(orders)
         return self.hub
+
+    def serves(self) -> bool:
+        """Whether the newest hub lives and has said that it serves."""
+        served = times_served(self.directory / "hub.log") > self.served
+        return served and self.hub is not None and not self.hub.dead
+
+    async def served_at_last(self) -> None:
+        """Until the newest hub serves, or is gone."""
+        async with asyncio.timeout(LIMIT_S):
+            while self.hub is not None and not self.hub.dead and not self.serves():  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.01)
 
     async def end(self, sent: signal.Signals) -> None:
         """End the hub, if it lives."""
