@@ -34,7 +34,7 @@ from bot.web.uploads import TIDY_EVERY_S
 from channels.manager import ChannelManager
 from core.audit.linker import PRUNE_EVERY_S
 from core.clock import Clock, SystemClock
-from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
+from core.errors import SchemaTooNew, SchemaTooOld, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener
 from core.ids import Ids, RandomIds
 from core.inbound.hub import Hub
@@ -194,7 +194,7 @@ async def serve(
             await _run(app, stop, ready)
     except StoreLocked as error:
         raise StartError(str(error)) from error
-    except (SchemaTooNew, StoreUnavailable) as error:
+    except (SchemaTooNew, SchemaTooOld, StoreUnavailable) as error:
         raise StartError(f"{loaded.database}: {with_advice(error)}") from error
     logger.info("hub.stopped")
 

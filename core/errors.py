@@ -28,6 +28,7 @@ HubError
     ├── StoreUnavailable    the database cannot be written now
     ├── StoreLocked         another hub uses this data directory
     ├── SchemaTooNew        written by a newer version
+    ├── SchemaTooOld        too old for this version to upgrade
     └── StaleTurn           the turn can no longer be written to
 """
 
@@ -163,6 +164,10 @@ class StoreLocked(StoreError):
 
 class SchemaTooNew(StoreError):
     """The database was written by a newer version of the hub."""
+
+
+class SchemaTooOld(StoreError):
+    """The database has a schema this version can't upgrade; the message names the one it needs first."""
 
 
 class StaleTurn(StoreError):

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from core.store.sqlite.connection import connect_writer
-from core.store.sqlite.maintenance import migrate, schema_scripts
+from core.store.sqlite.maintenance import current_schema, migrate
 
 
 def lay_database(path: Path) -> Path:
@@ -23,5 +23,5 @@ def _empty() -> bytes:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "hub.db"
         with contextlib.closing(connect_writer(path)) as connection:
-            migrate(connection, schema_scripts())
+            migrate(connection, current_schema())
         return path.read_bytes()

@@ -19,7 +19,7 @@ from core.errors import StoreLocked
 from core.messages import size_in_words
 from core.store.lock import DataDirectoryLock
 from core.store.sqlite import maintenance
-from core.store.sqlite.maintenance import Progress, schema_scripts
+from core.store.sqlite.maintenance import Progress, current_schema
 
 PAUSED = (
     "Tools are paused: calls that were agreed to when it was made may have run since. Start the hub, look at "
@@ -31,7 +31,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
     """Check the database, also while a hub runs."""
     database = existing_database(database_of(path))
     found = maintenance.check(database)
-    current = len(schema_scripts())
+    current = current_schema().version
     if as_json:
         page = {"database": str(database), "schema": found.schema, "current_schema": current}
         print_json({**page, "size_bytes": found.size_bytes, "problems": list(found.problems)})
@@ -111,7 +111,8 @@ def upgrade(path: Path | None, *, as_json: bool) -> None:
     loaded = load(path, secrets=False)
     database = existing_database(loaded.database)
     with _alone(loaded.config.hub.data_dir):
-        before, current = maintenance.version_of(database), len(schema_scripts())
+        before, current = maintenance.version_of(database), current_schema().version
+        maintenance.require_known(before)  # before it makes a copy that nobody needs
         copy = database.with_name(f"{database.name}.schema-{before}")
         if copy.exists():  # of an earlier upgrade, before a backup was put back
             copy = copy.with_name(f"{copy.name}.{_now()}")

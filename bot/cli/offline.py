@@ -29,7 +29,7 @@ from core.users import Role
 async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
     """Open a desk on the database itself. The caller holds the data directory's lock.
 
-    Raises StoreUnavailable or SchemaTooNew.
+    Raises StoreUnavailable, SchemaTooNew, SchemaTooOld.
     """
     config = loaded.config
     clock, ids = SystemClock(), RandomIds()
@@ -66,7 +66,7 @@ async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
 async def pause_tools_in(copy: Path, loaded: Loaded) -> None:
     """Pause tools in a copy of the database that is about to be put back.
 
-    Raises StoreUnavailable, SchemaTooNew.
+    Raises StoreUnavailable, SchemaTooNew, SchemaTooOld.
     """
     config = loaded.config
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)

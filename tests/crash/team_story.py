@@ -233,14 +233,14 @@ def _judge_decisions(town: Town, words: tuple[str, ...]) -> None:
     """Each card has one recorded outcome, by the two who had to agree to what it said in the end."""
     database = sqlite3.connect(f"file:{town.directory}/data/hub.db?mode=ro", uri=True)
     with contextlib.closing(database):
-        prompts = database.execute(
-            "SELECT p.outcome, p.outcome_text, p.calls IS NOT NULL,"
+        gates = database.execute(
+            "SELECT g.outcome, g.outcome_text, g.calls IS NOT NULL,"
             " (SELECT json_group_array(v.user_id) FROM votes v"
-            " WHERE v.prompt_id = p.id AND v.option = 'approve')"
-            " FROM prompts p WHERE p.kind = 'approval' ORDER BY p.created_at, p.id"
+            " WHERE v.gate_id = g.id AND v.option = 'approve')"
+            " FROM gates g WHERE g.kind = 'approval' ORDER BY g.created_at, g.id"
         ).fetchall()
-    singles = [(outcome, sorted(json.loads(by))) for outcome, _, joint, by in prompts if not joint]
+    singles = [(outcome, sorted(json.loads(by))) for outcome, _, joint, by in gates if not joint]
     assert singles == [("approve", sorted(["owner", LEA_ID]))] * len(words)
-    assert {text for _, text, joint, _ in prompts if not joint} <= set(OUTCOMES)
-    joint = [outcome for outcome, _, is_joint, _ in prompts if is_joint]
+    assert {text for _, text, joint, _ in gates if not joint} <= set(OUTCOMES)
+    joint = [outcome for outcome, _, is_joint, _ in gates if is_joint]
     assert joint == (["one_by_one"] if len(words) > 1 else [])

@@ -24,7 +24,7 @@ from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
 from core.store.port import KeyKind
 from core.store.routines import BudgetDay, NewRun, RoutineText, RunEnd
 from core.store.rows import NewCall, TurnStart
-from core.store.sqlite.maintenance import schema_scripts
+from core.store.sqlite.maintenance import current_schema
 from core.store.sqlite.store import SqliteStore
 from core.tool import Effect, use_limits
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
@@ -219,7 +219,7 @@ def main() -> None:
         connection.execute("VACUUM INTO ?", (str(compact),))
         connection.close()
         DIRECTORY.mkdir(exist_ok=True)
-        target = DIRECTORY / f"sqlite-{len(schema_scripts()):04}.db.gz"
+        target = DIRECTORY / f"sqlite-{current_schema().version:04}.db.gz"
         target.write_bytes(gzip.compress(compact.read_bytes(), mtime=0))
 
 

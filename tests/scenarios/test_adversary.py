@@ -232,7 +232,7 @@ async def test_a_file_changed_after_approval_is_asked_about_again(house: House) 
     )
     assert list(house.workspace.iterdir()) == [script]
     with contextlib.closing(sqlite3.connect(house.database)) as database:
-        (asked,) = database.execute("SELECT count(*) FROM prompts").fetchone()
+        (asked,) = database.execute("SELECT count(*) FROM gates").fetchone()
     assert asked == 2  # the answer to the first is kept, and the second waits
 
 

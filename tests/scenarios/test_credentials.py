@@ -54,7 +54,7 @@ async def asked(house: House, name: str = "garden", person: int = OWNER) -> Card
 async def _is_known(house: House) -> bool:
     """The hub has heard where its card is shown."""
     with contextlib.closing(sqlite3.connect(house.database)) as database:
-        unknown = "SELECT count(*) FROM outbox WHERE prompt_id IS NOT NULL AND order_key IS NULL"
+        unknown = "SELECT count(*) FROM outbox WHERE gate_id IS NOT NULL AND order_key IS NULL"
         return database.execute(f"{unknown} AND edit_of IS NULL").fetchone() == (0,)
 
 

@@ -68,7 +68,7 @@ async def test_what_is_agreed_to_while_tools_are_stopped_does_not_run(house: Hou
 
 async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house: House) -> None:
     with contextlib.closing(sqlite3.connect(house.database, isolation_level=None)) as database:
-        database.execute("INSERT INTO tool_halt (id, by, at) VALUES (1, 'owner', 0)")
+        database.execute("INSERT INTO tool_pause (id, by, at) VALUES (1, 'owner', 0)")
     await says(house, "/status", "All tools are paused.")
     house.telegram.user_sends_text(OWNER, "please run: touch made")
     await house.pressed(OWNER, await house.card(OWNER), 0)

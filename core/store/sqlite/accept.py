@@ -164,7 +164,7 @@ def _cards(tx: Transaction, event: Person, open_gates: tuple[GateView, ...]) -> 
     shown: list[ShownCard] = []
     for one in open_gates:
         rows = tx.all(
-            "SELECT refs, order_key FROM outbox WHERE prompt_id = ? AND channel = ? AND address = ?"
+            "SELECT refs, order_key FROM outbox WHERE gate_id = ? AND channel = ? AND address = ?"
             " AND edit_of IS NULL AND order_key IS NOT NULL ORDER BY id",
             one.gate.id,
             event.channel,

@@ -200,7 +200,7 @@ class AuditSnapshot:
         """Return the records about a turn's calls and gates, in order."""
         rows = self._connection.execute(
             f"SELECT {AUDIT} FROM audit WHERE subject IN (SELECT id FROM calls WHERE turn_id = ?1"
-            " UNION ALL SELECT id FROM prompts WHERE turn_id = ?1) ORDER BY id",
+            " UNION ALL SELECT id FROM gates WHERE turn_id = ?1) ORDER BY id",
             (turn_id,),
         )
         return tuple(AuditRow(*row) for row in rows)
@@ -232,7 +232,7 @@ class AuditSnapshot:
             return None
         sent = self._connection.execute(
             "SELECT id FROM outbox WHERE (turn_id = ? OR event_id = ?) AND edit_of IS NULL"
-            " AND prompt_id IS NULL AND state NOT IN ('streaming', 'replaced') ORDER BY id",
+            " AND gate_id IS NULL AND state NOT IN ('streaming', 'replaced') ORDER BY id",
             (row[7], row[0]),
         )
         return InboundRow(*row[1:], outbox=tuple(row[0] for row in sent))
@@ -275,7 +275,8 @@ def _names(detail: dict[str, Any], key: str) -> bool:
 
 @contextlib.contextmanager
 def audit_in(path: Path) -> Generator[AuditSnapshot]:
-    """Open a database's audit, with or without a running hub. Raises StoreUnavailable, SchemaTooNew."""
+    """Open a database's audit, with or without a running hub. Raises StoreUnavailable, SchemaTooNew,
+    SchemaTooOld."""
     try:
         with contextlib.closing(connect_reader(path)) as connection:
             connection.execute("BEGIN")

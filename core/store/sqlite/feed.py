@@ -15,7 +15,7 @@ from core.store.codecs import event_extra_from_json, message_from_json, said_fro
 from core.store.feed import CallShown, CardSettled, CardShown, FeedItem, HubSaid, PersonSaid, Shown
 from core.store.rows import CallState
 from core.store.sqlite.connection import Row, Transaction
-from core.store.sqlite.mapping import PROMPT, gate_of
+from core.store.sqlite.mapping import GATE, gate_of
 from core.transcript import AssistantSaid, Note, OperatorSaid, Said, Summary, ToolCalled, ToolResult, UserSaid
 from core.users import Role
 
@@ -67,7 +67,7 @@ def _put(
     gate_id: str | None = None,
 ) -> None:
     tx.run(
-        "INSERT INTO feed (thread_id, seq, at, kind, turn_id, event_id, outbox_id, prompt_id)"
+        "INSERT INTO feed (thread_id, seq, at, kind, turn_id, event_id, outbox_id, gate_id)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         thread_id,
         seq,
@@ -92,9 +92,9 @@ _ENTRIES = (
 )
 _OTHERS = (
     "SELECT f.seq, f.at, f.turn_id, f.kind, i.text, i.extra, i.sender, i.channel, u.role, o.message, cb.name,"
-    f" {PROMPT} FROM feed f LEFT JOIN inbox i ON i.id = f.event_id LEFT JOIN users u ON u.id = i.user_id"
-    " LEFT JOIN outbox o ON o.id = f.outbox_id LEFT JOIN prompts p ON p.id = f.prompt_id"
-    " LEFT JOIN users cb ON cb.id = p.closed_by WHERE f.thread_id = ?"
+    f" {GATE} FROM feed f LEFT JOIN inbox i ON i.id = f.event_id LEFT JOIN users u ON u.id = i.user_id"
+    " LEFT JOIN outbox o ON o.id = f.outbox_id LEFT JOIN gates g ON g.id = f.gate_id"
+    " LEFT JOIN users cb ON cb.id = g.closed_by WHERE f.thread_id = ?"
 )
 
 

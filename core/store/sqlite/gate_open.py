@@ -36,7 +36,7 @@ def _bind(tx: Transaction, gate: Gate, call_id: str, binding: str) -> None:
     """Make the call wait for the gate's decision."""
     changed = tx.run(
         "UPDATE calls SET state = iif(state = 'unknown', 'unknown', 'waiting'), binding = ?,"
-        " prompt_id = ?, answer = NULL, answered_by = NULL"
+        " gate_id = ?, answer = NULL, answered_by = NULL"
         " WHERE id = ? AND turn_id = ? AND state IN ('intent', 'approved', 'unknown')",
         binding,
         gate.id,
@@ -51,7 +51,7 @@ def mark_unknown(tx: Transaction, call_id: str, gate: Gate, cards: Sequence[Draf
     """See Store.mark_unknown. A stop that was asked for before the hub died is overtaken by the question:
     the person is told of the call, and may stop again."""
     changed = tx.run(
-        "UPDATE calls SET state = 'unknown', binding = ?, prompt_id = ?, answer = NULL, answered_by = NULL"
+        "UPDATE calls SET state = 'unknown', binding = ?, gate_id = ?, answer = NULL, answered_by = NULL"
         " WHERE id = ? AND turn_id = ? AND state = 'running'",
         gate.binding,
         gate.id,
@@ -81,7 +81,7 @@ def _wait(tx: Transaction, turn_id: str) -> None:
 def _insert(tx: Transaction, gate: Gate) -> None:
     secret = gate.offer.secret if isinstance(gate.offer, Replies) else None
     tx.run(
-        "INSERT INTO prompts (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
+        "INSERT INTO gates (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
         " options, labels, free_text, approvers, quorum, not_requester, binding, tool, pattern, created_at,"
         " expires_at, escalate_to, remind_at, escalate_at, calls, secret, awaits)"
         " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -18,9 +18,9 @@ from core.store.sqlite.feed import put_messages
 from core.store.sqlite.feed_queries import FeedQueries
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
-    PROMPT,
-    PROMPT_VIEW,
-    PROMPT_VIEW_FROM,
+    GATE,
+    GATE_VIEW,
+    GATE_VIEW_FROM,
     THREAD,
     gate_of,
     gate_views_of,
@@ -74,8 +74,8 @@ def expire(
 ) -> Expired:
     """See Tending.expire_gates."""
     rows = tx.all(
-        f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.expires_at <= ?"
-        " ORDER BY p.expires_at, p.id",
+        f"SELECT {GATE} FROM gates g WHERE g.state = 'open' AND g.expires_at <= ?"
+        " ORDER BY g.expires_at, g.id",
         now,
     )
     starts: list[TurnStart] = []
@@ -93,14 +93,13 @@ def expire(
 def remind(tx: Transaction, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
     """See Tending.remind_gates."""
     due = tx.all(
-        f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.remind_at <= ?"
-        " ORDER BY p.remind_at, p.id",
+        f"SELECT {GATE} FROM gates g WHERE g.state = 'open' AND g.remind_at <= ? ORDER BY g.remind_at, g.id",
         now,
     )
     sent: list[OutboxRow] = []
     for row in due:
         gate = gate_of(row)
-        tx.run("UPDATE prompts SET remind_at = NULL WHERE id = ?", gate.id)
+        tx.run("UPDATE gates SET remind_at = NULL WHERE id = ?", gate.id)
         message = reminder(gate)
         drafts = [
             Draft(channel, address, replace(message, reply_to=ref), tx.ids.row_id())
@@ -114,7 +113,7 @@ def _places(tx: Transaction, gate_id: str) -> dict[tuple[str, Address], MessageR
     """Return the addresses of a gate's cards, each with its newest card."""
     copies = tx.all(
         "SELECT channel, address, refs FROM outbox"
-        " WHERE prompt_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
+        " WHERE gate_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
         gate_id,
     )
     places: dict[tuple[str, Address], MessageRef | None] = {}
@@ -137,8 +136,8 @@ def _say(tx: Transaction, thread_id: str, turn_id: str, drafts: Sequence[Draft])
 def to_escalate(tx: Transaction, now: int) -> tuple[GateView, ...]:
     """See Tending.gates_to_escalate."""
     rows = tx.all(
-        f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM}"
-        " WHERE p.state = 'open' AND p.escalate_at <= ? ORDER BY p.escalate_at, p.id, v.at",
+        f"SELECT {GATE_VIEW} FROM {GATE_VIEW_FROM}"
+        " WHERE g.state = 'open' AND g.escalate_at <= ? ORDER BY g.escalate_at, g.id, v.at",
         now,
     )
     return gate_views_of(rows)
@@ -147,7 +146,7 @@ def to_escalate(tx: Transaction, now: int) -> tuple[GateView, ...]:
 def escalate(tx: Transaction, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
     """See Tending.escalate_gate."""
     row = tx.one(
-        "UPDATE prompts SET escalated = 1, escalate_at = NULL"
+        "UPDATE gates SET escalated = 1, escalate_at = NULL"
         " WHERE id = ? AND state = 'open' AND escalate_at IS NOT NULL RETURNING thread_id, turn_id",
         gate_id,
     )
@@ -245,7 +244,7 @@ def _gate_of(tx: Transaction, message: Message) -> str | None:
     """Return the id of the gate the message is a card of. Buttons of other notices belong to no gate."""
     if message.gate_id is None:
         return None
-    known = tx.one("SELECT 1 FROM prompts WHERE id = ?", message.gate_id)
+    known = tx.one("SELECT 1 FROM gates WHERE id = ?", message.gate_id)
     return None if known is None else message.gate_id
 
 

@@ -24,7 +24,7 @@ from core.store.sqlite.audit import hidden, record
 from core.store.sqlite.connection import Transaction
 from core.store.sqlite.feed import put_outcome
 from core.store.sqlite.gate_open import offer_columns
-from core.store.sqlite.mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, gate_views_of
+from core.store.sqlite.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
 from core.store.sqlite.turns import events_of, started
 from core.users import Principal
 
@@ -40,7 +40,7 @@ def change_cards(
     """
     copies = tx.all(
         "SELECT id, channel, address, message FROM outbox"
-        " WHERE prompt_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
+        " WHERE gate_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
         gate_id,
     )
     return tuple(
@@ -61,7 +61,7 @@ def _change_copy(
 ) -> OutboxRow:
     nonce = tx.ids.row_id()
     row_id = tx.insert(
-        "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, prompt_id,"
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, gate_id,"
         " attempts, created_at) VALUES (?, ?, ?, 'queued', 0, ?, ?, ?, 0, ?)",
         channel,
         address,
@@ -83,13 +83,13 @@ def learn_copy(
     `settled`: the gate's outcome in words, if it is closed; the card is then changed at once. An
     outbox row whose outcome was ambiguous is settled by this."""
     rows = tx.all(
-        "SELECT message, refs FROM outbox WHERE prompt_id = ? AND edit_of IS NULL ORDER BY id", gate_id
+        "SELECT message, refs FROM outbox WHERE gate_id = ? AND edit_of IS NULL ORDER BY id", gate_id
     )
     if not rows or any(ref in refs_from_json(refs) for _, refs in rows):
         return ()
     now = tx.clock.now()
     lost = tx.one(
-        "SELECT id, refs FROM outbox WHERE prompt_id = ? AND edit_of IS NULL AND channel = ? AND address = ?"
+        "SELECT id, refs FROM outbox WHERE gate_id = ? AND edit_of IS NULL AND channel = ? AND address = ?"
         " AND state = 'ambiguous' AND settled = 0 ORDER BY id LIMIT 1",
         gate_id,
         channel,
@@ -99,7 +99,7 @@ def learn_copy(
         _show_at(tx, lost[0], (*refs_from_json(lost[1]), ref))
         return ()
     copy_id = tx.insert(
-        "INSERT INTO outbox (channel, address, message, state, settled, nonce, refs, prompt_id, attempts,"
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, refs, gate_id, attempts,"
         " created_at, sent_at) VALUES (?, ?, ?, 'sent', 1, ?, ?, ?, 0, ?, ?)",
         channel,
         address,
@@ -120,7 +120,7 @@ def find_pressed(tx: Transaction) -> None:
     """Settle, at startup, cards that were being sent but have been pressed already: they are where
     they were pressed."""
     found = tx.all(
-        "SELECT o.id, o.refs, c.refs FROM outbox o JOIN outbox c ON c.prompt_id = o.prompt_id"
+        "SELECT o.id, o.refs, c.refs FROM outbox o JOIN outbox c ON c.gate_id = o.gate_id"
         " WHERE o.settled = 0 AND o.state = 'sending' AND o.edit_of IS NULL AND c.edit_of IS NULL"
         " AND c.state = 'sent' AND c.id > o.id AND c.channel = o.channel AND c.address = o.address"
     )
@@ -155,12 +155,12 @@ class Closed:
 
 def open_in_thread(tx: Transaction, thread_id: str) -> tuple[GateView, ...]:
     """Return the open gates of a thread, oldest first."""
-    return _views(tx, "p.thread_id = ? AND p.state = 'open' ORDER BY p.created_at, p.id", thread_id)
+    return _views(tx, "g.thread_id = ? AND g.state = 'open' ORDER BY g.created_at, g.id", thread_id)
 
 
 def view(tx: Transaction, gate_id: str) -> GateView | None:
     """Return a gate by id, open or not."""
-    found = _views(tx, "p.id = ? ORDER BY p.id", gate_id)
+    found = _views(tx, "g.id = ? ORDER BY g.id", gate_id)
     return found[0] if found else None
 
 
@@ -173,8 +173,8 @@ def shown_as(tx: Transaction, channel: str, ref: MessageRef) -> GateView | None:
 def card_with(tx: Transaction, channel: str, ref: MessageRef) -> tuple[str, str] | None:
     """Return the id of that gate, and the card as first sent (JSON)."""
     rows = tx.all(
-        "SELECT o.prompt_id, o.refs, o.message FROM prompts p JOIN outbox o ON o.prompt_id = p.id"
-        " WHERE p.state = 'open' AND o.channel = ? AND o.edit_of IS NULL",
+        "SELECT o.gate_id, o.refs, o.message FROM gates g JOIN outbox o ON o.gate_id = g.id"
+        " WHERE g.state = 'open' AND o.channel = ? AND o.edit_of IS NULL",
         channel,
     )
     found = ((gate_id, message) for gate_id, refs, message in rows if ref in refs_from_json(refs))
@@ -182,7 +182,7 @@ def card_with(tx: Transaction, channel: str, ref: MessageRef) -> tuple[str, str]
 
 
 def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[GateView, ...]:
-    sql = f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE {condition}, v.at"
+    sql = f"SELECT {GATE_VIEW} FROM {GATE_VIEW_FROM} WHERE {condition}, v.at"
     return gate_views_of(tx.all(sql, *parameters))
 
 
@@ -192,10 +192,10 @@ def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[GateView,
 def cast_vote(tx: Transaction, gate_id: str, voter: Principal, answer: Answer) -> None:
     """Record a person's answer to an open gate. A later answer replaces an earlier one."""
     row = tx.one(
-        "INSERT INTO votes (prompt_id, user_id, name, option, at)"
-        " SELECT id, ?, ?, ?, ? FROM prompts WHERE id = ? AND state = 'open'"
-        " ON CONFLICT (prompt_id, user_id) DO UPDATE SET option = excluded.option, at = excluded.at"
-        " RETURNING (SELECT thread_id FROM prompts WHERE id = votes.prompt_id)",
+        "INSERT INTO votes (gate_id, user_id, name, option, at)"
+        " SELECT id, ?, ?, ?, ? FROM gates WHERE id = ? AND state = 'open'"
+        " ON CONFLICT (gate_id, user_id) DO UPDATE SET option = excluded.option, at = excluded.at"
+        " RETURNING (SELECT thread_id FROM gates WHERE id = votes.gate_id)",
         voter.user_id,
         storable(voter.name),
         answer_to_text(answer),
@@ -214,7 +214,7 @@ def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRo
     they are deleted."""
     gate = change.edited.gate
     tx.run(
-        "UPDATE prompts SET title = ?, detail = ?, options = ?, approvers = ?, binding = ?, pattern = ?,"
+        "UPDATE gates SET title = ?, detail = ?, options = ?, approvers = ?, binding = ?, pattern = ?,"
         " first_choice = ?, changed_at = ? WHERE id = ? AND state = 'open'",
         storable(gate.title),
         storable(gate.detail),
@@ -226,7 +226,7 @@ def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRo
         tx.clock.now(),
         gate.id,
     )
-    tx.run("DELETE FROM votes WHERE prompt_id = ?", gate.id)
+    tx.run("DELETE FROM votes WHERE gate_id = ?", gate.id)
     tx.run(
         "UPDATE calls SET edited = ?, edited_by = ?, binding = ? WHERE id = ?",
         storable(change.edited.arguments),
@@ -261,7 +261,7 @@ def close(
     A credential stays awaited if no person answered: the person asked may not have seen that the
     request ended."""
     row = tx.one(
-        "UPDATE prompts SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?,"
+        "UPDATE gates SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?,"
         " awaits = iif(?, 0, awaits)"
         " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id, thread_id, calls, binding",
         None if outcome is None else answer_to_text(outcome),
@@ -330,8 +330,7 @@ def _answer_calls(
     """Record the outcome on a joint gate's calls. If the calls differ from those shown, the approval
     does not count, and each is asked about separately."""
     asked = tx.all(
-        "SELECT id, binding FROM calls WHERE turn_id = ? AND prompt_id = ? AND state = 'waiting'"
-        " ORDER BY seq",
+        "SELECT id, binding FROM calls WHERE turn_id = ? AND gate_id = ? AND state = 'waiting' ORDER BY seq",
         turn_id,
         gate_id,
     )
@@ -356,7 +355,7 @@ def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart |
 
     "Continue" and answers to a question are new human input, so the turn's budget is counted from
     here."""
-    if tx.one("SELECT 1 FROM prompts WHERE turn_id = ? AND state = 'open' LIMIT 1", turn_id) is not None:
+    if tx.one("SELECT 1 FROM gates WHERE turn_id = ? AND state = 'open' LIMIT 1", turn_id) is not None:
         return None
     fresh = outcome is Option.CONTINUE or isinstance(outcome, Chose | Wrote)
     changed = tx.run(
@@ -375,7 +374,7 @@ def cancel_of_turn(tx: Transaction, turn_id: str, outcome_text: str) -> tuple[Ou
     """Close a turn's open gates without an answer. The turn must have ended before."""
     rows: list[OutboxRow] = []
     for (gate_id,) in tx.all(
-        "SELECT id FROM prompts WHERE turn_id = ? AND state = 'open' ORDER BY created_at", turn_id
+        "SELECT id FROM gates WHERE turn_id = ? AND state = 'open' ORDER BY created_at", turn_id
     ):
         closed = close(tx, gate_id, None, outcome_text, None, None)
         rows.extend(closed.outbox if closed is not None else ())

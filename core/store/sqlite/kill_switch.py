@@ -14,10 +14,10 @@ def pause_tools(tx: Transaction, by: str, *, paused: bool) -> bool:
     now = tx.clock.now()
     if paused:
         changed = tx.run(
-            "INSERT INTO tool_halt (id, by, at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", by, now
+            "INSERT INTO tool_pause (id, by, at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", by, now
         )
     else:
-        changed = tx.run("DELETE FROM tool_halt")
+        changed = tx.run("DELETE FROM tool_pause")
     if changed:
         tx.changes.tools = True
         record(tx, AuditKind.PAUSED if paused else AuditKind.RESUMED, "tools", actor=by)
@@ -26,7 +26,7 @@ def pause_tools(tx: Transaction, by: str, *, paused: bool) -> bool:
 
 def tools_paused(tx: Transaction) -> bool:
     """See Store.tools_paused."""
-    return tx.one("SELECT 1 FROM tool_halt WHERE id = 1") is not None
+    return tx.one("SELECT 1 FROM tool_pause WHERE id = 1") is not None
 
 
 def refusal_while_paused(tx: Transaction) -> str | None:

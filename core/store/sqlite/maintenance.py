@@ -5,28 +5,64 @@ Plain functions that take as long as the file is large; none needs a running eve
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from core.errors import SchemaTooNew, StoreUnavailable
+from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.store.sqlite.connection import connect_reader, connect_writer, database_uri, what_to_do
 
-# Numbered schema changes, each applied once, in one transaction, under the database's write lock.
+# The schema: one script that makes a new database, and numbered ones that upgrade older databases.
 
-_SCHEMA = Path(__file__).parents[1] / "schema" / "sqlite"
+_SCRIPTS = Path(__file__).parents[1] / "schema" / "sqlite"
 
 
-def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
-    """Migrate the database to the schema of the last script, all or nothing. Raises SchemaTooNew."""
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The scripts of this version.
+
+    `version`: the schema they lead to.
+    `new`: the script that makes an empty database one of that schema.
+    `upgrades`: the last one upgrades to `version`, each from the schema before it.
+    """
+
+    version: int
+    new: str
+    upgrades: tuple[str, ...]
+
+    @property
+    def oldest(self) -> int:
+        """The oldest schema that can be upgraded."""
+        return self.version - len(self.upgrades)
+
+
+@cache
+def current_schema() -> Schema:
+    """Return this version's schema. Script N upgrades a database from schema N - 1 to N."""
+    numbers = sorted(int(file.stem) for file in _SCRIPTS.glob("[0-9]*.sql"))
+    last = numbers[-1]
+    if numbers != list(range(numbers[0], last + 1)):
+        raise RuntimeError(f"schema scripts are not numbered without a gap: {numbers}")
+    upgrades = tuple((_SCRIPTS / f"{number:04}.sql").read_text(encoding="utf-8") for number in numbers)
+    return Schema(last, (_SCRIPTS / "new.sql").read_text(encoding="utf-8"), upgrades)
+
+
+def migrate(connection: sqlite3.Connection, schema: Schema) -> None:
+    """Bring the database to the schema, all or nothing, in one transaction under the database's write lock.
+
+    Raises SchemaTooNew, SchemaTooOld.
+    """
+    connection.execute("PRAGMA legacy_alter_table = OFF")  # or a rename leaves references to the old name
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = schema_version(connection)
-        _refuse_newer(version, len(scripts))
-        for script in scripts[version:]:
+        _refuse_unknown(version, schema)
+        scripts = schema.upgrades[version - schema.oldest :] if version else (schema.new,)
+        for script in scripts:
             for statement in _statements(script):
                 connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(scripts)}")
+        connection.execute(f"PRAGMA user_version = {schema.version}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -35,39 +71,37 @@ def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
 
 
 def require_known(version: int) -> None:
-    """Raise SchemaTooNew for a schema of a later version."""
-    _refuse_newer(version, len(schema_scripts()))
+    """Raise SchemaTooNew or SchemaTooOld for a schema that this version can neither use nor upgrade."""
+    _refuse_unknown(version, current_schema())
 
 
 def require_current(version: int) -> None:
-    """Check the schema for a read-only client. Raises SchemaTooNew, or StoreUnavailable if an upgrade
-    is due."""
-    current = len(schema_scripts())
-    _refuse_newer(version, current)
-    if version < current:
+    """Check the schema for a read-only client. Raises SchemaTooNew, SchemaTooOld, or StoreUnavailable if an
+    upgrade is due."""
+    current = current_schema()
+    _refuse_unknown(version, current)
+    if version < current.version:
         raise StoreUnavailable(
-            f"the database has schema {version}, this version needs {current}: run: hubbub db upgrade"
+            f"the database has schema {version}, this version needs {current.version}: run: hubbub db upgrade"
         )
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """Return the number of the last script applied; 0 for an empty database."""
+    """Return the version of the database's schema; 0 for an empty database."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _refuse_newer(version: int, current: int) -> None:
-    if version > current:
+def _refuse_unknown(version: int, current: Schema) -> None:
+    if version > current.version:
         raise SchemaTooNew(
-            f"the database has schema {version}, this version knows {current}: install a newer version"
+            f"the database has schema {version}, this version knows {current.version}:"
+            " install a newer version"
         )
-
-
-def schema_scripts() -> list[str]:
-    """Return this version's scripts. Number N migrates a database from schema N - 1 to N."""
-    files = sorted(file.name for file in _SCHEMA.glob("*.sql"))
-    if files != [f"{number:04}.sql" for number in range(1, len(files) + 1)]:
-        raise RuntimeError(f"schema scripts are not numbered from 0001 without a gap: {files}")
-    return [(_SCHEMA / name).read_text(encoding="utf-8") for name in files]
+    if 0 < version < current.oldest:
+        raise SchemaTooOld(
+            f"the database has schema {version}, this version upgrades from {current.oldest} or later:"
+            f" install the version with schema {current.oldest}, run its hubbub db upgrade, then update again"
+        )
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -95,9 +129,9 @@ INVARIANTS = (
     ("an entry lies outside its turn", "SELECT e.thread_id || ' ' || e.seq FROM entries e"
      " JOIN turns tn ON tn.id = e.turn_id WHERE tn.thread_id <> e.thread_id"),
     ("a waiting turn waits for nothing", "SELECT tn.id FROM turns tn WHERE tn.state = 'waiting'"
-     " AND NOT EXISTS (SELECT 1 FROM prompts p WHERE p.turn_id = tn.id AND p.state = 'open')"),
-    ("an open question belongs to no waiting turn", "SELECT p.id FROM prompts p JOIN turns tn"
-     " ON tn.id = p.turn_id WHERE p.state = 'open' AND tn.state <> 'waiting'"),
+     " AND NOT EXISTS (SELECT 1 FROM gates g WHERE g.turn_id = tn.id AND g.state = 'open')"),
+    ("an open question belongs to no waiting turn", "SELECT g.id FROM gates g JOIN turns tn"
+     " ON tn.id = g.turn_id WHERE g.state = 'open' AND tn.state <> 'waiting'"),
     ("a call runs in a turn that does not", "SELECT c.id FROM calls c JOIN turns tn ON tn.id = c.turn_id"
      " WHERE c.state = 'running' AND tn.state <> 'running'"),
     ("a call has an outcome and no result", "SELECT c.id FROM calls c WHERE c.state = 'ended' AND NOT EXISTS"
@@ -125,7 +159,7 @@ class Checked:
 def check(path: Path) -> Checked:
     """Check that the whole database is sound, as it is at one moment.
 
-    Raises SchemaTooNew, and StoreUnavailable if it is no database.
+    Raises SchemaTooNew, SchemaTooOld, and StoreUnavailable if it is no database.
     """
     connection = connect_reader(path)
     try:
@@ -134,7 +168,7 @@ def check(path: Path) -> Checked:
         require_known(version)
         size_bytes = _size_bytes(connection)
         problems = [*_damage(connection)]
-        if not problems and version == len(schema_scripts()):
+        if not problems and version == current_schema().version:
             problems += _broken_rules(connection)
     except sqlite3.DatabaseError as error:
         raise StoreUnavailable(f"{path} is not an intact database: {error}{what_to_do(error)}") from error
@@ -190,7 +224,8 @@ def restore(
     `prepare` changes the backup before it is put in place; its exceptions are passed on, and the
     database is then unchanged.
 
-    The caller must hold the data directory's lock. Raises SchemaTooNew, StoreUnavailable, OSError;
+    The caller must hold the data directory's lock. Raises SchemaTooNew, SchemaTooOld, StoreUnavailable,
+    OSError;
     the database is then unchanged.
     """
     unsound = check(backup).problems
@@ -266,14 +301,14 @@ def version_of(path: Path) -> int:
 
 def upgrade(path: Path) -> None:
     """Upgrade the schema to the current version, as a starting hub does, all or nothing. Raises
-    SchemaTooNew.
+    SchemaTooNew, SchemaTooOld.
 
     The caller must hold the data directory's lock.
     """
     try:
         connection = connect_writer(path)
         try:
-            migrate(connection, schema_scripts())
+            migrate(connection, current_schema())
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:

@@ -100,7 +100,7 @@ def entry_of(row: Row) -> Entry:
 
 
 CALL = (
-    "c.id, c.turn_id, c.seq, c.tool, coalesce(c.edited, e.text), c.state, c.effect, c.binding, c.prompt_id,"
+    "c.id, c.turn_id, c.seq, c.tool, coalesce(c.edited, e.text), c.state, c.effect, c.binding, c.gate_id,"
     " c.answer, c.answered_by, c.pid, c.process_group, c.started_ticks, c.edited_by"
 )
 CALL_FROM = "calls c JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
@@ -183,17 +183,17 @@ def outbox_of(row: Row) -> OutboxRow:
 
 # Rows of gates as values. Each list of columns is next to the function that reads it.
 
-PROMPT = (
-    "p.id, p.kind, p.thread_id, p.turn_id, p.call_id, p.requester_id, p.title, p.detail, p.options,"
-    " p.approvers, p.quorum, p.not_requester, p.binding, p.created_at, p.expires_at, p.tool, p.pattern,"
-    " p.state, p.outcome, p.outcome_text, p.labels, p.free_text, p.escalate_to, p.escalated, p.remind_at,"
-    " p.escalate_at, p.calls, p.secret, p.first_choice, p.changed_at"
+GATE = (
+    "g.id, g.kind, g.thread_id, g.turn_id, g.call_id, g.requester_id, g.title, g.detail, g.options,"
+    " g.approvers, g.quorum, g.not_requester, g.binding, g.created_at, g.expires_at, g.tool, g.pattern,"
+    " g.state, g.outcome, g.outcome_text, g.labels, g.free_text, g.escalate_to, g.escalated, g.remind_at,"
+    " g.escalate_at, g.calls, g.secret, g.first_choice, g.changed_at"
 )
-_PROMPT_COLUMNS, _THREAD_COLUMNS = 30, 11
+_GATE_COLUMNS, _THREAD_COLUMNS = 30, 11
 
 
 def gate_of(row: Row) -> Gate:
-    """Return a gate from the columns `PROMPT`."""
+    """Return a gate from the columns `GATE`."""
     return Gate(
         id=row[0],
         kind=GateKind(row[1]),
@@ -229,20 +229,20 @@ def _offer_of(options: str, labels: str | None, secret: str | None, *, free_text
     return Replies(strings_from_json(labels), free_text, secret)
 
 
-PROMPT_VIEW = f"{PROMPT}, {THREAD}, v.user_id, v.name, v.option, v.at, vu.role"
-PROMPT_VIEW_FROM = (
-    f"prompts p JOIN threads t ON t.id = p.thread_id {ACTIVE_TURN} LEFT JOIN votes v ON v.prompt_id = p.id"
+GATE_VIEW = f"{GATE}, {THREAD}, v.user_id, v.name, v.option, v.at, vu.role"
+GATE_VIEW_FROM = (
+    f"gates g JOIN threads t ON t.id = g.thread_id {ACTIVE_TURN} LEFT JOIN votes v ON v.gate_id = g.id"
     " LEFT JOIN users vu ON vu.id = v.user_id"
 )
 
 
 def gate_views_of(rows: Sequence[Row]) -> tuple[GateView, ...]:
-    """Return gates from the columns `PROMPT_VIEW`: one row per vote, the rows of a gate in sequence."""
+    """Return gates from the columns `GATE_VIEW`: one row per vote, the rows of a gate in sequence."""
     return tuple(_gate_view_of(list(group)) for _, group in groupby(rows, key=lambda row: row[0]))
 
 
 def _gate_view_of(rows: Sequence[Row]) -> GateView:
-    thread_at, votes_at = _PROMPT_COLUMNS, _PROMPT_COLUMNS + _THREAD_COLUMNS
+    thread_at, votes_at = _GATE_COLUMNS, _GATE_COLUMNS + _THREAD_COLUMNS
     cast = (row[votes_at : votes_at + 5] for row in rows if row[votes_at] is not None)
     votes = tuple(
         Vote(user_id, name, answer_from_text(answer), at, Role(role))

@@ -47,7 +47,7 @@ def enqueue(
         sending = send_now and not _unsettled(tx, draft.channel, draft.address)
         state = SendState.SENDING if sending else SendState.QUEUED
         row_id = tx.insert(
-            "INSERT INTO outbox (channel, address, message, state, settled, nonce, replaces, prompt_id,"
+            "INSERT INTO outbox (channel, address, message, state, settled, nonce, replaces, gate_id,"
             " turn_id, event_id, attempts, created_at, asked_at, asked_after)"
             f" VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, {NEWEST_EVENT})",
             draft.channel,

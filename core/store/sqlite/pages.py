@@ -26,9 +26,9 @@ from core.store.sqlite.grants import in_thread
 from core.store.sqlite.maintenance import require_current, schema_version
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
+    GATE_VIEW,
+    GATE_VIEW_FROM,
     PRINCIPAL,
-    PROMPT_VIEW,
-    PROMPT_VIEW_FROM,
     THREAD,
     gate_views_of,
     principal_of,
@@ -48,17 +48,17 @@ _GLANCE = (
     f" (SELECT substr(e.text, 1, {PREVIEW_CHARS}) FROM entries e WHERE {_SPOKEN} ORDER BY e.seq DESC"
     " LIMIT 1), (SELECT e.name IS NOT NULL FROM entries e WHERE e.thread_id = t.id AND e.kind = 'user'"
     " ORDER BY e.seq DESC LIMIT 1), a.stop_requested,"
-    " (SELECT count(*) FROM prompts p WHERE p.thread_id = t.id AND p.state = 'open'), t.last_seq"
+    " (SELECT count(*) FROM gates g WHERE g.thread_id = t.id AND g.state = 'open'), t.last_seq"
 )
 _GLANCE_FROM = f"threads t JOIN users u ON u.id = t.owner_id {ACTIVE_TURN}"
-_PROMPT = f"rq.name, coalesce(ca.edited, ce.text), cb.name, p.closed_at, {PROMPT_VIEW}"
-_PROMPT_FROM = (
-    f"{PROMPT_VIEW_FROM} JOIN users rq ON rq.id = p.requester_id"
-    " LEFT JOIN users cb ON cb.id = p.closed_by LEFT JOIN calls ca ON ca.id = p.call_id"
+_GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_at, {GATE_VIEW}"
+_GATE_FROM = (
+    f"{GATE_VIEW_FROM} JOIN users rq ON rq.id = g.requester_id"
+    " LEFT JOIN users cb ON cb.id = g.closed_by LEFT JOIN calls ca ON ca.id = g.call_id"
     " LEFT JOIN entries ce ON ce.thread_id = ca.thread_id AND ce.seq = ca.seq"
 )
 _OWN_COLUMNS = 4
-"""The number of columns before those of PROMPT_VIEW."""
+"""The number of columns before those of GATE_VIEW."""
 
 
 class Pages:
@@ -90,12 +90,12 @@ class Pages:
 
     async def gate_glance(self, gate_id: str) -> GateGlance | None:
         """See Feeds."""
-        found = await self._gates("p.id = ?", "p.id", gate_id)
+        found = await self._gates("g.id = ?", "g.id", gate_id)
         return found[0] if found else None
 
     async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
         """See Feeds."""
-        return await self._gates("p.thread_id = ? AND p.state = 'open'", "p.created_at, p.id", thread_id)
+        return await self._gates("g.thread_id = ? AND g.state = 'open'", "g.created_at, g.id", thread_id)
 
     async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
         """See Feeds."""
@@ -112,15 +112,15 @@ class Pages:
             )
             parameters += [wanted.concerning] * 3
         page = (
-            f"SELECT x.id FROM prompts x WHERE {' AND '.join(conditions)}"
+            f"SELECT x.id FROM gates x WHERE {' AND '.join(conditions)}"
             f" ORDER BY x.{at}{order}, x.id{order} LIMIT ?"
         )
         return await self._gates(
-            f"p.id IN ({page})", f"p.{at}{order}, p.id{order}", *parameters, wanted.limit
+            f"g.id IN ({page})", f"g.{at}{order}, g.id{order}", *parameters, wanted.limit
         )
 
     async def _gates(self, condition: str, order: str, *parameters: Any) -> Sequence[GateGlance]:
-        sql = f"SELECT {_PROMPT} FROM {_PROMPT_FROM} WHERE {condition} ORDER BY {order}, v.at"
+        sql = f"SELECT {_GATE} FROM {_GATE_FROM} WHERE {condition} ORDER BY {order}, v.at"
         rows = await self._ask(sql, *parameters)
         return [_gate_of(list(group)) for _, group in groupby(rows, key=lambda row: row[_OWN_COLUMNS])]
 
@@ -259,8 +259,8 @@ class PastCall:
 
 _CALLS = (
     f"SELECT e.at, c.thread_id, c.id, c.turn_id, c.seq, c.tool, e.text, c.effect, {PRINCIPAL},"
-    " EXISTS (SELECT 1 FROM prompts p WHERE p.kind = 'approval'"
-    " AND (p.id = c.prompt_id OR p.call_id = c.id)),"
+    " EXISTS (SELECT 1 FROM gates g WHERE g.kind = 'approval'"
+    " AND (g.id = c.gate_id OR g.call_id = c.id)),"
     " c.status, c.started_at IS NOT NULL,"
     " (SELECT r.text FROM entries r WHERE r.thread_id = c.thread_id AND r.seq > c.seq AND r.kind = 'result'"
     " AND r.call_id = c.id LIMIT 1)"
@@ -277,7 +277,7 @@ def past_calls(path: Path, limit: int, clock: Clock) -> tuple[Sequence[PastCall]
     """Return the newest judged calls, oldest first, and how many of the calls read were not judged, or
     not by a rule.
 
-    Raises StoreUnavailable, SchemaTooNew.
+    Raises StoreUnavailable, SchemaTooNew, SchemaTooOld.
     """
     try:
         with contextlib.closing(connect_reader(path)) as connection:

@@ -31,10 +31,10 @@ from core.store.sqlite.mapping import (
     ACTIVE_TURN,
     ENTRY,
     EXECUTION,
+    GATE_VIEW,
+    GATE_VIEW_FROM,
     GRANT,
     PRINCIPAL,
-    PROMPT_VIEW,
-    PROMPT_VIEW_FROM,
     REQUEST,
     SEALED,
     THREAD,
@@ -67,8 +67,8 @@ class SqliteReader:
     async def open(self) -> None:
         """Open the database for reading, whether or not a hub runs on it.
 
-        Raises StoreUnavailable if there is none or it needs an upgrade first, SchemaTooNew if this
-        version is too old for it.
+        Raises StoreUnavailable if there is none or it needs an upgrade first, SchemaTooNew or SchemaTooOld if
+        this version doesn't know its schema.
         """
         # aiosqlite leaves its thread running if connecting fails; a thread that outlives the loop
         # complains.
@@ -175,14 +175,14 @@ class SqliteReader:
     async def open_gates(self) -> Sequence[GateView]:
         """See Store.open_gates."""
         rows = await self._all(
-            f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE p.state = 'open'"
-            " ORDER BY p.created_at, p.id, v.at"
+            f"SELECT {GATE_VIEW} FROM {GATE_VIEW_FROM} WHERE g.state = 'open'"
+            " ORDER BY g.created_at, g.id, v.at"
         )
         return gate_views_of(rows)
 
     async def tools_paused(self) -> bool:
         """Return whether all tools are paused."""
-        return bool(await self._all("SELECT 1 FROM tool_halt"))
+        return bool(await self._all("SELECT 1 FROM tool_pause"))
 
     async def user(self, user_id: str) -> Principal | None:
         """See Store.user."""

@@ -80,7 +80,7 @@ def tell_of_budget(tx: Transaction, run_id: str, since: int) -> bool:
     """Return True if the owner has not been notified on the day that began then, or a person asked for
     the run. Records them as notified."""
     told = tx.run(
-        f"UPDATE routines SET budget_told_at = ?2 {_ITS} AND (coalesce(budget_told_at, 0) < ?3"
+        f"UPDATE routines SET budget_notice_at = ?2 {_ITS} AND (coalesce(budget_notice_at, 0) < ?3"
         " OR (SELECT kind FROM routine_runs WHERE id = ?1) = 'manual')",
         run_id,
         tx.clock.now(),

@@ -255,7 +255,7 @@ def _tools_run(tx: Transaction, turn_id: str, budget_from: int) -> int:
 
 def _continued(tx: Transaction, turn_id: str) -> Option | None:
     row = tx.one(
-        "SELECT outcome FROM prompts WHERE turn_id = ? AND kind = ? ORDER BY created_at DESC LIMIT 1",
+        "SELECT outcome FROM gates WHERE turn_id = ? AND kind = ? ORDER BY created_at DESC LIMIT 1",
         turn_id,
         GateKind.CONTINUE.value,
     )

@@ -74,7 +74,8 @@ class SqliteStore(
         chain: ChainKeys | None = None,
         holds_inputs: bool = False,
     ) -> "SqliteStore":
-        """Open the database, created or upgraded as needed. Raises SchemaTooNew, StoreUnavailable.
+        """Open the database, created or upgraded as needed. Raises SchemaTooNew, SchemaTooOld,
+        StoreUnavailable.
 
         The caller must hold the data directory's lock: there must be only one writing hub.
         `queue`: whether waiting messages of one person become one turn.

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from core.errors import StoreUnavailable
 from core.store.feed import ChangeListener, Changes
 from core.store.sqlite.connection import Transaction, Unit, connect_writer, is_failure_of_the_disk
-from core.store.sqlite.maintenance import migrate, schema_scripts
+from core.store.sqlite.maintenance import current_schema, migrate
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,8 @@ class Writer:
         self._listener = listener
 
     async def open(self) -> None:
-        """Open the database and bring its schema up to date. Raises SchemaTooNew, StoreUnavailable."""
+        """Open the database and bring its schema up to date. Raises SchemaTooNew, SchemaTooOld,
+        StoreUnavailable."""
         self._thread.start()
         await asyncio.shield(self._opened)
 
@@ -126,7 +127,7 @@ class Writer:
 
     def _prepare(self, connection: sqlite3.Connection) -> bool:
         try:
-            migrate(connection, schema_scripts())
+            migrate(connection, current_schema())
         except Exception as error:
             self._tell(_fail, self._opened, _unavailable(error))
             return False

@@ -14,7 +14,7 @@ from bot.cli.commands import app
 from bot.cli.output import print_table
 from bot.config.load import load
 from bot.runtime import StartError, needed_to_start, version
-from core.store.sqlite.maintenance import schema_scripts
+from core.store.sqlite.maintenance import current_schema
 from tests.bot.cli.in_process import command
 from tests.payloads.make_store_database import DIRECTORY
 
@@ -70,7 +70,7 @@ def test_doctor_says_what_to_do_about_a_damaged_database(damaged: Path) -> None:
 def damaged(tmp_path: Path) -> Path:
     """A data directory whose database has lost all but its first page."""
     (tmp_path / "data").mkdir(mode=0o700)
-    sound = gzip.decompress((DIRECTORY / f"sqlite-{len(schema_scripts()):04}.db.gz").read_bytes())
+    sound = gzip.decompress((DIRECTORY / f"sqlite-{current_schema().version:04}.db.gz").read_bytes())
     (tmp_path / "data" / "hub.db").write_bytes(sound[:4096] + b"\xa5" * (len(sound) - 4096))
     return tmp_path
 

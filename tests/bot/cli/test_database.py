@@ -11,13 +11,13 @@ import pytest
 
 from core.store.lock import DataDirectoryLock
 from core.store.sqlite import maintenance
-from core.store.sqlite.maintenance import INVARIANTS, schema_scripts
+from core.store.sqlite.maintenance import INVARIANTS, current_schema
 from tests.bot.cli.in_process import command
 from tests.bot.cli.program import RunningHub, hubbub
 from tests.payloads.make_store_database import DIRECTORY
 from tests.scenarios.house import LIMIT_S, OWNER, open_house
 
-CURRENT = len(schema_scripts())
+CURRENT, OLDEST = current_schema().version, current_schema().oldest
 
 
 def stored(tmp_path: Path, schema: int = CURRENT) -> Path:
@@ -115,7 +115,7 @@ def test_a_copy_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 FAULTS = {
     "a thread's last position is behind its entries": "UPDATE threads SET last_seq = 0",
-    "a waiting turn waits for nothing": "UPDATE prompts SET state = 'closed', closed_at = 1",
+    "a waiting turn waits for nothing": "UPDATE gates SET state = 'closed', closed_at = 1",
     "an open question belongs to no waiting turn": (
         "UPDATE turns SET state = 'running', running_since = 1 WHERE state = 'waiting'"
     ),
@@ -137,8 +137,8 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("schema", range(1, CURRENT + 1))
-def test_every_schema_there_was_is_sound(tmp_path: Path, schema: int) -> None:
+@pytest.mark.parametrize("schema", range(OLDEST, CURRENT + 1))
+def test_every_schema_that_can_be_upgraded_is_sound(tmp_path: Path, schema: int) -> None:
     stored(tmp_path, schema)
     checked = command(tmp_path, "db", "check")
     assert (checked.code, checked.err) == (0, "")
@@ -176,14 +176,14 @@ def test_a_damaged_page_is_found(tmp_path: Path) -> None:
 
 
 def test_an_old_database_is_upgraded_and_its_copy_kept(tmp_path: Path) -> None:
-    database = stored(tmp_path, 1)
+    database = stored(tmp_path, OLDEST)
     listed = command(tmp_path, "threads", "list")
     assert (listed.code, "hubbub db upgrade" in listed.complaint) == (1, True)
     upgraded = command(tmp_path, "db", "upgrade")
-    kept = tmp_path / "data" / "hub.db.schema-1"
+    kept = tmp_path / "data" / f"hub.db.schema-{OLDEST}"
     assert (
         upgraded.out
-        == f"{database}: upgraded from schema 1 to {CURRENT}. The previous one is kept as {kept}.\n"
+        == f"{database}: upgraded from schema {OLDEST} to {CURRENT}. The previous one is kept as {kept}.\n"
     )
     assert threads(kept) == threads(database)
     assert command(tmp_path, "threads", "list").code == 0
@@ -191,13 +191,29 @@ def test_an_old_database_is_upgraded_and_its_copy_kept(tmp_path: Path) -> None:
 
 
 def test_a_copy_of_an_earlier_upgrade_is_left_as_it_is(tmp_path: Path) -> None:
-    stored(tmp_path, 1)
-    earlier = tmp_path / "data" / "hub.db.schema-1"
+    stored(tmp_path, OLDEST)
+    earlier = tmp_path / "data" / f"hub.db.schema-{OLDEST}"
     earlier.write_text("of another day")
     page = json.loads(command(tmp_path, "db", "upgrade", "--json").out)
     assert earlier.read_text() == "of another day"
     assert Path(page["kept_as"]) != earlier
     assert threads(Path(page["kept_as"])) == threads(tmp_path / "data" / "hub.db")
+
+
+@pytest.mark.parametrize(
+    "words", ["db upgrade", "db check", "db restore hub.db", "threads list", "users list"]
+)
+def test_a_database_that_is_too_old_is_refused_with_the_schema_it_needs_first(
+    tmp_path: Path, words: str
+) -> None:
+    database = stored(tmp_path, OLDEST)
+    change(database, f"PRAGMA user_version = {OLDEST - 1}")
+    (tmp_path / "hub.db").write_bytes(database.read_bytes())
+    refused = command(tmp_path, *words.split())
+    assert refused.code == 1
+    assert f"the database has schema {OLDEST - 1}, this version upgrades from {OLDEST}" in refused.complaint
+    assert f"install the version with schema {OLDEST}, run its hubbub db upgrade" in refused.complaint
+    assert [file.name for file in database.parent.glob("hub.db*")] == ["hub.db"]  # no copy either
 
 
 def test_who_is_added_without_the_account_that_was_named_is_said_so(tmp_path: Path) -> None:
@@ -212,7 +228,7 @@ def test_who_is_added_without_the_account_that_was_named_is_said_so(tmp_path: Pa
 
 
 def test_no_upgrade_under_a_running_hub(tmp_path: Path) -> None:
-    stored(tmp_path, 1)
+    stored(tmp_path, OLDEST)
     with DataDirectoryLock(tmp_path / "data"):
         refused = command(tmp_path, "db", "upgrade")
     assert (refused.code, "stop it" in refused.complaint) == (1, True)

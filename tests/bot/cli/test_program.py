@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from bot.app import ending_signals
 from core import texts
-from core.store.sqlite.maintenance import schema_scripts
+from core.store.sqlite.maintenance import current_schema
 from tests.bot.cli.program import RunningHub, environment, hubbub
 from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house, write_config
 from tests.simulators.model import Hold, HttpError
@@ -268,7 +268,7 @@ async def test_a_defect_ends_the_hub_and_is_in_the_log(tmp_path: Path) -> None:
     database = tmp_path / "data" / "hub.db"
     database.parent.mkdir()
     with contextlib.closing(sqlite3.connect(database)) as without_tables:
-        without_tables.execute(f"PRAGMA user_version = {len(schema_scripts())}")
+        without_tables.execute(f"PRAGMA user_version = {current_schema().version}")
     ended = await hubbub(tmp_path, "run", env=ANY_PORT)
     assert (ended.code, ended.out) == (1, "")
     assert "ERROR   bot.cli.serve: hub.crashed\n" in ended.err

@@ -1,30 +1,37 @@
 """Schemas: made, upgraded, refused; and old databases that still open."""
 
 import asyncio
+import contextlib
 import gzip
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from core.approvals import UNSAID, ApprovalSettings, Preset
-from core.errors import SchemaTooNew, StoreUnavailable
+from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.gates import Chose, GateKind, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, plain
 from core.store.effects import CloseGate
 from core.store.facets import Place
 from core.store.feed import CardShown
 from core.store.rows import CallState, GateView
-from core.store.sqlite.maintenance import migrate, schema_scripts, schema_version
+from core.store.sqlite.maintenance import Schema, current_schema, migrate, schema_version, upgrade
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.store import SqliteStore
 from core.transcript import UserSaid
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World, text_of
 from tests.payloads.make_store_database import COLOURED, NOTICE, TOGETHER
+from tests.tree import ROOT
 
-STORED = sorted((Path(__file__).parents[2] / "payloads" / "store").glob("sqlite-*.db.gz"))
+PAYLOADS = ROOT / "tests" / "payloads" / "store"
+STORED = sorted(PAYLOADS.glob("sqlite-*.db.gz"))
+SCHEMA_20 = PAYLOADS / "schema-20.sql"
+"""A dump of an empty database that the scripts 1 to 20 made, before one script took their place."""
 
 
 OPERATOR = "I will see to it"
@@ -34,18 +41,31 @@ async def opened(path: Path) -> SqliteStore:
     return await SqliteStore.open(path, StoppedClock(), CountingIds())
 
 
-def schema_of(path: Path) -> list[tuple[str, str, str | None]]:
-    connection = sqlite3.connect(path)
-    try:
-        rows = connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
-        return [(kind, name, sql) for kind, name, sql in rows]
-    finally:
-        connection.close()
+def load(dump: Path, path: Path) -> Path:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(dump.read_text(encoding="utf-8"))
+    return path
+
+
+def schema_of(path: Path) -> list[tuple[str, str, str]]:
+    """Its schema without comments, quotes of names and layout, which an upgrade doesn't change."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute(
+            "SELECT type, name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name"
+        )
+        return [(kind, name, _normalized(sql)) for kind, name, sql in rows]
+
+
+def _normalized(sql: str) -> str:
+    bare = "\n".join(line.partition("--")[0] for line in sql.splitlines()).replace('"', "")
+    for mark in "(),":
+        bare = bare.replace(mark, f" {mark} ")
+    return " ".join(bare.split())
 
 
 def test_every_schema_has_a_stored_database() -> None:
     numbers = [int(path.name.removeprefix("sqlite-").removesuffix(".db.gz")) for path in STORED]
-    assert numbers == list(range(1, len(schema_scripts()) + 1))
+    assert numbers == list(range(current_schema().oldest, current_schema().version + 1))
 
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: path.name)
@@ -55,24 +75,15 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(path, clock, ids)
     try:
-        if stored.name >= "sqlite-0010":
-            await _how_people_want_to_be_asked_is_there(World(store, clock, ids))
-        if stored.name >= "sqlite-0015":
-            await _what_was_recorded_is_there(World(store, clock, ids))
-        if stored.name >= "sqlite-0005":
-            await _what_was_said_once_and_for_all_is_there(World(store, clock, ids))
-        if stored.name >= "sqlite-0004":
-            await _the_album_is_there(World(store, clock, ids))
-        if stored.name >= "sqlite-0002":
-            await _those_who_asked_are_there(World(store, clock, ids))
-        if stored.name >= "sqlite-0009":
-            await _the_notice_is_there(World(store, clock, ids))
-        if stored.name >= "sqlite-0006":
-            await _the_questions_are_there(World(store, clock, ids))
-        if stored.name >= "sqlite-0013":
-            await _what_was_asked_together_is_there(World(store, clock, ids))
-        if stored.name >= "sqlite-0008":
-            await _the_routine_is_there(World(store, clock, ids))
+        await _how_people_want_to_be_asked_is_there(World(store, clock, ids))
+        await _what_was_recorded_is_there(World(store, clock, ids))
+        await _what_was_said_once_and_for_all_is_there(World(store, clock, ids))
+        await _the_album_is_there(World(store, clock, ids))
+        await _those_who_asked_are_there(World(store, clock, ids))
+        await _the_notice_is_there(World(store, clock, ids))
+        await _the_questions_are_there(World(store, clock, ids))
+        await _what_was_asked_together_is_there(World(store, clock, ids))
+        await _the_routine_is_there(World(store, clock, ids))
         await _everything_is_there(World(store, clock, ids))
     finally:
         await store.close()
@@ -234,10 +245,55 @@ async def _everything_is_there(world: World) -> None:
     assert (call.state, call.answered_by) == (CallState.UNKNOWN, "Ada")
 
 
+@pytest.mark.parametrize("old", [1, 12, 19])
+async def test_an_older_database_than_can_be_upgraded_is_refused_and_left_alone(
+    tmp_path: Path, old: int
+) -> None:
+    path = load(SCHEMA_20, tmp_path / "hub.db")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {old}")
+    before = schema_of(path)
+    with pytest.raises(SchemaTooOld, match=f"has schema {old}, this version upgrades from 20 or later"):
+        await (await opened(path)).close()
+    with pytest.raises(SchemaTooOld, match="install the version with schema 20, run its hubbub db upgrade"):
+        async with SqliteReader(path):
+            pass
+    assert schema_of(path) == before
+
+
+async def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) -> None:
+    upgraded, fresh = load(SCHEMA_20, tmp_path / "upgraded.db"), tmp_path / "fresh.db"
+    assert ("table", "prompts") in {(kind, name) for kind, name, _ in schema_of(upgraded)}
+    await (await opened(upgraded)).close()
+    await (await opened(fresh)).close()
+    assert schema_of(upgraded) == schema_of(fresh)
+    with contextlib.closing(sqlite3.connect(upgraded)) as connection:
+        assert schema_version(connection) == current_schema().version == 21
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_an_upgrade_killed_at_any_statement_changes_nothing_and_the_next_one_is_whole(tmp_path: Path) -> None:
+    whole = load(SCHEMA_20, tmp_path / "hub.db")
+    before = schema_of(whole)
+    program = [sys.executable, "-m", "tests.core.store.killed_upgrade", str(whole)]
+    ended = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    killed = sorted(tmp_path.glob("killed-*.db"))
+    assert len(killed) > 20
+    upgrade(whole)
+    for path in killed:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            assert schema_version(connection) == 20, path.name
+        assert schema_of(path) == before
+        upgrade(path)
+        assert schema_of(path) == schema_of(whole)
+    assert schema_of(whole) != before
+
+
 async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
     await (await opened(path)).close()
-    newer = len(schema_scripts()) + 1
+    newer = current_schema().version + 1
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {newer}")
     connection.close()
@@ -279,20 +335,20 @@ async def test_two_that_open_a_new_database_at_once_make_it_once(tmp_path: Path)
     for store in stores:
         await store.close()
     connection = sqlite3.connect(path)
-    assert schema_version(connection) == len(schema_scripts())
+    assert schema_version(connection) == current_schema().version
     connection.close()
 
 
 def test_an_upgrade_is_whole_or_not_at_all(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "hub.db", isolation_level=None)
     first = "CREATE TABLE one (a TEXT); -- a comment\nINSERT INTO one VALUES ('kept; really');\n"
-    migrate(connection, [first])
+    migrate(connection, Schema(1, first, ()))
     broken = "CREATE TABLE two (a TEXT);\nCREATE TABLE one (again TEXT);\n"
     with pytest.raises(sqlite3.OperationalError, match="one already exists"):
-        migrate(connection, [first, broken])
+        migrate(connection, Schema(2, "", (broken,)))
     assert schema_version(connection) == 1
     assert not connection.in_transaction
-    migrate(connection, [first, "CREATE TABLE two (a TEXT);", "ALTER TABLE two ADD COLUMN b TEXT;"])
+    migrate(connection, Schema(3, "", ("CREATE TABLE two (a TEXT);", "ALTER TABLE two ADD COLUMN b TEXT;")))
     assert schema_version(connection) == 3
     connection.execute("INSERT INTO two (a, b) SELECT a, 'new' FROM one")
     assert connection.execute("SELECT a, b FROM two").fetchall() == [("kept; really", "new")]
