@@ -9,7 +9,7 @@ import pytest
 from tests.docs.test_statements import names, rows
 from tests.tree import ROOT
 
-PAGE = Path("docs/prompts.md")
+PAGE = Path("docs/approval-scenarios.md")
 PLATFORMS = ("Telegram", "Slack", "Discord")
 EVERYWHERE = {"platform", "cast"}
 """A test with such a parameter is played on all of them."""
