@@ -43,11 +43,11 @@ def test_what_is_asked_for_is_listed() -> None:
     listed = " ".join(row["scenario"] for row in ROWS)
     assert len(ROWS) >= 20
     for word in (
-        "two have to agree",
+        "two must approve",
         "opposite",
         "edited",
-        "nobody decides",
-        "taken back",
+        "no one decides",
+        "revoked",
         "`yes`",
         "killed",
     ):
