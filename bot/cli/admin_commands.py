@@ -113,7 +113,7 @@ def audit_export(
     config: ConfigOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Print all records, the oldest first. Works while a hub runs or not.
+    """Print all records, the oldest first. Works whether or not a hub is running.
 
     With --message the whole chain is verified, too. The exit code is 0 if it is intact; else 1, with the
     problem of each record. KEY may also be the key of an input that fired a routine, such as
@@ -176,7 +176,7 @@ db_commands = typer.Typer(help="Check, back up, restore, and upgrade the databas
 
 @db_commands.command("check")
 def db_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Check the whole database. Works while a hub runs or not."""
+    """Check the whole database. Works whether or not a hub is running."""
     finish(lambda: database.check(config, as_json=as_json))
 
 
@@ -188,7 +188,7 @@ def db_backup(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Back up the database as it is at one moment. Works while a hub runs or not."""
+    """Back up the database as it is at one moment. Works whether or not a hub is running."""
     finish(lambda: database.backup(config, target, as_json=as_json))
 
 
@@ -223,7 +223,7 @@ SecretArgument = Annotated[
 
 @grants_commands.command("list")
 def grants_list(user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List the grants people gave with "always"."""
+    """List the grants people gave with "Always allow"."""
     finish(lambda: admin.list_grants(config, user, as_json=as_json))
 
 

@@ -206,7 +206,7 @@ def _told(event: InboundRow) -> str:
 
 # `hubbub policy test`: the calls of the past, judged by the rules as they are now.
 
-NOT_HERE = "can't be judged"
+NOT_HERE = "can't be decided"
 """The tool is gone, or takes other arguments by now."""
 
 

@@ -130,7 +130,7 @@ def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> Non
 
 @config_commands.command("check")
 def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Check the configuration. With --json also print the settings in force."""
+    """Check the configuration. With --json also print the effective settings."""
     finish(lambda: ops.check(config, as_json=as_json))
 
 
@@ -164,7 +164,7 @@ def _options(
         typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Of the command itself."""
+    """Handle the options of the program itself."""
 
 
 def _group(name: str, told: str) -> typer.Typer:
@@ -197,7 +197,7 @@ def run(config: ConfigOption = None) -> None:
 
 @app.command()
 def status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Show how the running hub is. Lists channels, MCP servers and timers with their next run."""
+    """Show the running hub's status. Lists channels, MCP servers and timers with their next run."""
     finish(lambda: show.show_status(config, as_json=as_json))
 
 
@@ -230,7 +230,7 @@ def why(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the outcome of a message, and why. Without a key also show events that were only counted."""
+    """Show the outcome of a message, and why. Without a key, list new events and those only counted."""
     finish(lambda: show.why(config, key, limit, as_json=as_json))
 
 

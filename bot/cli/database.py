@@ -22,8 +22,8 @@ from core.store.sqlite import maintenance
 from core.store.sqlite.maintenance import Progress, current_schema
 
 PAUSED = (
-    "Tools are paused: calls that were agreed to when it was made may have run since. Start the hub, look at "
-    "`hubbub approvals list`, then `hubbub tools unpause`."
+    "Tools are paused: calls approved when the backup was made may have run since. Start the hub, check "
+    "`hubbub approvals list`, then run `hubbub tools unpause`."
 )
 
 

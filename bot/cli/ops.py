@@ -94,7 +94,7 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
 
 
 def check(path: Path | None, *, as_json: bool) -> None:
-    """Check the configuration; as JSON also print the settings in force, without secrets."""
+    """Check the configuration; as JSON also print the effective settings, without secrets."""
     if not as_json:
         loaded = load(path)
         source = loaded.source or "embedded defaults"

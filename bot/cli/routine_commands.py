@@ -59,7 +59,7 @@ Description = Annotated[str | None, typer.Option(metavar="TEXT", help="A descrip
 
 @routines_commands.command("list")
 def routines_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List routines with the next time of each."""
+    """List routines with their next run times."""
     finish(lambda: routines.list_routines(config, as_json=as_json))
 
 
@@ -128,7 +128,7 @@ def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption =
 
 @routines_commands.command("enable")
 def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Enable a routine from its next time on."""
+    """Enable a routine; it can run again from now on."""
     finish(lambda: routines.switch(config, name, enabled=True, as_json=as_json))
 
 

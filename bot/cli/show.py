@@ -313,7 +313,7 @@ def show_status(path: Path | None, *, as_json: bool) -> None:
     """Print what runs and when the hub's timers are due. Raises CommandFailed where no hub runs."""
     data_dir = load(path, secrets=False).config.hub.data_dir
     if not is_held(data_dir):
-        raise CommandFailed(f"No hub runs on {data_dir}. Start one with `hubbub run`.")
+        raise CommandFailed(f"No hub is running on {data_dir}. Start one with `hubbub run`.")
     access = read_access(data_dir)
     if access is None:
         raise CommandFailed(f"The hub on {data_dir} is starting or stopping. Try again in a moment.")

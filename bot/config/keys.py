@@ -32,7 +32,7 @@ def hub_key(data_dir: Path) -> bytes:
     Raises StartError if the file is damaged or cannot be used.
     """
     path = data_dir / KEY_NAME
-    with needed_to_start(path, "make it readable for the hub's user"):
+    with needed_to_start(path, "make it readable by the hub's user"):
         if not path.exists():
             write_for_its_user(path, secrets.token_hex(KEY_BYTES))
         return _read(path)
@@ -134,14 +134,14 @@ class VaultKeyRing:
     def _read(self) -> Sequence[bytes]:
         if self._given:
             return _parsed(self._given, VAULT_KEY_VARIABLE)
-        with needed_to_start(self.path, "make it readable for the hub's user"):
+        with needed_to_start(self.path, "make it readable by the hub's user"):
             with contextlib.suppress(FileNotFoundError):
                 return _parsed(self.path.read_text(errors="replace"), str(self.path))
             return ()
 
     def _write(self, keys: Sequence[bytes]) -> None:
         self._chain = None
-        with needed_to_start(self.path, "make the directory writable for the hub's user"):
+        with needed_to_start(self.path, "make the directory writable by the hub's user"):
             write_for_its_user(self.path, "".join(f"{key.hex()}{os.linesep}" for key in keys))
 
 

@@ -173,7 +173,7 @@ class HubDesk:
         if not revoked:
             raise DeskRefused(
                 "not_found",
-                f"{account} is neither paired nor linked; remove accounts of the configuration there",
+                f"{account} is neither paired nor linked; to remove a configured one, edit the configuration",
             )
         return DecisionView(id=account, outcome="access removed")
 

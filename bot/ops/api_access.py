@@ -36,7 +36,7 @@ def published(data_dir: Path, access: ApiAccess) -> Iterator[None]:
     Raises StartError if the file cannot be written.
     """
     path = data_dir / ACCESS_NAME
-    with needed_to_start(path, "make the directory writable for the hub's user"):
+    with needed_to_start(path, "make the directory writable by the hub's user"):
         unfinished = path.with_suffix(".new")
         unfinished.unlink(missing_ok=True)
         fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -95,7 +95,7 @@ def _workspace(workspace: Path) -> Finding:
         advice = "move that file, or set another [workspace] dir"
         return broken("workspace", f"{place} is not a directory", advice)
     if not os.access(place, os.R_OK | os.W_OK | os.X_OK):
-        advice = f"make it writable for the hub's user: chown USER {place}"
+        advice = f"make it writable by the hub's user: chown USER {place}"
         return broken("workspace", f"{place} is not writable", advice)
     state = "is usable" if place == workspace else "will be created at the start"
     return fine("workspace", f"{workspace} {state}")
@@ -244,7 +244,7 @@ def _policy(path: Path | None) -> Iterator[Finding]:
         return
     people = len(policy.ceiling_for)
     yield fine(
-        "policy", f"{path} is in force: {len(policy.disabled)} tools disabled, own limits for {people} people"
+        "policy", f"{path} applies: {len(policy.disabled)} tools disabled, own limits for {people} people"
     )
 
 
@@ -270,19 +270,19 @@ async def _store(database: Path, *, there: bool) -> list[Finding]:
     found = fine("store", f"{database} is readable and up to date; {waits}")
     if paused:
         return [found, warning("tools", "all tools are paused; no tool runs", UNPAUSE)]
-    return [found, fine("tools", "tools run; nobody has paused them")]
+    return [found, fine("tools", "tools are not paused")]
 
 
 async def _hub(status: Status) -> list[Finding]:
     try:
         state = await status()
     except DeskRefused as error:
-        return [broken("hub", f"runs, but does not respond: {error}", "check its log; restart it")]
+        return [broken("hub", f"running, but not responding: {error}", "check its log; restart it")]
     healthy = state.ready
     findings = [
-        fine("hub", f"runs, version {state.version}")
+        fine("hub", f"running, version {state.version}")
         if healthy
-        else broken("hub", f"runs, but accepts no messages: {state.store}", "check its log")
+        else broken("hub", f"running, but not accepting messages: {state.store}", "check its log")
     ]
     for name, channel in state.channels.items():
         what = f"channel {name}"

@@ -188,7 +188,7 @@ class _Verification(AsyncRequestVerification):
         async def parse() -> BoltResponse:
             body = await off_loop(len(req.raw_body), partial(_parsed, req.raw_body))
             if body is None:
-                return BoltResponse(status=400, body="not a request of Slack\n")
+                return BoltResponse(status=400, body="not a request from Slack\n")
             if is_by_bot(body):
                 return BoltResponse(status=200)
             req.body = body

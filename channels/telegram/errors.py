@@ -56,7 +56,7 @@ class AnswerTooLarge(Unanswered):
     """An answer that was too large and was not read. `update_id`: of its first update, if any."""
 
     def __init__(self, size: str, update_id: int | None) -> None:
-        super().__init__(f"Telegram's answer has {size}")
+        super().__init__(f"Telegram's response has {size}")
         self.size = size
         self.update_id = update_id
 
@@ -97,7 +97,7 @@ def _conflict(text: str) -> ChannelError:
         return WebhookSet(text)
     if "setwebhook" in text.lower():
         return ChannelError(f"another program set a webhook for this token ({text})")
-    return ChannelError(f"another process polls this token ({text})")
+    return ChannelError(f"another process is polling with this token ({text})")
 
 
 def _refused(text: str) -> ChannelError:

@@ -87,8 +87,8 @@ class WebhookReceiver:
     async def _check(self) -> None:
         info = await self._info()
         if not self._as_wanted(info):
-            where = f"to {info.url}" if info.url else "to no URL"
-            raise ChannelError(f"another program changed the webhook {where}")
+            change = f"changed the webhook to {info.url}" if info.url else "removed the webhook"
+            raise ChannelError(f"another program {change}")
         if info.last_error is not None:
             logger.warning(
                 "telegram.webhook_delivery_failed channel=%s error=%s", self._channel, info.last_error

@@ -111,7 +111,7 @@ def approvals_usage(presets: Sequence[str]) -> str:
 
 def approvals_ceiling(allowed: object) -> str:
     """Return the answer to settings that are looser than the admin policy allows."""
-    return f"The policy does not allow that here; the most it allows is {allowed}."
+    return f"The policy does not allow that here; its limit is {allowed}."
 
 
 WAS_ASKED = "Before the change it was:"
@@ -276,5 +276,7 @@ EDIT_NEEDS_OTHERS = (
     "With this change, other people must decide. Deny it, and request the changed call instead."
 )
 CHANGED_MEANWHILE = "Someone else changed this in the meantime. Review it again."
-EDIT_ONE_BY_ONE = "This request covers several calls. Choose One by one, then edit each call on its own card."
+EDIT_ONE_BY_ONE = (
+    "This request covers several calls. Choose “One by one”, then edit each call on its own card."
+)
 NOTHING_TO_EDIT = "There are no arguments to edit."

@@ -65,7 +65,7 @@ class Decisions:
             return _stale(view.gate.gate, by_form=event.form is not None)
         answer = None if view.gate is None else _pressed(event, view.gate.gate)
         if view.gate is None or answer is None:
-            return Verdict("refused: unknown prompt", answer=card_texts.NO_SUCH_PROMPT)
+            return Verdict("refused: no such request", answer=card_texts.NO_SUCH_PROMPT)
         if event.form is not None and isinstance(view.gate.gate.offer, Options):
             return self._edited(view.gate, view, answer, by_text=False)
         return self.vote(view.gate, view, answer, by_text=False)

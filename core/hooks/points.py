@@ -341,4 +341,4 @@ def _reply(body: bytes) -> Reply:
         case {} if not page:
             return None
         case _:
-            raise ValueError("the answer is not one a hook may give")
+            raise ValueError("the answer is not valid: use {} or one of reject, text and arguments")

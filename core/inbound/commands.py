@@ -186,7 +186,7 @@ def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: I
             told = f"{texts.TOOLS_PAUSED}\n{told}" if paused else told
             return Verdict("command: /status", (Say(plain(told)),))
         case Start(code) if is_code(normalise_code(code)):
-            return refused("known already", pairing_texts.KNOWN_ALREADY)
+            return refused("already known", pairing_texts.KNOWN_ALREADY)
         case Start():
             return Verdict("command: /start", (Say(plain(texts.WELCOME)),))
         case Resume():
@@ -215,13 +215,13 @@ def _not_a_command(name: str) -> Verdict:
     how = usage(name)
     if how is None:
         return refused("unknown command", texts.unknown_command(name))
-    return refused(f"/{name} is not written so", how)
+    return refused(f"/{name}: wrong arguments", how)
 
 
 def pause(view: AcceptView, *, paused: bool) -> Verdict:
     """Pause or unpause all tools for everyone."""
     if view.principal.role is not Role.OWNER:
-        return refused("only the owner pauses tools", texts.ONLY_OWNER_PAUSES)
+        return refused("only the owner can pause tools", texts.ONLY_OWNER_PAUSES)
     word = texts.TOOLS_PAUSED if paused else texts.TOOLS_UNPAUSED
     return Verdict(f"command: /{'pause' if paused else 'unpause'}", (PauseTools(paused), Say(plain(word))))
 
@@ -285,7 +285,7 @@ def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) 
     """Decide a pairing request for an owner. Anyone else is refused."""
     if view.claims is None:
         if view.principal.role is not Role.OWNER:
-            return refused("only the owner lets people in", pairing_texts.ONLY_OWNER_LETS_IN)
+            return refused("only the owner can pair people", pairing_texts.ONLY_OWNER_LETS_IN)
         return refused("unknown channel", pairing_texts.unknown_channel(submission.channel))
     claim = Claim(submission.code, view.principal)
     decision = ClaimRules(access, ids).judge(claim, view.claims)
@@ -296,7 +296,7 @@ def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) 
         case ClaimRefused(reason, word, wrong_code):
             return refused(reason, word, *((NoteWrongCode(),) if wrong_code else ()))
         case TurnDown():
-            raise TypeError("nobody is turned down by a message")
+            raise TypeError("a command never denies a pairing request")
         case _:
             assert_never(decision)
 
@@ -304,10 +304,10 @@ def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) 
 def link(event: InboundMessage, code: str, view: AcceptView, ids: Ids, now: int) -> Verdict:
     """Offer a code that links another account of the same person."""
     if not event.direct:
-        return refused("codes are for private conversations", pairing_texts.CODES_IN_PRIVATE)
+        return refused("codes work in private conversations only", pairing_texts.CODES_IN_PRIVATE)
     if code:
-        return refused("known already", pairing_texts.KNOWN_ALREADY)
+        return refused("already known", pairing_texts.KNOWN_ALREADY)
     if view.principal.role is Role.GUEST:
-        return refused("guests cannot link", pairing_texts.GUESTS_CANNOT_LINK)
+        return refused("guests can't link accounts", pairing_texts.GUESTS_CANNOT_LINK)
     offer = OfferLink(ids.code(), now + CODE_LIFE_US)
     return Verdict("command: /link", (offer, Say(plain(pairing_texts.link_code(offer.code)))))

@@ -132,7 +132,7 @@ class CredentialCapture:
         waiting = tuple(one for one in requests if one.gate.state is GateState.OPEN)
         replied = asked.replied
         if not waiting or (replied is not None and replied not in waiting):
-            verdict = _withheld("no longer waited for", NO_LONGER_WAITED_FOR)
+            verdict = _withheld("no longer expected", NO_LONGER_WAITED_FOR)
         else:
             verdict = self._answered(event, view, waiting, asked)
         over = ForgetCredentials(tuple(one.gate.id for one in requests if one not in waiting))
@@ -196,10 +196,10 @@ class CredentialCapture:
             return _withheld("unusable", UNUSABLE)
         sealed = self._sealed(name, value) if view.principal.role is Role.OWNER else None
         if sealed is None:
-            return _withheld("not kept", NOT_KEPT)
+            return _withheld("not stored", NOT_KEPT)
         told = kept(name)
         closes = _close(gate, Wrote(in_its_place(name)), told)
-        return _withheld(f"kept for {gate.id}", told, KeepSecrets((sealed,)), closes)
+        return _withheld(f"stored for {gate.id}", told, KeepSecrets((sealed,)), closes)
 
     def _sealed(self, name: str, value: str) -> SealedSecret | None:
         if self._seal is None:

@@ -145,7 +145,7 @@ def _asked_before(event: InboundMessage, view: AcceptView) -> GateView | None:
 ALBUM_WAIT_US = 700_000
 """The wait for more parts of an album. Platforms deliver parts separately, at most a few hundred
 milliseconds apart."""
-EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
+EDITED_UNKNOWN = "ignored: an edit of a message that never arrived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class EventJudge:
         if too_large and len(too_large) == len(event.attachments) and not event.text.strip():
             return refused("file too large", texts.files_too_large(too_large))
         if view.waiting >= self._rules.max_waiting:
-            return refused("too many messages waiting", texts.too_many_waiting(self._rules.max_waiting))
+            return refused("too many messages queued", texts.too_many_waiting(self._rules.max_waiting))
         fired: tuple[Effect, ...] = ()
         if view.routines:
             found = routine_menu.fired_by(self._matches, view, event.direct, self._rules.ids, self._now)

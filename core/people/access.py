@@ -76,7 +76,7 @@ class Access:
             return turned_away
         found = self._known(event, rules or ChannelAccess(), identity, ids)
         if found is None and rules is None:
-            return TurnedAway("refused: not let in")
+            return TurnedAway("refused: no access")
         if found is None and rules is not None and rules.direct is DirectMode.OPEN and not redeems:
             guest = _user_of(identity, Via.OPEN, Role.GUEST, event.sender.name, ids)
             return self._admitted(guest, Via.OPEN)

@@ -18,12 +18,12 @@ from core.store.accept import AccountLinked, PairingOffered, StrangerOutcome, Tu
 from core.store.pairing import CODE_LIFE_US, LinkOffer, PairingRequest, RequestState, StrangerView, WrongCodes
 
 NOT_PAIRED = "refused: not paired"
-NOT_LISTED = "refused: not let in"
+NOT_LISTED = "refused: no access"
 UNKNOWN_CODE = "refused: unknown code"
 TOO_MANY_CODES = "refused: too many wrong codes"
-CODE_USED = "refused: code used already"
+CODE_USED = "refused: code already used"
 CODE_EXPIRED = "refused: code expired"
-CROWDED = "refused: too many ask to be let in"
+CROWDED = "refused: too many access requests"
 TOO_MANY_MESSAGES = "refused: too many messages"
 JOINED = "linked"
 

@@ -30,7 +30,7 @@ LIST_LIMIT_BYTES = 64_000
 SWITCHED_OFF = "[heartbeat] enabled is false"
 _PROMPT = (
     "Go through my list below and check whether anything on it needs me now. If nothing does, there is "
-    "nothing to tell. Otherwise say briefly what needs me and what I could do."
+    "nothing to report. Otherwise say briefly what needs me and what I could do."
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _NOTHING = re.compile(r"#.*|(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]?\])?|[-*_=]{3,}")

@@ -71,7 +71,7 @@ def system_text(asked: Asked, *, with_tools: bool) -> str:
     moment = datetime.fromtimestamp(asked.now / SECOND_US, ZoneInfo(asked.timezone))
     owner, zone = quoted(asked.owner), folded(asked.timezone)
     tools = (
-        "Only the tools on offer are available; a call that is refused stays refused."
+        "Only the tools on offer are available. Don't repeat a refused call."
         if with_tools
         else "There are no tools: answer from the context given."
     )
@@ -83,7 +83,7 @@ def system_text(asked: Asked, *, with_tools: bool) -> str:
     return (
         f"You are running the routine {quoted(asked.name)} for {owner}. There is no one to answer questions. "
         f"It is {moment:%A, %Y-%m-%d %H:%M} ({zone}). {tools} {FENCE_RULE}\n\n"
-        f"{reply} If there is nothing to tell, reply with exactly "
+        f"{reply} If there is nothing to report, reply with exactly "
         f"{NOTHING}. To remember something for the next run, end the reply with a line {STATE} and put the "
         "text to remember below it; it is not sent."
     )
@@ -98,8 +98,8 @@ def user_text(asked: Asked) -> str:
         lines = "\n".join(f"- {_path(path)}: {_path(why)}" for path, why in asked.unreadable.items())
         parts.append(f"# Context files that could not be read\n{lines}")
     if asked.state:
-        parts.append(f"# What you remembered\n{fence_tool_output('routine state', asked.state)}")
-    parts.append(f"# What fired the routine\n{_fired_by(asked.fired_by)}")
+        parts.append(f"# State from earlier runs\n{fence_tool_output('routine state', asked.state)}")
+    parts.append(f"# Trigger of this run\n{_fired_by(asked.fired_by)}")
     return "\n\n".join(parts)
 
 

@@ -168,7 +168,7 @@ class ToolRun:
             case Answered(reply):
                 return reply
             case Paused():
-                raise AssertionError("a run without a person never waits for one")
+                raise AssertionError("an unattended run never waits for a person")
 
     # --- calls -----------------------------------------------------------------------------------------
 

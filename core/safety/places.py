@@ -35,7 +35,7 @@ class Places:
     def path(self, path: str) -> str | None:
         """Judge a name: of an existing file or directory, or of nothing."""
         if not path or path[0] == "-" or ".." in path.split("/"):
-            return f"{path or 'an empty path'} does not name its place plainly"
+            return f"{path or 'an empty path'} is not a plain path (without .. and a leading -)"
         try:
             with self.guard.listing(self.at(path)):
                 return None
@@ -49,7 +49,7 @@ class Places:
         if path == "-":
             return None
         if not path or path[0] == "-" or ".." in path.split("/"):
-            return f"{path or 'an empty path'} does not name its place plainly"
+            return f"{path or 'an empty path'} is not a plain path (without .. and a leading -)"
         try:
             with self.guard.reading(self.at(path)):
                 return None
@@ -66,7 +66,7 @@ class Places:
             with self.guard.reading(self.at(path)):
                 return None
         except ToolError:
-            return f"{path} is no file that is there"
+            return f"{path} is not an existing file"
 
     def single(self, path: str) -> str | None:
         """Judge one file that is read; a directory is refused, since some programs read all its files."""
@@ -78,12 +78,12 @@ class Places:
             with self.guard.listing(self.at(path)):
                 return self.path(path)
         except ToolError:
-            return f"{path} is no directory that is there"
+            return f"{path} is not an existing directory"
 
     def visible(self, path: str) -> str | None:
         """Judge a name that is not hidden, nor below a hidden directory."""
         if any(part.startswith(".") for part in path.split("/") if part != "."):
-            return f"{path} may be a file that programs obey"
+            return f"{path} is hidden, so it may configure a program"
         return self.path(path)
 
     def fresh(self, path: str) -> str | None:
@@ -91,19 +91,21 @@ class Places:
         if (reason := self.visible(path)) is not None:
             return reason
         if written_place(self.name(path)) is WrittenPlace.RUN_UNSEEN:
-            return f"programs may run {path} by themselves"
+            return f"programs may run {path} automatically"
         try:
             with self.guard.place(self.at(path)) as place:
                 os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
         except ToolError:
             return None
-        return f"{path} is there already"
+        return f"{path} already exists"
 
     def document(self, path: str) -> str | None:
         """Judge the name of a document, which no program obeys."""
         if (reason := self.visible(path)) is not None:
             return reason
-        return None if written_place(self.name(path)) is WrittenPlace.DOCUMENT else f"{path} is no document"
+        return (
+            None if written_place(self.name(path)) is WrittenPlace.DOCUMENT else f"{path} is not a document"
+        )
 
     def written(self, path: str, *, replaced: bool = False) -> str | None:
         """Judge a file that is created or written to: never a hidden one, nor a program. `replaced`: its
@@ -111,17 +113,17 @@ class Places:
         if (reason := self.visible(path)) is not None:
             return reason
         if written_place(self.guard.name(self.at(path))) is WrittenPlace.RUN_UNSEEN:
-            return f"programs may run {path} by themselves"
+            return f"programs may run {path} automatically"
         try:
             with self.guard.reading(self.at(path)) as file:
                 found = os.fstat(file.fileno())
         except ToolError:
             return None
         if found.st_mode & 0o111:
-            return f"{path} is a program"
+            return f"{path} is executable"
         if found.st_nlink > 1:
-            return f"{path} has a second name elsewhere"
-        return f"{path} would be replaced" if replaced and found.st_size else None
+            return f"{path} has another hard link"
+        return f"{path} would be overwritten" if replaced and found.st_size else None
 
     def tree(self, path: str) -> str | None:
         """Judge a directory that is read completely: nothing in it may be closed."""
@@ -135,21 +137,21 @@ class Places:
                     found = list(entries)
                     looked_at += len(found)
                     if looked_at > MAX_IN_TREE:
-                        return f"{path} holds too much to be looked through"
+                        return f"{path} has too many entries to check"
                     for entry in found:
                         if (reason := self._entry(entry, folder)) is not None:
                             return reason
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(posixpath.join(folder, entry.name))
             except ToolDenied as denied:
-                return f"{path} holds what is closed: {denied.reason}"
+                return f"{path} contains a path that is off limits: {denied.reason}"
             except ToolFailed:
                 continue
         return None
 
     def _entry(self, entry: "os.DirEntry[str]", folder: str) -> str | None:
         if names_credentials(entry.name, posixpath.basename(folder)):
-            return f"{folder} holds {entry.name}, which is named like credentials"
+            return f"{folder} contains {entry.name}, whose name is typical of credentials"
         if entry.is_symlink():
             return self.path(posixpath.join(folder, entry.name))
         if entry.is_file(follow_symlinks=False):
@@ -197,10 +199,12 @@ class Kinds:
     def _one(self, kind: str, value: str, places: Places) -> str | None:
         if kind == "blob":
             revision, colon, path = value.partition(":")
-            return places.path(path) if colon and self._fits("rev", revision) else "is no revision"
+            return (
+                places.path(path) if colon and self._fits("rev", revision) else f"{value!r} is not a revision"
+            )
         if kind in _PLACES:
             return _PLACES[kind](places, value)
-        return None if self._fits(kind, value) else f"{value!r} is not what it is known with"
+        return None if self._fits(kind, value) else f"{value!r} is not on the list of its harmless values"
 
     def _fits(self, kind: str, value: str) -> bool:
         return all(
@@ -287,7 +291,9 @@ class Names:
             else:
                 self._found += 1
                 if self._found > MAX_NAMES:
-                    raise LineFails(f"The line stands for more than {MAX_NAMES} names. Nothing was run.")
+                    raise LineFails(
+                        f"The line's wildcards match more than {MAX_NAMES} names. Nothing was run."
+                    )
                 yield base + name
 
     def _entries(self, base: str) -> list[str]:
@@ -298,7 +304,7 @@ class Names:
             return []
         self._looked_at += len(names) + 1
         if self._looked_at > MAX_LOOKED_AT:
-            raise LineFails("The line's wildcards look through too many names. Nothing was run.")
+            raise LineFails("The line's wildcards would search too many names. Nothing was run.")
         return names
 
     def _is_directory(self, path: str) -> bool:

@@ -79,7 +79,7 @@ def look_into(guard: PathGuard, directory: str) -> Repository:
         with contextlib.ExitStack() as held:
             home = _find(guard, directory, held)
             if home is None:
-                return Repository("git finds no repository of its own in the workspace")
+                return Repository("git would find no repository inside the workspace")
             config = _read("config", home, MAX_CONFIG_BYTES)
             lines = config.decode("utf-8", "replace").split("\n")
             is_local = any(_URL.match(line) and not _ELSEWHERE_URL.fullmatch(line) for line in lines)
@@ -87,7 +87,7 @@ def look_into(guard: PathGuard, directory: str) -> Repository:
             digest = hashlib.sha256(config).hexdigest()
             return Repository(problem, digest, is_local, _runs_next(home, held))
     except (ToolError, OSError):
-        return Repository("the repository can't be looked at")
+        return Repository("the repository can't be checked")
 
 
 def _find(guard: PathGuard, directory: str, held: contextlib.ExitStack) -> int | None:
@@ -114,7 +114,7 @@ def _problem(home: int) -> str | None:
         return "the repository is incomplete"
     index = _read("index", home, MAX_INDEX_BYTES) if "index" in names else b""
     if _GITLINK in index or _SPLIT_INDEX in index:
-        return "the repository may have others inside it"
+        return "the repository may contain other repositories"
     return None
 
 
@@ -137,7 +137,7 @@ def _config_problem(lines: Sequence[str]) -> str | None:
         if (header := _SECTION.fullmatch(line)) is not None:
             section = header.group(1)
         elif (entry := _ENTRY.fullmatch(line)) is None or not _is_harmless(section, entry):
-            return f"the repository's configuration says what may do harm: {line.strip()[:60]}"
+            return f"the repository's configuration has a setting that may do harm: {line.strip()[:60]}"
     return None
 
 
@@ -156,16 +156,16 @@ def _entries_problem(home: int) -> str | None:
                 looked_at += 1
                 found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if looked_at > MAX_ENTRIES:
-                    return "the repository holds too much to be looked through"
+                    return "the repository has too many entries to check"
                 if stat.S_ISDIR(found.st_mode):
                     if not folder.startswith("objects/") or name == "info":
                         waiting.append((f"{folder}{name}/", _hold(name, descriptor, held)))
                 elif folder == "hooks/" and not name.endswith(".sample"):
                     return f"the repository has a hook, {name}"
                 elif not stat.S_ISREG(found.st_mode) or name in _ELSEWHERE:
-                    return f"the repository's {folder}{name} leads elsewhere"
+                    return f"the repository's {folder}{name} points elsewhere"
                 elif found.st_nlink > 1 and not folder.startswith("objects/"):
-                    return f"the repository's {folder}{name} has a second name"
+                    return f"the repository's {folder}{name} has another hard link"
     return None
 
 
@@ -240,7 +240,7 @@ def files_run(how: str, argv: Sequence[str], operands: Sequence[str], places: Pl
             for operand in operands:
                 _judge_upwards(posixpath.dirname(operand) or ".", places, _SHELLCHECK_OBEYS)
                 if _SHELLCHECK_OBEYS & set(_script(operand, places)[1]):
-                    raise Unnamed(f"{operand} leads to where a configuration lies")
+                    raise Unnamed(f"{operand} is in a directory with a shellcheck configuration")
             return {}
         case _:
             return _interpreted(how, argv, operands, places)
@@ -253,7 +253,7 @@ def repository_obeyed(places: Places, *, remote: bool, goes_on: bool) -> Mapping
     if found.problem is not None:
         raise Unnamed(found.problem)
     if goes_on and found.runs_next:
-        raise Unnamed("the rebase may go on with running a command")
+        raise Unnamed("the rebase may run a command when it continues")
     if remote and found.is_local:
         raise Unnamed("the repository has a remote on this machine")
     return {".git/config": found.config_digest} if remote else {}
@@ -263,7 +263,7 @@ def _interpreted(how: str, argv: Sequence[str], operands: Sequence[str], places:
     script = argv[0] if how == "itself" else operands[0]
     text, beside = _script(script, places)
     if how == "itself" and text.partition("\n")[0].rstrip() not in _SHEBANGS:
-        raise Unnamed(f"{script} is no script of sh or bash")
+        raise Unnamed(f"{script} is not a sh or bash script")
     if how == "python":
         _judge_imports(text, beside)
     return _bound((script,), places)
@@ -278,7 +278,7 @@ def _makefiles(targets: Sequence[str], places: Places) -> Mapping[str, str]:
     if any(
         name.startswith((f"{used}.", f"{used},", f"s.{used}")) or name in ("RCS", "SCCS") for name in beside
     ):
-        raise Unnamed(f"make may make {used} anew")
+        raise Unnamed(f"make may rebuild {used} first")
     defined = {
         name
         for line in lines
@@ -286,7 +286,7 @@ def _makefiles(targets: Sequence[str], places: Places) -> Mapping[str, str]:
         for name in line.partition(":")[0].split()
     }
     if missing := set(targets) - defined:
-        raise Unnamed(f"{used} doesn't say how to make {min(missing)}")
+        raise Unnamed(f"{used} doesn't define the target {min(missing)}")
     return _bound(_MAKEFILES, places)
 
 
@@ -310,7 +310,7 @@ def _compose(places: Places) -> Mapping[str, str]:
     beside = _beside(places)
     found = [name for name in _COMPOSE_FILES if name in beside]
     if not found or ".env" in beside:
-        raise Unnamed("what the project is made of can't be told")
+        raise Unnamed("the files of the compose project can't be determined")
     for name in found:
         if any(word in _script(name, places)[0] for word in _COMPOSE_READS_MORE):
             raise Unnamed(f"{name} may read other files")
@@ -335,13 +335,13 @@ def _judge_upwards(path: str, places: Places, obeyed: Iterable[str], *, above: I
                 names |= set(above)
     except (ToolError, OSError):
         pass
-    raise Unnamed("the directory can't be looked at")
+    raise Unnamed("the directory can't be read")
 
 
 def _bound(names: Sequence[str], places: Places) -> Mapping[str, str]:
     digests = {places.name(name): file_digest(places.guard, places.at(name)) for name in names}
     if any(len(digest) != 64 and digest != "absent" for digest in digests.values()):
-        raise Unnamed("what it runs can't be read")
+        raise Unnamed("a file that it runs can't be read")
     return digests
 
 
@@ -351,13 +351,13 @@ def _beside(places: Places) -> Sequence[str]:
         with places.guard.listing(places.directory) as directory:
             return os.listdir(directory)
     except ToolError as error:
-        raise Unnamed("the directory can't be looked at") from error
+        raise Unnamed("the directory can't be read") from error
 
 
 def _script(path: str, places: Places) -> tuple[str, Sequence[str]]:
     """Return the file's text, and the names in the directory in which it really lies."""
     if path == "-":
-        raise Unnamed("it runs what it is sent")
+        raise Unnamed("it runs what it reads from standard input")
     if (reason := places.file(path)) is not None:
         raise Unnamed(reason)
     try:
@@ -369,7 +369,7 @@ def _script(path: str, places: Places) -> tuple[str, Sequence[str]]:
     except (ToolError, UnicodeDecodeError) as error:
         raise Unnamed(f"{path} can't be read as a script") from error
     if len(read) > MAX_SCRIPT_BYTES:
-        raise Unnamed(f"{path} is too long to be looked through")
+        raise Unnamed(f"{path} is too long to check")
     return text, beside
 
 
@@ -383,11 +383,14 @@ def _judge_imports(text: str, beside: Sequence[str]) -> None:
     names |= {"." * node.level + (node.module or "") for node in nodes if isinstance(node, ast.ImportFrom)}
     tops = {name.partition(".")[0] for name in names}
     tops |= {node.id for node in nodes if isinstance(node, ast.Name) and node.id in _LOADERS}
-    if foreign := sorted(tops - (sys.stdlib_module_names - _LOADERS)):
-        raise Unnamed(f"the script loads {foreign[0] or 'what lies beside it'}, which isn't Python's own")
+    if loaders := sorted(tops & _LOADERS):
+        raise Unnamed(f"the script uses {loaders[0]}, which may run other code")
+    if foreign := sorted(tops - sys.stdlib_module_names):
+        imported = foreign[0] or "a module of its own package"
+        raise Unnamed(f"the script imports {imported}, which is not in Python's standard library")
     _judge_shadows(beside)
 
 
 def _judge_shadows(beside: Sequence[str]) -> None:
     if shadows := sorted(name for name in beside if name.partition(".")[0] in sys.stdlib_module_names):
-        raise Unnamed(f"{shadows[0]} takes the place of a module of Python's own")
+        raise Unnamed(f"{shadows[0]} shadows a module of Python's standard library")

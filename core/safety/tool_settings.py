@@ -65,9 +65,9 @@ def settings_obeyed(tool: Tool, operands: Sequence[str], places: Places) -> Mapp
     try:
         found = _around([".", *operands, *sorted(tool.also)], tool, places)
     except ToolError as error:
-        raise Unnamed("where it works can't be looked at") from error
+        raise Unnamed("the directories it works in can't be read") from error
     if len(found) > MAX_FILES:
-        raise Unnamed("it obeys too many files to look through")
+        raise Unnamed("it has too many configuration files to check")
     for path in found:
         _judge(path, tool, places)
     digests = {path: file_digest(places.guard, path) for path in sorted(beside | found)}
@@ -82,7 +82,7 @@ def _around(looked_into: Sequence[str], tool: Tool, places: Places) -> set[str]:
     here, *others = map(places.name, looked_into)
     above = set(_above(here, tool, places))
     if tool.must - {posixpath.basename(path) for path in above}:
-        raise Unnamed(f"{min(tool.must)} does not lie where it runs or above")
+        raise Unnamed(f"{min(tool.must)} is neither in its working directory nor in one above")
     for path in others:
         above |= set(_above(path, tool, places))
     kept = {path for path in above if posixpath.basename(path) in tool.writes}
@@ -92,7 +92,7 @@ def _around(looked_into: Sequence[str], tool: Tool, places: Places) -> set[str]:
             found |= names
             looked_at += entries
             if looked_at > MAX_ENTRIES:
-                raise Unnamed(f"{path} holds too much to be looked through")
+                raise Unnamed(f"{path} has too many entries to check")
     return found
 
 
@@ -100,7 +100,7 @@ def _above(path: str, tool: Tool, places: Places) -> Iterator[str]:
     """Yield the tool's files, and those it writes, in a directory of the workspace and in all above
     it."""
     if places.guard.runs_or_leads_elsewhere(path):
-        raise Unnamed(f"{path} is a program or leads through a link")
+        raise Unnamed(f"{path} is executable or goes through a link")
     parts = path.split("/") if path != "." else []
     for length in range(len(parts) + 1):
         folder = "/".join(parts[:length]) or "."
@@ -110,14 +110,14 @@ def _above(path: str, tool: Tool, places: Places) -> Iterator[str]:
         except ToolFailed:  # a file, or does not exist
             continue
         if stopped := names & tool.never:
-            raise Unnamed(f"{min(stopped)} may make it do more")
+            raise Unnamed(f"{min(stopped)} may change what it does")
         yield from (posixpath.normpath(f"{folder}/{name}") for name in names & (tool.obeys | tool.writes))
 
 
 def _below(path: str, tool: Tool, places: Places) -> Iterator[tuple[int, set[str]]]:
     """Yield the number of entries of each directory below, and the tool's files in it."""
     if places.guard.runs_or_leads_elsewhere(path):
-        raise Unnamed(f"{path} is a program or leads through a link")
+        raise Unnamed(f"{path} is executable or goes through a link")
     with contextlib.suppress(ToolFailed), places.guard.reading(path) as file:
         _judge_names(path, os.fstat(file.fileno()))
     waiting = [path]
@@ -130,7 +130,7 @@ def _below(path: str, tool: Tool, places: Places) -> Iterator[tuple[int, set[str
                 for entry in entries:
                     here = posixpath.normpath(f"{folder}/{entry.name}")
                     if entry.is_symlink() or entry.name in tool.never:
-                        raise Unnamed(f"{here} may make it work elsewhere or do more")
+                        raise Unnamed(f"{here} may lead it elsewhere or change what it does")
                     if entry.name in tool.obeys:
                         found.add(here)
                     if not entry.is_dir(follow_symlinks=False):
@@ -144,7 +144,7 @@ def _below(path: str, tool: Tool, places: Places) -> Iterator[tuple[int, set[str
 
 def _judge_names(path: str, found: os.stat_result) -> None:
     if found.st_nlink > 1:
-        raise Unnamed(f"{path} has a second name")
+        raise Unnamed(f"{path} has another hard link")
 
 
 def _judge(path: str, tool: Tool, places: Places) -> None:
@@ -158,11 +158,11 @@ def _judge(path: str, tool: Tool, places: Places) -> None:
     except (ToolError, UnicodeDecodeError) as error:
         raise Unnamed(f"{path} can't be read as settings") from error
     if len(read) > MAX_SETTINGS_BYTES or any(line.count(".") > MAX_DOTS_IN_LINE for line in text.split("\n")):
-        raise Unnamed(f"{path} holds too much to be looked through")
+        raise Unnamed(f"{path} is too large to check")
     settings = _of_toml if path.endswith(".toml") else _of_ini
     for key in settings(path, text, tool):
         if key.lower().replace("_", "-") not in tool.keys:
-            raise Unnamed(f"{path} sets {key[:60]}, which is not known to do no harm")
+            raise Unnamed(f"{path} sets {key[:60]}, which is not on the list of its harmless settings")
 
 
 def _of_toml(path: str, text: str, tool: Tool) -> Iterator[str]:
@@ -180,7 +180,7 @@ def _keys(table: object, prefix: str, tool: Tool) -> Iterator[str]:
     """Yield the settings by their full names. Each table of a list is checked: it is for a part of the
     project."""
     if not isinstance(table, dict) or prefix.count(".") > MAX_NESTING:
-        yield prefix or "what is no table"
+        yield prefix or "something other than a table"
         return
     for key, value in cast("dict[str, object]", table).items():
         name = f"{prefix}{key}"

@@ -77,7 +77,7 @@ class ClaimRefusal(StrEnum):
     GONE = "there is no such routine"
     PAUSED = "the routine is paused"
     COOLING_DOWN = "the routine fired a short time ago"
-    REPEATED = "the same came in a short time ago"
+    REPEATED = "the same input arrived a short time ago"
     QUEUE_FULL = "too many of its runs are waiting"
 
 

@@ -225,14 +225,14 @@ def tool(
 
 def _known_as(name: str) -> str:
     if not NAME.fullmatch(name):
-        raise TypeError(f"tool {name!r}: a name has 1 to 64 of a-z A-Z 0-9 _ -")
+        raise TypeError(f"tool {name!r}: a name must have 1 to 64 characters: a-z A-Z 0-9 _ -")
     return name
 
 
 def _description(name: str, function: Callable[..., Any]) -> str:
     text = inspect.getdoc(function)
     if not text:
-        raise TypeError(f"tool {name}: needs a docstring, it is what the model reads")
+        raise TypeError(f"tool {name}: needs a docstring, which the model reads")
     return text
 
 

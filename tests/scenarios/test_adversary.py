@@ -172,7 +172,7 @@ async def test_reading_the_vault_by_a_command_is_asked_each_time(house: House) -
     for command in ("cat ../data/vault.key", "cat ../data/hub.db | strings"):
         house.telegram.user_sends_text(OWNER, f"please run: {command}")
         card = await house.card(OWNER)
-        assert "does not name its place plainly" in card.text
+        assert "is not a plain path" in card.text
         assert [data.rpartition(":")[2] for data in card.choices] == [
             "0",
             "1",

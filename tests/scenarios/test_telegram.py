@@ -216,8 +216,8 @@ async def test_an_edit_of_a_waiting_message_is_what_is_answered(house: House) ->
     await house.telegram.wait_text(OWNER, "You said: fifth")
     assert [said for said in house.says(OWNER) if "third" in said or "fourth" in said] == []
     counted = await outcomes(house)
-    assert counted.count("edited: it was still waiting") == 1
-    assert counted.count("ignored: edited after it was answered") == 2
+    assert counted.count("edited: the message was still queued") == 1
+    assert counted.count("ignored: edited when no longer queued") == 2
 
 
 async def test_an_edit_of_a_message_nobody_knows_starts_nothing(house: House) -> None:
@@ -229,7 +229,7 @@ async def test_an_edit_of_a_message_nobody_knows_starts_nothing(house: House) ->
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
     assert house.says(OWNER) == ["You said: hello"]
-    assert "ignored: edited, and the message itself never came" in await outcomes(house)
+    assert "ignored: an edit of a message that never arrived" in await outcomes(house)
 
 
 async def test_a_link_with_a_code_is_a_start(house: House) -> None:

@@ -235,10 +235,10 @@ async def test_another_process_with_the_same_token_is_named(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with another_process_polls(house):
-        assert "another process polls this token" in await house.channel_becomes("backing off")
+        assert "another process is polling with this token" in await house.channel_becomes("backing off")
         assert (
-            "channel.phase_changed channel=telegram phase=backing_off reason=another process polls this token"
-            in caplog.text
+            "channel.phase_changed channel=telegram phase=backing_off"
+            " reason=another process is polling with this token" in caplog.text
         )
         status, _ = await house.readyz()
         assert status == 200

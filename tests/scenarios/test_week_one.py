@@ -131,7 +131,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: H
     assert (thread.scope, thread.address) == (f"={moved.id}", str(moved.id))
     explained = await house.app.store.explain(f"tg:123456:mv:{chat.id}:{moved.id}")
     assert explained is not None
-    assert explained.outcome == "moved: 1 conversation goes on"
+    assert explained.outcome == "moved: 1 conversation continues"
     outcome, state, _ = await delivery_of(house, chat.id, waiting.id)
     assert (outcome, state) == ("turn 3", "sent")
 
@@ -146,7 +146,7 @@ async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hous
     house.model.release()
     assert house.app is not None
     explained = await house.app.store.explain_recent(200)
-    refused = [one for one in explained if one.outcome == "refused: too many messages waiting"]
+    refused = [one for one in explained if one.outcome == "refused: too many messages queued"]
     assert len(explained) == 151
     assert len(refused) in (49, 50)
     assert sum(

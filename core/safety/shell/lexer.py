@@ -203,7 +203,7 @@ def _tokens(text: str) -> list[Word | _Sign]:
                 tokens.append(_Sign(piece))
             continue
         if kind == "bare" and not piece.isprintable():
-            _reject("contains an unusual blank outside quotes")
+            _reject("contains an unusual space outside quotes")
         if kind == "wild":
             wild.append(length)
         pieces.append(piece)
@@ -215,7 +215,7 @@ def _judge_sign(sign: str, following: str) -> None:
     if following in (set("&|;") if sign in _JOINERS or sign == "|" else set("<>&|(")) and following:
         _reject(f"contains {sign}{following}, which only a shell can carry out")
     if sign == "2>&1" and following not in ("", " ", "|", "&", ";"):
-        _reject("goes on right after 2>&1")
+        _reject("continues right after 2>&1")
 
 
 def _wild_word(text: str, wild: tuple[int, ...]) -> Word:
@@ -225,7 +225,7 @@ def _wild_word(text: str, wild: tuple[int, ...]) -> Word:
         parts = text.removeprefix("./").split("/")
         from_wild = text[text.rfind("/", 0, wild[0]) + 1 :].split("/")
         if ".." in parts or "" in parts[:-1] or any(part.startswith(".") for part in from_wild):
-            _reject("looks with a wildcard for hidden names, or in a directory that it doesn't name plainly")
+            _reject("uses a wildcard for hidden names, or in a directory that is not named literally")
     return Word(text, wild)
 
 
@@ -266,9 +266,9 @@ def _change_of_directory(tokens: deque[Word | _Sign]) -> str | None:
     tokens.popleft()
     word, sign = (tokens.popleft() if tokens else None for _ in range(2))
     if not isinstance(word, Word) or sign != _Sign("&&"):
-        _reject("uses cd other than as `cd DIRECTORY &&` at its beginning")
+        _reject("uses cd other than as `cd DIRECTORY &&` at its start")
     if word.wild or not word.text or word.text.startswith("-") or ".." in word.text.split("/"):
-        _reject("changes to a directory that it doesn't name plainly")
+        _reject("changes to a directory that is not named literally")
     return word.text
 
 
@@ -282,12 +282,12 @@ def _command(tokens: deque[Word | _Sign]) -> Command:
         tokens.popleft()
         redirects.append(Redirect(Stream.STDERR, ToStdout()) if sign == "2>&1" else _redirect(sign, tokens))
     if not words:
-        _reject("redirects without a program before that" if redirects else "has an empty command")
+        _reject("has a redirect without a program before it" if redirects else "has an empty command")
     if tokens and isinstance(tokens[0], Word):
         _reject("has words after a redirect")
     name = words[0].text
     if not name or words[0].wild or name in _SHELLS_OWN or set(name) & set("={}!~"):
-        _reject(f"begins a command with {name or 'nothing'}, which a shell takes for its own")
+        _reject(f"starts a command with {name or 'an empty word'}, which a shell handles itself")
     return Command(tuple(words), tuple(redirects))
 
 
@@ -295,6 +295,6 @@ def _redirect(sign: str, tokens: deque[Word | _Sign]) -> Redirect:
     target = tokens.popleft() if tokens else None
     parts = target.text.split("/") if isinstance(target, Word) and not target.wild else [""]
     if not isinstance(target, Word) or ".." in parts or parts[-1] in ("", "."):
-        _reject("redirects to a file that it doesn't name plainly")
+        _reject("redirects to a file that is not named literally")
     into = ToNull() if target.text == "/dev/null" else ToFile(target.text, append=sign == ">>")
     return Redirect(_STREAMS[sign], into)

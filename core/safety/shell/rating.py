@@ -73,9 +73,9 @@ def _placed(redirect: Redirect, directory: str, guard: PathGuard) -> Redirect:
 # is that a person approves that exact text each time.
 
 _DELETES = "it would delete the system or a home directory"
-_OPENS = "it would change the rights of the whole system"
+_OPENS = "it would change the permissions of the whole system"
 _DISK = "it would erase a disk"
-_BOMB = "it would multiply itself without end"
+_BOMB = "it would start endless copies of itself"
 
 _OF_SYSTEM = frozenset([
     "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "media", "mnt", "opt", "proc",
@@ -222,7 +222,7 @@ def judge(text: str, guard: PathGuard, home: str = "") -> ShellRating:
     try:
         plan = expand(line, guard)
     except ToolDenied as denied:
-        return _not_plain(text, f"names a place that is not open to it: {denied.reason}")
+        return _not_plain(text, f"names a path that is off limits: {denied.reason}")
     wild = any(word.wild for pipeline in line.pipelines for one in pipeline.commands for word in one.words)
     return _plain(plan, Places(guard, plan.directory), home, shown=" ".join(_rendered(plan)) if wild else "")
 
@@ -269,7 +269,7 @@ def _overtaken(plan: Plan, judged: Sequence[_Judged]) -> Iterator[str]:
         for one in beside:
             if one.need.granted_only and (changes_before or changing > (not one.reads)):
                 name = one.need.name.partition(" [")[0]
-                yield f"what {name} runs may be changed by another part of the line"
+                yield f"another part of the line may change what {name} runs"
         changes_before |= changing > 0
 
 
@@ -287,7 +287,7 @@ def _judged(program: Program, places: Places, home: str) -> _Judged:
             reads = False
             read_only &= written_place(places.guard.name(target.path)) is WrittenPlace.DOCUMENT
             if places.guard.name(target.path) in verdict.runs:
-                reason = reason or f"{target.path} is among what it runs"
+                reason = reason or f"it writes to {target.path}, which it also runs"
             if not target.append:  # existing content stays, whatever others add to it
                 digests[target.path] = file_digest(places.guard, target.path)
         reasons += [reason] if reason else []

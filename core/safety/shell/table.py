@@ -60,13 +60,13 @@ def look_up(argv: Sequence[str], places: Places, home: str) -> Verdict:
     """Return the table's verdict on a program with these words. `home`: the folder of its
     configuration."""
     if home and places.guard.refusal(home) is None:
-        return Verdict("the home directory of commands lies in the workspace")
+        return Verdict("the home directory of commands is inside the workspace")
     if list(argv[:2]) == ["git", "--no-pager"]:
         argv = ["git", *argv[2:]]
     rows = table().get(_name(argv), ())
     if not rows:
         known = any(name.startswith(f"{argv[0]} ") for name in table())
-        return Verdict(f"{' '.join(argv[: 1 + known])} is not on the list of commands that do no harm")
+        return Verdict(f"{' '.join(argv[: 1 + known])} is not on the list of harmless commands")
     reasons: list[str] = []
     for row in rows:
         try:
@@ -116,7 +116,7 @@ def _covered(row: Row, argv: Sequence[str], places: Places) -> Verdict:
     own = 1 if row.name == "./" else len(row.name.split())
     given, values, operands, after = _read(row, argv[own:])
     if not given & set(row.words("must") or given | {""}) and row.words("must"):
-        raise _NotCovered(f"is only known with {' or '.join(row.words('must'))}")
+        raise _NotCovered(f"it is listed as harmless only with {' or '.join(row.words('must'))}")
     if after and "after" in row.written:
         values += _paired(row.words("after"), after)
     else:
@@ -153,7 +153,7 @@ def _operands(row: Row, given: set[str], operands: list[str]) -> tuple[list[str]
 def _started(row: Row, argv: Sequence[str], places: Places) -> Verdict:
     """Return the table's verdict on the program that this one starts; a grant for it names both."""
     if any("starts" in one.written for one in table().get(_name(argv), ())):
-        raise _NotCovered("it starts what starts another program")
+        raise _NotCovered("the program it starts would start another program")
     verdict = look_up(argv, places, home="")
     if verdict.reason is not None:
         raise _NotCovered(verdict.reason)
@@ -204,12 +204,12 @@ def _options(row: Row, word: str, waiting: deque[str], *, joined: bool) -> list[
             raise _NotCovered(f"{name} takes no value here")
         return [(name, value if equals else _next(option, name, waiting))]
     if not joined or name.startswith("--"):
-        raise _NotCovered(f"{name} is not among the options that are known to do no harm")
+        raise _NotCovered(f"{name} is not on the list of its harmless options")
     found: list[tuple[str, str | None]] = []
     for at, letter in enumerate(word[1:], 1):
         short = f"-{letter}"
         if short not in row.options:
-            raise _NotCovered(f"{short} is not among the options that are known to do no harm")
+            raise _NotCovered(f"{short} is not on the list of its harmless options")
         option = row.options[short]
         if option.kind is not None:
             rest = word[at + 1 :]
@@ -222,7 +222,7 @@ def _next(option: _Option, name: str, waiting: deque[str]) -> str | None:
     if option.kind is None or option.attached:
         return None
     if not waiting:
-        raise _NotCovered(f"{name} is without its value")
+        raise _NotCovered(f"{name} needs a value")
     return waiting.popleft()
 
 
@@ -232,7 +232,7 @@ def _paired(kinds: Sequence[str], operands: Sequence[str]) -> _Values:
     most = len(operands) if last[-1:] in ("*", "+") else len(kinds)
     least = len(kinds) - (last[-1:] in ("*", "?"))
     if not least <= len(operands) <= most:
-        raise _NotCovered("it has other words than those it is known with")
+        raise _NotCovered("it has more or fewer arguments than its listed form")
     plain = [kind.rstrip("*+?") for kind in kinds]
     return [(plain[min(at, len(plain) - 1)], operand) for at, operand in enumerate(operands)]
 
@@ -242,5 +242,5 @@ def _moved(operands: Sequence[str]) -> _Values:
     *moved, folder = operands
     names = [posixpath.join(folder, posixpath.basename(one.rstrip("/"))) for one in moved]
     if len(set(names)) < len(names):
-        raise _NotCovered("one file would take the other's place")
+        raise _NotCovered("one file would overwrite another")
     return [("visible&folder", folder), *(("fresh", name) for name in names)]

@@ -210,9 +210,9 @@ def move(tx: Transaction, event: Moved) -> Accepted:
         " AND refs = '[]' AND channel = ? AND address = ?",
         *place,
     )
-    outcome = "moved: nothing was said there"
+    outcome = "moved: no conversations there"
     if keys:
-        outcome = "moved: 1 conversation goes on" if keys == 1 else f"moved: {keys} conversations go on"
+        outcome = "moved: 1 conversation continues" if keys == 1 else f"moved: {keys} conversations continue"
     record(tx, NewEvent(event, outcome))
     return Accepted(outcome, None, duplicate=False)
 

@@ -35,16 +35,16 @@ _FAILURES_OF_THE_DISK = frozenset(
     }
 )
 
-_RESTORE = "stop the hub and put a backup in its place: hubbub db restore FILE"
+_RESTORE = "stop the hub and restore a backup: hubbub db restore FILE"
 _ADVICE = {
     sqlite3.SQLITE_CORRUPT: _RESTORE,
     sqlite3.SQLITE_NOTADB: _RESTORE,
-    sqlite3.SQLITE_FULL: "make room on its disk",
-    sqlite3.SQLITE_IOERR: "its disk fails or is full: make room, or look at the system's log",
-    sqlite3.SQLITE_READONLY: "make it and its directory writable for the user the hub runs as",
-    sqlite3.SQLITE_CANTOPEN: "make it and its directory readable for the user the hub runs as",
-    sqlite3.SQLITE_BUSY: "another program holds it: end that one",
-    sqlite3.SQLITE_LOCKED: "another program holds it: end that one",
+    sqlite3.SQLITE_FULL: "free up space on its disk",
+    sqlite3.SQLITE_IOERR: "its disk is full or failing: free up space, or check the system log",
+    sqlite3.SQLITE_READONLY: "make it and its directory writable by the hub's user",
+    sqlite3.SQLITE_CANTOPEN: "make it and its directory readable by the hub's user",
+    sqlite3.SQLITE_BUSY: "another program has locked it: stop that program",
+    sqlite3.SQLITE_LOCKED: "another program has locked it: stop that program",
 }
 
 

@@ -91,7 +91,7 @@ def _what(new: NewEvent) -> tuple[str, str | None, str | None]:
         case ChoiceAnswer():
             return "", storable(f"{event.gate_id}:{event.choice}"), None
         case Moved():
-            return "", storable(f"{event.old_address} is {event.address} now"), None
+            return "", storable(f"{event.old_address} is now {event.address}"), None
         case Unreadable():
             return "", storable(event.summary), None
         case _:
@@ -101,8 +101,8 @@ def _what(new: NewEvent) -> tuple[str, str | None, str | None]:
 # Inputs before a turn takes them: waiting messages, albums joined from their parts, and edited
 # texts.
 
-EDITED_IN_TIME = "edited: it was still waiting"
-EDITED_TOO_LATE = "ignored: edited after it was answered"
+EDITED_IN_TIME = "edited: the message was still queued"
+EDITED_TOO_LATE = "ignored: edited when no longer queued"
 
 _COLUMNS = "id, user_id, text, sender, direct, channel, address, extra, album, wait_until, key"
 

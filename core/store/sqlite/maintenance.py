@@ -124,24 +124,24 @@ PAGES_AT_ONCE = 512
 SHOWN_PROBLEMS = 20
 
 INVARIANTS = (
-    ("a thread's last position is behind its entries", "SELECT t.id FROM threads t"
+    ("a thread's last position is lower than an entry's", "SELECT t.id FROM threads t"
      " WHERE t.last_seq < (SELECT max(e.seq) FROM entries e WHERE e.thread_id = t.id)"),
-    ("an entry lies outside its turn", "SELECT e.thread_id || ' ' || e.seq FROM entries e"
+    ("an entry is in another thread than its turn", "SELECT e.thread_id || ' ' || e.seq FROM entries e"
      " JOIN turns tn ON tn.id = e.turn_id WHERE tn.thread_id <> e.thread_id"),
-    ("a waiting turn waits for nothing", "SELECT tn.id FROM turns tn WHERE tn.state = 'waiting'"
+    ("a waiting turn has no open gate", "SELECT tn.id FROM turns tn WHERE tn.state = 'waiting'"
      " AND NOT EXISTS (SELECT 1 FROM gates g WHERE g.turn_id = tn.id AND g.state = 'open')"),
-    ("an open question belongs to no waiting turn", "SELECT g.id FROM gates g JOIN turns tn"
+    ("an open gate belongs to a turn that is not waiting", "SELECT g.id FROM gates g JOIN turns tn"
      " ON tn.id = g.turn_id WHERE g.state = 'open' AND tn.state <> 'waiting'"),
-    ("a call runs in a turn that does not", "SELECT c.id FROM calls c JOIN turns tn ON tn.id = c.turn_id"
+    ("a call is running in a turn that is not", "SELECT c.id FROM calls c JOIN turns tn ON tn.id = c.turn_id"
      " WHERE c.state = 'running' AND tn.state <> 'running'"),
     ("a call has an outcome and no result", "SELECT c.id FROM calls c WHERE c.state = 'ended' AND NOT EXISTS"
      " (SELECT 1 FROM entries e WHERE e.thread_id = c.thread_id AND e.call_id = c.id AND e.kind = 'result')"),
     ("a call has two results", "SELECT call_id FROM entries WHERE kind = 'result'"
      " GROUP BY thread_id, call_id HAVING count(*) > 1"),
-    ("a message went out and left no trace", "SELECT id FROM outbox"
+    ("a sent message has no platform ID", "SELECT id FROM outbox"
      " WHERE state = 'sent' AND edit_of IS NULL AND json_array_length(refs) = 0"),
     ("a message cannot be read", "SELECT id FROM outbox WHERE NOT json_valid(message)"),
-    ("input waits in no thread", "SELECT key FROM inbox WHERE outcome = 'waiting' AND thread_id IS NULL"),
+    ("queued input has no thread", "SELECT key FROM inbox WHERE outcome = 'waiting' AND thread_id IS NULL"),
 )  # fmt: skip
 """Invariants of every commit that the schema itself does not enforce, each with a query for
 violations."""

@@ -293,7 +293,7 @@ def _forget_old(tx: Transaction, routine_id: str, now: int) -> None:
 
 # Claims of routine runs: each slot, event and delivery once, and none against the guardrails.
 
-COALESCED = "a later slot took its place while it waited"
+COALESCED = "replaced by a later scheduled run while it waited"
 
 
 def claim(tx: Transaction, new: NewRun) -> Claim:

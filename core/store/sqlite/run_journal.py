@@ -53,7 +53,7 @@ def begin(tx: Transaction, run_id: str, scope: str, asked: Said) -> None:
         run_id,
     )
     if not changed:
-        raise StaleTurn(f"run {run_id} does not run, or has begun before")
+        raise StaleTurn(f"run {run_id} is not running, or has already begun")
     _append(tx, run_id, asked)
 
 
@@ -134,7 +134,7 @@ def record_process(tx: Transaction, call_id: str, process: ProcessInfo) -> None:
         call_id,
     )
     if not changed:
-        raise StaleTurn(f"call {call_id} does not run")
+        raise StaleTurn(f"call {call_id} is not running")
 
 
 def finish_call(tx: Transaction, run_id: str, result: ToolResult) -> None:
@@ -165,7 +165,7 @@ def _running(tx: Transaction, run_id: str) -> tuple[str, str | None, str]:
         run_id,
     )
     if row is None:
-        raise StaleTurn(f"run {run_id} does not run")
+        raise StaleTurn(f"run {run_id} is not running")
     return row[0], row[1], row[2]
 
 

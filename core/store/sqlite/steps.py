@@ -93,7 +93,7 @@ def mark_running(
         turn_id,
     )
     if row is None or row[2]:
-        raise StaleTurn(f"turn {turn_id} does not run, or was stopped")
+        raise StaleTurn(f"turn {turn_id} is not running, or was stopped")
     thread_id, principal_id, _ = row
     found = tx.one(f"SELECT {CALL} FROM {CALL_FROM} WHERE c.id = ? AND c.turn_id = ?", call_id, turn_id)
     if found is None:
@@ -150,7 +150,7 @@ def record_process(tx: Transaction, call_id: str, process: ProcessInfo) -> None:
         call_id,
     )
     if not changed:
-        raise StaleTurn(f"call {call_id} does not run")
+        raise StaleTurn(f"call {call_id} is not running")
 
 
 def finish_calls(
@@ -338,7 +338,7 @@ def resume_turn(tx: Transaction, turn_id: str) -> TurnStart:
         turn_id,
     )
     if not changed:
-        raise StaleTurn(f"turn {turn_id} does not run")
+        raise StaleTurn(f"turn {turn_id} is not running")
     return started(tx, turn_id)
 
 

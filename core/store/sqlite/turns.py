@@ -109,7 +109,7 @@ def require_running(tx: Transaction, turn_id: str, *, heed_stop: bool = False) -
     person asked the turn to stop."""
     row = tx.one("SELECT thread_id, stop_requested FROM turns WHERE id = ? AND state = 'running'", turn_id)
     if row is None:
-        raise StaleTurn(f"turn {turn_id} does not run")
+        raise StaleTurn(f"turn {turn_id} is not running")
     if heed_stop and row[1]:
         raise StaleTurn(f"turn {turn_id} was stopped")
     thread_id: str = row[0]
@@ -122,7 +122,7 @@ def progress(tx: Transaction, turn_id: str) -> str:
         "UPDATE turns SET attempts = 0 WHERE id = ? AND state = 'running' RETURNING thread_id", turn_id
     )
     if row is None:
-        raise StaleTurn(f"turn {turn_id} does not run")
+        raise StaleTurn(f"turn {turn_id} is not running")
     thread_id: str = row[0]
     return thread_id
 
@@ -270,12 +270,12 @@ def started(tx: Transaction, turn_id: str) -> TurnStart:
 # The end of turns: every call gets an outcome, then comes the answer or the reason there is none.
 
 CANCELLED_TEXT = "Cancelled: the turn ended before this call ran."
-CUT_SHORT_TEXT = "Cancelled while it was running; it may have had effects."
+CUT_SHORT_TEXT = "Cancelled while it was running; it may have taken effect."
 UNKNOWN_TEXT = "Outcome unknown: the hub ended while this call was running."
 ENDED_WITHOUT_ANSWER = {
-    TurnState.STOPPED: "The person stopped this before it was answered; do not come back to it unasked.",
-    TurnState.FAILED: "This could not be answered; the person was told so.",
-    TurnState.CRASHED: "This was set aside unanswered; the person was told so.",
+    TurnState.STOPPED: "The person stopped this before it was answered; don't return to it unless asked.",
+    TurnState.FAILED: "This could not be answered; the person was notified.",
+    TurnState.CRASHED: "This was set aside unanswered; the person was notified.",
 }
 """The model's note about a turn that has no answer, by the turn's state."""
 

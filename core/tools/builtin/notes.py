@@ -171,7 +171,7 @@ async def _kept(notes: Notes, call: CallContext, path: str, text: str, *, append
     )
     if kept is None:
         raise ToolFailed(f"There are already {_MAX_DOCUMENTS} documents, the maximum.")
-    return f"{'Added to' if append else 'Kept under'} {path}."
+    return f"{'Added to' if append else 'Saved as'} {path}."
 
 
 def _search_tool(notes: Notes) -> Tool:

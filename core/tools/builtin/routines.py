@@ -142,7 +142,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
 def _using(told: Callable[[], Told]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def routine_list(call: CallContext) -> str:
-        """List the person's routines with the next time of each."""
+        """List the person's routines with their next run times."""
         return await _said(told().listed(call.principal))
 
     @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)

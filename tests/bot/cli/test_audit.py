@@ -197,7 +197,7 @@ def test_calls_of_the_past_are_judged_by_other_rules(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     asyncio.run(_past(tmp_path))
     before = (tmp_path / "data" / "hub.db").read_bytes()
-    gone = ("abacus", "runs", "can't be judged")
+    gone = ("abacus", "runs", "can't be decided")
     assert otherwise(tmp_path) == [("json", "refused", "runs"), gone]
     (tmp_path / "tight.toml").write_text('disabled_tools = ["json", "shell"]\npreset = "manual"\n')
     tight = otherwise(tmp_path, "--policy", "tight.toml")

@@ -55,7 +55,7 @@ def test_a_damaged_database_is_one_line_that_says_what_to_do(damaged: Path, word
     complaint = ended.err.splitlines()[-1]
     assert complaint.startswith("hubbub: ")
     assert "malformed" in complaint
-    assert complaint.count("; stop the hub and put a backup in its place: hubbub db restore FILE") == 1
+    assert complaint.count("; stop the hub and restore a backup: hubbub db restore FILE") == 1
     assert "Traceback" not in ended.err
 
 

@@ -114,17 +114,17 @@ def test_a_copy_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- checking
 
 FAULTS = {
-    "a thread's last position is behind its entries": "UPDATE threads SET last_seq = 0",
-    "a waiting turn waits for nothing": "UPDATE gates SET state = 'closed', closed_at = 1",
-    "an open question belongs to no waiting turn": (
+    "a thread's last position is lower than an entry's": "UPDATE threads SET last_seq = 0",
+    "a waiting turn has no open gate": "UPDATE gates SET state = 'closed', closed_at = 1",
+    "an open gate belongs to a turn that is not waiting": (
         "UPDATE turns SET state = 'running', running_since = 1 WHERE state = 'waiting'"
     ),
-    "a call runs in a turn that does not": "UPDATE calls SET state = 'running', status = NULL",
+    "a call is running in a turn that is not": "UPDATE calls SET state = 'running', status = NULL",
     "a call has an outcome and no result": "DELETE FROM entries WHERE kind = 'result'",
-    "a message went out and left no trace": "UPDATE outbox SET refs = '[]' WHERE state = 'sent'",
+    "a sent message has no platform ID": "UPDATE outbox SET refs = '[]' WHERE state = 'sent'",
     "a message cannot be read": "UPDATE outbox SET message = '{'",
-    "input waits in no thread": "UPDATE inbox SET thread_id = NULL WHERE outcome = 'waiting'",
-    "an entry lies outside its turn": (
+    "queued input has no thread": "UPDATE inbox SET thread_id = NULL WHERE outcome = 'waiting'",
+    "an entry is in another thread than its turn": (
         "UPDATE entries SET turn_id ="
         " (SELECT tn.id FROM turns tn WHERE tn.thread_id <> entries.thread_id LIMIT 1)"
     ),

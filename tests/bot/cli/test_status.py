@@ -21,7 +21,7 @@ TIMERS = {
 async def test_without_a_hub_it_says_so(tmp_path: Path) -> None:
     ended = await hubbub(tmp_path, "status")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.complaint == f"No hub runs on {tmp_path}/data. Start one with `hubbub run`."
+    assert ended.complaint == f"No hub is running on {tmp_path}/data. Start one with `hubbub run`."
     assert not (tmp_path / "data").exists()
 
 
@@ -32,7 +32,7 @@ async def test_of_a_killed_hub_it_says_that_none_runs(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "api.json").exists()
     ended = await hubbub(tmp_path, "status")
     assert ended.code == 1
-    assert ended.complaint.startswith("No hub runs on ")
+    assert ended.complaint.startswith("No hub is running on ")
 
 
 async def test_of_a_running_hub_it_names_channels_and_timers(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ async def test_everything_is_fine_beside_a_hub(house: House) -> None:
         ended = await examined(house)
         found = findings(ended)
         assert (ended.code, ended.err) == (0, "")
-        assert found["hub"]["message"].startswith("runs, version ")
+        assert found["hub"]["message"].startswith("running, version ")
         assert found["channel telegram"]["message"].startswith("running since ")
         assert "port" not in found
 

@@ -216,7 +216,7 @@ async def test_another_process_polling_is_named_and_waited_for() -> None:
         )  # fmt: skip
         sim.user_sends_text(7, "hello")
         await house.reaches(Phase.BACKING_OFF)
-        assert "another process polls this token" in (house.reason() or "")
+        assert "another process is polling with this token" in (house.reason() or "")
         sim.clear_faults(fault.id)
         await house.reaches(Phase.RUNNING)
         await sim.wait_confirmed()
@@ -228,7 +228,7 @@ async def test_a_real_second_poller_is_noticed() -> None:
         await sim.wait_polling()
         async with open_house(sim) as second:
             await first.reaches(Phase.BACKING_OFF)
-            assert "another process polls this token" in (first.reason() or "")
+            assert "another process is polling with this token" in (first.reason() or "")
             await second.reaches(Phase.RUNNING)
         await first.reaches(Phase.RUNNING)
         sim.user_sends_text(7, "hello")

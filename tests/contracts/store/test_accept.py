@@ -86,7 +86,7 @@ async def test_what_cannot_be_read_is_recorded_once(world: World) -> None:
 
 
 async def test_a_refused_person_is_answered_once_and_every_event_explained(world: World) -> None:
-    refusal = TurnedAway("refused: not let in", plain("You are not paired."), word="not here")
+    refusal = TurnedAway("refused: no access", plain("You are not paired."), word="not here")
     rules = Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
     first = await world.store.accept_event(world.message(), rules, send_now=False)
     second_event = world.message()
@@ -94,11 +94,11 @@ async def test_a_refused_person_is_answered_once_and_every_event_explained(world
 
     assert [row.message for row in first.outbox] == [plain("You are not paired.")]
     assert second.outbox == ()
-    assert (second.outcome, second.answer) == ("refused: not let in", "not here")
+    assert (second.outcome, second.answer) == ("refused: no access", "not here")
     assert await world.store.user("ada") is None
     explained = await world.store.explain(second_event.key)
     assert explained is not None
-    assert (explained.outcome, explained.sender) == ("refused: not let in", "Ada")
+    assert (explained.outcome, explained.sender) == ("refused: no access", "Ada")
 
 
 async def test_another_refusal_of_the_same_person_is_answered_again(world: World) -> None:
@@ -106,7 +106,7 @@ async def test_another_refusal_of_the_same_person_is_answered_again(world: World
         refusal = TurnedAway(outcome, plain(outcome))
         return Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
 
-    await world.store.accept_event(world.message(), refusing("refused: not let in"), send_now=False)
+    await world.store.accept_event(world.message(), refusing("refused: no access"), send_now=False)
     other = await world.store.accept_event(world.message(), refusing("refused: too fast"), send_now=False)
     assert len(other.outbox) == 1
 

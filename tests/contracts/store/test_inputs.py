@@ -102,7 +102,7 @@ async def test_an_edit_reaches_a_waiting_message_and_no_other(world: World) -> N
     await accept(world, waiting)
     edit = replace(waiting, key=f"{waiting.key}:e1", edits=waiting.key, text="second")
     stranger = replace(edit, key=f"{waiting.key}:e2", sender=replace(edit.sender, platform_user_id="ben"))
-    assert (await accept(world, edit)).outcome == "edited: it was still waiting"
+    assert (await accept(world, edit)).outcome == "edited: the message was still queued"
     assert (await accept(world, edit)).duplicate
     await accept(world, replace(stranger, text="not mine", edits="chat:unknown"))
     started = await world.finish(running)
@@ -110,7 +110,7 @@ async def test_an_edit_reaches_a_waiting_message_and_no_other(world: World) -> N
     told = [said.text for said in await world.said(started) if isinstance(said, UserSaid)]
     assert told[1] == "second"
     late = replace(edit, key=f"{waiting.key}:e3", text="third")
-    assert (await accept(world, late)).outcome == "ignored: edited after it was answered"
+    assert (await accept(world, late)).outcome == "ignored: edited when no longer queued"
     assert [said.text for said in await world.said(started) if isinstance(said, UserSaid)] == told
 
 
@@ -122,7 +122,7 @@ async def test_a_conversation_that_moved_is_found_at_its_new_place(world: World)
         "chat:mv", CHANNEL, Address("to room"), "room", Address("to hall"), "hall", world.clock.now()
     )
     done = await world.store.accept_event(moved, world.queueing(), send_now=False)
-    assert done.outcome == "moved: 1 conversation goes on"
+    assert done.outcome == "moved: 1 conversation continues"
     assert (await world.store.accept_event(moved, world.queueing(), send_now=False)).duplicate
     await world.say("third", scope="hall", order=1)
     started = await world.finish(running)

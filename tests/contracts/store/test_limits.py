@@ -81,7 +81,7 @@ async def test_a_refusal_is_told_again_after_its_time(world: World) -> None:
 
 async def test_who_was_let_in_is_told_anew_when_turned_away_later(world: World) -> None:
     door = Door(world)
-    refusal = TurnedAway("refused: not let in", plain("no"))
+    refusal = TurnedAway("refused: no access", plain("no"))
     assert (await door.met(lambda _: refusal)).outbox
     await settle(world, grant(await door.knocks()))
     assert (await door.met(lambda _: refusal)).outbox

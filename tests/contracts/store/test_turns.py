@@ -194,7 +194,7 @@ async def test_calls_without_an_outcome_end_cancelled_before_the_answer(world: W
         (running, ResultStatus.CANCELLED),
         (intent, ResultStatus.CANCELLED),
     ]
-    assert "may have had effects" in results[0].text
+    assert "may have taken effect" in results[0].text
     assert await world.states(start) == [CallState.ENDED] * 3
 
 

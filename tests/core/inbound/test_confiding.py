@@ -51,7 +51,7 @@ async def test_the_next_message_goes_into_the_vault_and_the_turn_goes_on(
 ) -> None:
     asked = await Asked.open(front, SECRET)
     accepted = await front.says(OWNER_ACCOUNT, f"  {PASSWORD}\n", order=CARD_AT + 1, ref=THEIRS)
-    assert accepted.outcome == f"credential: kept for {PROMPT}"
+    assert accepted.outcome == f"credential: stored for {PROMPT}"
     assert accepted.started is not None
     assert await kept(front) == {"garden": PASSWORD}
     assert await asked.answer() == Wrote("[stored in the vault as garden]")
@@ -115,7 +115,7 @@ async def test_a_vault_that_takes_nothing_keeps_the_question_open(front: Front) 
     asked = await Asked.open(front, SECRET)
     front.confiding = CredentialCapture(refuse)
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1)
-    assert accepted.outcome == "credential: not kept"
+    assert accepted.outcome == "credential: not stored"
     assert front.heard(OWNER_ACCOUNT)[-1] == credentials.NOT_KEPT
     assert await asked.answer() is None
 
@@ -151,7 +151,7 @@ async def test_a_correction_of_it_is_not_kept(front: Front, tmp_path: Path) -> N
     await front.says(OWNER_ACCOUNT, "not this", order=CARD_AT + 1)
     given = f"chat:{front.said}"
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, edits=given)
-    assert accepted.outcome == "ignored: edited after it was answered"
+    assert accepted.outcome == "ignored: edited when no longer queued"
     assert not written_down(tmp_path, PASSWORD)
 
 

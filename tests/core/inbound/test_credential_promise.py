@@ -110,7 +110,7 @@ async def test_what_follows_goes_to_the_vault_or_nowhere(
         OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 9, reply_to=CARD if reply else None, attachments=(PHOTO,)
     )
     assert accepted.outcome == (
-        f"credential: kept for {PROMPT}" if still_open else "credential: no longer waited for"
+        f"credential: stored for {PROMPT}" if still_open else "credential: no longer expected"
     )
     assert await kept(front) == ({"garden": PASSWORD} if still_open else {})
     ordinary = await front.says(OWNER_ACCOUNT, "hello", order=CARD_AT + 10)
@@ -143,7 +143,7 @@ async def test_stop_says_that_the_request_is_over(front: Front) -> None:
 async def test_in_another_private_conversation_it_is_the_credential(front: Front) -> None:
     asked = await Asked.open(front, SECRET)
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, place="another")
-    assert accepted.outcome == f"credential: kept for {PROMPT}"
+    assert accepted.outcome == f"credential: stored for {PROMPT}"
     assert accepted.started is not None
     assert accepted.started.turn_id == asked.start.turn_id
 
@@ -160,7 +160,7 @@ async def test_other_parts_of_the_same_message_share_its_fate(front: Front) -> N
     await Asked.open(front, SECRET)
     first = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, album="a", attachments=(PHOTO,))
     second = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 2, album="a", attachments=(PHOTO,))
-    assert first.outcome == f"credential: kept for {PROMPT}"
+    assert first.outcome == f"credential: stored for {PROMPT}"
     assert second.outcome == "credential: part of the same message"
 
 
@@ -168,7 +168,7 @@ async def test_after_cancel_only_a_reply_to_the_card_is_withheld(front: Front) -
     await Asked.open(front, SECRET)
     await front.presses(OWNER_ACCOUNT, PROMPT, 0)
     replied = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, reply_to=CARD)
-    assert replied.outcome == "credential: no longer waited for"
+    assert replied.outcome == "credential: no longer expected"
     assert (await front.says(OWNER_ACCOUNT, "hello", order=CARD_AT + 2)).outcome == "waiting"
 
 

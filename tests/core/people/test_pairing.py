@@ -60,7 +60,7 @@ async def test_a_stranger_is_told_once_in_the_life_of_a_code(front: Front) -> No
 async def test_three_codes_are_good_at_a_time_and_the_fourth_stranger_is_put_off_once(front: Front) -> None:
     for name in ("a", "b", "c"):
         await front.code_for(name)
-    assert (await front.says("d")).outcome == "refused: too many ask to be let in"
+    assert (await front.says("d")).outcome == "refused: too many access requests"
     assert front.heard("d") == [pairing_texts.TRY_LATER]
     for _ in range(3):
         await front.says("d")
@@ -104,7 +104,7 @@ async def test_in_groups_strangers_are_met_with_silence(tmp_path: Path) -> None:
 async def test_a_list_gives_no_codes(tmp_path: Path) -> None:
     front = await Front.open(tmp_path, rules=ChannelAccess(DirectMode.ALLOWLIST))
     for _ in range(2):
-        assert (await front.says("stan")).outcome == "refused: not let in"
+        assert (await front.says("stan")).outcome == "refused: no access"
     assert front.heard("stan") == [pairing_texts.NOT_PAIRED]
     assert not await front.store.pairing_requests()
     await front.store.close()
@@ -129,7 +129,7 @@ async def test_only_an_owner_lets_people_in(front: Front) -> None:
     await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL} {await front.code_for('stan')}")
     code = await front.code_for("eve")
     assert (await front.says("stan", f"/approve {CHANNEL} {code}")).outcome == (
-        "refused: only the owner lets people in"
+        "refused: only the owner can pair people"
     )
     assert (await front.says("stan", f"approve {CHANNEL} {code}")).outcome == "turn 1", "it is just text"
     assert (await front.says("eve")).outcome == "refused: not paired"
@@ -140,7 +140,7 @@ async def test_codes_are_refused_with_the_reason(front: Front) -> None:
     await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL} {used}")
     front.clock.advance(LIFE_S)
     for code, outcome in (
-        (used, "refused: code used already"),
+        (used, "refused: code already used"),
         (expired, "refused: code expired"),
         (WRONG, "refused: unknown code"),
     ):
@@ -188,7 +188,7 @@ async def test_a_request_is_decided_by_its_id_too(front: Front) -> None:
     assert request.sender.name == "Stan"
     assert refusal(await front.desk.approve("no such id", by=OWNER)) == "no such request"
     assert isinstance(await front.desk.approve(request.id, by=OWNER), LetIn)
-    assert refusal(await front.desk.approve(request.id, by=OWNER)) == "code used already"
+    assert refusal(await front.desk.approve(request.id, by=OWNER)) == "code already used"
     assert front.heard("stan")[1:] == [pairing_texts.YOU_ARE_IN]
 
 
@@ -208,7 +208,7 @@ async def test_who_is_turned_down_is_told_and_gets_no_code_for_a_day(front: Fron
     code = await front.code_for("stan")
     assert isinstance(await front.desk.reject(code, by=OWNER), TurnDown)
     assert front.heard("stan")[1:] == [pairing_texts.NOT_LET_IN]
-    assert refusal(await front.desk.approve(code, by=OWNER)) == "code used already"
+    assert refusal(await front.desk.approve(code, by=OWNER)) == "code already used"
     front.clock.advance(23 * 3600)
     assert (await front.says("stan")).outcome == "refused: not paired"
     assert len(front.heard("stan")) == 2
@@ -232,7 +232,7 @@ async def test_the_first_account_may_become_the_owner_and_only_the_first(tmp_pat
     )
     assert [type(decision) for decision in decisions].count(LetIn) == 1
     assert (
-        refusal(next(one for one in decisions if not isinstance(one, LetIn))) == "there is an owner already"
+        refusal(next(one for one in decisions if not isinstance(one, LetIn))) == "there is already an owner"
     )
     assert await front.user_of("stan" if isinstance(decisions[0], LetIn) else "eve") == OWNER.user_id
     await front.store.close()
@@ -241,7 +241,7 @@ async def test_the_first_account_may_become_the_owner_and_only_the_first(tmp_pat
 async def test_where_the_owner_is_configured_nobody_becomes_it(front: Front) -> None:
     code = await front.code_for("stan")
     decision = await front.desk.approve(code, by=OWNER, pair_as=PairAs.OWNER)
-    assert refusal(decision) == "there is an owner already"
+    assert refusal(decision) == "there is already an owner"
     assert isinstance(await front.desk.approve(code, by=OWNER), LetIn), "the code is still good"
 
 
@@ -293,7 +293,7 @@ async def test_linking_codes_are_refused_with_the_reason(front: Front) -> None:
     code = await front.link_code(OWNER_ACCOUNT)
     assert (await front.says("s1", f"/link {replaced}")).outcome == "refused: unknown code"
     assert (await front.says("s1", f"/link {code}")).outcome == "linked"
-    assert (await front.says("s2", f"/link {code}")).outcome == "refused: code used already"
+    assert (await front.says("s2", f"/link {code}")).outcome == "refused: code already used"
     late = await front.link_code(OWNER_ACCOUNT)
     front.clock.advance(LIFE_S)
     assert (await front.says("s2", f"/link {late}")).outcome == "refused: code expired"
@@ -303,7 +303,7 @@ async def test_linking_codes_are_refused_with_the_reason(front: Front) -> None:
 async def test_of_two_that_bring_the_same_code_one_joins(front: Front) -> None:
     code = await front.link_code(OWNER_ACCOUNT)
     accepted = await asyncio.gather(*(front.says(name, f"/link {code}") for name in ("s1", "s2", "s3")))
-    assert sorted(one.outcome for one in accepted) == ["linked", *["refused: code used already"] * 2]
+    assert sorted(one.outcome for one in accepted) == ["linked", *["refused: code already used"] * 2]
 
 
 async def test_somebody_known_stays_who_they_are(front: Front) -> None:
@@ -311,7 +311,7 @@ async def test_somebody_known_stays_who_they_are(front: Front) -> None:
     user_id = await front.user_of("stan")
     code = await front.link_code(OWNER_ACCOUNT)
     for text in (f"/link {code}", f"/start {code}"):
-        assert (await front.says("stan", text)).outcome == "refused: known already"
+        assert (await front.says("stan", text)).outcome == "refused: already known"
     assert await front.user_of("stan") == user_id
     assert (await front.says("s1", f"/link {code}")).outcome == "linked", "the code is still good"
 
@@ -327,9 +327,9 @@ async def test_where_all_are_let_in_a_guest_can_join_but_not_vouch(tmp_path: Pat
     rules = ChannelAccess(DirectMode.OPEN, GroupMode.ALL)
     front = await Front.open(tmp_path, rules=rules)
     assert (await front.says("guest")).outcome == "turn 1"
-    assert (await front.says("guest", "/link")).outcome == "refused: guests cannot link"
+    assert (await front.says("guest", "/link")).outcome == "refused: guests can't link accounts"
     assert (await front.says("guest", "/link", direct=False)).outcome == (
-        "refused: codes are for private conversations"
+        "refused: codes work in private conversations only"
     )
     assert (await front.says("new", "/start campaign")).outcome == "command: /start", "that is no code"
     assert (await front.says("guest", f"/link {WRONG}")).outcome == "refused: unknown code"

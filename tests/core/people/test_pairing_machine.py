@@ -126,7 +126,7 @@ class Doors(RuleBasedStateMachine):
             self.wrong.append((guesser, self.now))
             return "unknown code"
         if found.state in {"approved", "rejected"}:
-            return "code used already"
+            return "code already used"
         return found if self.is_good(found) else "code expired"
 
     def let_in(self, request: Request, user: str) -> None:
@@ -153,12 +153,12 @@ class Doors(RuleBasedStateMachine):
             return
         foreseen = self.foreseen_answer(person)
         if foreseen == "noise":
-            assert (accepted.outcome, said) == ("refused: too many ask to be let in", [])
+            assert (accepted.outcome, said) == ("refused: too many access requests", [])
             return
         self.kept.append((person, self.now))
         if foreseen == "put off":
             self.put_off[person] = self.now
-            assert (accepted.outcome, len(said)) == ("refused: too many ask to be let in", 1)
+            assert (accepted.outcome, len(said)) == ("refused: too many access requests", 1)
         elif foreseen == "told":
             assert (accepted.outcome, said) == ("refused: not paired", [])
         else:
@@ -199,7 +199,7 @@ class Doors(RuleBasedStateMachine):
         decision = self.run(self.front.desk.approve(code, by=OWNER, pair_as=pair_as))
         foreseen = self.foreseen_decision(code, DESK)
         if not isinstance(foreseen, str) and pair_as is PairAs.OWNER:
-            foreseen = "there is an owner already"
+            foreseen = "there is already an owner"
         if isinstance(foreseen, str):
             assert isinstance(decision, ClaimRefused)
             assert decision.reason == foreseen
@@ -251,7 +251,7 @@ class Doors(RuleBasedStateMachine):
 
     def foreseen_joining(self, person: str, code: str) -> str:
         if self.user(person) is not None:
-            return "refused: known already"
+            return "refused: already known"
         if self.floods(person):
             return "refused: too many messages"
         offer = next((one for one in self.offers if one.code == code), None)
@@ -274,7 +274,7 @@ class Doors(RuleBasedStateMachine):
             self.wrong.append((person, self.now))
             return "refused: unknown code"
         if offer.used:
-            return "refused: code used already"
+            return "refused: code already used"
         root = self.bound[offer.root]
         vouched = root.user == offer.user and root.via in {"config", "paired"}
         return "linked" if vouched and self.now < offer.made_at + LIFE_S else "refused: code expired"

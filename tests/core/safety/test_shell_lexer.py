@@ -303,10 +303,10 @@ def test_a_line_that_is_not_plain_says_what_made_it_so() -> None:
     reasons = [read_line(text) for text in ("a $x", "export a", "a > b c", "a\nb", "cd a")]
     assert [one.reason for one in reasons if isinstance(one, NotPlain)] == [
         "contains $ outside quotes",
-        "begins a command with export, which a shell takes for its own",
+        "starts a command with export, which a shell handles itself",
         "has words after a redirect",
         "contains a line break outside quotes",
-        "uses cd other than as `cd DIRECTORY &&` at its beginning",
+        "uses cd other than as `cd DIRECTORY &&` at its start",
     ]
 
 

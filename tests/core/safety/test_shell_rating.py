@@ -95,11 +95,11 @@ def test_a_card_says_why_it_asks(guard: PathGuard) -> None:
         for line in ("rm a", "git log --exec=x", "cat ../x", "a $b", "git push -f")
     }
     assert reasons == {
-        "rm a": "rm is not on the list of commands that do no harm.",
-        "git log --exec=x": "git log: --exec is not among the options that are known to do no harm.",
-        "cat ../x": "cat: ../x does not name its place plainly.",
+        "rm a": "rm is not on the list of harmless commands.",
+        "git log --exec=x": "git log: --exec is not on the list of its harmless options.",
+        "cat ../x": "cat: ../x is not a plain path (without .. and a leading -).",
         "a $b": "This line contains $ outside quotes.",
-        "git push -f": "git push: -f is not among the options that are known to do no harm.",
+        "git push -f": "git push: -f is not on the list of its harmless options.",
     }
 
 

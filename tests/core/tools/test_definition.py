@@ -210,8 +210,8 @@ def define(function: Any, **options: Any) -> Tool:
         (no_docstring, {}, "needs a docstring"),
         (no_annotation, {}, "parameter text needs an annotation"),
         (spreads, {}, "a model cannot fill *texts"),
-        (fine, {"name": "two words"}, "a name has 1 to 64 of"),
-        (fine, {"name": "x" * 65}, "a name has 1 to 64 of"),
+        (fine, {"name": "two words"}, "a name must have 1 to 64"),
+        (fine, {"name": "x" * 65}, "a name must have 1 to 64"),
         (fine, {"sensitive": frozenset({"password"})}, "no parameter named password"),
     ],
 )
