@@ -55,6 +55,7 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(path, clock, ids)
     try:
+        assert await store.timezone("ada") == ("Asia/Tokyo" if stored.name >= "sqlite-0021" else None)
         if stored.name >= "sqlite-0010":
             await _how_people_want_to_be_asked_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0015":
