@@ -210,7 +210,7 @@ def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolic
         },
         sender_per_minute=config.access.sender_per_minute,
     )
-    return InboundRules(access, SessionManager(ids), ids, config.agent.max_waiting, laws)
+    return InboundRules(access, SessionManager(ids), ids, config.agent.max_waiting, laws, config.hub.timezone)
 
 
 def build_pipeline(

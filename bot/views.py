@@ -116,12 +116,13 @@ class AccountView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserView:
-    """A person and the accounts they were let in with."""
+    """A person and the accounts they were let in with. `timezone`: an IANA name, None for the hub's."""
 
     id: str
     role: str
     name: str
     accounts: tuple[AccountView, ...]
+    timezone: str | None = None
 
     @classmethod
     def of(cls, person: Person) -> Self:
@@ -131,7 +132,13 @@ class UserView:
             for a in person.accounts
         )
         user = person.user
-        return cls(id=user.user_id, role=user.role.value, name=user.name, accounts=tuple(accounts))
+        return cls(
+            id=user.user_id,
+            role=user.role.value,
+            name=user.name,
+            accounts=tuple(accounts),
+            timezone=person.timezone,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

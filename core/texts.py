@@ -18,6 +18,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("deny", "deny a request: /deny ID"),
     ("pause", "pause all tools at once (owner only)"),
     ("unpause", "let tools run again (owner only)"),
+    ("timezone", "show your time zone; /timezone Europe/Berlin sets it, /timezone default clears it"),
     ("link", "link another account of yours"),
     ("help", "list the commands"),
 )
@@ -67,6 +68,22 @@ def help_text() -> str:
 def unknown_command(name: str) -> str:
     """Return the answer to a command that does not exist."""
     return f"Unknown command: /{name}. Type /help for the commands."
+
+
+def timezone(own: str | None, hubs: str) -> str:
+    """Return the description of a person's time zone. `hubs`: the zone of people who chose none."""
+    if own is None:
+        return f"You use the hub's time zone, {hubs}. Set your own with /timezone Europe/Berlin."
+    return f"Your time zone is {own}. The hub's is {hubs}; /timezone default switches back to it."
+
+
+def unknown_timezone(wanted: str, near: Sequence[str]) -> str:
+    """Return the refusal of a time zone that does not exist. `near`: similar names."""
+    if near:
+        advice = f"Did you mean {' or '.join(near)}?"
+    else:
+        advice = "Write a name such as Europe/Berlin or America/New_York."
+    return f"I don't know the time zone {wanted[:60]}. {advice}"
 
 
 def stopped(dropped: int) -> str:

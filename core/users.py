@@ -64,10 +64,11 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user with all accounts ever bound to them."""
+    """A user with all accounts ever bound to them. `timezone`: an IANA name, None for the hub's."""
 
     user: Principal
     accounts: tuple[Account, ...]
+    timezone: str | None = None
 
 
 # The key that finds a person's conversation on a channel again.

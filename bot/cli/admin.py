@@ -194,6 +194,12 @@ def link(path: Path | None, user_id: str, account: str, *, as_json: bool) -> Non
     tell(at_desk(path, lambda desk: desk.link(user_id, channel, person)), as_json=as_json)
 
 
+def set_timezone(path: Path | None, user_id: str, name: str, *, as_json: bool) -> None:
+    """Set a user's time zone; `default` for the hub's."""
+    wanted = None if name.strip().lower() == "default" else name
+    tell(at_desk(path, lambda desk: desk.set_timezone(user_id, wanted)), as_json=as_json)
+
+
 _ACCOUNT = re.compile(r"[a-z][\w-]*:[\w-]+")
 """What nobody is called, but an account may be."""
 

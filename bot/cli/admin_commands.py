@@ -90,6 +90,19 @@ def users_link(
     finish(lambda: admin.link(config, user, account, as_json=as_json))
 
 
+@users_commands.command("timezone")
+def users_timezone(
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id, see `users list`.")],
+    zone: Annotated[
+        str, typer.Argument(metavar="ZONE", help="Such as Europe/Berlin; default: the hub's time zone.")
+    ],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set a person's time zone, by which their quiet hours are judged."""
+    finish(lambda: admin.set_timezone(config, user, zone, as_json=as_json))
+
+
 # The groups `audit` and `policy`, parsed; see bot.cli.commands.
 
 audit_commands = typer.Typer(help="Export and verify the audit log.", no_args_is_help=True)

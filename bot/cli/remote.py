@@ -100,6 +100,11 @@ class RemoteDesk(HubClient):
         account = {"user_id": user_id, "channel": channel, "platform_user_id": platform_user_id}
         return read_page(DecisionView, await self._post("/api/users/link", **account))
 
+    async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
+        """See Desk."""
+        page = await self._post("/api/users/timezone", user_id=user_id, timezone=timezone)
+        return read_page(DecisionView, page)
+
 
 class RemoteKeeping(HubClient):
     """See bot.operator.settings.Keeping."""

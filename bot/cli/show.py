@@ -179,14 +179,16 @@ def list_users(path: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found:
-        print_table((whole("user"), "name", "role", "accounts"), (_person(user) for user in found))
+        print_table(
+            (whole("user"), "name", "role", "time zone", "accounts"), (_person(user) for user in found)
+        )
     else:
         typer.echo("There are no users yet.")
 
 
 def _person(user: UserView) -> Sequence[str]:
     accounts = ", ".join(f"{a.channel}:{a.platform_user_id} ({a.via})" for a in user.accounts)
-    return user.id, user.name, user.role, accounts
+    return user.id, user.name, user.role, user.timezone or "default", accounts
 
 
 def list_approvals(path: Path | None, *, as_json: bool) -> None:

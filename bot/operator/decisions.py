@@ -6,7 +6,7 @@ everyone's, in the transaction that records them.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bot.runtime import DeskRefused
 from bot.views import DecisionView, PairingRequestView, UserView
@@ -16,6 +16,7 @@ from core.consent import card_texts
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.gates import Gate, GateState, Option, Options
 from core.ids import Ids, normalise_gate_id
+from core.lazy_module import LazyModule
 from core.messages import Address, ChoiceAnswer, Sender
 from core.people.access import CONSOLE
 from core.people.pairing import PairAs, PairingDesk
@@ -25,6 +26,11 @@ from core.store.pairing import ClaimRefused, Decision, LetIn
 from core.store.port import Store
 from core.tools.call_edits import CallEditor
 from core.users import Person, Principal, Role
+
+if TYPE_CHECKING:
+    from core import timezones
+else:
+    timezones = LazyModule("core.timezones")
 
 
 class Desk(Protocol):
@@ -56,6 +62,10 @@ class Desk(Protocol):
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
         """Give an account to a user, without any code."""
+        ...
+
+    async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
+        """Set a user's time zone; None for the hub's."""
         ...
 
 
@@ -197,6 +207,20 @@ class HubDesk:
         if user is None:
             raise DeskRefused("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
         return DecisionView(id=f"{channel}:{platform_user_id}", outcome=f"allowed as {user.name}")
+
+    async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
+        """See Desk."""
+        name = None if timezone is None else timezones.named(timezone)
+        if timezone is not None and name is None:
+            near = " or ".join(timezones.near(timezone)) or "a name such as Europe/Berlin"
+            raise DeskRefused("unusable", f"no time zone is called {timezone}; write {near}", "timezone")
+        try:
+            known = await self._store.set_timezone(user_id, name)
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        if not known:
+            raise DeskRefused("not_found", f"no user has the id {user_id}; list the users", "user_id")
+        return DecisionView(id=user_id, outcome=f"time zone {name or 'of the hub'}")
 
 
 def _settled(decision: Decision) -> DecisionView:

@@ -20,9 +20,9 @@ from core.ids import Ids
 from core.routines.describe import calendar
 from core.routines.manage import RoutineDesk, RoutineNotFound, RoutineRefused
 from core.routines.trial import Moment, try_page, try_text
-from core.routines.validation import zone
 from core.store.port import Store
 from core.store.routines import RoutineRow
+from core.timezones import zone
 from core.users import Principal
 
 MAX_IN_CALENDAR = 100

@@ -25,6 +25,7 @@ from core.safety.leaks import LeakDetector
 from core.safety.paths import PathGuard
 from core.store.port import Store
 from core.timers import Timers
+from core.timezones import TimeZones
 from core.tools.pipeline import CallPipeline
 from core.tools.processes import end_process
 
@@ -49,14 +50,14 @@ def build_engine(
     async def send(key: str, to: "Recipient", message: Message) -> bool:
         return await notices().send(key, to, message)
 
-    zone = config.hub.timezone
+    timezones = TimeZones(store.timezone, config.hub.timezone)
     unseen = RedactingModel(model, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
     acting = ToolRuns(ActingServices(store, unseen, pipeline, clock, ids))
-    runs = LightweightRuns(unseen, read_file, store.user, clock, zone, acting)
+    runs = LightweightRuns(unseen, read_file, store.user, clock, timezones, acting)
     own_threads = NoticeThreads(store, lambda to: notices().places(to), open_thread)
     telling = RoutineNotifier(store, send, own_threads, clock)
-    heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), zone, clock)
+    heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)
     events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
     parts = EngineParts(
         store,
@@ -72,4 +73,4 @@ def build_engine(
         ids,
         end_process,
     )
-    return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)
+    return RoutineEngine(parts, most=config.routines.max_concurrent, timezones=timezones)

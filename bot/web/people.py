@@ -54,6 +54,13 @@ class Link(AccountOf):
     user_id: ShortText
 
 
+class TimezoneOf(Given):
+    """A person and their time zone from now on, as an IANA name; null for the hub's."""
+
+    user_id: ShortText
+    timezone: ShortText | None
+
+
 class TokenOf(Given):
     """A person."""
 
@@ -125,6 +132,7 @@ class People:
             Endpoint("GET", "/users", self.users, list[UserView], owner_only=True),
             Endpoint("POST", "/users", self.add_user, UserView, body=NewUser, status=201, owner_only=True),
             _owners("/users/link", self.link, Link),
+            _owners("/users/timezone", self.set_timezone, TimezoneOf, (404, 422, 503)),
             Endpoint(
                 "POST",
                 "/tokens",
@@ -202,6 +210,11 @@ class People:
         body: Link = call.body
         return await self._desk.link(body.user_id, body.channel, body.platform_user_id)
 
+    async def set_timezone(self, call: Call) -> DecisionView:
+        """Set a user's time zone, by which quiet hours are judged."""
+        body: TimezoneOf = call.body
+        return await self._desk.set_timezone(body.user_id, body.timezone)
+
     async def token(self, call: Call) -> TokenPage:
         """Make a token by which programs, or a person without a platform, are this member."""
         body: TokenOf = call.body
@@ -233,9 +246,14 @@ class People:
         return JSONResponse({})
 
 
-def _owners(path: str, handle: Callable[[Call], Awaitable[DecisionView]], body: type[Given]) -> Endpoint:
+def _owners(
+    path: str,
+    handle: Callable[[Call], Awaitable[DecisionView]],
+    body: type[Given],
+    refusals: tuple[int, ...] = (404, 409, 503),
+) -> Endpoint:
     """A decision that is the owner's."""
-    return Endpoint("POST", path, handle, DecisionView, body=body, refusals=(404, 409, 503), owner_only=True)
+    return Endpoint("POST", path, handle, DecisionView, body=body, refusals=refusals, owner_only=True)
 
 
 # How the hub is doing: its channels, and what became of messages.

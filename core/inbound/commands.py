@@ -1,7 +1,7 @@
 """The effects of commands. They apply when the event is accepted and never wait behind a turn."""
 
 from dataclasses import replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from core import texts
 from core.approvals import (
@@ -32,6 +32,7 @@ from core.inbound.submission import (
     Submission,
     UnknownCommand,
 )
+from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.people import pairing_texts
 from core.people.access import Access
@@ -45,11 +46,17 @@ from core.store.effects import (
     RevokeGrant,
     Say,
     SetApprovals,
+    SetTimezone,
     StopThread,
 )
 from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
 from core.store.rows import TurnState
 from core.users import Principal, Role
+
+if TYPE_CHECKING:
+    from core import timezones
+else:
+    timezones = LazyModule("core.timezones")
 
 # `/approvals` and `/grants`: the settings for approval requests that a person changes in chat.
 
@@ -216,6 +223,19 @@ def _not_a_command(name: str) -> Verdict:
     if how is None:
         return refused("unknown command", texts.unknown_command(name))
     return refused(f"/{name}: wrong arguments", how)
+
+
+def timezone(wanted: str, view: AcceptView, hubs: str) -> Verdict:
+    """Handle `/timezone`, alone or with a zone. `hubs`: the zone of people who chose none."""
+    if not wanted:
+        own = (view.survey or StatusSnapshot()).timezone
+        return _said("command: /timezone", texts.timezone(own, hubs))
+    if wanted.lower() == BACK:
+        name = None
+    elif (name := timezones.named(wanted)) is None:
+        return refused("no such time zone", texts.unknown_timezone(wanted, timezones.near(wanted)))
+    effects = (SetTimezone(name), Say(plain(texts.timezone(name, hubs))))
+    return Verdict("command: /timezone", effects)
 
 
 def pause(view: AcceptView, *, paused: bool) -> Verdict:

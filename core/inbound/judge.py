@@ -15,7 +15,7 @@ from core.consent.rules import EffectivePolicy
 from core.consent.votes import may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
 from core.ids import Ids
-from core.inbound.commands import claimed, code_of, command, let_in, link, pause, runs, stop
+from core.inbound.commands import claimed, code_of, command, let_in, link, pause, runs, stop, timezone
 from core.inbound.credentials import CredentialCapture
 from core.inbound.sessions import Adopt, Create, Existing, SessionManager
 from core.inbound.submission import (
@@ -29,6 +29,7 @@ from core.inbound.submission import (
     Status,
     Stop,
     Submission,
+    Timezone,
     UserInput,
     parse_submission,
 )
@@ -153,13 +154,15 @@ class InboundRules:
     """The rules for judging events.
 
     `max_waiting`: the limit on inputs that wait in one thread.
-    `laws`: the admin policy that people's settings must stay within."""
+    `laws`: the admin policy that people's settings must stay within.
+    `timezone`: the hub's, for people who chose none."""
 
     access: Access
     sessions: SessionManager
     ids: Ids
     max_waiting: int
     laws: EffectivePolicy
+    timezone: str = "UTC"
 
 
 class EventJudge:
@@ -208,7 +211,7 @@ class EventJudge:
         submission = self._submission
         if isinstance(admission, Admitted) and isinstance(submission, LetPersonIn):
             return replace(admission, claims=claimed(submission, admission.principal, rules.access))
-        if isinstance(admission, Admitted) and isinstance(submission, Approvals | Grants | Status):
+        if isinstance(admission, Admitted) and isinstance(submission, Approvals | Grants | Status | Timezone):
             return replace(admission, surveys=True)
         return admission
 
@@ -271,6 +274,8 @@ class EventJudge:
                 return link(event, code, view, self._rules.ids, self._now)
             case Pause(paused):
                 return pause(view, paused=paused)
+            case Timezone(wanted):
+                return timezone(wanted, view, self._rules.timezone)
             case _:
                 return command(submission, view, self._rules.laws, self._rules.ids, self._now)
 

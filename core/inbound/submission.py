@@ -96,6 +96,13 @@ class Grants:
 
 
 @dataclass(frozen=True, slots=True)
+class Timezone:
+    """The command `/timezone`. `wanted`: the zone as typed, empty to show the present one."""
+
+    wanted: str
+
+
+@dataclass(frozen=True, slots=True)
 class BareAnswer:
     """A word such as `yes`, `no` or `always`: an answer if exactly one gate waits here, else plain text.
 
@@ -125,6 +132,7 @@ Submission = (
     | Resume
     | Approvals
     | Grants
+    | Timezone
     | AnswerGate
     | BareAnswer
     | LetPersonIn
@@ -173,6 +181,8 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
         return Approvals(tuple(rest.lower().split()))
     if name == "grants":
         return Grants(tuple(rest.lower().split()))
+    if name == "timezone":
+        return Timezone(rest)
     if name in {"stop", "interrupt"}:
         return Stop()  # with any arguments: the person wants the turn to end
     if name == "link":

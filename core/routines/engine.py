@@ -38,6 +38,7 @@ from core.store.routines import BudgetDay, NewRun, NextDue, RoutineRow, RoutineR
 from core.store.rows import CallState
 from core.store.units import patiently
 from core.timers import Timers
+from core.timezones import TimeZones, in_force
 from core.tool import ProcessInfo
 
 # Runs interrupted by a dead hub: each resumes after its last recorded step, or has ended.
@@ -103,8 +104,10 @@ LONGEST_BACKOFF_S = 3600
 RESULT_LIMIT_CHARS = 16_000
 
 
-def end_of(routine: RoutineRow, performed: Performed, *, now: int, menu_id: str, timezone: str) -> RunEnd:
-    """Return the end of a run as stored. `timezone`: of the owner's quiet hours."""
+def end_of(
+    routine: RoutineRow, performed: Performed, *, now: int, menu_id: str, timezone: str, owners_timezone: str
+) -> RunEnd:
+    """Return the end of a run as stored. `timezone`: of daily budgets. `owners_timezone`: of quiet hours."""
     try:
         definition = definition_of(routine)
     except ValueError:
@@ -127,7 +130,7 @@ def end_of(routine: RoutineRow, performed: Performed, *, now: int, menu_id: str,
         document=performed.document,
         tested_as=fingerprint(definition) if well else None,
         notice=_told(definition, performed, shown) if told or performed.out_of_budget else None,
-        notice_at=told_at(definition.notify.quiet_hours, now, timezone),
+        notice_at=told_at(definition.notify.quiet_hours, now, owners_timezone),
         menu_id=menu_id,
         missing_grants=performed.missing_grants,
         backoff_us=min(FIRST_BACKOFF_S << min(failures - 1, 10), LONGEST_BACKOFF_S) * SECOND_US
@@ -142,12 +145,13 @@ def end_of(routine: RoutineRow, performed: Performed, *, now: int, menu_id: str,
 def budget_day(now: int, timezone: str) -> BudgetDay:
     """Return today in that zone, and how owners are notified of a budget that is used up."""
 
-    def told(definition: str, why: str) -> tuple[str, int]:
+    def told(definition: str, why: str, owners: str | None) -> tuple[str, int]:
         try:
             read = read_text(definition)
         except ValueError:
             return notices.budget_used_up("?", why), now
-        return notices.budget_used_up(read.name, why), told_at(read.notify.quiet_hours, now, timezone)
+        quiet_in = in_force(owners, timezone)
+        return notices.budget_used_up(read.name, why), told_at(read.notify.quiet_hours, now, quiet_in)
 
     return BudgetDay(day_start(now, timezone), told)
 
@@ -203,13 +207,13 @@ class EngineParts:
 class RoutineEngine:
     """Implementation of core.routines.service.Engine. `most`: runs at a time, over all routines."""
 
-    def __init__(self, parts: EngineParts, *, most: int, timezone: str) -> None:
+    def __init__(self, parts: EngineParts, *, most: int, timezones: TimeZones) -> None:
         self._parts = parts
         self._store = parts.store
         self._clock = parts.clock
         self._timers = parts.timers
         self._most = most
-        self._timezone = timezone
+        self._timezones = timezones
         self._running: set[str] = set()
         self._interrupted = InterruptedRuns(parts.store, parts.end_process, self._finish)
 
@@ -274,7 +278,7 @@ class RoutineEngine:
         for row in await self._store.due_routines(now):
             await self._claim(row, now)
         lease_until = now + LEASE_S * SECOND_US
-        day = budget_day(now, self._timezone)
+        day = budget_day(now, self._timezones.default)
         for started in await self._store.begin_runs(most=self._most, lease_until=lease_until, day=day):
             self._running.add(started.run.id)
             group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
@@ -376,7 +380,7 @@ class RoutineEngine:
     async def _act(self, started: StartedRun, definition: Definition, spent: SpentSoFar) -> Performed:
         action = definition.action
         if started.routine.id == HEARTBEAT_ID:
-            beat = self._parts.heartbeat.action()
+            beat = self._parts.heartbeat.action(await self._timezones.of(started.routine.owner_id))
             if isinstance(beat, Asleep):
                 return Performed(RunStatus.SKIPPED, beat.why, None, spent.total)
             action = beat
@@ -391,7 +395,15 @@ class RoutineEngine:
         steps = await patiently(lambda: self._store.run_steps(started.run.id), self._clock)
         missing = await patiently(lambda: self._parts.runs.missing_grants(started, steps), self._clock)
         performed = replace(performed, remarks=remarks_of(steps), missing_grants=missing)
-        end = end_of(started.routine, performed, now=now, menu_id=menu_id, timezone=self._timezone)
+        owners = await patiently(lambda: self._timezones.of(started.routine.owner_id), self._clock)
+        end = end_of(
+            started.routine,
+            performed,
+            now=now,
+            menu_id=menu_id,
+            timezone=self._timezones.default,
+            owners_timezone=owners,
+        )
         await patiently(lambda: self._store.finish_run(started.run.id, end), self._clock)
         logger.info(
             "run.finished run=%s routine=%r status=%s",

@@ -45,21 +45,20 @@ class Asleep:
 
 
 class Heartbeat:
-    """One heartbeat. `awake`: hours of the day in `timezone`, None for all; `read_file`: reads from the
+    """One heartbeat. `awake`: hours of the owner's day, None for all; `read_file`: reads from the
     workspace,
     raises ValueError."""
 
     def __init__(
-        self, read_file: Callable[[str, int], bytes], awake: QuietHours | None, timezone: str, clock: Clock
+        self, read_file: Callable[[str, int], bytes], awake: QuietHours | None, clock: Clock
     ) -> None:
         self._read_file = read_file
         self._awake = awake
-        self._zone = ZoneInfo(timezone)
         self._clock = clock
 
-    def action(self) -> Lightweight | Asleep:
-        """Return the action for now."""
-        moment = datetime.fromtimestamp(self._clock.now() / SECOND_US, self._zone)
+    def action(self, timezone: str) -> Lightweight | Asleep:
+        """Return the action for now. `timezone`: the owner's."""
+        moment = datetime.fromtimestamp(self._clock.now() / SECOND_US, ZoneInfo(timezone))
         if self._awake is not None and not _covers(self._awake, moment.hour * 60 + moment.minute):
             return Asleep("outside active_hours")
         try:

@@ -30,6 +30,7 @@ from core.routines.budget import SpentSoFar, one_reply
 from core.routines.definitions import definition_of, not_permitted
 from core.safety.fencing import FENCE_RULE, fence_tool_output
 from core.store.routines import RunSteps, StartedRun
+from core.timezones import TimeZones
 from core.transcript import UserSaid
 from core.users import Principal, Role
 
@@ -248,14 +249,14 @@ class LightweightRuns:
         read_file: ReadFile,
         owner_of: Callable[[str], Awaitable[Principal | None]],
         clock: Clock,
-        timezone: str,
+        timezones: TimeZones,
         tools: ScopedTools | None = None,
     ) -> None:
         self._model = model
         self._read_file = read_file
         self._owner_of = owner_of
         self._clock = clock
-        self._timezone = timezone
+        self._timezones = timezones
         self._tools = tools
 
     async def perform(self, started: StartedRun, action: Lightweight, spent: SpentSoFar) -> Performed:
@@ -266,7 +267,8 @@ class LightweightRuns:
         # The person who made it may have lost the right to.
         if problems := [*not_permitted(definition_of(started.routine), owner, priced=True)]:
             raise ToolDenied(f"the owner no longer has permission for it: {problems[0].message}")
-        conversation = await self._begin(self._asked(started, action, owner), started, owner, spent)
+        asked = await self._asked(started, action, owner)
+        conversation = await self._begin(asked, started, owner, spent)
         fault = ""
         for wait_s in (0.0, *RETRY_AFTER_S):
             if fault:
@@ -296,7 +298,7 @@ class LightweightRuns:
             raise ToolDenied("this hub gives runs no tools")
         return await self._tools.begin(asked, started, owner, spent)
 
-    def _asked(self, started: StartedRun, action: Lightweight, owner: Principal) -> Asked:
+    async def _asked(self, started: StartedRun, action: Lightweight, owner: Principal) -> Asked:
         files, unreadable = self._context(action)
         return Asked(
             name=started.routine.text.name,
@@ -307,7 +309,7 @@ class LightweightRuns:
             unreadable=unreadable,
             state=started.routine.state,
             now=self._clock.now(),
-            timezone=self._timezone,
+            timezone=await self._timezones.of(owner.user_id),
             told=definition_of(started.routine).notify.on_attention,
         )
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from core.routine import Cron
 from core.routines.schedule import Schedule
-from core.routines.validation import zone
+from core.timezones import zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never, cast
-from zoneinfo import ZoneInfo
 
 from core.lazy_module import LazyModule
 from core.routine import (
@@ -27,6 +26,7 @@ from core.routine import (
     Webhook,
 )
 from core.routine_json import Problem, definition_to_json, read_definition
+from core.timezones import zone
 
 if TYPE_CHECKING:
     from core.routines import schedule
@@ -93,14 +93,6 @@ def problems(definition: Definition) -> Iterator[Problem]:
 
 
 @lru_cache(maxsize=64)
-def zone(name: str) -> ZoneInfo | None:
-    """Return the time zone of that IANA name; None if there is none."""
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown; not a file name; a directory, such as "Europe"
-        return None
-
-
 # --- triggers -------------------------------------------------------------------------------------------
 
 

@@ -151,12 +151,14 @@ class StatusSnapshot:
 
     `grants`: all of their grants that are in force.
     `used`: the budget used by the turn that is active in the conversation.
-    `paused`: all tools are paused, for everyone."""
+    `paused`: all tools are paused, for everyone.
+    `timezone`: the person's own, None for the hub's."""
 
     standing: ConsentSettings = field(default_factory=ConsentSettings)
     grants: tuple[Grant, ...] = ()
     used: LoopUsed | None = None
     paused: bool = False
+    timezone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

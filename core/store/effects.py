@@ -155,6 +155,13 @@ class SetApprovals:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTimezone:
+    """A person's time zone from now on, as an IANA name; None for the hub's."""
+
+    timezone: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """A message to the event's own conversation, put into the outbox."""
 
@@ -221,6 +228,7 @@ Effect = (
     | RecordGrant
     | RevokeGrant
     | SetApprovals
+    | SetTimezone
     | KeepSecrets
     | TakeAwayMessage
     | ForgetCredentials

@@ -113,6 +113,14 @@ class People(Protocol):
         """Return all users with their accounts, ordered by name."""
         ...
 
+    async def timezone(self, user_id: str) -> str | None:
+        """Return a user's time zone as an IANA name, None for the hub's."""
+        ...
+
+    async def set_timezone(self, user_id: str, timezone: str | None) -> bool:
+        """Set a user's time zone; None for the hub's. Return False if there is no such user."""
+        ...
+
     async def pairing_requests(self) -> Sequence[PairingRequest]:
         """Return the pairing requests whose codes are valid, oldest first."""
         ...

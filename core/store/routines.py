@@ -147,11 +147,11 @@ class RoutineRunRow:
 class BudgetDay:
     """The day whose budgets apply, starting at `since`.
 
-    `told`: makes the notice about a used-up budget from the routine's definition and the reason,
-    with the time to send it."""
+    `told`: makes the notice about a used-up budget from the routine's definition, the reason and the
+    owner's time zone (None: the hub's), with the time to send it."""
 
     since: int
-    told: Callable[[str, str], tuple[str, int]]
+    told: Callable[[str, str, str | None], tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ COMMITS = frozenset(
         "keep_key",
         "drop_key",
         "drop_keys_of",
+        "set_timezone",
         "set_tool_setting",
         "keep_secrets",
         "drop_secret",

@@ -70,6 +70,7 @@ async def fill(world: World) -> None:
     await world.store.link_audit(100)
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     await world.store.set_person_approvals("ada", ApprovalSettings(Preset.WHITELIST))
+    await world.store.set_timezone("ada", "Asia/Tokyo")
     asked = ApprovalSettings(Preset.MANUAL, max_rounds=3, loop_timeout_s=60)
     await world.store.set_thread_approvals(answered.thread.id, asked)
     await world.store.keep_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
@@ -90,7 +91,9 @@ async def _routine(world: World) -> None:
     run = NewRun("run-1", row.id, "slot:1", "cron", '{"by": "slot", "slot_at": 1}', world.clock.now())
     await world.store.claim_run(run)
     now = world.clock.now()
-    await world.store.begin_runs(most=1, lease_until=now + 1, day=BudgetDay(now, lambda _, why: (why, now)))
+    await world.store.begin_runs(
+        most=1, lease_until=now + 1, day=BudgetDay(now, lambda _, why, _zone: (why, now))
+    )
     await world.store.open_run_journal("run-1", '{"tools": ["shell"]}', UserSaid("Look around."))
     intent = NewCall("call-1", "shell", "{}", Effect.EFFECT, 1)
     await world.store.record_run_reply("run-1", AssistantSaid("I look."), [intent], Spent(10, 2))

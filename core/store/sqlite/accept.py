@@ -105,7 +105,13 @@ def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> 
     said = grants.in_thread(tx, principal.user_id, "" if thread is None else thread.id)
     active = None if thread is None else thread.active_turn_id
     used = None if active is None else used_of(tx, active)
-    return StatusSnapshot(said, grants.grants_of(tx, principal.user_id), used, kill_switch.tools_paused(tx))
+    return StatusSnapshot(
+        said,
+        grants.grants_of(tx, principal.user_id),
+        used,
+        kill_switch.tools_paused(tx),
+        people.timezone(tx, principal.user_id),
+    )
 
 
 def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:

@@ -26,13 +26,14 @@ from core.store.effects import (
     Say,
     SayAtTimes,
     SetApprovals,
+    SetTimezone,
     StopThread,
     TakeAwayMessage,
 )
 from core.store.facets import HELD
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import credentials, gates, grants, kill_switch, memory, pairing, strangers
+from core.store.sqlite import credentials, gates, grants, kill_switch, memory, pairing, people, strangers
 from core.store.sqlite.connection import Transaction
 from core.store.sqlite.inbox import begin, input_of, lead_there, title_of
 from core.store.sqlite.outbox import take_away_received
@@ -106,6 +107,7 @@ class Effects:
                 RecordGrant()
                 | RevokeGrant()
                 | SetApprovals()
+                | SetTimezone()
                 | KeepSecrets()
                 | ForgetCredentials()
                 | PauseTools()
@@ -134,7 +136,13 @@ class Effects:
 
     def _keep(
         self,
-        effect: RecordGrant | RevokeGrant | SetApprovals | KeepSecrets | ForgetCredentials | PauseTools,
+        effect: RecordGrant
+        | RevokeGrant
+        | SetApprovals
+        | SetTimezone
+        | KeepSecrets
+        | ForgetCredentials
+        | PauseTools,
     ) -> None:
         match effect:
             case RevokeGrant(grant_id):
@@ -144,6 +152,8 @@ class Effects:
                     grants.set_person_approvals(self._tx, self._principal.user_id, settings)
                 else:
                     grants.set_thread_approvals(self._tx, thread_id, settings, self._principal.user_id)
+            case SetTimezone(timezone):
+                people.set_timezone(self._tx, self._principal.user_id, timezone)
             case RecordGrant(grant):
                 grants.record_grant(self._tx, grant)
             case KeepSecrets(sealed):

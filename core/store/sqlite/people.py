@@ -47,6 +47,17 @@ def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Princip
     return Principal(user_id, role, storable(name))
 
 
+def timezone(tx: Transaction, user_id: str) -> str | None:
+    """See People."""
+    row = tx.one("SELECT timezone FROM users WHERE id = ?", user_id)
+    return None if row is None else row[0]
+
+
+def set_timezone(tx: Transaction, user_id: str, name: str | None) -> bool:
+    """See People."""
+    return tx.run("UPDATE users SET timezone = ? WHERE id = ?", name, user_id) > 0
+
+
 def identity(tx: Transaction, channel: str, platform_user_id: str) -> Identity | None:
     """Return the identity of an account on a channel."""
     row = tx.one(

@@ -192,7 +192,7 @@ class SqliteReader:
     async def people(self) -> Sequence[Person]:
         """See Store.people."""
         rows = await self._all(
-            f"SELECT {PRINCIPAL}, i.channel, i.platform_user_id, i.via, i.name FROM users u"
+            f"SELECT {PRINCIPAL}, u.timezone, i.channel, i.platform_user_id, i.via, i.name FROM users u"
             " LEFT JOIN identities i ON i.user_id = u.id ORDER BY u.name, u.id, i.channel, i.created_at"
         )
         return [_person(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
@@ -246,4 +246,5 @@ def _unreadable(error: sqlite3.Error) -> StoreUnavailable:
 
 
 def _person(rows: Sequence[Row]) -> Person:
-    return Person(principal_of(rows[0][:3]), tuple(Account(*row[3:7]) for row in rows if row[3] is not None))
+    accounts = tuple(Account(*row[4:8]) for row in rows if row[4] is not None)
+    return Person(principal_of(rows[0][:3]), accounts, rows[0][3])

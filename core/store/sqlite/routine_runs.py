@@ -66,8 +66,12 @@ def skip_for_budget(tx: Transaction, run_id: str, why: str, day: BudgetDay) -> N
     )
     if not tell_of_budget(tx, run_id, day.since):
         return
-    (definition,) = tx.one(f"SELECT definition FROM routines {_ITS}", run_id) or ("",)
-    notice, notice_at = day.told(definition, why)
+    definition, timezone = tx.one(
+        "SELECT o.definition, u.timezone FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+        " JOIN users u ON u.id = o.owner_id WHERE r.id = ?",
+        run_id,
+    ) or ("", None)
+    notice, notice_at = day.told(definition, why, timezone)
     tx.run(
         "UPDATE routine_runs SET notice = ?, notice_state = 'due', notice_at = ? WHERE id = ?",
         storable(notice),

@@ -365,6 +365,14 @@ class PeopleUnits(FeedQueries):
         sender = Sender(platform_user_id, name)
         return await self._writer.run(lambda tx: people.link_account(tx, user_id, channel, sender, by))
 
+    async def timezone(self, user_id: str) -> str | None:
+        """See People."""
+        return await self._reader.run(lambda tx: people.timezone(tx, user_id))
+
+    async def set_timezone(self, user_id: str, timezone: str | None) -> bool:
+        """See People."""
+        return await self._writer.run(lambda tx: people.set_timezone(tx, user_id, timezone))
+
 
 # The journal of runs that use tools: implements core.store.routine_port.RunJournal.
 

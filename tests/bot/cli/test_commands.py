@@ -335,13 +335,22 @@ async def test_people_are_let_in_linked_and_put_out_again(tmp_path: Path, *, run
         user_id = json.loads(added.out)["id"]
         linked = await hubbub(tmp_path, "users", "link", user_id, "telegram:10")
         assert (linked.code, linked.out) == (0, "telegram:10: allowed as Cy\n")
+        zoned = await hubbub(tmp_path, "users", "timezone", user_id, "asia/tokyo")
+        assert (zoned.code, zoned.out) == (0, f"{user_id}: time zone Asia/Tokyo\n")
+        unknown = await hubbub(tmp_path, "users", "timezone", user_id, "Asia/Tokio")
+        assert unknown.code == 1
+        assert unknown.complaint.startswith("no time zone is called Asia/Tokio; write Asia/Tokyo")
+        assert "Asia/Tokyo" in (await hubbub(tmp_path, "users", "list")).out
         revoked = await hubbub(tmp_path, "pair", "revoke", "telegram:10")
         assert (revoked.code, revoked.out) == (0, "telegram:10: access removed\n")
         if not running:
             await house.start()
         house.telegram.user_sends_text(8, "me again")
         await house.telegram.wait_text(8, "You said: me again", timeout_s=LIMIT_S)
+        cleared = await hubbub(tmp_path, "users", "timezone", user_id, "default")
+        assert (cleared.code, cleared.out) == (0, f"{user_id}: time zone of the hub\n")
         users = json.loads((await hubbub(tmp_path, "users", "list", "--json")).out)
+        assert [user["timezone"] for user in users if user["id"] == user_id] == [None]
         accounts = {f"{a['channel']}:{a['platform_user_id']}": a["via"] for u in users for a in u["accounts"]}
         assert accounts["telegram:8"] == accounts["telegram:9"] == "paired"
         assert accounts["telegram:10"] == "revoked"

@@ -234,6 +234,7 @@ OWNERS_ONLY = [
     ("GET", "/api/why"),
     ("POST", "/api/users"),
     ("POST", "/api/users/link"),
+    ("POST", "/api/users/timezone"),
     ("POST", "/api/pairing/approve"),
     ("POST", "/api/pairing/reject"),
     ("POST", "/api/pairing/revoke"),

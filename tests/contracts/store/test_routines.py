@@ -34,7 +34,7 @@ def new_run(world: World, routine: RoutineRow, key: str, **other: object) -> New
 def today(world: World) -> BudgetDay:
     """The last 24 hours."""
     now = world.clock.now()
-    return BudgetDay(now - 24 * 3600 * SECOND, lambda _definition, why: (f"no more: {why}", now))
+    return BudgetDay(now - 24 * 3600 * SECOND, lambda _definition, why, _zone: (f"no more: {why}", now))
 
 
 async def begin(world: World, most: int = 10) -> list[StartedRun]:

@@ -34,7 +34,7 @@ def beat(at: datetime, hours: str = "08:00-22:00", listed: str = "- call Ada", z
         assert (path, limit_bytes > 0) == ("HEARTBEAT.md", True)
         return listed.encode()
 
-    return Heartbeat(read, read_hours(hours), zone, clock).action()
+    return Heartbeat(read, read_hours(hours), clock).action(zone)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_list_that_is_not_there_is_said_so() -> None:
     def missing(path: str, limit_bytes: int) -> bytes:
         raise ValueError(f"there is no {path} below {limit_bytes}")
 
-    found = Heartbeat(missing, QuietHours(0, 0), "UTC", ManualClock()).action()
+    found = Heartbeat(missing, QuietHours(0, 0), ManualClock()).action("UTC")
     assert isinstance(found, Asleep)
     assert "HEARTBEAT.md" in found.why
 

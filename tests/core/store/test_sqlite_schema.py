@@ -75,6 +75,7 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(path, clock, ids)
     try:
+        assert await store.timezone("ada") == ("Asia/Tokyo" if stored.name >= "sqlite-0021" else None)
         await _how_people_want_to_be_asked_is_there(World(store, clock, ids))
         await _what_was_recorded_is_there(World(store, clock, ids))
         await _what_was_said_once_and_for_all_is_there(World(store, clock, ids))

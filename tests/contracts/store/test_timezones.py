@@ -1,0 +1,34 @@
+"""The time zones people choose."""
+
+from core.store.effects import SetTimezone
+from tests.contracts.store.world import ADA, BEN, World
+
+
+async def test_a_time_zone_is_kept_until_it_is_changed_or_cleared(world: World) -> None:
+    store = world.store
+    for person in (ADA, BEN):
+        await store.ensure_user(person.user_id, person.role, person.name)
+    assert await store.timezone("ada") is None
+    assert await store.set_timezone("ada", "Europe/Berlin")
+    assert await store.timezone("ada") == "Europe/Berlin"
+    assert {person.user.user_id: person.timezone for person in await store.people()} == {
+        "ada": "Europe/Berlin",
+        "ben": None,
+    }
+    await store.ensure_user("ada", ADA.role, "Ada again")
+    assert await store.timezone("ada") == "Europe/Berlin"
+    assert await store.set_timezone("ada", None)
+    assert await store.timezone("ada") is None
+
+
+async def test_people_who_are_not_there_have_none(world: World) -> None:
+    assert not await world.store.set_timezone("nobody", "UTC")
+    assert await world.store.timezone("nobody") is None
+
+
+async def test_a_command_sets_that_of_its_writer_alone(world: World) -> None:
+    await world.turn()
+    await world.turn(by=BEN, scope="of ben")
+    await world.rule(SetTimezone("Asia/Tokyo"))
+    zones = {person.user.user_id: person.timezone for person in await world.store.people()}
+    assert sorted(zones.items(), key=str) == [("ada", "Asia/Tokyo"), ("ben", None)]
