@@ -67,6 +67,12 @@ class Upgraded:
     clock: HastyClock
     task: asyncio.Task[None] | None = None
 
+    async def start(self) -> None:
+        """Start the hub, until it takes messages."""
+        seams = Seams(clock=self.clock, telegram=Timeouts(taken_within_s=0.5, probe_pace_s=0.02))
+        self.task, _ = await served(self.directory, seams)
+        await self.telegram.wait_polling(TOKEN, PATIENCE_S)
+
     async def stop(self) -> None:
         """End the hub as Ctrl-C does."""
         await ended(self.task)
@@ -159,10 +165,8 @@ async def upgraded(tmp_path: Path) -> AsyncIterator[Upgraded]:
             os.chmod(tmp_path / "data" / name, 0o600)
         write_config((FIXTURE / "hubbub.toml").read_text(), tmp_path, telegram.url, model.openai_base_url)
         with _workspace():
-            seams = Seams(clock=hub.clock, telegram=Timeouts(taken_within_s=0.5, probe_pace_s=0.02))
-            hub.task, _ = await served(tmp_path, seams)
             try:
-                await telegram.wait_polling(TOKEN, PATIENCE_S)
+                await hub.start()
                 yield hub
             finally:
                 await hub.stop()
@@ -184,20 +188,26 @@ async def test_what_was_under_way_at_the_kill_goes_on_and_is_done_once(upgraded:
         ("attention",),
         ("interrupted",),
     ]
-    prompts = Counter(request.body["messages"][-1]["content"] for request in upgraded.model.log.all())
-    assert set(prompts.values()) == {1}
     assert not upgraded.rows("SELECT 1 FROM outbox WHERE state NOT IN ('sent', 'replaced')")
+    _judge_once(upgraded)
+    await upgraded.stop()
+    await upgraded.start()
+    await upgraded.settled()
+    _judge_once(upgraded)
+
+
+def _judge_once(upgraded: Upgraded) -> None:
+    """Nothing was said, asked of the model or done twice."""
+    asked = Counter(request.body["messages"][-1]["content"] for request in upgraded.model.log.all())
+    assert set(asked.values()) == {1}
     for chat in (*upgraded.shown.topics, *PEOPLE):
         shown = Counter(message.text for message in upgraded.of(chat))
         assert {text for text, times in shown.items() if times > 1} <= TWICE
     assert (
         sum(repeats for (repeats,) in upgraded.rows("SELECT repeats FROM outbox WHERE state = 'sent'")) <= 2
     )
-    assert (lines("running.txt"), lines("unknown.txt"), lines("granted.txt")) == (
-        ["running"],
-        ["unknown"],
-        ["granted"],
-    )
+    for name in ("running", "unknown", "granted"):
+        assert lines(f"{name}.txt") == [name]
 
 
 @pytest.mark.parametrize(
@@ -209,14 +219,17 @@ async def test_what_was_under_way_at_the_kill_goes_on_and_is_done_once(upgraded:
         ("joint", "Approve all", "Done:", ("joint.txt", ["one", "two"])),
         ("joint", "Deny all", "Done:", ("joint.txt", [])),
         ("joint", "One by one", "May I run shell?", ("joint.txt", [])),
+        ("question", "red", "Done:", ("approved.txt", [])),
         ("question", "dark green", "Done:", ("approved.txt", [])),
+        (OLIVIA, "Cancel", "Done:", ("approved.txt", [])),
         ("unknown", "It happened", "Done:", ("unknown.txt", ["unknown"])),
         ("unknown", "Leave it", "Done:", ("unknown.txt", ["unknown"])),
         ("continue", "Go on", "Counted.", ("approved.txt", [])),
+        ("continue", "Stop here", "I have used 3 rounds", ("approved.txt", [])),
     ],
 )
 async def test_a_button_shown_before_the_upgrade_decides_once(
-    upgraded: Upgraded, chat: str, label: str, told: str, effect: tuple[str, list[str]]
+    upgraded: Upgraded, chat: str | int, label: str, told: str, effect: tuple[str, list[str]]
 ) -> None:
     card = upgraded.card(chat)
     data = buttons(card)
@@ -231,6 +244,18 @@ async def test_a_button_shown_before_the_upgrade_decides_once(
     await upgraded.settled()
     assert sorted(lines(name)) == written
     assert len([message for message in upgraded.of(chat) if message.text.startswith("Done:")]) <= 1
+
+
+async def test_a_call_interrupted_before_the_upgrade_runs_again_once_it_is_asked_for(
+    upgraded: Upgraded,
+) -> None:
+    card = upgraded.card("unknown")
+    again = buttons(card)["Run it again"]
+    await upgraded.press(card, again)
+    async with asyncio.timeout(PATIENCE_S):
+        while lines("unknown.txt") != ["unknown", "unknown"]:  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(0.02)
+    assert (await upgraded.press(card, again)).startswith("Already settled")
 
 
 async def test_one_of_two_votes_from_before_counts_with_the_second(upgraded: Upgraded) -> None:
@@ -276,10 +301,38 @@ async def test_an_id_shown_before_the_upgrade_can_be_typed(upgraded: Upgraded) -
     assert (lines("approved.txt"), sorted(lines("joint.txt"))) == (["approved"], ["one", "two"])
 
 
-async def test_a_routines_notice_still_has_its_buttons(upgraded: Upgraded) -> None:
+@pytest.mark.parametrize(
+    "label, sql, rows",
+    [
+        ("Pause", "SELECT enabled FROM routines WHERE name = 'watch'", [(0,)]),
+        ("Run again", "SELECT count(*) FROM routine_runs WHERE state = 'attention'", [(2,)]),
+        ("Details", "SELECT outcome FROM inbox WHERE answer = 'Details'", [("routine watch",)]),
+    ],
+)
+async def test_a_routines_notice_still_has_its_buttons(
+    upgraded: Upgraded, label: str, sql: str, rows: list[Any]
+) -> None:
     (notice,) = [message for message in upgraded.of(OLIVIA) if "watch" in message.text and message.keyboard]
-    await upgraded.press(notice, buttons(notice)["Pause"])
-    await upgraded.until("SELECT enabled FROM routines WHERE name = 'watch'", [(0,)])
+    await upgraded.press(notice, buttons(notice)[label])
+    await upgraded.until(sql, rows)
+
+
+async def test_a_denial_settles_every_copy_shown_before_the_upgrade(upgraded: Upgraded) -> None:
+    deny = buttons(upgraded.card(LEA))["Deny"]
+    copies = [
+        (person, message)
+        for person in (OLIVIA, BEN, LEA)
+        for message in upgraded.of(person)
+        if deny in buttons(message).values()
+    ]
+    assert [person for person, _ in copies] == [OLIVIA, BEN, LEA]
+    await upgraded.press(copies[0][1], deny)
+    await upgraded.says(BEN, "Done:")
+    await upgraded.settled()
+    for _, copy in copies:
+        assert copy.text.endswith(card_texts.outcome_line("deny", "owner"))
+        assert not copy.keyboard
+    assert lines("quorum.txt") == []
 
 
 async def test_grants_secrets_and_the_audit_are_as_they_were(upgraded: Upgraded) -> None:
