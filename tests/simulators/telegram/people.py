@@ -17,9 +17,9 @@ class PeopleActions(SimulatorState):
     ``chat_id=None`` is the private chat with ``bot`` (with the only bot if that is None too).
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, first_callback_id: int = 4_382_000_000_000_000_001, **settings: Any) -> None:
         super().__init__(**settings)
-        self._callback_ids = itertools.count(4_382_000_000_000_000_001)
+        self._callback_ids = itertools.count(first_callback_id)
 
     # -- where and who
 
