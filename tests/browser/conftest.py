@@ -11,7 +11,7 @@ from tests.bot.cli.program import RunningHub
 from tests.browser.chromium import Complaints, chromium, tab
 from tests.browser.console import Console
 from tests.browser.hub import STRANGER, Hub, running_hub
-from tests.scenarios.house import OWNER, TOKEN
+from tests.harness.telegram_hub import OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from tests.bot.cli.program import RunningHub
-from tests.scenarios.house import OWNER, TOKEN
+from tests.harness.telegram_hub import OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
 
 HUB = """

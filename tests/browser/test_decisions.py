@@ -11,7 +11,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console, press
 from tests.browser.hub import STRANGER, Hub, running_hub
-from tests.scenarios.house import LIMIT_S, OWNER
+from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import Message
 

@@ -12,7 +12,7 @@ from tests.browser.chromium import Complaints
 from tests.browser.console import Console
 from tests.browser.hub import STRANGER, Hub, running_hub
 from tests.browser.keyboard import tab_to
-from tests.scenarios.house import LIMIT_S
+from tests.harness.telegram_hub import LIMIT_S
 from tests.simulators.telegram import TelegramSimulator
 
 OTHER = 10

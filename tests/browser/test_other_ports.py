@@ -12,8 +12,8 @@ from tests.browser.chromium import tab
 from tests.browser.console import Console
 from tests.browser.hub import Hub
 from tests.browser.other_port import TRIES, OtherPort, answers_with_cookies, other_port
+from tests.harness.telegram_hub import open_hub
 from tests.plugins.profile import Profile
-from tests.scenarios.house import open_house
 
 pytestmark = [
     pytest.mark.chromium,
@@ -123,7 +123,7 @@ async def _led_to(page: Page, start: str, where: str) -> None:
 
 
 async def test_files_are_downloaded_and_sessions_expire(browser: Browser, tmp_path: Path) -> None:
-    async with open_house(tmp_path, direct="open", speed=1) as house, tab(browser) as page:
+    async with open_hub(tmp_path, direct="open", speed=1) as house, tab(browser) as page:
         assert house.app is not None
         (house.workspace / "plan.txt").write_text("as agreed")
         await house.told("send_file", path="plan.txt")

@@ -10,7 +10,7 @@ from playwright.async_api import expect
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
 from tests.browser.hub import STRANGER, Hub, running_hub
-from tests.scenarios.house import LIMIT_S
+from tests.harness.telegram_hub import LIMIT_S
 from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = [

@@ -12,8 +12,8 @@ from tests.browser.console import Console
 from tests.browser.crowd import LONG_NAME, multiply, multiply_routines
 from tests.browser.hub import STRANGER, Hub, running_hub
 from tests.browser.screens import barriers, misfits
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN
 from tests.plugins.profile import Profile
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = [

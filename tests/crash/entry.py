@@ -24,7 +24,7 @@ from core.store.port import Store
 from core.transcript import UserSaid
 from tests.crash.ledger import entry_of
 from tests.crash.points import ANY, COMMITS, AtCommit, Side
-from tests.scenarios.house import HastyClock
+from tests.harness.hub import HastyClock
 
 SPEED = "speed"
 IMPATIENT = Timeouts(taken_within_s=0.5, probe_pace_s=0.02)

@@ -15,7 +15,7 @@ from bot.app import App
 from core.messages import Attachment
 from tests.bot.web.api_client import Client, client
 from tests.contracts.channel.stage import Shown
-from tests.scenarios.house import LIMIT_S, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, Hub, open_hub
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class ConsoleStage:
     name = "web"
     limit = 0
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: Hub) -> None:
         self.house = house
         self.model = house.model
         self._open = contextlib.AsyncExitStack()
@@ -196,7 +196,7 @@ def _seen(
 @contextlib.asynccontextmanager
 async def console(directory: Path, mode: str) -> AsyncIterator[ConsoleStage]:
     """Up and running."""
-    async with open_house(directory, start=False) as house:
+    async with open_hub(directory, start=False) as house:
         stage = ConsoleStage(house)
         await stage.start()
         async with asyncio.TaskGroup() as tasks:

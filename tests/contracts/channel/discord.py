@@ -12,7 +12,7 @@ from pathlib import Path
 from bot.app import App
 from core.messages import Attachment
 from tests.contracts.channel.stage import Shown
-from tests.scenarios.guild import BOT, LIMIT_S, OWNER, Server, open_server
+from tests.harness.discord_hub import BOT, LIMIT_S, OWNER, DiscordHub, open_discord_hub
 from tests.simulators.discord.world import Message
 
 STRANGER = 100_000_000_000_000_008
@@ -24,7 +24,7 @@ class DiscordStage:
     name = "discord"
     limit = 2000
 
-    def __init__(self, place: Server) -> None:
+    def __init__(self, place: DiscordHub) -> None:
         self._place = place
         self._discord = place.discord
         self._room: int | None = None
@@ -122,6 +122,6 @@ def _shown(message: Message) -> Shown:
 @contextlib.asynccontextmanager
 async def discord(directory: Path, mode: str) -> AsyncIterator[DiscordStage]:
     """Up and running."""
-    async with open_server(directory, extra='groups = "addressed"') as place:
+    async with open_discord_hub(directory, extra='groups = "addressed"') as place:
         place.joins(STRANGER, "sam")
         yield DiscordStage(place)

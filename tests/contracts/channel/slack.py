@@ -11,7 +11,7 @@ import aiohttp
 from bot.app import App
 from core.messages import Attachment
 from tests.contracts.channel.stage import Shown
-from tests.scenarios.workspace import BOT_TOKEN, LIMIT_S, OWNER, Workspace, open_workspace
+from tests.harness.slack_hub import BOT_TOKEN, LIMIT_S, OWNER, SlackHub, open_slack_hub
 
 STRANGER = "U0STRANGER"
 
@@ -22,7 +22,7 @@ class SlackStage:
     name = "slack"
     limit = 3000
 
-    def __init__(self, place: Workspace) -> None:
+    def __init__(self, place: SlackHub) -> None:
         self._place = place
         self._slack = place.slack
         self._room: str | None = None
@@ -126,7 +126,7 @@ class SlackStage:
 @contextlib.asynccontextmanager
 async def slack(directory: Path, mode: str) -> AsyncIterator[SlackStage]:
     """Up and running."""
-    async with open_workspace(directory, mode=mode, extra='groups = "addressed"') as place:
+    async with open_slack_hub(directory, mode=mode, extra='groups = "addressed"') as place:
         place.slack.add_user(STRANGER, name="sam")
         place.slack.configure(retry_delays_s=[0.0, 0.5, 1.0])
         yield SlackStage(place)

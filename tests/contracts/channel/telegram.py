@@ -10,8 +10,8 @@ import aiohttp
 from bot.app import App
 from core.messages import Attachment
 from tests.contracts.channel.stage import Shown
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.ports import free_port
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
 
 STRANGER = 66
 
@@ -22,7 +22,7 @@ class TelegramStage:
     name = "telegram"
     limit = 4096
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: Hub) -> None:
         self._house = house
         self._telegram = house.telegram
         self._chat_id = OWNER
@@ -127,7 +127,7 @@ async def telegram(directory: Path, mode: str) -> AsyncIterator[TelegramStage]:
         port = free_port()
         http = f'port = {port}\npublic_url = "http://127.0.0.1:{port}"'
         extra += '\nmode = "webhook"\nwebhook_secret = "a-secret_word"'
-    async with open_house(directory, http=http, extra=extra, start=False) as house:
+    async with open_hub(directory, http=http, extra=extra, start=False) as house:
         house.telegram.add_user(STRANGER, first_name="Sam")
         stage = TelegramStage(house)
         await stage.start()

@@ -17,8 +17,8 @@ from bot.app import App
 from core.messages import Attachment
 from tests.bot.cli.program import environment
 from tests.contracts.channel.stage import Shown
+from tests.harness.telegram_hub import Hub, open_hub
 from tests.patience import PATIENCE_S
-from tests.scenarios.house import House, open_house
 
 ABSENT: Mapping[str, str] = {
     "redelivery": "the command alone hands in what is typed, and tries again by itself under one key",
@@ -41,7 +41,7 @@ class TerminalStage:
     name = "web"
     limit = 0
 
-    def __init__(self, house: House, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, house: Hub, process: asyncio.subprocess.Process) -> None:
         self.house = house
         self.model = house.model
         self._process = process
@@ -167,7 +167,7 @@ def _seen(name: str, text: str) -> Shown:
 @contextlib.asynccontextmanager
 async def terminal(directory: Path, mode: str) -> AsyncIterator[TerminalStage]:
     """Up and running."""
-    async with open_house(directory) as house:
+    async with open_hub(directory) as house:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bot", "chat", "--json"),
             cwd=directory,
