@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.bot.cli.program import environment
+from tests.harness.process import environment
 from tests.harness.telegram_hub import TOKEN
 
 NOT_BEFORE_THEY_ARE_NEEDED = {

@@ -139,9 +139,11 @@ async def open_simulators(
     people: Iterable[tuple[str, str, str]] | None = None,
     tokens: Mapping[str, str] = TOKENS,
     slack_mode: str = "socket",
+    patient: bool = True,
 ) -> AsyncIterator[Simulators]:
     """The model and these platforms, each with its bot; `people` are a platform, an account and a name each,
-    by default the owner everywhere."""
+    by default the owner everywhere. `patient`: forms and presses wait for a busy machine longer than real
+    ones, which is wrong for a hub that dies."""
     async with contextlib.AsyncExitStack() as stack:
         simulators = Simulators(ModelSimulator(api_key=KEY, models=("sim-1",)), slack_mode)
         await stack.enter_async_context(simulators.model)
@@ -150,11 +152,11 @@ async def open_simulators(
             simulators.telegram.add_bot(tokens["telegram"])
         if "slack" in platforms:
             simulators._slack = slack = await stack.enter_async_context(SlackSimulator())
-            slack.configure(trigger_ttl_s=PATIENCE_S)  # a busy machine is no reason for a form not to open
+            slack.configure(trigger_ttl_s=PATIENCE_S if patient else None)
             slack.add_app(tokens["slack"], SLACK_APP, SLACK_SECRET, mode=slack_mode, commands=["/hubbub"])
         if "discord" in platforms:
             simulators._discord = discord = await stack.enter_async_context(DiscordSimulator())
-            discord.configure(interaction_limit_s=PATIENCE_S)  # nor for a press to fail
+            discord.configure(interaction_limit_s=PATIENCE_S if patient else None)
             discord.add_bot(tokens["discord"])
         for person in people or [(platform, OLIVIA[platform], "Olivia") for platform in platforms]:
             simulators.add_person(*person)

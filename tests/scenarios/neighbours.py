@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, RunningHub
+from tests.harness.process import Ended, HubProcess
 from tests.harness.simulators import DISCORD_BOT, OLIVIA, PLATFORMS, Simulators, open_simulators, write_config
 from tests.patience import PATIENCE_S
 
@@ -63,7 +63,7 @@ class Street:
             command, self.directory, "secrets", "set", name, stdin=f"{token}\n".encode()
         )
 
-    async def becomes(self, hub: RunningHub, channel: str, state: str) -> str:
+    async def becomes(self, hub: HubProcess, channel: str, state: str) -> str:
         """Until `/readyz` names that state; the reason it gives."""
         async with asyncio.timeout(LIMIT_S):
             while True:

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended
 from tests.clock import zone_at_noon
+from tests.harness.process import Ended
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted
 

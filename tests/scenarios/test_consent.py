@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.bot.cli.program import hubbub
 from tests.clock import zone_at_noon
+from tests.harness.process import hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.model import ToolCall, tools
 

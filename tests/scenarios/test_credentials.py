@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from bot.config.keys import VaultKeyRing
 from core.store.sqlite.memory import sealed_in
-from tests.bot.cli.program import RunningHub
+from tests.harness.process import HubProcess
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
 from tests.scenarios.test_access import MENTION
 from tests.scenarios.test_leaks import LEAK, heard, traces
@@ -83,7 +83,7 @@ async def test_what_is_sent_when_asked_is_in_the_vault_and_nowhere_else(configur
     what is corrected afterwards."""
     house = configured
     async with (
-        RunningHub(house.directory, env={"HUBBUB__LOG__LEVEL": "debug"}) as hub,
+        HubProcess(house.directory, env={"HUBBUB__LOG__LEVEL": "debug"}) as hub,
         aiohttp.ClientSession() as http,
     ):
         await house.telegram.wait_polling(TOKEN, LIMIT_S)

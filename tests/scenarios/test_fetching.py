@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest_asyncio
 from aiohttp import web
 
-from tests.bot.cli.program import RunningHub, hubbub
 from tests.core.tools.website import Website
+from tests.harness.process import HubProcess, hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 
@@ -45,7 +45,7 @@ async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(hou
             return web.Response(text="<h1>News</h1><p>Rain tomorrow.", content_type="text/html")
 
         site.answer = page
-        async with RunningHub(house.directory):
+        async with HubProcess(house.directory):
             await house.telegram.wait_polling(TOKEN, LIMIT_S)
             answer = await answered(house, f"fetch {site.url('/news', '127.0.0.1')}")
             assert answer.startswith(f"I fetched {site.url('/news', '127.0.0.1')}. The answer:\n\n200 OK")

@@ -11,7 +11,7 @@ import aiohttp
 import pytest_asyncio
 
 from core.store.sqlite.memory import sealed_in
-from tests.bot.cli.program import RunningHub, hubbub
+from tests.harness.process import HubProcess, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import text
 
@@ -47,7 +47,7 @@ async def heard(events: aiohttp.ClientResponse, into: list[str]) -> None:
 async def test_a_credential_written_by_mistake_is_nowhere_but_in_the_vault(house: Hub) -> None:
     """Looked for in all files while the hub runs, and once it was killed: database, its log, logs, spills."""
     env = {"HUBBUB__LOG__LEVEL": "debug"}
-    async with RunningHub(house.directory, env=env) as hub, aiohttp.ClientSession() as http:
+    async with HubProcess(house.directory, env=env) as hub, aiohttp.ClientSession() as http:
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
         api = json.loads((house.directory / "data" / "api.json").read_text())
         login = {"Authorization": f"Bearer {api['token']}"}

@@ -9,8 +9,8 @@ from pathlib import Path
 import aiohttp
 import pytest_asyncio
 
-from tests.bot.cli.program import hubbub
 from tests.core.tools.processes_support import is_alive, until
+from tests.harness.process import hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 GUEST = 100

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from bot.runtime import StartError
-from tests.bot.cli.program import RunningHub
+from tests.harness.process import HubProcess
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import Hold
 from tests.simulators.telegram.world import Chat
@@ -181,7 +181,7 @@ async def test_an_occupied_port_is_said_with_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_stops_acceptance_and_is_recovered_from(tmp_path: Path) -> None:
-    async with open_hub(tmp_path, start=False) as house, RunningHub(house.directory) as hub:
+    async with open_hub(tmp_path, start=False) as house, HubProcess(house.directory) as hub:
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
         house.telegram.user_sends_text(OWNER, "before")
         await house.telegram.wait_text(OWNER, "You said: before", timeout_s=LIMIT_S)
@@ -211,7 +211,7 @@ def nothing_can_be_written_by(pid: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
 
 
-async def ready_says(hub: RunningHub, status: int) -> dict[str, object]:
+async def ready_says(hub: HubProcess, status: int) -> dict[str, object]:
     """Until `/readyz` answers with that status; its body."""
     async with asyncio.timeout(LIMIT_S):
         while True:

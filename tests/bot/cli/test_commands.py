@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from markdown_it import MarkdownIt
 
-from tests.bot.cli.program import environment, hubbub
+from tests.harness.process import environment, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 ECHO = "please run: echo line >> out.txt"

@@ -14,8 +14,8 @@ from bot.cli.init import PLATFORMS, Answers, ChannelAnswer, ModelAnswer, configu
 from bot.config.load import load
 from bot.config.sections import TelegramChannel
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, RunningHub
 from tests.bot.cli.terminal import Terminal
+from tests.harness.process import Ended, HubProcess
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 SECRETS = {"TELEGRAM_TOKEN": TOKEN, "OPENAI_API_KEY": KEY}
@@ -66,7 +66,7 @@ async def test_somebody_answers_its_questions_and_the_hub_runs(house: Hub) -> No
     assert stat.S_IMODE(env.stat().st_mode) == 0o600
     assert TOKEN not in toml.read_text()
     assert KEY not in toml.read_text()
-    async with RunningHub(house.directory, env={"HUBBUB__HTTP__PORT": "0"}):
+    async with HubProcess(house.directory, env={"HUBBUB__HTTP__PORT": "0"}):
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
 

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, hubbub
+from tests.harness.process import Ended, hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 
 ECHO = "please run: echo line >> out.txt"

@@ -17,7 +17,7 @@ import pytest_asyncio
 from bot.app import ending_signals
 from core import texts
 from core.store.sqlite.maintenance import schema_scripts
-from tests.bot.cli.program import RunningHub, environment, hubbub
+from tests.harness.process import HubProcess, environment, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 from tests.simulators.model import Hold, HttpError
 
@@ -49,7 +49,7 @@ def with_a_terminal() -> Iterator[None]:
 async def test_without_a_configuration_it_serves_and_says_what_to_do_next(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    async with RunningHub(tmp_path, env=ANY_PORT, fresh=True) as hub:
+    async with HubProcess(tmp_path, env=ANY_PORT, fresh=True) as hub:
         status, state = await hub.readyz()
         assert (status, state["ready"], state["hub"], state["store"]) == (200, True, "open", "ok")
         assert await hub.stop(number) == 0
@@ -68,7 +68,7 @@ def test_what_was_started_to_outlive_its_terminal_does(started_with: signal.Hand
 
 
 async def test_ctrl_c_ends_it_while_a_tool_runs(house: Hub) -> None:
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "please run: echo $$ > pid && exec sleep 600")
         await house.pressed(OWNER, await house.card(OWNER), 0)
         tool = await started_process(house.workspace / "pid")
@@ -91,12 +91,12 @@ async def test_ctrl_c_ends_it_while_the_model_hangs_and_the_turn_goes_on_at_the_
     house: Hub,
 ) -> None:
     house.model.fault(Hold(at="mid_stream"))
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "think hard")
         await house.model.wait_requests(state="held", timeout_s=LIMIT_S)
         assert await hub.stop(signal.SIGINT) == 0
         assert "Traceback" not in hub.err
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         await house.telegram.wait_text(OWNER, "You said: think hard", timeout_s=LIMIT_S)
         assert await hub.stop() == 0
 
@@ -106,7 +106,7 @@ async def test_no_secret_is_ever_logged(house: Hub) -> None:
     house.model.fault(HttpError(401))
     house.telegram.fail("drop", method="sendMessage", count=1)
     house.telegram.fail("server_error", method="getUpdates", count=3, status=500)
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, texts.MODEL_KEY_REJECTED, timeout_s=LIMIT_S)
         house.telegram.user_sends_text(OWNER, "say: fine")
@@ -121,7 +121,7 @@ async def test_no_secret_is_ever_logged(house: Hub) -> None:
 
 async def test_a_full_disk_stops_acceptance_until_there_is_room_again(house: Hub) -> None:
     house.model.fault(Hold())
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "first")
         await house.model.wait_requests(state="held", timeout_s=LIMIT_S)
         await house.telegram.wait_confirmed()
@@ -146,7 +146,7 @@ async def test_a_full_disk_stops_acceptance_until_there_is_room_again(house: Hub
 
 
 @contextlib.contextmanager
-def full_disk(hub: RunningHub) -> Iterator[None]:
+def full_disk(hub: HubProcess) -> Iterator[None]:
     """No file the process writes may grow."""
     usual = resource.prlimit(hub.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(hub.process.pid, resource.RLIMIT_FSIZE, (0, usual[1]))
@@ -223,7 +223,7 @@ async def test_an_occupied_port_is_one_line_that_says_what_to_do(tmp_path: Path)
 
 
 async def test_a_second_hub_on_the_same_data_says_which_one_is_there(tmp_path: Path) -> None:
-    async with RunningHub(tmp_path, env=ANY_PORT) as hub:
+    async with HubProcess(tmp_path, env=ANY_PORT) as hub:
         ended = await hubbub(tmp_path, "run", env=ANY_PORT)
         assert ended.code == 1
         assert ended.complaint == (

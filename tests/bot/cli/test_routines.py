@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended
+from tests.harness.process import Ended
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 
 BESIDE = pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])

@@ -13,8 +13,8 @@ from bot.config.sections import TelegramChannel
 from bot.config.types import Unopened
 from bot.runtime import ConfigError
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, RunningHub
 from tests.bot.cli.terminal import Terminal
+from tests.harness.process import Ended, HubProcess
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, open_hub, write_config
 
 SECRET = "a-secret-that-nobody-may-find-0123456789"
@@ -39,7 +39,7 @@ async def test_a_secret_is_used_and_stands_nowhere_in_clear(tmp_path: Path) -> N
         kept = await asyncio.to_thread(set_secret, tmp_path, "telegram", f"{TOKEN}\n".encode())
         assert (kept.code, kept.out) == (0, "telegram: kept; what uses it reads it at the next start\n")
         write_config(house, token="vault:telegram")
-        async with RunningHub(tmp_path) as hub:
+        async with HubProcess(tmp_path) as hub:
             await house.telegram.wait_polling(TOKEN, LIMIT_S)
             house.telegram.user_sends_text(OWNER, "hello")
             await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)

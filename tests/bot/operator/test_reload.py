@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended
 from tests.bot.web.api_client import client
+from tests.harness.process import Ended
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 
 OTHER = "123456:BBE-a-token-of-the-usual-length-0123456"

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from core.clock import SystemClock
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, RunningHub, hubbub
+from tests.harness.process import Ended, HubProcess, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, TOKEN, Hub, open_hub, write_config
 
 
@@ -53,7 +53,7 @@ async def test_everything_is_fine_without_a_hub(house: Hub) -> None:
 
 
 async def test_everything_is_fine_beside_a_hub(house: Hub) -> None:
-    async with RunningHub(house.directory):
+    async with HubProcess(house.directory):
         await house.telegram.wait_polling(TOKEN)
         ended = await examined(house)
         found = findings(ended)
@@ -101,7 +101,7 @@ async def test_what_the_bot_is_shown_in_groups(
 
 async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: Hub) -> None:
     write_config(house, extra='groups = "all"')
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         await house.telegram.wait_polling(TOKEN)
         ended = await examined(house)
         hint = (
@@ -118,7 +118,7 @@ async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: Hub)
 async def test_a_refused_token(house: Hub, *, running: bool) -> None:
     write_config(house, token="1:refused")
     if running:
-        async with RunningHub(house.directory) as hub:
+        async with HubProcess(house.directory) as hub:
             await _refused(hub)
             ended = await examined(house)
     else:
@@ -131,7 +131,7 @@ async def test_a_refused_token(house: Hub, *, running: bool) -> None:
     assert ended.complaint.startswith("1 of ")
 
 
-async def _refused(hub: RunningHub) -> None:
+async def _refused(hub: HubProcess) -> None:
     """Until the hub itself knows."""
     async with asyncio.timeout(LIMIT_S):
         while True:

@@ -18,8 +18,8 @@ from bot.web.file_links import FileLinks
 from core.clock import SystemClock
 from core.store.port import KeyKind
 from core.users import Principal, Role
-from tests.bot.cli.program import RunningHub
 from tests.bot.web.api_client import Client, client
+from tests.harness.process import HubProcess
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 ECHO = "please run: echo line >> out.txt"
@@ -41,7 +41,7 @@ async def api(house: Hub) -> AsyncIterator[Client]:
 async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     """Of one hub for all tests that change nothing."""
     directory = tmp_path_factory.mktemp("standing")
-    async with RunningHub(directory, env={"HUBBUB__HTTP__PORT": "0"}), client(directory) as opened:
+    async with HubProcess(directory, env={"HUBBUB__HTTP__PORT": "0"}), client(directory) as opened:
         yield opened
 
 
@@ -55,7 +55,7 @@ def lines(house: Hub) -> list[str]:
 
 async def test_the_token_is_for_this_user_only_and_goes_with_the_hub(tmp_path: Path) -> None:
     file = tmp_path / "data" / "api.json"
-    async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
+    async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
         page = json.loads(file.read_text())
         assert page["url"] == hub.url
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -16,8 +16,8 @@ import pytest_asyncio
 from bot.web.endpoints import BODY_LIMIT_S
 from core.clock import SECOND_US
 from core.store.port import KeyKind
-from tests.bot.cli.program import RunningHub
 from tests.bot.web.api_client import LIMIT_S, Client, Stream, client
+from tests.harness.process import HubProcess
 from tests.harness.telegram_hub import Hub, open_hub
 
 DAY_S = 86_400
@@ -350,7 +350,7 @@ async def test_a_body_that_comes_too_slowly_is_given_up(api: Client) -> None:
 
 
 async def test_the_first_link_is_printed(tmp_path: Path) -> None:
-    async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
+    async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
         assert hub.process.stdout is not None
         line = (await hub.process.stdout.readline()).decode()
         assert line.startswith("Console: ")

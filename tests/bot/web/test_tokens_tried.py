@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from bot.config.load import load
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended
 from tests.harness.discord_hub import OWNER as DISCORD_OWNER
 from tests.harness.discord_hub import TOKEN, DiscordHub, open_discord_hub
+from tests.harness.process import Ended
 from tests.harness.slack_hub import APP_TOKEN, BOT_TOKEN, SlackHub, open_slack_hub
 from tests.harness.slack_hub import OWNER as SLACK_OWNER
 

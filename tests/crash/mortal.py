@@ -3,36 +3,47 @@
 The people know nothing of kills: they answer what they see, as often as they see it.
 """
 
+import asyncio
 import contextlib
+import itertools
 import json
 import re
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.crash.accounts import Accounts
 from tests.crash.asked_hooks import AskedHooks
 from tests.crash.entry import Orders
 from tests.crash.ledger import Ledger
-from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit
 from tests.databases import lay_database
+from tests.harness.forking import Forked, fork_into
+from tests.harness.simulators import (
+    OLIVIA,
+    TELEGRAM_TOKEN,
+    Simulators,
+    open_simulators,
+    section,
+    write_config,
+)
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
+from tests.simulators.discord import DiscordSimulator
 from tests.simulators.model import ModelSimulator
+from tests.simulators.slack import SlackSimulator
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import Message
 
-TOKEN, KEY, OWNER = "123456:AAA", "k", 7
+TOKEN, OWNER = TELEGRAM_TOKEN, int(OLIVIA["telegram"])
 LIMIT_S = PATIENCE_S
 UNKNOWN = "I was interrupted while running"
 LEAVE_IT, APPROVE, DENY = 2, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Setup:
     """What the hub is configured with: who owns it, who else may write, and its bots by channel name.
 
     `webhook`: updates are brought to it; `topic`: the story plays in a topic of a forum, not in private;
@@ -49,28 +60,36 @@ class House:
 
 
 @dataclass(slots=True)
-class Town:
-    """One hub's surroundings. `hub` is the process that runs now, `chat_id` (and `topic_id`) where the owner
-    speaks with it; `port`: where it listens for a webhook, 0 if it has none; `about_unknown`: the button
-    pressed where the outcome of a call is unknown."""
+class AnyMortalHub:
+    """The processes of one hub on the same data, and its surroundings. `hub` is the process that runs now;
+    `about_unknown`: the button pressed where the outcome of a call is unknown."""
 
-    telegram: TelegramSimulator
-    model: ModelSimulator
+    simulators: Simulators
     directory: Path
-    nursery: Nursery
-    hub: HubProcess | None = None
+    hub: Forked | None = None
     starts: int = 0
-    chat_id: int = OWNER
-    topic_id: int | None = None
-    port: int = 0
-    newest_before_start: int = 0
     about_unknown: int = LEAVE_IT
-    pressed: set[tuple[int, int]] = field(default_factory=set)
-    hooks: AskedHooks | None = None
-    accounts: Accounts = field(init=False)
+    _commands: Iterator[int] = field(default_factory=itertools.count)
 
-    def __post_init__(self) -> None:
-        self.accounts = Accounts(self.nursery, self.directory, LIMIT_S)
+    @property
+    def telegram(self) -> TelegramSimulator:
+        """See Simulators."""
+        return self.simulators.telegram
+
+    @property
+    def slack(self) -> SlackSimulator:
+        """See Simulators."""
+        return self.simulators.slack
+
+    @property
+    def discord(self) -> DiscordSimulator:
+        """See Simulators."""
+        return self.simulators.discord
+
+    @property
+    def model(self) -> ModelSimulator:
+        """See Simulators."""
+        return self.simulators.model
 
     @property
     def workspace(self) -> Path:
@@ -86,11 +105,10 @@ class Town:
         """Whom the commits of the hub's `start`-th process were about (default: the newest)."""
         return Ledger.read(self.directory / f"trace-{self.starts if start is None else start}.ledger")
 
-    async def start(self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None) -> HubProcess:
-        """Start a hub on the town's data."""
+    async def start(self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None) -> Forked:
+        """Start a hub on the data that is there; it may not serve yet."""
         lay_database(self.directory / "data" / "hub.db")
         self.starts += 1
-        self.newest_before_start = self.telegram.last_number()
         orders = Orders(
             self.directory / "hubbub.toml",
             self.directory / f"trace-{self.starts}",
@@ -98,50 +116,90 @@ class Town:
             die_at,
             freeze_at,
         )
-        self.hub = await self.nursery.start(orders)
+        self.hub = await fork_into(None, hub=orders.to_json())
         return self.hub
+
+    async def run(self) -> Forked:
+        """Start the hub as people do, with nothing in between: `hubbub run`."""
+        self.starts += 1
+        self.hub = await self._command(self.directory / "hub.log", "run")
+        return self.hub
+
+    async def end(self, sent: signal.Signals) -> None:
+        """End the hub, if it lives."""
+        if self.hub is not None:
+            self.hub.send_signal(sent)
+            await self.hub.wait(LIMIT_S)
+
+    async def kill(self) -> None:
+        """End the hub with SIGKILL, if it lives."""
+        await self.end(signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """End the hub in good order, as Ctrl-C does."""
+        await self.end(signal.SIGINT)
+
+    async def exit_code(self) -> int:
+        """The ended hub's."""
+        assert self.hub is not None
+        return await self.hub.wait(LIMIT_S)
+
+    def url(self) -> str:
+        """Where the newest hub that got so far serves."""
+        return re.findall(r"serving on (\S+)", (self.directory / "hub.log").read_text())[-1]
+
+    async def command(self, *words: str) -> str:
+        """What `hubbub WORDS` says, asked of the data the hub left or works on, and rightly so."""
+        output = self.directory / f"said-{next(self._commands)}"
+        ended = await self._command(output, *words)
+        assert await ended.wait(LIMIT_S) == 0, output.read_text()
+        return output.read_text()
+
+    async def _command(self, output: Path, *words: str) -> Forked:
+        return await fork_into(output, words=[*words, "--config", str(self.directory / "hubbub.toml")])
+
+    async def why(self) -> list[dict[str, Any]]:
+        """What the hub says became of every message: every event, with its deliveries."""
+        return json.loads(await self.command("why", "--json", "--limit", "1000"))["events"]
+
+    async def account(self) -> list[dict[str, Any]]:
+        """As `why`, once the hub has nothing left to send. Raises TimeoutError."""
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                events = await self.why()
+                if not any(map(_unsettled, (row for event in events for row in event["deliveries"]))):
+                    return events
+
+
+def _unsettled(delivery: Mapping[str, Any]) -> bool:
+    """Whether something is still to be done about it; an ambiguous one is repeated once."""
+    return delivery["state"] in {"queued", "sending"} or (
+        delivery["state"] == "ambiguous" and delivery["repeats"] == 0
+    )
+
+
+@dataclass(slots=True)
+class MortalHub(AnyMortalHub):
+    """One on Telegram. `chat_id` (and `topic_id`): where the owner speaks with it; `port`: where it listens
+    for a webhook, 0 if it has none."""
+
+    chat_id: int = OWNER
+    topic_id: int | None = None
+    port: int = 0
+    newest_before_start: int = 0
+    pressed: set[tuple[int, int]] = field(default_factory=set)
+    hooks: AskedHooks | None = None
+
+    async def start(self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None) -> Forked:
+        """See AnyMortalHub."""
+        self.newest_before_start = self.telegram.last_number()
+        return await AnyMortalHub.start(self, die_at, freeze_at)
 
     def listens(self) -> bool:
         """Whether the newest hub hears of what is said."""
         if self.port:
             return bool(self.telegram.requests("setWebhook", ok=True, since=self.newest_before_start))
         return self.telegram.is_polling(TOKEN)
-
-    async def run(self) -> HubProcess:
-        """Start the hub as people do, with nothing in between: `hubbub run`."""
-        self.starts += 1
-        words = ("run", "--config", str(self.directory / "hubbub.toml"))
-        self.hub = await self.nursery.command(words, self.directory / "hub.log")
-        return self.hub
-
-    async def kill(self) -> None:
-        """End the hub with SIGKILL, if it lives."""
-        if self.hub is not None:
-            self.hub.send(signal.SIGKILL)
-            await self.hub.wait(LIMIT_S)
-
-    async def stop(self) -> None:
-        """End the hub in good order, as Ctrl-C does."""
-        if self.hub is not None:
-            self.hub.send(signal.SIGINT)
-            await self.hub.wait(LIMIT_S)
-
-    async def exit_code(self) -> int:
-        """The ended hub's."""
-        assert self.hub is not None
-        return await self.nursery.exit_code(self.hub)
-
-    def url(self) -> str:
-        """Where the newest hub that got so far serves."""
-        return re.findall(r"serving on (\S+)", (self.directory / "hub.log").read_text())[-1]
-
-    async def why(self) -> list[dict[str, Any]]:
-        """See Accounts."""
-        return await self.accounts.why()
-
-    async def account(self) -> list[dict[str, Any]]:
-        """As `why`, once the hub has nothing left to send. Raises TimeoutError."""
-        return await self.accounts.settled()
 
     # --- people ----------------------------------------------------------------------------------------
 
@@ -185,32 +243,28 @@ class Town:
 
 
 @contextlib.asynccontextmanager
-async def open_town(nursery: Nursery, directory: Path, house: House | None = None) -> AsyncIterator[Town]:
+async def open_mortal_hub(directory: Path, setup: Setup | None = None) -> AsyncIterator[MortalHub]:
     """Simulators up, configuration written, no hub yet; whatever runs at the end is killed."""
-    async with (
-        TelegramSimulator() as telegram,
-        ModelSimulator(api_key=KEY, models=("sim-1",)) as model,
-    ):
-        house = house or House()
-        for token in house.bots.values():
+    setup = setup or Setup()
+    async with open_simulators("telegram", tokens=setup.bots) as around:
+        telegram = around.telegram
+        for token in list(setup.bots.values())[1:]:
             telegram.add_bot(token)
-        telegram.add_user(OWNER, first_name="Olivia")
-        town = Town(telegram, model, directory, nursery)
-        town.workspace.mkdir()
-        if house.webhook:
+        town = MortalHub(around, directory)
+        if setup.webhook:
             town.port = free_port()
-        if house.topic:
+        if setup.topic:
             telegram.bot().can_read_all_group_messages = True
             forum = telegram.create_supergroup("Forum", [OWNER], is_forum=True)
             town.chat_id, town.topic_id = forum.id, telegram.topic_created(forum.id, "plans").id
-        (directory / "hubbub.toml").write_text(_config(town, house))
+        _write_config(town, setup)
         try:
             yield town
         finally:
             await town.kill()
 
 
-def survivors(town: Town) -> list[int]:
+def survivors(town: MortalHub) -> list[int]:
     """Processes that work in the town's workspace."""
     found: list[int] = []
     for process in Path("/proc").iterdir():
@@ -221,33 +275,16 @@ def survivors(town: Town) -> list[int]:
     return found
 
 
-def _config(town: Town, house: House) -> str:
-    return f"""
-[hub]
-data_dir = "{town.directory}/data"
-owner_identities = {json.dumps(house.owners)}
-[http]
-port = {town.port}
-public_url = "{f"http://127.0.0.1:{town.port}" if town.port else ""}"
-[workspace]
-dir = "{town.workspace}"
-[[models]]
-name = "main"
-provider = "openai"
-model = "sim-1"
-base_url = "{town.model.openai_base_url}"
-api_key = "{KEY}"
-{"".join(_channel(town, house, name, token) for name, token in house.bots.items())}{house.extra}"""
-
-
-def _channel(town: Town, house: House, name: str, token: str) -> str:
-    return f"""
-[channels.{name}]
-platform = "telegram"
-token = "{token}"
-direct = "{house.direct}"
-groups = "{house.groups}"
-api_base_url = "{town.telegram.url}"
-mode = "{"webhook" if house.webhook else "polling"}"
-webhook_secret = "a-secret-word"
-"""
+def _write_config(town: MortalHub, setup: Setup) -> None:
+    how = {"direct": setup.direct, "groups": setup.groups}
+    http = f"port = {town.port}"
+    if setup.webhook:
+        http += f'\npublic_url = "http://127.0.0.1:{town.port}"'
+        how |= {"mode": "webhook", "webhook_secret": "a-secret-word"}
+    url = town.telegram.url
+    bots = [
+        section(name, platform="telegram", token=token, api_base_url=url, **how)
+        for name, token in setup.bots.items()
+    ]
+    sections = [town.simulators.model_section(), "\n".join(bots) + setup.extra]
+    write_config(town.directory, *sections, owners=setup.owners, http=http)
