@@ -1,8 +1,9 @@
-"""A clock that stands still until a test moves it."""
+"""Clocks: one that stands still until a test moves it, and one that hurries."""
 
 import asyncio
 import heapq
 import itertools
+import time
 from datetime import UTC, datetime
 
 from core.clock import SECOND_US
@@ -81,3 +82,42 @@ class JumpingClock(ManualClock):
     def jump(self, seconds: float) -> None:
         """Set the hands; nobody wakes."""
         self._set_us += round(seconds * SECOND_US)
+
+
+class HastyClock:
+    """See core.clock.Clock; `speed` seconds pass in one, and as many at once as a test says."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._began_us = time.time_ns() // 1_000
+        self._began_s = time.monotonic()
+        self._skipped_s = 0.0
+        self._sleepers: set[asyncio.Future[None]] = set()
+
+    def skip(self, seconds: float) -> None:
+        """So much of the day passes at once, as while a machine sleeps."""
+        self._began_us += int(seconds * SECOND_US)
+
+    def now(self) -> int:
+        return self._began_us + int(self.monotonic_s() * SECOND_US)
+
+    def monotonic_s(self) -> float:
+        return (time.monotonic() - self._began_s) * self._speed + self._skipped_s
+
+    async def sleep(self, seconds: float) -> None:
+        until_s = self.monotonic_s() + seconds
+        await asyncio.sleep(0)
+        while (left_s := until_s - self.monotonic_s()) > 0:
+            skipped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._sleepers.add(skipped)
+            try:
+                await asyncio.wait([skipped], timeout=left_s / self._speed)
+            finally:
+                self._sleepers.discard(skipped)
+
+    def pass_by(self, seconds: float) -> None:
+        """So much time is over now: whoever sleeps less goes on."""
+        self._skipped_s += seconds
+        for sleeper in self._sleepers:
+            if not sleeper.done():
+                sleeper.set_result(None)

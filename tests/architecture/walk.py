@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from tests.architecture.house import PACKAGES
-from tests.scenarios.house import OWNER, House, open_house
+from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.tree import ROOT
 
 LIMITS = {"hello": 75, "approved shell call": 140}
@@ -54,7 +54,7 @@ class Walk:
 async def walk(directory: Path) -> dict[str, list[CodeType]]:
     """Return the functions each of the two messages passes."""
     walk = Walk()
-    async with open_house(directory) as house:
+    async with open_hub(directory) as house:
         await _say(house, "warm up", "You said: warm up")
         with walk.recorded():
             await _say(house, "hello", "You said: hello")
@@ -67,7 +67,7 @@ async def walk(directory: Path) -> dict[str, list[CodeType]]:
         return {"hello": hello, "approved shell call": walk.passed()}
 
 
-async def _say(house: House, text: str, answer: str) -> None:
+async def _say(house: Hub, text: str, answer: str) -> None:
     house.telegram.user_sends_text(OWNER, text)
     await house.telegram.wait_text(OWNER, answer)
     await house.settled_sends()

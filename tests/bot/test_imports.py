@@ -4,8 +4,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.bot.cli.program import environment
-from tests.scenarios.house import TOKEN
+from tests.harness.process import environment
+from tests.harness.telegram_hub import TOKEN
 
 NOT_BEFORE_THEY_ARE_NEEDED = {
     "click",

@@ -7,11 +7,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.bot.cli.program import RunningHub
 from tests.browser.chromium import Complaints, chromium, tab
 from tests.browser.console import Console
-from tests.browser.hub import STRANGER, Hub, running_hub
-from tests.scenarios.house import OWNER, TOKEN
+from tests.harness.process import STRANGER, HubProcess, running_hub
+from tests.harness.telegram_hub import OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
 
 
@@ -23,15 +22,15 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
-async def newcomers_hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
+async def newcomers_hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HubProcess]:
     """A hub where nobody has configured anything, for tests that keep to conversations of their own."""
     directory = tmp_path_factory.mktemp("hub")
-    async with RunningHub(directory, env={"HUBBUB__HTTP__PORT": "0"}) as process:
-        yield Hub(directory, process)
+    async with HubProcess(directory, env={"HUBBUB__HTTP__PORT": "0"}) as process:
+        yield process
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+async def hub(tmp_path: Path) -> AsyncIterator[HubProcess]:
     """A hub with the built-in model and no platform."""
     async with running_hub(tmp_path) as running:
         yield running
@@ -54,7 +53,7 @@ async def complaints() -> AsyncIterator[Complaints]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def console(browser: Browser, hub: Hub, complaints: Complaints) -> AsyncIterator[Console]:
+async def console(browser: Browser, hub: HubProcess, complaints: Complaints) -> AsyncIterator[Console]:
     """The console, logged in."""
     async with tab(browser, complaints) as page:
         opened = Console(page, hub.url)

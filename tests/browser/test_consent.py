@@ -11,7 +11,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.browser.hub import Hub, running_hub
+from tests.harness.process import HubProcess, running_hub
 from tests.patience import PATIENCE_S
 from tests.simulators.model import ModelSimulator
 
@@ -31,7 +31,7 @@ LIMIT_S = PATIENCE_S
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def simulated(tmp_path: Path) -> AsyncIterator[Hub]:
+async def simulated(tmp_path: Path) -> AsyncIterator[HubProcess]:
     """A hub whose model asks for several calls at once."""
     async with (
         ModelSimulator(api_key="k", models=("sim-1",)) as model,
@@ -40,13 +40,13 @@ async def simulated(tmp_path: Path) -> AsyncIterator[Hub]:
         yield running
 
 
-def lines(hub: Hub) -> list[str]:
+def lines(hub: HubProcess) -> list[str]:
     out = hub.directory / "workspace" / "out"
     return out.read_text().split() if out.exists() else []
 
 
 async def test_several_calls_are_approved_together_or_one_by_one(
-    browser: Browser, simulated: Hub, complaints: Complaints
+    browser: Browser, simulated: HubProcess, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as page:
         console = Console(page, simulated.url)
@@ -94,7 +94,9 @@ async def test_the_open_page_names_what_runs_and_what_had_been_asked_for(
     assert complaints.lines == []
 
 
-async def test_a_grant_is_listed_and_taken_back(console: Console, hub: Hub, complaints: Complaints) -> None:
+async def test_a_grant_is_listed_and_taken_back(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
     made = hub.directory / "workspace" / "made"
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Always allow")
@@ -118,7 +120,7 @@ async def test_a_grant_is_listed_and_taken_back(console: Console, hub: Hub, comp
 
 @pytest.mark.parametrize("label, times", [("It happened", 1), ("Run it again", 2), ("Skip", 1)])
 async def test_what_became_of_a_call_that_was_cut_off_is_said_here(
-    console: Console, hub: Hub, label: str, times: int
+    console: Console, hub: HubProcess, label: str, times: int
 ) -> None:
     workspace = hub.directory / "workspace"
     os.mkfifo(workspace / "gate")

@@ -10,8 +10,8 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console, press
-from tests.browser.hub import STRANGER, Hub, running_hub
-from tests.scenarios.house import LIMIT_S, OWNER
+from tests.harness.process import STRANGER, HubProcess, running_hub
+from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import Message
 
@@ -23,13 +23,13 @@ pytestmark = [
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
+async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[HubProcess]:
     """A hub with that platform."""
     async with running_hub(tmp_path, telegram=telegram) as running:
         yield running
 
 
-async def test_a_denied_call_does_not_run(console: Console, hub: Hub, complaints: Complaints) -> None:
+async def test_a_denied_call_does_not_run(console: Console, hub: HubProcess, complaints: Complaints) -> None:
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Deny")
     await expect(console.outcome()).to_contain_text("Denied by owner")
@@ -40,7 +40,9 @@ async def test_a_denied_call_does_not_run(console: Console, hub: Hub, complaints
     assert complaints.lines == []
 
 
-async def test_what_was_edited_is_what_runs(console: Console, hub: Hub, complaints: Complaints) -> None:
+async def test_what_was_edited_is_what_runs(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
     await console.say_in_a_new_thread("run: touch as-asked")
     card = console.card()
     await card.get_by_role("button", name="Edit…").click()
@@ -58,7 +60,7 @@ async def test_what_was_edited_is_what_runs(console: Console, hub: Hub, complain
 
 
 async def test_a_card_hides_nothing_of_what_would_run_nor_of_what_always_would_grant(
-    console: Console, hub: Hub, complaints: Complaints
+    console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread("run: touch \u202etxt.exe")
     card = console.card()
@@ -126,7 +128,7 @@ async def test_a_question_of_telegram_is_answered_in_the_console_and_the_other_w
 
 
 async def test_opposite_answers_here_and_on_telegram_at_one_instant_have_one_outcome(
-    console: Console, telegram: TelegramSimulator, hub: Hub, complaints: Complaints
+    console: Console, telegram: TelegramSimulator, hub: HubProcess, complaints: Complaints
 ) -> None:
     made = hub.directory / "workspace" / "made"
     telegram.user_sends_text(OWNER, "run: touch made")
@@ -159,7 +161,7 @@ async def _card(telegram: TelegramSimulator, after: int = 0) -> Message:
 
 
 async def test_the_owner_reads_along_and_answers_where_people_are(
-    console: Console, telegram: TelegramSimulator, hub: Hub, complaints: Complaints
+    console: Console, telegram: TelegramSimulator, hub: HubProcess, complaints: Complaints
 ) -> None:
     telegram.user_sends_text(STRANGER, "let me in")
     await console.open("channels")
@@ -201,7 +203,7 @@ PASTE = """
 
 
 async def test_a_file_goes_with_a_message_by_drop_by_button_and_pasted(
-    browser: Browser, hub: Hub, complaints: Complaints
+    browser: Browser, hub: HubProcess, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as page:
         console = Console(page, hub.url)

@@ -12,11 +12,10 @@ from playwright.async_api import Browser, expect
 
 from bot.app import App, Seams, serve
 from bot.config.load import load
-from tests.bot.cli.program import START_LIMIT_S, RunningHub
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.browser.hub import Hub
 from tests.clock import ManualClock
+from tests.harness.process import START_LIMIT_S, HubProcess
 from tests.plugins.profile import Profile
 
 pytestmark = [
@@ -26,7 +25,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def hub(newcomers_hub: Hub) -> Hub:
+def hub(newcomers_hub: HubProcess) -> HubProcess:
     """One for all."""
     return newcomers_hub
 
@@ -49,12 +48,12 @@ class Newcomer:
 
 
 async def test_the_first_approved_tool_takes_five_actions_at_most(
-    browser: Browser, hub: Hub, profile: Profile, complaints: Complaints
+    browser: Browser, hub: HubProcess, profile: Profile, complaints: Complaints
 ) -> None:
     began = time.monotonic()
     person = Newcomer(pause_s=profile.pick(test=0.0, ci=1.0, proof=1.0))
     async with tab(browser, complaints) as page:
-        link = await _printed_link(hub.process)
+        link = await _printed_link(hub)
         await person.acts()
         await page.goto(link)
         console = Console(page, hub.url)
@@ -72,13 +71,13 @@ async def test_the_first_approved_tool_takes_five_actions_at_most(
     assert complaints.lines == []
 
 
-async def _printed_link(hub: RunningHub) -> str:
+async def _printed_link(hub: HubProcess) -> str:
     """What the start printed for people to open."""
     async with asyncio.timeout(START_LIMIT_S):
         return await _read_link(hub)
 
 
-async def _read_link(hub: RunningHub) -> str:
+async def _read_link(hub: HubProcess) -> str:
     while not (found := re.search(r"http://\S+/login#code=\S+", hub.out)):
         assert hub.process.stdout is not None
         line = await hub.process.stdout.readline()
@@ -87,7 +86,7 @@ async def _read_link(hub: RunningHub) -> str:
     return found.group(0)
 
 
-async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: Hub) -> None:
+async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: HubProcess) -> None:
     link = await hub.link()
     async with tab(browser) as page:
         await page.goto(hub.url)

@@ -15,7 +15,7 @@ from core.store.sqlite.memory import sealed_in
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console, press
 from tests.browser.cutting import way_to
-from tests.browser.hub import Hub, running_hub
+from tests.harness.process import HubProcess, running_hub
 from tests.scenarios.test_leaks import traces
 from tests.simulators.model import Hold, ModelSimulator
 
@@ -50,7 +50,7 @@ async def model() -> AsyncIterator[ModelSimulator]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def hub(model: ModelSimulator, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
+async def hub(model: ModelSimulator, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HubProcess]:
     """One hub for all: each test has tabs and conversations of its own."""
     directory = tmp_path_factory.mktemp("hub")
     async with running_hub(directory, model=MODEL.format(url=model.openai_base_url)) as running:
@@ -58,7 +58,7 @@ async def hub(model: ModelSimulator, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def out(hub: Hub) -> Iterator[Path]:
+def out(hub: HubProcess) -> Iterator[Path]:
     """What calls write to; gone after each test."""
     path = hub.directory / "workspace" / "out"
     yield path
@@ -69,7 +69,7 @@ def lines(out: Path) -> list[str]:
     return out.read_text().split() if out.exists() else []
 
 
-def kept(hub: Hub) -> dict[str, str]:
+def kept(hub: HubProcess) -> dict[str, str]:
     """The vault, opened."""
     keys = VaultKeyRing(hub.directory / "data", {}).keys()
     assert keys is not None
@@ -77,7 +77,7 @@ def kept(hub: Hub) -> dict[str, str]:
 
 
 async def test_opposite_answers_at_one_instant_have_one_outcome(
-    browser: Browser, hub: Hub, out: Path, complaints: Complaints
+    browser: Browser, hub: HubProcess, out: Path, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as first, tab(browser, complaints) as second:
         one, other = Console(first, hub.url), Console(second, hub.url)
@@ -100,7 +100,7 @@ async def test_opposite_answers_at_one_instant_have_one_outcome(
 
 
 async def test_who_could_not_see_that_it_was_settled_is_told_who_did(
-    browser: Browser, hub: Hub, out: Path, complaints: Complaints
+    browser: Browser, hub: HubProcess, out: Path, complaints: Complaints
 ) -> None:
     async with (
         way_to(hub.url) as way,
@@ -186,7 +186,7 @@ async def test_a_yes_from_before_the_question_is_no_answer(
 
 @pytest.mark.parametrize("where", ["message", "card"])
 async def test_a_credential_goes_to_the_vault_and_is_nowhere_else(
-    console: Console, hub: Hub, model: ModelSimulator, complaints: Complaints, where: str
+    console: Console, hub: HubProcess, model: ModelSimulator, complaints: Complaints, where: str
 ) -> None:
     """Typed as the next message, or on the card."""
     page = console.page

@@ -10,9 +10,9 @@ from playwright.async_api import FileChooser, expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
-from tests.browser.hub import STRANGER, Hub, running_hub
 from tests.browser.keyboard import tab_to
-from tests.scenarios.house import LIMIT_S
+from tests.harness.process import STRANGER, HubProcess, running_hub
+from tests.harness.telegram_hub import LIMIT_S
 from tests.simulators.telegram import TelegramSimulator
 
 OTHER = 10
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
+async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[HubProcess]:
     """A hub with a platform."""
     async with running_hub(tmp_path, telegram=telegram) as running:
         yield running
@@ -92,7 +92,7 @@ async def test_somebody_is_let_in_answered_looked_up_and_let_in_no_more(
 
 
 async def test_what_waits_is_decided_among_all_approvals(
-    console: Console, hub: Hub, complaints: Complaints
+    console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page
     sent = [

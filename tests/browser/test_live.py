@@ -10,7 +10,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.cutting import Way, way_to
-from tests.browser.hub import Hub, running_hub
+from tests.harness.process import HubProcess, running_hub
 from tests.plugins.profile import Profile
 from tests.simulators.model import Hold, ModelSimulator, ToolCall, text, tools
 
@@ -35,14 +35,14 @@ async def model() -> AsyncIterator[ModelSimulator]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def hub(tmp_path: Path, model: ModelSimulator) -> AsyncIterator[Hub]:
+async def hub(tmp_path: Path, model: ModelSimulator) -> AsyncIterator[HubProcess]:
     """A hub that talks to that model."""
     async with running_hub(tmp_path, model=MODEL.format(url=model.openai_base_url)) as running:
         yield running
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def way(hub: Hub) -> AsyncIterator[Way]:
+async def way(hub: HubProcess) -> AsyncIterator[Way]:
     """A way to the hub that can be cut."""
     async with way_to(hub.url) as opened:
         yield opened
@@ -57,7 +57,7 @@ async def in_order(console: Console) -> list[str]:
 
 
 async def test_a_reply_is_seen_as_it_is_written_in_two_tabs_and_after_a_reload(
-    browser: Browser, console: Console, hub: Hub, model: ModelSimulator, complaints: Complaints
+    browser: Browser, console: Console, hub: HubProcess, model: ModelSimulator, complaints: Complaints
 ) -> None:
     model.fault(Hold(at="mid_stream", after_events=8))
     thread = await console.say_in_a_new_thread("tell me")
@@ -105,7 +105,7 @@ async def test_how_far_a_run_of_tools_has_come_is_seen_while_it_runs(
 
 
 async def test_a_cut_is_said_and_what_happened_meanwhile_comes_once(
-    browser: Browser, hub: Hub, way: Way, complaints: Complaints, profile: Profile
+    browser: Browser, hub: HubProcess, way: Way, complaints: Complaints, profile: Profile
 ) -> None:
     async with tab(browser, complaints) as page:
         console = Console(page, way.url)
@@ -128,7 +128,7 @@ async def test_a_cut_is_said_and_what_happened_meanwhile_comes_once(
 
 
 async def test_a_cut_in_the_middle_of_a_reply_and_of_a_question_leaves_no_trace(
-    browser: Browser, hub: Hub, way: Way, model: ModelSimulator, complaints: Complaints
+    browser: Browser, hub: HubProcess, way: Way, model: ModelSimulator, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as page:
         console = Console(page, way.url)
@@ -156,7 +156,7 @@ async def test_a_cut_in_the_middle_of_a_reply_and_of_a_question_leaves_no_trace(
 
 
 async def test_a_killed_hub_comes_back_and_the_open_page_goes_on(
-    console: Console, hub: Hub, complaints: Complaints
+    console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread("please run: echo line >> out")
     await expect(console.card()).to_be_visible()
@@ -169,7 +169,7 @@ async def test_a_killed_hub_comes_back_and_the_open_page_goes_on(
 
 
 async def test_a_file_that_is_sent_can_be_downloaded_and_runs_nothing(
-    console: Console, hub: Hub, complaints: Complaints
+    console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     words = "<script>window.planted = 1</script>"
     (hub.directory / "workspace" / "report.html").write_text(words)

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.crowd import multiply
-from tests.browser.hub import Hub, running_hub
+from tests.harness.process import HubProcess, running_hub
 from tests.plugins.profile import Profile
 
 pytestmark = [
@@ -46,20 +46,20 @@ async () => {
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def crowded(tmp_path: Path) -> AsyncIterator[Hub]:
+async def crowded(tmp_path: Path) -> AsyncIterator[HubProcess]:
     """A hub with ten thousand threads."""
     async with running_hub(tmp_path) as hub:
         sent = await hub.api("POST", "/chat/send", {"text": "hello", "new": True})
         while (await hub.api("GET", f"/threads/{sent['thread_id']}"))["thread"]["turn"] is not None:
             pass
-        await hub.process.stop()
+        await hub.stop()
         multiply(hub.directory / "data" / "hub.db", sent["thread_id"], COUNT - 1)
         await hub.restart()
         yield hub
 
 
 async def test_all_are_listed_and_scrolled_smoothly(
-    browser: Browser, crowded: Hub, complaints: Complaints, profile: Profile
+    browser: Browser, crowded: HubProcess, complaints: Complaints, profile: Profile
 ) -> None:
     longest_ms = profile.pick(test=ON_A_BUSY_MACHINE_MS, proof=LONGEST_TASK_MS)
     async with tab(browser, complaints) as page:

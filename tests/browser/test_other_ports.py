@@ -10,10 +10,10 @@ from playwright.async_api import Browser, Page, Request, expect
 
 from tests.browser.chromium import tab
 from tests.browser.console import Console
-from tests.browser.hub import Hub
 from tests.browser.other_port import TRIES, OtherPort, answers_with_cookies, other_port
+from tests.harness.process import HubProcess
+from tests.harness.telegram_hub import open_hub
 from tests.plugins.profile import Profile
-from tests.scenarios.house import open_house
 
 pytestmark = [
     pytest.mark.chromium,
@@ -22,7 +22,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def hub(newcomers_hub: Hub) -> Hub:
+def hub(newcomers_hub: HubProcess) -> HubProcess:
     """One for all."""
     return newcomers_hub
 
@@ -40,13 +40,13 @@ async def works(console: Console, text: str) -> None:
     await console.sees(f"You said: {text}")
 
 
-async def texts(hub: Hub) -> str:
+async def texts(hub: HubProcess) -> str:
     """Titles of all conversations."""
     return str([thread["title"] for thread in (await hub.api("GET", "/threads"))["threads"]])
 
 
 async def test_cookies_of_another_port_neither_take_over_nor_end_a_session(
-    browser: Browser, hub: Hub, other: OtherPort, profile: Profile
+    browser: Browser, hub: HubProcess, other: OtherPort, profile: Profile
 ) -> None:
     size_chars = profile.pick(test=500, ci=4000, proof=4000)
     asked: list[Request] = []
@@ -79,7 +79,7 @@ async def _cookie_of(request: Request) -> str:
 
 
 async def test_a_page_of_another_port_reads_uses_and_ends_nothing(
-    browser: Browser, hub: Hub, other: OtherPort
+    browser: Browser, hub: HubProcess, other: OtherPort
 ) -> None:
     async with tab(browser) as page:
         console = Console(page, hub.url)
@@ -99,7 +99,7 @@ async def test_a_page_of_another_port_reads_uses_and_ends_nothing(
 
 
 async def test_who_is_led_to_bad_links_stays_logged_in_and_can_log_in(
-    browser: Browser, hub: Hub, other: OtherPort
+    browser: Browser, hub: HubProcess, other: OtherPort
 ) -> None:
     async with tab(browser) as page:
         console = Console(page, hub.url)
@@ -123,7 +123,7 @@ async def _led_to(page: Page, start: str, where: str) -> None:
 
 
 async def test_files_are_downloaded_and_sessions_expire(browser: Browser, tmp_path: Path) -> None:
-    async with open_house(tmp_path, direct="open", speed=1) as house, tab(browser) as page:
+    async with open_hub(tmp_path, direct="open", speed=1) as house, tab(browser) as page:
         assert house.app is not None
         (house.workspace / "plan.txt").write_text("as agreed")
         await house.told("send_file", path="plan.txt")

@@ -9,8 +9,8 @@ from playwright.async_api import expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
-from tests.browser.hub import STRANGER, Hub, running_hub
-from tests.scenarios.house import LIMIT_S
+from tests.harness.process import STRANGER, HubProcess, running_hub
+from tests.harness.telegram_hub import LIMIT_S
 from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = [
@@ -29,7 +29,7 @@ tools = ["shell"]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
+async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[HubProcess]:
     """A hub whose platform has somebody with a name for a browser; members may ask for commands."""
     telegram.add_user(PLOTTER, first_name=IMAGE, last_name=SCRIPT, username="plotter")
     async with running_hub(tmp_path, telegram=telegram, extra=MEMBERS_RUN) as running:

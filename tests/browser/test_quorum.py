@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Route, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.cutting import way_to
-from tests.browser.hub import Hub, running_hub
+from tests.harness.process import HubProcess, running_hub
 
 pytestmark = [
     pytest.mark.chromium,
@@ -31,13 +31,13 @@ users = ["owner", {mia}]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+async def hub(tmp_path: Path) -> AsyncIterator[HubProcess]:
     """A hub that asks a team."""
     async with running_hub(tmp_path) as running:
         yield running
 
 
-async def team_of(hub: Hub) -> str:
+async def team_of(hub: HubProcess) -> str:
     """The owner and Mia decide together from now on; her token."""
     mia = (await hub.api("POST", "/users", {"name": MIA}))["id"]
     token: str = (await hub.api("POST", "/tokens", {"user_id": mia}))["token"]
@@ -47,7 +47,7 @@ async def team_of(hub: Hub) -> str:
     return token
 
 
-async def resolve(hub: Hub, token: str, gate_id: str, action: str, **more: object) -> int:
+async def resolve(hub: HubProcess, token: str, gate_id: str, action: str, **more: object) -> int:
     """Mia's answer, from a program; its status."""
     body = {"request_id": gate_id, "action": action, **more}
     async with (
@@ -58,7 +58,7 @@ async def resolve(hub: Hub, token: str, gate_id: str, action: str, **more: objec
 
 
 async def test_how_many_have_agreed_is_seen_everywhere_until_enough_have(
-    browser: Browser, hub: Hub, complaints: Complaints
+    browser: Browser, hub: HubProcess, complaints: Complaints
 ) -> None:
     token = await team_of(hub)
     async with tab(browser, complaints) as page, tab(browser, complaints) as second:
@@ -88,7 +88,7 @@ async def test_how_many_have_agreed_is_seen_everywhere_until_enough_have(
 
 
 async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
-    browser: Browser, hub: Hub, complaints: Complaints
+    browser: Browser, hub: HubProcess, complaints: Complaints
 ) -> None:
     token = await team_of(hub)
     async with way_to(hub.url) as way, tab(browser, complaints) as page:
@@ -122,7 +122,7 @@ async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
 
 
 async def test_a_key_meant_for_a_call_does_not_agree_to_what_it_was_changed_to(
-    browser: Browser, hub: Hub, complaints: Complaints
+    browser: Browser, hub: HubProcess, complaints: Complaints
 ) -> None:
     token = await team_of(hub)
     async with tab(browser, complaints) as page:
@@ -144,7 +144,7 @@ async def test_a_key_meant_for_a_call_does_not_agree_to_what_it_was_changed_to(
     assert complaints.lines == []
 
 
-async def test_one_refusal_is_enough(browser: Browser, hub: Hub, complaints: Complaints) -> None:
+async def test_one_refusal_is_enough(browser: Browser, hub: HubProcess, complaints: Complaints) -> None:
     token = await team_of(hub)
     async with tab(browser, complaints) as page:
         console = Console(page, hub.url)

@@ -8,8 +8,8 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
-from tests.browser.hub import Hub
 from tests.browser.keyboard import tab_to
+from tests.harness.process import HubProcess
 
 pytestmark = [
     pytest.mark.chromium,
@@ -66,7 +66,7 @@ async def test_a_routine_is_made_and_tried_by_keyboard_alone(
     assert complaints.lines == []
 
 
-async def test_runs_come_up_as_they_happen(console: Console, hub: Hub, complaints: Complaints) -> None:
+async def test_runs_come_up_as_they_happen(console: Console, hub: HubProcess, complaints: Complaints) -> None:
     page = console.page
     made = await hub.api("POST", "/routines", WATCH)
     await console.open(f"routines/{made['id']}")
@@ -85,7 +85,7 @@ async def test_runs_come_up_as_they_happen(console: Console, hub: Hub, complaint
 
 
 async def test_a_routine_is_paused_changed_and_forgotten(
-    console: Console, hub: Hub, complaints: Complaints
+    console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page
     cron = {"type": "cron", "schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin", "jitter_s": 5}
@@ -117,7 +117,9 @@ async def test_a_routine_is_paused_changed_and_forgotten(
     assert complaints.lines == []
 
 
-async def test_what_others_wrote_stays_text(console: Console, hub: Hub, complaints: Complaints) -> None:
+async def test_what_others_wrote_stays_text(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
     page = console.page
     asked = {**WATCH["action"], "prompt": PLANTED}
     trigger = {"type": "event", "pattern": f"{PLANTED} (.*)"}

@@ -10,10 +10,10 @@ from playwright.async_api import Browser, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.crowd import LONG_NAME, multiply, multiply_routines
-from tests.browser.hub import STRANGER, Hub, running_hub
 from tests.browser.screens import barriers, misfits
+from tests.harness.process import STRANGER, HubProcess, running_hub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN
 from tests.plugins.profile import Profile
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = [
@@ -40,7 +40,7 @@ async def telegram() -> AsyncIterator[TelegramSimulator]:
         yield running
 
 
-async def furnish(console: Console, hub: Hub, telegram: TelegramSimulator) -> dict[str, str]:
+async def furnish(console: Console, hub: HubProcess, telegram: TelegramSimulator) -> dict[str, str]:
     """Conversations, questions, a stranger; the places to look at."""
     thread = await console.say_in_a_new_thread(FORMATTED)
     await console.decide("Approve")
@@ -70,7 +70,7 @@ async def furnish(console: Console, hub: Hub, telegram: TelegramSimulator) -> di
     }
 
 
-async def routines(hub: Hub) -> str:
+async def routines(hub: HubProcess) -> str:
     """Routines of every kind, two of them with much to say; the id of one that has run."""
     asked = {"type": "lightweight", "prompt": CHINESE}
     made: list[str] = []
@@ -117,7 +117,7 @@ async def judged(console: Console, name: str, place: str, width: int) -> list[st
 
 async def look(
     browser: Browser,
-    hub: Hub,
+    hub: HubProcess,
     places: Mapping[str, str],
     complaints: Complaints,
     screens: Sequence[tuple[int, bool]],
@@ -160,7 +160,7 @@ async def test_with_ordinary_and_with_very_much_to_show(
             await console.log_in(await hub.link())
             places = EVERYWHERE | await furnish(console, hub, telegram)
         await look(browser, hub, places, complaints, screens)
-        await hub.process.stop()
+        await hub.stop()
         database = hub.directory / "data" / "hub.db"
         multiply(database, places["words"].removeprefix("chat/"), 10_000)
         multiply_routines(database, 10_000)

@@ -5,7 +5,7 @@ from playwright.async_api import expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
-from tests.browser.hub import Hub
+from tests.harness.process import HubProcess
 
 pytestmark = [
     pytest.mark.chromium,
@@ -17,7 +17,7 @@ PAGES = ("chat", "threads", "approvals", "routines", "channels", "why")
 
 
 async def test_every_page_tells_that_tools_are_paused_and_ends_it(
-    console: Console, hub: Hub, complaints: Complaints
+    console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     banner = console.page.get_by_text("All tools are paused. No tool runs until you unpause them.")
     pause = console.page.get_by_role("button", name="Pause all tools")

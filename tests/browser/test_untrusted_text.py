@@ -5,7 +5,7 @@ from playwright.async_api import expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
-from tests.browser.hub import Hub
+from tests.harness.process import HubProcess
 
 pytestmark = [
     pytest.mark.chromium,
@@ -14,7 +14,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def hub(newcomers_hub: Hub) -> Hub:
+def hub(newcomers_hub: HubProcess) -> HubProcess:
     """One for all."""
     return newcomers_hub
 
@@ -34,7 +34,7 @@ async def nothing_planted(console: Console) -> None:
 
 
 async def test_messages_answers_and_tool_output_are_text(
-    console: Console, hub: Hub, complaints: Complaints
+    console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread(f"{MARKUP} {LINKS}")
     await expect(console.messages("user").first).to_contain_text(MARKUP)
@@ -56,7 +56,7 @@ async def test_messages_answers_and_tool_output_are_text(
 
 @pytest.mark.slow
 async def test_names_of_files_and_threads_are_text(
-    console: Console, hub: Hub, complaints: Complaints
+    console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     await console.open("chat/new")
     await console.page.locator("input[type=file]").set_input_files(

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, expect
 from core.users import Role
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.scenarios.house import House, open_house
+from tests.harness.telegram_hub import Hub, open_hub
 from tests.scenarios.team import BEN_ID
 
 pytestmark = [
@@ -42,7 +42,7 @@ users = ["{ben}"]
 
 
 @contextlib.asynccontextmanager
-async def at_the_console(browser: Browser, house: House) -> AsyncIterator[Console]:
+async def at_the_console(browser: Browser, house: Hub) -> AsyncIterator[Console]:
     """The console of a hub in this process; nothing is complained of."""
     assert house.app is not None
     complaints = Complaints()
@@ -55,7 +55,7 @@ async def at_the_console(browser: Browser, house: House) -> AsyncIterator[Consol
 
 async def test_nobody_answering_is_reminded_once_and_means_no(browser: Browser, tmp_path: Path) -> None:
     async with (
-        open_house(tmp_path, extra=PASSES, speed=SPEED) as house,
+        open_hub(tmp_path, extra=PASSES, speed=SPEED) as house,
         at_the_console(browser, house) as console,
     ):
         page = console.page
@@ -80,7 +80,7 @@ async def test_nobody_answering_is_reminded_once_and_means_no(browser: Browser, 
 
 async def test_what_runs_out_among_all_that_waits_is_seen_to_do_so(browser: Browser, tmp_path: Path) -> None:
     async with (
-        open_house(tmp_path, extra=PASSES, speed=SPEED) as house,
+        open_hub(tmp_path, extra=PASSES, speed=SPEED) as house,
         at_the_console(browser, house) as console,
     ):
         page = console.page
@@ -97,7 +97,7 @@ async def test_what_a_member_is_not_answered_is_put_to_the_owner_here(
     browser: Browser, tmp_path: Path
 ) -> None:
     async with (
-        open_house(tmp_path, extra=ESCALATES.format(ben=BEN_ID), speed=SPEED) as house,
+        open_hub(tmp_path, extra=ESCALATES.format(ben=BEN_ID), speed=SPEED) as house,
         at_the_console(browser, house) as console,
     ):
         page = console.page

@@ -9,13 +9,12 @@ from channels.channel import Payload
 from core.errors import AddressGone, ChannelError, MessageRejected, RateLimited, Unanswered, Unavailable
 from core.messages import Message, MessageRef, Plain
 from core.ports import SendState
-from tests.channels.line import once
+from tests.channels.line import once, timed_line
 from tests.channels.loopback import LoopbackChannel
-from tests.channels.stage import stage
 
 
 async def test_429_stops_previews_and_delays_the_answer_only_as_long_as_asked() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
         on.channel.trouble = once(RateLimited(5))
@@ -34,7 +33,7 @@ async def test_429_stops_previews_and_delays_the_answer_only_as_long_as_asked() 
 
 
 async def test_after_429_previews_come_less_often() -> None:
-    async with stage(channel=LoopbackChannel(limit=1000)) as on:
+    async with timed_line(channel=LoopbackChannel(limit=1000)) as on:
         turn = on.begin(text="0")
         await on.pass_s(1)
         on.channel.trouble = once(*[RateLimited(1)] * 3)
@@ -49,7 +48,7 @@ async def test_after_429_previews_come_less_often() -> None:
 
 
 async def test_a_refused_preview_costs_no_message() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         on.channel.trouble = once(MessageRejected("no"))
         turn = on.begin(text="one")
         await on.pass_s(5)
@@ -61,7 +60,7 @@ async def test_a_refused_preview_costs_no_message() -> None:
 
 
 async def test_a_preview_that_a_person_deleted_is_not_the_answers_place() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
         on.channel.shown[0].gone = True
@@ -74,7 +73,7 @@ async def test_a_preview_that_a_person_deleted_is_not_the_answers_place() -> Non
 
 
 async def test_an_unanswered_first_preview_is_found_and_not_shown_twice() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         on.channel.after = once(Unanswered("dropped"))
         turn = on.begin(text="one")
         await on.pass_s(1)
@@ -88,7 +87,7 @@ async def test_an_unanswered_first_preview_is_found_and_not_shown_twice() -> Non
 
 
 async def test_an_unanswered_first_preview_that_was_not_taken_is_shown_again() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         on.channel.trouble = once(Unanswered("dropped"))
         on.begin(text="one")
         await on.pass_s(3)
@@ -97,7 +96,7 @@ async def test_an_unanswered_first_preview_that_was_not_taken_is_shown_again() -
 
 
 async def test_an_answer_after_an_unanswered_preview_takes_its_place() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         on.channel.after = once(Unanswered("dropped"))
         turn = on.begin(text="one")
         await on.channel.until(lambda: on.channel.shown)
@@ -107,7 +106,7 @@ async def test_an_answer_after_an_unanswered_preview_takes_its_place() -> None:
 
 
 async def test_an_unanswered_change_into_the_answer_is_made_again() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
         on.channel.after = once(Unanswered("dropped"))
@@ -125,7 +124,7 @@ async def test_a_defect_met_by_a_preview_stops_nothing_else() -> None:
                 raise ZeroDivisionError
             return super().render(message)
 
-    async with stage(channel=Unrenderable()) as on:
+    async with timed_line(channel=Unrenderable()) as on:
         bad = on.begin("t1", "a", "bad")
         on.begin("t2", "a", "good")
         await on.pass_s(3)
@@ -136,7 +135,7 @@ async def test_a_defect_met_by_a_preview_stops_nothing_else() -> None:
 
 
 async def test_a_full_disk_shows_nothing_and_loses_nothing() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         on.outbox.unavailable = True
         turn = on.begin(text="one")
         await on.pass_s(4)
@@ -160,7 +159,7 @@ class MovedAway(LoopbackChannel):
 
 
 async def test_where_a_preview_cannot_be_reached_the_answer_is_shown_all_the_same() -> None:
-    async with stage(channel=MovedAway()) as on:
+    async with timed_line(channel=MovedAway()) as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
         row_id = on.end(turn, "done")
@@ -211,7 +210,7 @@ def test_whatever_goes_wrong_nothing_but_what_was_stored_is_left(
 async def _survives(
     troubles: list[tuple[ChannelError | None, bool]], texts: list[str], answer: str, notices: int
 ) -> None:
-    async with stage(channel=Troubled(troubles)) as on:
+    async with timed_line(channel=Troubled(troubles)) as on:
         turn = on.begin()
         for text in texts:
             turn.text = text

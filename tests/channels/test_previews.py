@@ -8,14 +8,13 @@ import pytest
 from core.errors import RateLimited, Unanswered, Unavailable
 from core.messages import Address, Message
 from core.ports import OutboxRow, SendState
-from tests.channels.line import once
+from tests.channels.line import Turn, once, timed_line
 from tests.channels.loopback import LoopbackChannel
 from tests.channels.memory import MemoryOutbox
-from tests.channels.stage import Turn, stage
 
 
 async def test_without_text_a_sign_of_life_is_given_again_and_again() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin()
         await on.pass_s(13)
         assert on.times("typing") == pytest.approx([0, 4, 8, 12], abs=1)
@@ -30,7 +29,7 @@ async def test_without_text_a_sign_of_life_is_given_again_and_again() -> None:
 
 
 async def test_text_is_shown_at_most_once_a_second_and_becomes_the_answer() -> None:
-    async with stage(channel=LoopbackChannel(limit=1000)) as on:
+    async with timed_line(channel=LoopbackChannel(limit=1000)) as on:
         turn = on.begin(text="0")
         for number in range(1, 121):  # thirty seconds
             await on.pass_s(0.25)
@@ -48,7 +47,7 @@ async def test_text_is_shown_at_most_once_a_second_and_becomes_the_answer() -> N
 
 
 async def test_an_answer_known_late_keeps_the_pace_too() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(0.5)
         on.dispatcher.close_preview(turn.preview)
@@ -62,7 +61,7 @@ async def test_an_answer_known_late_keeps_the_pace_too() -> None:
 
 
 async def test_the_answers_other_parts_follow_the_preview() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
         row_id = on.end(turn, "0123456789abcdefghijXYZ")
@@ -74,7 +73,7 @@ async def test_the_answers_other_parts_follow_the_preview() -> None:
 
 
 async def test_a_preview_shows_its_first_part_only_and_rests_while_that_stays() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="0123456789")
         await on.pass_s(1)
         turn.text += "and more"
@@ -85,7 +84,7 @@ async def test_a_preview_shows_its_first_part_only_and_rests_while_that_stays() 
 
 
 async def test_nothing_of_a_preview_is_recorded_but_its_place() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="one")
         for text in ("two", "three", "four"):
             await on.pass_s(1)
@@ -97,7 +96,7 @@ async def test_nothing_of_a_preview_is_recorded_but_its_place() -> None:
 
 
 async def test_whatever_else_is_to_be_sent_goes_first() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
         on.channel.hold.add("a")
@@ -127,7 +126,7 @@ class SlowToBegin(MemoryOutbox):
 
 async def test_what_comes_while_a_preview_begins_is_sent_before_it() -> None:
     outbox = SlowToBegin()
-    async with stage(outbox) as on:
+    async with timed_line(outbox) as on:
         turn = on.begin(text="one")
         await outbox.until(lambda: (1, "begun") in outbox.history)
         outbox.enqueue("a", "notice")
@@ -143,7 +142,7 @@ async def test_what_comes_while_a_preview_begins_is_sent_before_it() -> None:
 
 async def test_a_turn_that_ends_while_its_preview_begins_leaves_none() -> None:
     outbox = SlowToBegin()
-    async with stage(outbox) as on:
+    async with timed_line(outbox) as on:
         turn = on.begin(text="one")
         await outbox.until(lambda: (1, "begun") in outbox.history)
         on.end(turn, "done")
@@ -154,7 +153,7 @@ async def test_a_turn_that_ends_while_its_preview_begins_leaves_none() -> None:
 
 
 async def test_a_turn_that_ended_before_begins_no_preview() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = Turn("t1", "a", "one")
         on.dispatcher.open_preview(turn.preview)
         await on.pass_s(3)
@@ -163,7 +162,7 @@ async def test_a_turn_that_ended_before_begins_no_preview() -> None:
 
 
 async def test_without_an_answer_the_preview_is_taken_away() -> None:
-    async with stage() as on:
+    async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
         on.channel.after = once(Unanswered("dropped"))
@@ -175,7 +174,7 @@ async def test_without_an_answer_the_preview_is_taken_away() -> None:
 
 
 async def test_two_turns_in_a_conversation_share_its_second_and_others_do_not_wait() -> None:
-    async with stage(channel=LoopbackChannel(limit=1000)) as on:
+    async with timed_line(channel=LoopbackChannel(limit=1000)) as on:
         turns = [on.begin("t1", "a", "A"), on.begin("t2", "a", "B"), on.begin("t3", "b", "C")]
         for number in range(40):
             await on.pass_s(0.25)
@@ -199,7 +198,7 @@ async def test_a_turn_that_goes_on_goes_on_with_its_preview() -> None:
     outbox, channel = MemoryOutbox(), LoopbackChannel()
     await channel.post(Address("a"), {"text": "before"}, nonce="")
     outbox.preview_left("t1", "a", ref="0")
-    async with stage(outbox, channel) as on:
+    async with timed_line(outbox, channel) as on:
         turn = on.begin(text="after")
         await on.pass_s(1)
         assert channel.stands("a") == ["after"]
@@ -216,7 +215,7 @@ async def test_a_preview_nobody_heard_of_is_looked_for_before_anything_is_sent(*
         await channel.post(Address("a"), {"text": "before"}, nonce="")
     outbox.preview_left("t1", "a")
     outbox.enqueue("a", "notice")
-    async with stage(outbox, channel) as on:
+    async with timed_line(outbox, channel) as on:
         await on.pass_s(1)
         assert channel.stands("a") == (["…", "notice"] if taken else ["notice"])
         outbox.finish_turn("t1", "a", "done")
@@ -231,7 +230,7 @@ async def test_an_answer_that_waits_at_the_start_finds_the_preview_it_replaces()
     outbox.preview_left("t1", "a")
     outbox.finish_turn("t1", "a", "done")
     channel.trouble = once(Unavailable("down"), RateLimited(3), Unanswered("dropped"))
-    async with stage(outbox, channel) as on:
+    async with timed_line(outbox, channel) as on:
         await on.pass_s(20)
         assert channel.stands("a") == ["done"]
         assert len(channel.shown) == 1

@@ -1,7 +1,7 @@
 """Asking for consent and answering: what people see of a card, press, and are told."""
 
 from core.consent import card_texts
-from tests.crash.town import LIMIT_S, OWNER, TOKEN, Town
+from tests.crash.mortal import LIMIT_S, OWNER, TOKEN, MortalHub
 from tests.simulators.telegram.state import CallbackQuery
 from tests.simulators.telegram.world import Message
 
@@ -9,7 +9,7 @@ ASKED = "May I run shell?"
 APPROVED, DENIED = card_texts.outcome_line("approve", "owner"), card_texts.outcome_line("deny", "owner")
 
 
-def lines(town: Town) -> list[str]:
+def lines(town: MortalHub) -> list[str]:
     """What tools wrote."""
     out = town.workspace / "out"
     return out.read_text().split() if out.exists() else []
@@ -21,14 +21,14 @@ def data_of(card: Message, button: int) -> str:
     return [one["callback_data"] for row in card.keyboard["inline_keyboard"] for one in row][button]
 
 
-async def answer_to(town: Town, press: CallbackQuery) -> str:
+async def answer_to(town: MortalHub, press: CallbackQuery) -> str:
     """What the person who pressed is told."""
     answered = await town.telegram.wait_callback_answer(press.id, timeout_s=LIMIT_S)
     assert len(answered.answers) == 1
     return answered.answers[0]["text"]
 
 
-async def cards(town: Town, count: int, chat_id: int = OWNER) -> list[Message]:
+async def cards(town: MortalHub, count: int, chat_id: int = OWNER) -> list[Message]:
     """Copies of an open card of the first bot, once there are so many."""
 
     def shown() -> list[Message]:
@@ -38,6 +38,6 @@ async def cards(town: Town, count: int, chat_id: int = OWNER) -> list[Message]:
     return await town.telegram.wait_for(shown, LIMIT_S)
 
 
-def done(town: Town, chat_id: int) -> list[Message]:
+def done(town: MortalHub, chat_id: int) -> list[Message]:
     """The first bot's answers after a tool."""
     return [m for m in town.telegram.bot_messages(chat_id, TOKEN) if m.text.startswith("Done:")]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from tests.crash.deliveries import Events, judge_copies, judge_marks, turns_of
 from tests.crash.ledger import Ledger
-from tests.crash.town import TOKEN, UNKNOWN, House, Town, survivors
+from tests.crash.mortal import TOKEN, UNKNOWN, MortalHub, Setup, survivors
 from tests.simulators.model import Prompt, Reply, ToolCall
 
 OWNERS, GUESTS = (7, 8, 9), (21, 22, 23, 24)
-HOUSE = House(owners=tuple(f"telegram:{person}" for person in OWNERS))
+SETUP = Setup(owners=tuple(f"telegram:{person}" for person in OWNERS))
 IN_FLIGHT, RUNNING_TOOLS = 20, 9
 ANSWER = "Answered: "
 
@@ -59,7 +59,7 @@ def reply(prompt: Prompt) -> Reply:
     return Reply(text=ANSWER + " ".join(_MARK.findall(prompt.user_text)))
 
 
-def answered(town: Town, messages: Sequence[Said]) -> bool:
+def answered(town: MortalHub, messages: Sequence[Said]) -> bool:
     """Everybody has an answer, nothing is open, nothing is left to fetch, and the hub polls."""
     people = {said.person for said in messages}
     covered = {
@@ -73,7 +73,7 @@ def answered(town: Town, messages: Sequence[Said]) -> bool:
     )
 
 
-def _answers(town: Town, person: int) -> set[str]:
+def _answers(town: MortalHub, person: int) -> set[str]:
     """The different answers in a person's chat."""
     return {message.text for message in town.answers(person, ANSWER)}
 
@@ -82,7 +82,7 @@ def _marks(text: str) -> list[str]:
     return _MARK.findall(text)
 
 
-def judge(town: Town, messages: Sequence[Said], events: Events, dead: Ledger) -> None:
+def judge(town: MortalHub, messages: Sequence[Said], events: Events, dead: Ledger) -> None:
     """The promises, from what the platform saw, what is on disk, and what the dead hub had committed."""
     unknown = _reported_unknown(town)
     _judge_answers(town, messages)
@@ -95,7 +95,7 @@ def judge(town: Town, messages: Sequence[Said], events: Events, dead: Ledger) ->
     assert not survivors(town), "a tool's child outlived its hub"
 
 
-def _reported_unknown(town: Town) -> set[str]:
+def _reported_unknown(town: MortalHub) -> set[str]:
     return {
         mark
         for person in OWNERS
@@ -105,7 +105,7 @@ def _reported_unknown(town: Town) -> set[str]:
     }
 
 
-def _judge_answers(town: Town, messages: Sequence[Said]) -> None:
+def _judge_answers(town: MortalHub, messages: Sequence[Said]) -> None:
     """Each message is covered by exactly one answer, in its own chat."""
     for person in OWNERS + GUESTS:
         covered = Counter(mark for text in _answers(town, person) for mark in _marks(text))
@@ -124,7 +124,7 @@ def _judge_unknown(messages: Sequence[Said], unknown: set[str], dead: Ledger) ->
             assert (said.mark in unknown) == was_running, f"{said.mark}: running at the kill: {was_running}"
 
 
-def _judge_lines(town: Town, messages: Sequence[Said], unknown: set[str]) -> None:
+def _judge_lines(town: MortalHub, messages: Sequence[Said], unknown: set[str]) -> None:
     out = town.workspace / "out"
     written = Counter(out.read_text().split() if out.exists() else [])
     for said in messages:

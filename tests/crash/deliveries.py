@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.crash.ledger import Ledger
-from tests.crash.town import Town
+from tests.crash.mortal import MortalHub
 
 Events = Sequence[Mapping[str, Any]]
 """What `hubbub why --json` says became of every message."""
 
 
-def judge_copies(town: Town, dead: Ledger) -> int:
+def judge_copies(town: MortalHub, dead: Ledger) -> int:
     """How many texts were sent twice: the platform had taken the first before the kill, unrecorded."""
     boundary = town.telegram.requests("getMe")[-1].number  # the first request after the restart
     sent: dict[tuple[int | None, str], list[tuple[int, str]]] = {}

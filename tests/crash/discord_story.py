@@ -5,44 +5,31 @@ conversations it has heard from before, so the owner has said hello to it once b
 nonce once: nothing is shown twice, wherever the hub was killed.
 """
 
-import base64
 import contextlib
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from tests.crash.errand import KEY, LEAVE_IT, Errand, Point, inside, judge, lay_out, play
-from tests.crash.nursery import HubProcess, Nursery
+from tests.crash.errand import Errand, Point, inside, judge, laid_out, play
+from tests.crash.mortal import LIMIT_S
 from tests.crash.points import parse_commit_point
-from tests.crash.started import LIMIT_S
+from tests.harness.simulators import OLIVIA, open_simulators
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.world import Message
-from tests.simulators.model import ModelSimulator
 
-BOT, OWNER = 900_000_000_000_000_001, 100_000_000_000_000_007
-TOKEN = base64.b64encode(str(BOT).encode()).decode().rstrip("=") + ".Gabcde.secret-of-the-bot"
+OWNER = int(OLIVIA["discord"])
 GREETING = "You said: hello"
 POINTLESS = frozenset({"getCurrentUser", "getOwnApplication", "listCommands", "overwriteCommands"})
 """Requests of every start: nothing of the story happens in them."""
 
 
-@dataclass(slots=True)
-class DiscordTown(Errand):
-    """One hub's surroundings; `hub` is the process that runs now."""
+class DiscordErrand(Errand):
+    """One hub and its surroundings there."""
 
-    discord: DiscordSimulator
-    model: ModelSimulator
-    directory: Path
-    nursery: Nursery
-    hub: HubProcess | None = None
-    starts: int = 0
-    served: int = 0
-    about_unknown: int = LEAVE_IT
+    __slots__ = ()
 
     @property
     def simulator(self) -> DiscordSimulator:
-        """See Errand."""
         return self.discord
 
     @property
@@ -60,7 +47,6 @@ class DiscordTown(Errand):
         self.discord.forget_sessions()
 
     def connected(self) -> bool:
-        """See Errand."""
         return self.discord.is_connected()
 
     def shown(self) -> list[Message]:
@@ -72,19 +58,15 @@ class DiscordTown(Errand):
         return [message.text for message in self.shown() if message.ephemeral_for is None]
 
     def open_cards(self) -> list[Message]:
-        """See Errand."""
         return [message for message in self.shown() if message.buttons()]
 
     def text_of(self, card: Message) -> str:
-        """See Errand."""
         return card.text
 
     def ask(self, text: str) -> None:
-        """See Errand."""
         self.discord.user_sends_text(OWNER, text)
 
     async def press(self, card: Message, button: int) -> None:
-        """See Errand."""
         pressed = self.discord.user_presses_button(OWNER, card.id, button)
         await self.discord.wait_interaction(pressed.id, LIMIT_S)
 
@@ -94,25 +76,20 @@ class DiscordTown(Errand):
 
 
 @contextlib.asynccontextmanager
-async def open_discord_town(nursery: Nursery, directory: Path) -> AsyncIterator[DiscordTown]:
+async def open_discord_errand(directory: Path) -> AsyncIterator[DiscordErrand]:
     """Simulators up, configuration written, no hub yet; whatever runs at the end is killed."""
-    async with DiscordSimulator() as discord, ModelSimulator(api_key=KEY, models=("sim-1",)) as model:
-        discord.add_bot(TOKEN)
-        discord.add_user(OWNER, "olivia", global_name="Olivia")
-        discord.create_guild("house", [OWNER])
-        town = DiscordTown(discord, model, directory, nursery)
-        lay_out(town, f"discord:{OWNER}", model.openai_base_url, _channel(discord))
-        try:
-            await town.acquaintance()
-            yield town
-        finally:
-            await town.end(signal.SIGKILL)
+    async with (
+        open_simulators("discord", patient=False) as around,
+        laid_out(DiscordErrand(around, directory)) as town,
+    ):
+        await town.acquaintance()
+        yield town
 
 
-async def points_of(nursery: Nursery, directory: Path) -> list[Point]:
+async def points_of(directory: Path) -> list[Point]:
     """Those the story passes when nothing goes wrong."""
     directory.mkdir()
-    async with open_discord_town(nursery, directory) as town:
+    async with open_discord_errand(directory) as town:
         before = town.discord.last_number()
         await play(town, None)
         await town.end(signal.SIGINT)
@@ -120,12 +97,3 @@ async def points_of(nursery: Nursery, directory: Path) -> list[Point]:
         commits = [parse_commit_point(line) for line in town.trace()]
         story = [one.method for one in town.discord.requests(since=before) if one.method not in POINTLESS]
         return [*commits, *inside("discord", story)]
-
-
-def _channel(discord: DiscordSimulator) -> str:
-    return f"""
-[channels.discord]
-token = "{TOKEN}"
-api_base_url = "{discord.api_base_url}"
-gateway_url = "{discord.gateway_url}"
-"""

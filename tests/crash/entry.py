@@ -22,9 +22,9 @@ from core.clock import Clock, SystemClock
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
 from core.store.port import Store
 from core.transcript import UserSaid
+from tests.clock import HastyClock
 from tests.crash.ledger import entry_of
-from tests.crash.points import ANY, COMMITS, AtCommit, Side
-from tests.scenarios.house import HastyClock
+from tests.crash.points import ANY, COMMITS, AtCommit, Side, parse_commit_point
 
 SPEED = "speed"
 IMPATIENT = Timeouts(taken_within_s=0.5, probe_pace_s=0.02)
@@ -42,6 +42,12 @@ class Orders:
     log: Path
     die_at: AtCommit | None = None
     freeze_at: AtCommit | None = None
+
+    def to_json(self) -> dict[str, str | None]:
+        """As `run_ordered` takes it."""
+        names = ("config", "trace", "log", "die_at", "freeze_at")
+        given = {name: getattr(self, name) for name in names}
+        return {name: None if one is None else str(one) for name, one in given.items()}
 
     @property
     def ledger(self) -> Path:
@@ -121,6 +127,17 @@ class PoisonedModel:
             die()
         async for piece in self._model.reply(request):
             yield piece
+
+
+def run_ordered(asked: dict[str, str | None]) -> None:
+    """Be the hub of those orders."""
+    config, trace, log = (Path(asked[name] or "") for name in ("config", "trace", "log"))
+    die_at, freeze_at = (asked[name] for name in ("die_at", "freeze_at"))
+    run(Orders(config, trace, log, _point(die_at), _point(freeze_at)))
+
+
+def _point(text: str | None) -> AtCommit | None:
+    return None if text is None else parse_commit_point(text)
 
 
 def run(orders: Orders) -> None:

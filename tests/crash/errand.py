@@ -9,21 +9,18 @@ import contextlib
 import signal
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from tests.crash.accounts import Accounts
+from tests.crash.mortal import APPROVE, LIMIT_S, UNKNOWN, AnyMortalHub
 from tests.crash.points import AtCommit
-from tests.crash.started import LIMIT_S, Started
 from tests.crash.story import struck_or_over
+from tests.harness.simulators import OLIVIA, write_config
 
-KEY = "k"
 LOOK_AGAIN_S = 1.0
-UNKNOWN = "I was interrupted while running"
 ANSWER = "Done:"
 LINE = "line"
-APPROVE, LEAVE_IT = 0, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +57,10 @@ class Simulator(Protocol):
         """Until something changed that makes it true."""
 
 
-class Errand(Started):
-    """One hub's surroundings on one platform; `about_unknown`: the button pressed where the outcome of a call
-    is unknown."""
+class Errand(AnyMortalHub):
+    """One hub and its surroundings on one platform."""
 
     __slots__ = ()
-    about_unknown: int
 
     @property
     @abstractmethod
@@ -107,7 +102,7 @@ class Errand(Started):
     async def settled(self) -> None:
         """The people may have been content before the kill: let the hub pick up what it had left."""
         await self.listening()
-        await Accounts(self.nursery, self.directory, LIMIT_S).settled()
+        await self.account()
 
     def finished(self) -> bool:
         """Answered, nothing open, and the hub listens."""
@@ -135,6 +130,9 @@ class Errand(Started):
 
     def _can_press(self) -> bool:
         return bool(self.open_cards() and self.connected())
+
+
+E = TypeVar("E", bound=Errand)
 
 
 async def play(town: Errand, point: Point | None) -> tuple[str, ...] | None:
@@ -193,22 +191,14 @@ def inside(platform: str, methods: Sequence[str]) -> list[Inside]:
     return [Inside(platform, method, nth) for method, n in counted.items() for nth in range(1, n + 1)]
 
 
-def lay_out(town: Errand, owner: str, model_url: str, channel: str, port: int = 0) -> None:
-    """The workspace, and the configuration, which the channel's section ends."""
-    (town.directory / "workspace").mkdir()
-    (town.directory / "hubbub.toml").write_text(f"""
-[hub]
-data_dir = "{town.directory}/data"
-owner_identities = ["{owner}"]
-[http]
-port = {port}
-[workspace]
-dir = "{town.directory}/workspace"
-[[models]]
-name = "main"
-provider = "openai"
-model = "sim-1"
-base_url = "{model_url}"
-api_key = "{KEY}"
-{channel}
-""")
+@contextlib.asynccontextmanager
+async def laid_out(town: E) -> AsyncIterator[E]:
+    """Configuration written, no hub yet; whatever runs at the end is killed."""
+    around = town.simulators
+    http = f"port = {town.port}"
+    owners = [f"{platform}:{OLIVIA[platform]}" for platform in around.platforms]
+    write_config(town.directory, around.model_section(), around.sections(), owners=owners, http=http)
+    try:
+        yield town
+    finally:
+        await town.kill()

@@ -23,9 +23,8 @@ from core.ids import RandomIds
 from core.store.sqlite.store import SqliteStore
 from core.vault import Vault
 from tests.crash.entry import SPEED
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
 from tests.crash.points import AtCommit, InModel, InTelegram, Point, parse_commit_point
-from tests.crash.town import LIMIT_S, OWNER, Town, open_town
 from tests.simulators.model import Hold
 from tests.webhook_senders import SECRET, Sender
 
@@ -57,12 +56,10 @@ class Told:
 
 
 @contextlib.asynccontextmanager
-async def open_fired_town(
-    nursery: Nursery, directory: Path, kind: Kind, *, reruns: bool
-) -> AsyncIterator[Town]:
+async def open_fired_hub(directory: Path, kind: Kind, *, reruns: bool) -> AsyncIterator[MortalHub]:
     """A town whose owner has made the routine."""
     directory.mkdir(exist_ok=True)
-    async with open_town(nursery, directory) as town:
+    async with open_mortal_hub(directory) as town:
         await keep_secret(town)
         page = {
             "trigger": TRIGGERS[kind],
@@ -75,18 +72,18 @@ async def open_fired_town(
             await town.stop()
             (directory / SPEED).write_text(str(TIMES))
         page_file = str(directory / "watch.json")
-        await said(town, "routines", "add", NAME, "--prompt", "Look.", "--file", page_file)
+        await town.command("routines", "add", NAME, "--prompt", "Look.", "--file", page_file)
         yield town
 
 
-async def greeted(town: Town) -> None:
+async def greeted(town: MortalHub) -> None:
     """A bot may write to people only once they wrote to it."""
     town.owner_says("hello")
     await town.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
     await town.account()
 
 
-async def keep_secret(town: Town) -> None:
+async def keep_secret(town: MortalHub) -> None:
     """What the town's webhooks are signed with is in its vault."""
     data_dir = town.directory / "data"
     data_dir.mkdir(exist_ok=True)
@@ -95,20 +92,10 @@ async def keep_secret(town: Town) -> None:
     await store.close()
 
 
-async def said(town: Town, *words: str) -> str:
-    """What a command says, which is right."""
-    output = town.directory / f"said-{len(list(town.directory.glob('said-*')))}"
-    configured = ("--config", str(town.directory / "hubbub.toml"))
-    process = await town.nursery.command([*words, *configured], output)
-    await process.wait(LIMIT_S)
-    assert await town.nursery.exit_code(process) == 0, output.read_text()
-    return output.read_text()
-
-
 # --- playing --------------------------------------------------------------------------------------------
 
 
-async def play(town: Town, kind: Kind, point: Point | None) -> Told:
+async def play(town: MortalHub, kind: Kind, point: Point | None) -> Told:
     """The whole story; with a point, the hub is killed there and started again."""
     hub = await town.start(point if isinstance(point, AtCommit) else None)
     if kind != "cron":
@@ -124,7 +111,7 @@ async def play(town: Town, kind: Kind, point: Point | None) -> Told:
         telling = group.create_task(_bring(town, kind))
         if point is not None:
             await _until_struck(town, point)
-            hub.send(signal.SIGKILL)
+            hub.send_signal(signal.SIGKILL)
             await hub.wait(LIMIT_S)
             town.telegram.clear_faults()
             town.model.clear_faults()
@@ -138,7 +125,7 @@ async def play(town: Town, kind: Kind, point: Point | None) -> Told:
     return Told(taken)
 
 
-async def _until_struck(town: Town, point: Point) -> None:
+async def _until_struck(town: MortalHub, point: Point) -> None:
     match point:
         case InTelegram():
             await town.telegram.wait_held(timeout_s=LIMIT_S)
@@ -149,7 +136,7 @@ async def _until_struck(town: Town, point: Point) -> None:
             await town.hub.wait(LIMIT_S)
 
 
-async def _bring(town: Town, kind: Kind) -> int:
+async def _bring(town: MortalHub, kind: Kind) -> int:
     """Until it is taken; how often that was said."""
     if kind == "cron":
         return 0
@@ -161,7 +148,7 @@ async def _bring(town: Town, kind: Kind) -> int:
             await asyncio.sleep(0.02)
 
 
-async def _brought(town: Town, kind: Kind, http: aiohttp.ClientSession) -> bool:
+async def _brought(town: MortalHub, kind: Kind, http: aiohttp.ClientSession) -> bool:
     if kind == "webhook":
         body = b'{"type": "build.done"}'
         headers = {"Content-Type": "application/json", **Sender(time.time()).standard(body, DELIVERY)}
@@ -174,13 +161,13 @@ async def _brought(town: Town, kind: Kind, http: aiohttp.ClientSession) -> bool:
         return answer.status == 200
 
 
-async def _settled(town: Town, kind: Kind) -> None:
+async def _settled(town: MortalHub, kind: Kind) -> None:
     """Nothing fires any more, and all that was fired is over and told."""
     if kind == "cron":
         async with asyncio.timeout(LIMIT_S):
             while runs_told(town) < SLOTS:  # noqa: ASYNC110 - as below; a notice told again is no second slot's
                 await asyncio.sleep(0.05)
-        await said(town, "routines", "disable", NAME)
+        await town.command("routines", "disable", NAME)
     async with asyncio.timeout(LIMIT_S):
         while any(_asked(town, sql) for sql in UNSETTLED):  # noqa: ASYNC110 - the store tells nobody
             await asyncio.sleep(0.05)
@@ -189,36 +176,36 @@ async def _settled(town: Town, kind: Kind) -> None:
 # --- looking --------------------------------------------------------------------------------------------
 
 
-async def runs(town: Town) -> list[dict[str, Any]]:
+async def runs(town: MortalHub) -> list[dict[str, Any]]:
     """All runs, the newest first."""
-    return json.loads(await said(town, "routines", "history", NAME, "--limit", "200", "--json"))
+    return json.loads(await town.command("routines", "history", NAME, "--limit", "200", "--json"))
 
 
-def notices(town: Town) -> list[str]:
+def notices(town: MortalHub) -> list[str]:
     """What the owner was told of them."""
     return [message.text for message in town.shown_to(OWNER) if TOLD in message.text]
 
 
-def runs_told(town: Town) -> int:
+def runs_told(town: MortalHub) -> int:
     """Of how many runs the owner was told, as the hub has it; what was shown is judged apart."""
     (count,) = _asked(town, "SELECT count(*) FROM routine_runs WHERE notice_state = 'sent'")
     return count
 
 
-def repeats(town: Town) -> int:
+def repeats(town: MortalHub) -> int:
     """How often a notice was sent once more, because nobody knew whether it had been."""
     return sum(_asked(town, "SELECT o.repeats FROM notices n JOIN outbox o ON o.id = n.outbox_id"))
 
 
-def _asked(town: Town, sql: str) -> list[Any]:
+def _asked(town: MortalHub, sql: str) -> list[Any]:
     path = f"file:{town.directory}/data/hub.db?mode=ro"
     with contextlib.closing(sqlite3.connect(path, uri=True)) as database:
         return [value for (value,) in database.execute(sql)]
 
 
-async def points_of(nursery: Nursery, directory: Path, kind: Kind) -> list[Point]:
+async def points_of(directory: Path, kind: Kind) -> list[Point]:
     """The points the story passes when nothing goes wrong; with the clock, up to the first notice."""
-    async with open_fired_town(nursery, directory, kind, reruns=True) as town:
+    async with open_fired_hub(directory, kind, reruns=True) as town:
         asked = len(town.model.log)
         told = await play(town, kind, None)
         await town.stop()
@@ -236,7 +223,7 @@ async def points_of(nursery: Nursery, directory: Path, kind: Kind) -> list[Point
 # --- judging --------------------------------------------------------------------------------------------
 
 
-async def judge(town: Town, kind: Kind, told: Told) -> None:
+async def judge(town: MortalHub, kind: Kind, told: Told) -> None:
     """One run for what was brought, an end for each run, each told, twice only where that is marked."""
     ended = await runs(town)
     keys = [run["key"] for run in ended]

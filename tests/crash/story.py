@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass
 
+from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, MortalHub
 from tests.crash.points import AtCommit, InHook, InModel, InTelegram, InTool, Point
-from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, Town
 from tests.simulators.model import Hold
 
 ANSWER = "Done:"
@@ -44,7 +44,7 @@ class Kill:
         return before in self.trace and f"{unit}:1:after" not in self.trace and before != str(self.point)
 
 
-async def play(town: Town, point: Point | None, request: str = "") -> Kill | None:
+async def play(town: MortalHub, point: Point | None, request: str = "") -> Kill | None:
     """The whole story; with a point, the hub is killed there and started again. `request`: what the owner
     says instead of asking for the line."""
     kill: Kill | None = None
@@ -56,7 +56,7 @@ async def play(town: Town, point: Point | None, request: str = "") -> Kill | Non
         people = group.create_task(_people(town, request or _line(blocking=isinstance(point, InTool))))
         if point is not None:
             await struck_or_over(point, _until_struck(town, point), people)
-            hub.send(signal.SIGKILL)
+            hub.send_signal(signal.SIGKILL)
             await hub.wait(LIMIT_S)
             kill = Kill(point, tuple(town.trace()))
             if held is not None:
@@ -69,7 +69,7 @@ async def play(town: Town, point: Point | None, request: str = "") -> Kill | Non
     return kill
 
 
-def _arm(town: Town, point: Point | None) -> object:
+def _arm(town: MortalHub, point: Point | None) -> object:
     match point:
         case InTelegram(method, nth):
             return town.telegram.fail("hold", method=method, skip=nth - 1, count=1)
@@ -96,7 +96,7 @@ async def struck_or_over(
         striking.cancel()
 
 
-async def _until_struck(town: Town, point: Point) -> None:
+async def _until_struck(town: MortalHub, point: Point) -> None:
     """Until the hub is at the point: dead already, or inside what is held."""
     match point:
         case AtCommit():
@@ -116,13 +116,13 @@ async def _until_struck(town: Town, point: Point) -> None:
             await town.hooks.wait_held(LIMIT_S)
 
 
-def make_gates(town: Town) -> None:
+def make_gates(town: MortalHub) -> None:
     """What a blocking tool tells through, and waits at."""
     for name in ("written", "gate"):
         os.mkfifo(town.workspace / name)
 
 
-def wait_for_writer(town: Town) -> None:
+def wait_for_writer(town: MortalHub) -> None:
     """The tool opens the pipe for writing once its line is written."""
     with (town.workspace / "written").open() as pipe:
         pipe.read(1)
@@ -132,7 +132,7 @@ def _line(*, blocking: bool) -> str:
     return f"please run: echo {LINE} >> out" + (BLOCKING if blocking else "")
 
 
-async def _people(town: Town, request: str) -> None:
+async def _people(town: MortalHub, request: str) -> None:
     town.owner_says(request)
 
     def news() -> bool:
@@ -143,7 +143,7 @@ async def _people(town: Town, request: str) -> None:
         town.answer_cards(OWNER)
 
 
-def finished(town: Town) -> bool:
+def finished(town: MortalHub) -> bool:
     """Answered, nothing open, nothing left for the hub to fetch, and it listens again."""
     return bool(
         town.answers(OWNER, ANSWER)
@@ -153,7 +153,7 @@ def finished(town: Town) -> bool:
     )
 
 
-async def judge(town: Town, kill: Kill | None) -> None:
+async def judge(town: MortalHub, kill: Kill | None) -> None:
     """The promises, from what the platform saw and what is on disk."""
     out = town.workspace / "out"
     lines = out.read_text().split() if out.exists() else []
@@ -170,14 +170,14 @@ async def judge(town: Town, kill: Kill | None) -> None:
     _judge_copies(town)
 
 
-def judge_places(town: Town) -> None:
+def judge_places(town: MortalHub) -> None:
     """Everything is said in the conversation it belongs to."""
     strayed = [message.text for message in town.shown_to(OWNER) if message.topic_id != town.topic_id]
     assert not strayed, f"said outside the conversation: {strayed}"
     assert town.topic_id is None or town.telegram.bot_messages(OWNER) == []
 
 
-def _judge_copies(town: Town) -> None:
+def _judge_copies(town: MortalHub) -> None:
     """What the platform took before the kill is found, and so nothing is sent twice."""
     sent = Counter(str(request.params["text"]) for request in town.telegram.requests("sendMessage", ok=True))
     twice = [text for text, times in sent.items() if times > 1]

@@ -19,9 +19,8 @@ from core.ids import RandomIds
 from core.store.sqlite.store import SqliteStore
 from core.users import Role
 from tests.crash.ledger import Ledger
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import APPROVE, LEAVE_IT, LIMIT_S, OWNER, UNKNOWN, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import AtCommit, InTelegram, Point, parse_commit_point
-from tests.crash.town import APPROVE, LEAVE_IT, LIMIT_S, OWNER, UNKNOWN, House, Town, open_town
 from tests.simulators.telegram.world import Message
 
 BEN, LEA = 8, 9
@@ -32,7 +31,7 @@ CHANGE = "change"
 ANSWER, APART = "Done:", "owner asked to decide each call separately"
 OUTCOMES = ("Approved by Lea", "Approved by owner")
 """Whoever agrees last is named."""
-TEAM = House(
+TEAM = Setup(
     direct="pairing",
     extra=f"""
 [roles.member]
@@ -52,7 +51,7 @@ METHODS = ("sendMessage", "editMessageText", "answerCallbackQuery")
 class Team:
     """The people of one story. `words`: what the calls that Ben asks for would write, one each."""
 
-    town: Town
+    town: MortalHub
     words: tuple[str, ...]
     _done: set[tuple[int, int, str, str]] = field(default_factory=set)
 
@@ -140,9 +139,9 @@ def _changed(word: str) -> str:
 
 
 @contextlib.asynccontextmanager
-async def open_team_town(nursery: Nursery, directory: Path) -> AsyncIterator[Town]:
-    """As open_town; Ben and Lea are members whom the hub knows."""
-    async with open_town(nursery, directory, TEAM) as town:
+async def open_team_hub(directory: Path) -> AsyncIterator[MortalHub]:
+    """As open_mortal_hub; Ben and Lea are members whom the hub knows."""
+    async with open_mortal_hub(directory, TEAM) as town:
         for person, name in ((BEN, "Ben"), (LEA, "Lea")):
             town.telegram.add_user(person, first_name=name)
         (directory / "data").mkdir(mode=0o700)
@@ -156,10 +155,10 @@ async def open_team_town(nursery: Nursery, directory: Path) -> AsyncIterator[Tow
         yield town
 
 
-async def points_of(nursery: Nursery, directory: Path, words: tuple[str, ...]) -> list[Point]:
+async def points_of(directory: Path, words: tuple[str, ...]) -> list[Point]:
     """Those the story passes when nothing goes wrong."""
     directory.mkdir()
-    async with open_team_town(nursery, directory) as town:
+    async with open_team_hub(directory) as town:
         await play(town, None, words)
         judge(town, words)
         commits: list[Point] = [parse_commit_point(line) for line in town.trace()]
@@ -168,7 +167,7 @@ async def points_of(nursery: Nursery, directory: Path, words: tuple[str, ...]) -
     return [*commits, *inside]
 
 
-async def play(town: Town, point: Point | None, words: tuple[str, ...]) -> bool:
+async def play(town: MortalHub, point: Point | None, words: tuple[str, ...]) -> bool:
     """The whole story. With a point, the hub is killed there and started again; whether it got there: how
     often it writes of what it sends depends on its pace."""
     team = Team(town, words)
@@ -193,7 +192,7 @@ async def play(town: Town, point: Point | None, words: tuple[str, ...]) -> bool:
     return struck
 
 
-async def _struck(town: Town, point: Point) -> None:
+async def _struck(town: MortalHub, point: Point) -> None:
     if isinstance(point, InTelegram):
         await town.telegram.wait_held(timeout_s=LIMIT_S)
     else:
@@ -204,7 +203,7 @@ async def _struck(town: Town, point: Point) -> None:
 # --- judging --------------------------------------------------------------------------------------------
 
 
-def judge(town: Town, words: tuple[str, ...]) -> None:
+def judge(town: MortalHub, words: tuple[str, ...]) -> None:
     """The promises, from what the platform saw and what is on disk."""
     _judge_runs(town, words, town.ledger(1))
     _judge_decisions(town, words)
@@ -215,7 +214,7 @@ def judge(town: Town, words: tuple[str, ...]) -> None:
             assert text.endswith((*OUTCOMES, APART)), f"a copy without its outcome: {text}"
 
 
-def _judge_runs(town: Town, words: tuple[str, ...], dead: Ledger) -> None:
+def _judge_runs(town: MortalHub, words: tuple[str, ...], dead: Ledger) -> None:
     out = town.workspace / "out"
     written = Counter(out.read_text().split() if out.exists() else [])
     wanted = {_changed(words[0]), *words[1:]}
@@ -229,7 +228,7 @@ def _judge_runs(town: Town, words: tuple[str, ...], dead: Ledger) -> None:
         assert bool(asked) == any(cut_off), "unknown is reported exactly for a call cut off in its window"
 
 
-def _judge_decisions(town: Town, words: tuple[str, ...]) -> None:
+def _judge_decisions(town: MortalHub, words: tuple[str, ...]) -> None:
     """Each card has one recorded outcome, by the two who had to agree to what it said in the end."""
     database = sqlite3.connect(f"file:{town.directory}/data/hub.db?mode=ro", uri=True)
     with contextlib.closing(database):

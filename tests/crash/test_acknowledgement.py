@@ -5,14 +5,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
 from tests.crash.points import AtCommit, Side
-from tests.crash.town import LIMIT_S, OWNER, Town, open_town
 
 GREETING = "say: hello"
 
 
-async def hub_had_time(town: Town) -> None:
+async def hub_had_time(town: MortalHub) -> None:
     """The hub answered twenty requests one after the other: whatever it could do meanwhile it has done."""
     async with aiohttp.ClientSession() as session:
         for _ in range(20):
@@ -22,9 +21,9 @@ async def hub_had_time(town: Town) -> None:
 
 @pytest.mark.parametrize("side", ["before", "after"])
 async def test_an_update_is_confirmed_only_when_its_event_is_known_to_be_committed(
-    nursery: Nursery, tmp_path: Path, side: Side
+    tmp_path: Path, side: Side
 ) -> None:
-    async with open_town(nursery, tmp_path) as town:
+    async with open_mortal_hub(tmp_path) as town:
         await town.start(freeze_at=AtCommit("accept_event", 1, side))
         town.telegram.user_sends_text(OWNER, GREETING)
         (update,) = town.telegram.updates()

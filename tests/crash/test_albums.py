@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, Setup, open_mortal_hub
 from tests.crash.points import parse_commit_point
-from tests.crash.town import LIMIT_S, OWNER, House, open_town
 
 PARTS = 3
 
@@ -25,15 +24,12 @@ PARTS = 3
         "start_waiting:1:after",  # a turn, and nobody works on it
     ],
 )
-async def test_an_album_cut_in_two_is_one_message(
-    nursery: Nursery, tmp_path: Path, point: str, webhook: bool
-) -> None:
-    async with open_town(nursery, tmp_path, House(webhook=webhook)) as town:
+async def test_an_album_cut_in_two_is_one_message(tmp_path: Path, point: str, webhook: bool) -> None:
+    async with open_mortal_hub(tmp_path, Setup(webhook=webhook)) as town:
         hub = await town.start(parse_commit_point(point))
         await town.telegram.wait_for(town.listens, LIMIT_S)
         parts = town.telegram.user_sends_album(OWNER, PARTS, "look", kind="document")
-        await hub.wait(LIMIT_S)
-        assert await town.nursery.exit_code(hub) == -signal.SIGKILL
+        assert await hub.wait(LIMIT_S) == -signal.SIGKILL
         assert town.telegram.bot_messages(OWNER) == []
         await town.start()
         await town.telegram.wait_text(OWNER, "You said: look", timeout_s=LIMIT_S)

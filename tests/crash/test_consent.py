@@ -7,18 +7,17 @@ import pytest
 
 from core.consent import card_texts
 from tests.crash.asking import APPROVED, answer_to, cards, data_of, done, lines
-from tests.crash.nursery import Nursery
-from tests.crash.town import APPROVE, LIMIT_S, OWNER, TOKEN, House, Town, open_town
+from tests.crash.mortal import APPROVE, LIMIT_S, OWNER, TOKEN, MortalHub, Setup, open_mortal_hub
 from tests.simulators.model import ToolCall, tools
 
 STRANGER, GUEST = 99, 21
 
 
-@pytest.mark.parametrize("end", [Town.kill, Town.stop])
+@pytest.mark.parametrize("end", [MortalHub.kill, MortalHub.stop])
 async def test_a_button_pressed_while_the_hub_is_down_counts_once_and_every_copy_shows_it(
-    nursery: Nursery, tmp_path: Path, end: Callable[[Town], Awaitable[None]]
+    tmp_path: Path, end: Callable[[MortalHub], Awaitable[None]]
 ) -> None:
-    async with open_town(nursery, tmp_path) as town:
+    async with open_mortal_hub(tmp_path) as town:
         # The card's first copy reaches the chat, but its hub never learns of it and sends another one.
         town.telegram.fail("drop", method="sendMessage", when="after", count=1)
         unseen = "Bad Request: message to edit not found"
@@ -49,10 +48,8 @@ async def test_a_button_pressed_while_the_hub_is_down_counts_once_and_every_copy
 
 
 @pytest.mark.parametrize("direct", ["allowlist", "open", "pairing"])
-async def test_a_strangers_press_is_refused_for_a_reason_they_see(
-    nursery: Nursery, tmp_path: Path, direct: str
-) -> None:
-    async with open_town(nursery, tmp_path, House(direct=direct, groups="addressed")) as town:
+async def test_a_strangers_press_is_refused_for_a_reason_they_see(tmp_path: Path, direct: str) -> None:
+    async with open_mortal_hub(tmp_path, Setup(direct=direct, groups="addressed")) as town:
         town.telegram.add_user(STRANGER)
         group = town.telegram.create_group("all of us", [OWNER, STRANGER])
         await town.start()
@@ -71,8 +68,8 @@ async def test_a_strangers_press_is_refused_for_a_reason_they_see(
         assert lines(town) == ["line"]
 
 
-async def test_a_guest_of_an_open_bot_cannot_reach_the_shell(nursery: Nursery, tmp_path: Path) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_a_guest_of_an_open_bot_cannot_reach_the_shell(tmp_path: Path) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         town.telegram.add_user(GUEST)
         await town.start()
         # The model asks for what it was not offered, as one may that a guest has talked into it.

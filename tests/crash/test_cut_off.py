@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.entry import IMPATIENT
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, TOKEN, MortalHub, Setup, open_mortal_hub
 from tests.crash.test_previews import stored
-from tests.crash.town import LIMIT_S, OWNER, TOKEN, House, Town, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Prompt, Reply
@@ -63,7 +62,7 @@ def reply(prompt: Prompt) -> Reply:
 class Story:
     """One hub, killed again and again on the same data. `said`: how many parts each mark is answered in."""
 
-    def __init__(self, town: Town, rng: random.Random) -> None:
+    def __init__(self, town: MortalHub, rng: random.Random) -> None:
         self.town = town
         self.rng = rng
         self.said: dict[str, tuple[int, int]] = {}
@@ -186,13 +185,13 @@ def judge_struck(story: Story, struck: Struck) -> list[str]:
     return wrong
 
 
-async def play(nursery: Nursery, directory: Path, seed: int, blows: int) -> tuple[list[str], Counter[int]]:
+async def play(directory: Path, seed: int, blows: int) -> tuple[list[str], Counter[int]]:
     """One hub's story; what went wrong, and how many requests were spent how often."""
     directory.mkdir()
     owners = tuple(f"telegram:{person}" for person in PEOPLE)
-    house = House(owners=owners, extra="[agent]\nstream = false\n")  # no message is changed for a preview
+    house = Setup(owners=owners, extra="[agent]\nstream = false\n")  # no message is changed for a preview
     rng = random.Random(seed)
-    async with open_town(nursery, directory, house) as town:
+    async with open_mortal_hub(directory, house) as town:
         for person in PEOPLE[1:]:
             town.telegram.add_user(person, first_name=f"Person {person}")
         town.model.rule("mark-", reply, on="any")
@@ -211,14 +210,12 @@ async def play(nursery: Nursery, directory: Path, seed: int, blows: int) -> tupl
         return failures, Counter(story.requests_spent())
 
 
-async def run(
-    nursery: Nursery, directory: Path, seeds: Sequence[int], blows: int, proof_record: ProofRecord
-) -> None:
+async def run(directory: Path, seeds: Sequence[int], blows: int, proof_record: ProofRecord) -> None:
     at_once = asyncio.Semaphore(AT_ONCE)
 
     async def one(seed: int) -> tuple[list[str], Counter[int]]:
         async with at_once:
-            return await play(nursery, directory / str(seed), seed, blows)
+            return await play(directory / str(seed), seed, blows)
 
     async with asyncio.TaskGroup() as group:
         stories = [group.create_task(one(seed)) for seed in seeds]
@@ -235,23 +232,23 @@ async def run(
 
 
 async def test_a_send_that_was_cut_off_is_shown_once_unless_it_arrives_late(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    await run(nursery, tmp_path, [profile.seed * 1000], len(WAYS), proof_record)
+    await run(tmp_path, [profile.seed * 1000], len(WAYS), proof_record)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("block", range(1, BLOCKS + 1))
 async def test_many_sends_that_were_cut_off(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord, block: int
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord, block: int
 ) -> None:
     first = profile.seed * 1000 + block * AT_ONCE
-    await run(nursery, tmp_path, range(first, first + AT_ONCE), KILLS_OF_A_HUB, proof_record)
+    await run(tmp_path, range(first, first + AT_ONCE), KILLS_OF_A_HUB, proof_record)
 
 
-async def test_killed_while_it_looks_the_hub_looks_again(nursery: Nursery, tmp_path: Path) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_killed_while_it_looks_the_hub_looks_again(tmp_path: Path) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         town.model.rule("mark-", reply, on="any")
         story = Story(town, random.Random(0))
         for method in ("sendMessage", "editMessageReplyMarkup"):

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.discord_story import open_discord_town, points_of
+from tests.crash.discord_story import open_discord_errand, points_of
 from tests.crash.errand import Inside, Point, judge, play
-from tests.crash.nursery import Nursery
 from tests.crash.striking import strike_all
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -15,14 +14,14 @@ from tests.plugins.proof import ProofRecord
 
 @pytest.mark.slow
 async def test_on_discord_every_promise_is_kept_and_nothing_is_shown_twice(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    points = await points_of(nursery, tmp_path / "dry")
+    points = await points_of(tmp_path / "dry")
     every = profile.pick(test=20, proof=1)
     struck = points[profile.seed % every :: every]
 
     async def story(directory: Path, point: Point) -> None:
-        async with open_discord_town(nursery, directory) as town:
+        async with open_discord_errand(directory) as town:
             passed = await play(town, point)
             await town.end(signal.SIGINT)
             judge(town, passed)

@@ -13,9 +13,8 @@ import pytest
 
 from tests.crash import syscalls
 from tests.crash.asking import cards
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
 from tests.crash.syscalls import Syscall
-from tests.crash.town import LIMIT_S, OWNER, Town, open_town
 from tests.plugins.proof import ProofRecord
 from tests.tree import ROOT
 
@@ -24,7 +23,7 @@ OFFSET = re.compile(r"offset\W+(\d+)")
 
 
 @contextlib.asynccontextmanager
-async def traced_hub(town: Town, trace: Path) -> AsyncIterator[None]:
+async def traced_hub(town: MortalHub, trace: Path) -> AsyncIterator[None]:
     """`hubbub run` under strace for the time of the block."""
     words = ("-m", "bot", "run", "--config", str(town.directory / "hubbub.toml"))
     with (town.directory / "hub.log").open("ab") as log:
@@ -44,7 +43,7 @@ async def traced_hub(town: Town, trace: Path) -> AsyncIterator[None]:
             await process.wait()
 
 
-async def talk(town: Town) -> None:
+async def talk(town: MortalHub) -> None:
     """Messages at once and one after the other, and a pressed button."""
     await town.telegram.wait_polling(timeout_s=LIMIT_S)
     for number, person in enumerate((OWNER, *GUESTS)):
@@ -83,9 +82,9 @@ def first_sent(calls: Sequence[Syscall], method: str, wanted: re.Pattern[str], l
 
 @pytest.mark.strace
 async def test_every_acknowledgement_follows_the_sync_of_what_it_acknowledges(
-    nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
+    tmp_path: Path, proof_record: ProofRecord
 ) -> None:
-    async with open_town(nursery, tmp_path) as town:
+    async with open_mortal_hub(tmp_path) as town:
         for person in GUESTS:
             town.telegram.add_user(person)
         async with traced_hub(town, tmp_path / "strace"):

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.fired_story import Kind, judge, open_fired_town, play, points_of
-from tests.crash.nursery import Nursery
+from tests.crash.fired_story import Kind, judge, open_fired_hub, play, points_of
 from tests.crash.points import AtCommit, Point
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -15,26 +14,26 @@ from tests.plugins.proof import ProofRecord
 AT_ONCE = 3
 
 
-async def strike(nursery: Nursery, directory: Path, kind: Kind, point: Point, *, reruns: bool) -> None:
+async def strike(directory: Path, kind: Kind, point: Point, *, reruns: bool) -> None:
     """Kill there and judge."""
-    async with open_fired_town(nursery, directory, kind, reruns=reruns) as town:
+    async with open_fired_hub(directory, kind, reruns=reruns) as town:
         told = await play(town, kind, point)
         await town.stop()
         await judge(town, kind, told)
 
 
-async def test_a_delivery_is_answered_when_its_run_is_kept(nursery: Nursery, tmp_path: Path) -> None:
+async def test_a_delivery_is_answered_when_its_run_is_kept(tmp_path: Path) -> None:
     """Killed before that it was not answered, and comes again."""
-    await strike(nursery, tmp_path, "webhook", AtCommit("claim_run", 1, "before"), reruns=False)
+    await strike(tmp_path, "webhook", AtCommit("claim_run", 1, "before"), reruns=False)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["webhook", "event", "cron"])
 async def test_wherever_it_is_killed_what_fires_fires_once_and_is_told(
-    nursery: Nursery, tmp_path: Path, kind: Kind, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, kind: Kind, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    points = await points_of(nursery, tmp_path / "dry", kind)
+    points = await points_of(tmp_path / "dry", kind)
     every = profile.pick(test=10, proof=1)
     struck = points[profile.seed % every :: every]
     at_once = asyncio.Semaphore(AT_ONCE)
@@ -42,7 +41,7 @@ async def test_wherever_it_is_killed_what_fires_fires_once_and_is_told(
     async def one(number: int, point: Point) -> str | None:
         async with at_once:
             try:
-                await strike(nursery, tmp_path / str(number), kind, point, reruns=number % 2 == 0)
+                await strike(tmp_path / str(number), kind, point, reruns=number % 2 == 0)
             except* (AssertionError, TimeoutError) as failures:
                 said = "; ".join(repr(failure) for failure in failures.exceptions)
             else:

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.asked_hooks import CARDS, POINTS, SAID, SEEN, AskedHooks, open_hooks
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import OWNER, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import InHook, Point, parse_commit_point
 from tests.crash.story import judge, play
 from tests.crash.striking import strike_all
-from tests.crash.town import OWNER, House, Town, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
@@ -19,11 +18,11 @@ REQUEST = "please run: echo draft >> notes"
 """Hooks make `echo line >> out` of it: one of the message, one of the call."""
 
 
-async def tell(nursery: Nursery, directory: Path, point: Point | None) -> Sequence[Point]:
+async def tell(directory: Path, point: Point | None) -> Sequence[Point]:
     """The story, judged; with its points."""
     async with (
         open_hooks() as hooks,
-        open_town(nursery, directory, House(extra=hooks.section)) as town,
+        open_mortal_hub(directory, Setup(extra=hooks.section)) as town,
     ):
         town.hooks = hooks
         kill = await play(town, point, REQUEST)
@@ -35,7 +34,7 @@ async def tell(nursery: Nursery, directory: Path, point: Point | None) -> Sequen
     return points
 
 
-def judge_hooks(town: Town, hooks: AskedHooks, *, killed: bool) -> None:
+def judge_hooks(town: MortalHub, hooks: AskedHooks, *, killed: bool) -> None:
     """By what the model was told, what is on disk, and what people see."""
     assert "draft" not in repr([exchange.body for exchange in town.model.log.all()])
     assert not (town.workspace / "notes").exists(), "a call ran as it was before hooks changed it"
@@ -53,16 +52,16 @@ def judge_hooks(town: Town, hooks: AskedHooks, *, killed: bool) -> None:
 
 @pytest.mark.slow
 async def test_killed_anywhere_nothing_gets_past_hooks(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     dry = tmp_path / "dry"
     dry.mkdir()
-    points = await tell(nursery, dry, None)
+    points = await tell(dry, None)
     every = profile.pick(test=4, proof=1)
     struck = points[profile.seed % every :: every]
 
     async def story(directory: Path, point: Point) -> None:
-        await tell(nursery, directory, point)
+        await tell(directory, point)
 
     failures = await strike_all(tmp_path, struck, story)
     print(f"{len(struck)} of {len(points)} kill points, {len(struck) - len(failures)} kept every promise")
@@ -73,7 +72,5 @@ async def test_killed_anywhere_nothing_gets_past_hooks(
 
 
 @pytest.mark.slow
-async def test_killed_while_a_hook_looks_at_an_answer_it_looks_again(
-    nursery: Nursery, tmp_path: Path
-) -> None:
-    await tell(nursery, tmp_path, InHook("before_outbound", 3))
+async def test_killed_while_a_hook_looks_at_an_answer_it_looks_again(tmp_path: Path) -> None:
+    await tell(tmp_path, InHook("before_outbound", 3))

@@ -10,11 +10,10 @@ import pytest
 import pytest_asyncio
 
 from tests.core.tools.website import Website
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import parse_commit_point
 from tests.crash.test_mcp import line_in
-from tests.crash.test_routines import MESSAGE, ran
-from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, House, Town, open_town
+from tests.crash.test_routines import MESSAGE
 from tests.simulators.mcp import raw
 
 RETRY = 1
@@ -29,10 +28,10 @@ async def site() -> AsyncIterator[Website]:
         yield website
 
 
-def house(directory: Path, site: Website) -> House:
+def house(directory: Path, site: Website) -> Setup:
     server = json.dumps([sys.executable, "-S", "-E", str(raw.__file__), str(directory), "fine"])
     reached = f'[network]\nallow_private = ["127.0.0.1:{site.port}"]\n'
-    return House(extra=f'\n[mcp.raw]\ncommand = {server}\n{reached}[approvals]\npreset = "whitelist"\n')
+    return Setup(extra=f'\n[mcp.raw]\ncommand = {server}\n{reached}[approvals]\npreset = "whitelist"\n')
 
 
 def call(kind: str, site: Website) -> tuple[str, dict[str, Any]]:
@@ -45,7 +44,7 @@ def call(kind: str, site: Website) -> tuple[str, dict[str, Any]]:
             return "shell", {"command": PRINT_KEY}
 
 
-def keys(kind: str, town: Town, site: Website) -> list[str | None]:
+def keys(kind: str, town: MortalHub, site: Website) -> list[str | None]:
     """What the other side was given, try by try."""
     match kind:
         case "http":
@@ -57,16 +56,16 @@ def keys(kind: str, town: Town, site: Website) -> list[str | None]:
             return [*(town.workspace / "keys").read_text().split()]
 
 
-def told(town: Town) -> int:
+def told(town: MortalHub) -> int:
     """How many notices of the routine its owner reads."""
     return sum(MESSAGE in message.text for message in town.shown_to(OWNER))
 
 
 @pytest.mark.parametrize("kind", ["http", "mcp", "shell"])
 async def test_a_try_after_the_hub_was_killed_has_the_same_key_and_another_call_has_another(
-    nursery: Nursery, tmp_path: Path, site: Website, kind: str
+    tmp_path: Path, site: Website, kind: str
 ) -> None:
-    async with open_town(nursery, tmp_path, house(tmp_path, site)) as town:
+    async with open_mortal_hub(tmp_path, house(tmp_path, site)) as town:
         town.about_unknown = RETRY
         hub = await town.start(parse_commit_point(CUT_OFF))
         await line_in(tmp_path / "data" / "mcp" / "raw.json", "")  # its tools are offered
@@ -90,17 +89,15 @@ async def test_a_try_after_the_hub_was_killed_has_the_same_key_and_another_call_
         assert other not in {None, "", first}, "the same arguments, but another call"
 
 
-async def test_calls_of_a_routine_have_keys_of_their_own(
-    nursery: Nursery, tmp_path: Path, site: Website
-) -> None:
-    async with open_town(nursery, tmp_path, house(tmp_path, site)) as town:
+async def test_calls_of_a_routine_have_keys_of_their_own(tmp_path: Path, site: Website) -> None:
+    async with open_mortal_hub(tmp_path, house(tmp_path, site)) as town:
         page = town.directory / "watch.json"
         tools = {"type": "lightweight", "prompt": "", "use_tools": True, "allowed_tools": ["http"]}
         page.write_text(json.dumps({"guardrails": {"cooldown_s": 0}, "action": tools}))
         tool, arguments = call("http", site)
         prompt = f"please call: {tool} {json.dumps(arguments)}"
         words = ("--match", "deploy", "--prompt", prompt, "--file", str(page))
-        await ran(town, "routines", "add", "watch", *words)
+        await town.command("routines", "add", "watch", *words)
         await town.start()
         for times in (1, 2):
             town.owner_says(f"deploy number {times}")

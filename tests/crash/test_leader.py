@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.tools.processes_support import until
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, MortalHub, open_mortal_hub, survivors
 from tests.crash.points import parse_commit_point
-from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, Town, open_town, survivors
 
 LINE = "./a && ./b | ./c"
 PROGRAM = """#!/bin/sh
@@ -49,21 +48,21 @@ AFTER_C = Moment("after c", reached="c", over="bc", ran="abc")
 
 
 @pytest.mark.parametrize("killed", ["hub", "leader", "both"])
-async def test_after_a(nursery: Nursery, tmp_path: Path, killed: str) -> None:
-    await play(nursery, tmp_path, AFTER_A, killed)
+async def test_after_a(tmp_path: Path, killed: str) -> None:
+    await play(tmp_path, AFTER_A, killed)
 
 
-async def test_the_hub_is_killed_while_a_program_goes_on(nursery: Nursery, tmp_path: Path) -> None:
+async def test_the_hub_is_killed_while_a_program_goes_on(tmp_path: Path) -> None:
     """The program would not end by itself: the leader has to notice at once, not when it is over."""
-    await play(nursery, tmp_path, IN_A, "hub")
+    await play(tmp_path, IN_A, "hub")
 
 
 @pytest.mark.slow
 @pytest.mark.strace
 @pytest.mark.parametrize("killed", ["hub", "leader", "both"])
 @pytest.mark.parametrize("moment", [IN_A, BETWEEN, AFTER_C], ids=str)
-async def test_elsewhere(nursery: Nursery, tmp_path: Path, moment: Moment, killed: str) -> None:
-    await play(nursery, tmp_path, moment, killed)
+async def test_elsewhere(tmp_path: Path, moment: Moment, killed: str) -> None:
+    await play(tmp_path, moment, killed)
 
 
 @pytest.mark.slow
@@ -71,9 +70,9 @@ async def test_elsewhere(nursery: Nursery, tmp_path: Path, moment: Moment, kille
     "point,ran",
     [("record_process:1:before", ""), ("record_process:1:after", ""), ("finish_calls:1:before", "abc")],
 )
-async def test_around_the_line(nursery: Nursery, tmp_path: Path, point: str, ran: str) -> None:
+async def test_around_the_line(tmp_path: Path, point: str, ran: str) -> None:
     """Before the gate opens nothing runs; when its outcome is about to be recorded, everything did."""
-    async with open_town(nursery, tmp_path) as town:
+    async with open_mortal_hub(tmp_path) as town:
         lay_out(town)
         hub = await town.start(parse_commit_point(point))
         go(town, ran)
@@ -83,9 +82,9 @@ async def test_around_the_line(nursery: Nursery, tmp_path: Path, point: str, ran
         await judge(town, {ran}, restart=True)
 
 
-async def play(nursery: Nursery, directory: Path, moment: Moment, killed: str) -> None:
+async def play(directory: Path, moment: Moment, killed: str) -> None:
     """The story, with a blow at the moment."""
-    async with open_town(nursery, directory) as town:
+    async with open_mortal_hub(directory) as town:
         lay_out(town)
         await town.start()
         await ask(town)
@@ -108,7 +107,7 @@ async def play(nursery: Nursery, directory: Path, moment: Moment, killed: str) -
 
 
 @contextlib.asynccontextmanager
-async def held(town: Town, leader: int, moment: Moment) -> AsyncIterator[None]:
+async def held(town: MortalHub, leader: int, moment: Moment) -> AsyncIterator[None]:
     """The leader is stopped at the moment."""
     strace = None
     if moment.fork:
@@ -144,31 +143,31 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def lay_out(town: Town) -> None:
+def lay_out(town: MortalHub) -> None:
     """The three programs."""
     for name in "abc":
         (town.workspace / name).write_text(PROGRAM.format(name=name))
         (town.workspace / name).chmod(0o755)
 
 
-async def ask(town: Town) -> None:
+async def ask(town: MortalHub) -> None:
     """The owner asks for the line and agrees to it."""
     town.owner_says(f"please run: {LINE}")
     await town.telegram.wait_text(OWNER, "May I run", timeout_s=LIMIT_S)
     town.answer_cards(OWNER)
 
 
-async def has_begun(town: Town, name: str) -> None:
+async def has_begun(town: MortalHub, name: str) -> None:
     await until((town.workspace / f"at-{name}").exists, f"{name} has begun")
 
 
-def go(town: Town, names: str) -> None:
+def go(town: MortalHub, names: str) -> None:
     """Let these programs end."""
     for name in names:
         (town.workspace / f"go-{name}").touch()
 
 
-async def judge(town: Town, may_have_run: Set[str], *, restart: bool) -> None:
+async def judge(town: MortalHub, may_have_run: Set[str], *, restart: bool) -> None:
     """Nothing ran twice or too far, and one person is asked once, and told."""
     if restart:
         await town.start()

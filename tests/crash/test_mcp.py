@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.tools.processes import started_ticks
-from tests.crash.nursery import Nursery
-from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, House, open_town, survivors
+from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, Setup, open_mortal_hub, survivors
 from tests.simulators.mcp import raw
 
 pytestmark = pytest.mark.slow
@@ -22,12 +21,10 @@ async def line_in(path: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["hangs", "leaves"])
-async def test_a_call_that_was_cut_off_is_asked_about_and_not_repeated(
-    nursery: Nursery, tmp_path: Path, mode: str
-) -> None:
+async def test_a_call_that_was_cut_off_is_asked_about_and_not_repeated(tmp_path: Path, mode: str) -> None:
     command = json.dumps([sys.executable, "-S", "-E", str(raw.__file__), str(tmp_path), mode])
     extra = f'\n[mcp.raw]\ncommand = {command}\n[approvals]\npreset = "whitelist"\n'
-    async with open_town(nursery, tmp_path, House(extra=extra)) as town:
+    async with open_mortal_hub(tmp_path, Setup(extra=extra)) as town:
         await town.start()
         await line_in(tmp_path / "data" / "mcp" / "raw.json", "")  # its tools are offered
         town.telegram.user_sends_text(OWNER, 'please call: raw__note {"text": "milk"}')

@@ -10,10 +10,9 @@ import pytest
 from core.store.port import Store
 from tests.crash.asking import cards
 from tests.crash.deliveries import judge_copies, judge_marks, turns_of
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, open_mortal_hub, survivors
 from tests.crash.points import COMMITS, READS, parse_commit_point
 from tests.crash.story import judge, play
-from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, open_town, survivors
 
 
 def test_every_unit_of_the_store_is_known_to_write_or_to_read() -> None:
@@ -33,10 +32,8 @@ def test_every_unit_of_the_store_is_known_to_write_or_to_read() -> None:
         "record_part_sent:1:after",  # the card was taken, and the hub knows
     ],
 )
-async def test_killed_at_this_point_the_hub_keeps_its_promises(
-    nursery: Nursery, tmp_path: Path, point: str
-) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_killed_at_this_point_the_hub_keeps_its_promises(tmp_path: Path, point: str) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         kill = await play(town, parse_commit_point(point))
         events = await town.account()
         await town.stop()
@@ -47,10 +44,8 @@ async def test_killed_at_this_point_the_hub_keeps_its_promises(
         assert not survivors(town)
 
 
-async def test_a_child_that_outlives_its_hub_is_gone_before_anybody_is_asked(
-    nursery: Nursery, tmp_path: Path
-) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_a_child_that_outlives_its_hub_is_gone_before_anybody_is_asked(tmp_path: Path) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         gate = town.workspace / "gate"
         os.mkfifo(gate)
         await town.start()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from core.consent import card_texts
 from tests.crash.asking import APPROVED, DENIED, answer_to, cards, data_of, done, lines
-from tests.crash.nursery import Nursery
-from tests.crash.town import APPROVE, DENY, LIMIT_S, OWNER, TOKEN, House, Town, open_town
+from tests.crash.mortal import APPROVE, DENY, LIMIT_S, OWNER, TOKEN, MortalHub, Setup, open_mortal_hub
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.telegram.state import CallbackQuery
@@ -18,8 +17,8 @@ from tests.simulators.telegram.world import Chat, Message
 SECOND_TOKEN, OTHER_ACCOUNT = "654321:BBB", 8
 OFTEN = "[approvals]\nshell_per_minute = 1000\nshell_per_hour = 1000\n"
 """More calls are approved here within a minute than a person's usual limit lets through."""
-ONE_BOT = House(owners=(f"telegram:{OWNER}", f"telegram:{OTHER_ACCOUNT}"), groups="addressed", extra=OFTEN)
-TWO_BOTS = House(
+ONE_BOT = Setup(owners=(f"telegram:{OWNER}", f"telegram:{OTHER_ACCOUNT}"), groups="addressed", extra=OFTEN)
+TWO_BOTS = Setup(
     owners=(f"telegram:{OWNER}", f"second:{OTHER_ACCOUNT}"),
     bots={"telegram": TOKEN, "second": SECOND_TOKEN},
     extra=OFTEN,
@@ -39,12 +38,12 @@ async def together(*acts: Act) -> list[object]:
     return await asyncio.gather(*map(act, acts))
 
 
-async def rest(town: Town, chat_id: int, card: Message, rounds: int) -> None:
+async def rest(town: MortalHub, chat_id: int, card: Message, rounds: int) -> None:
     """Until the round is over: so many answers, and the card is settled."""
     await town.telegram.wait_for(lambda: len(done(town, chat_id)) == rounds and not card.keyboard, LIMIT_S)
 
 
-def judge(town: Town, name: str, card: Message, approver: str, denier: str) -> bool:
+def judge(town: MortalHub, name: str, card: Message, approver: str, denier: str) -> bool:
     """One outcome, on the card, in the file and in what both are told; whether it was approved."""
     approved = approver == APPROVED
     assert (approver, denier) == (
@@ -57,7 +56,7 @@ def judge(town: Town, name: str, card: Message, approver: str, denier: str) -> b
     return approved
 
 
-async def press_both(town: Town, group: Chat, number: int, rng: random.Random) -> bool:
+async def press_both(town: MortalHub, group: Chat, number: int, rng: random.Random) -> bool:
     """A card in a group of both accounts, pressed by both."""
     telegram, name = town.telegram, f"round-{number}"
     bot = telegram.bot(TOKEN).user.username
@@ -74,7 +73,7 @@ async def press_both(town: Town, group: Chat, number: int, rng: random.Random) -
     return judge(town, name, card, told[OWNER], told[OTHER_ACCOUNT])
 
 
-async def press_and_type(town: Town, number: int, rng: random.Random) -> bool:
+async def press_and_type(town: MortalHub, number: int, rng: random.Random) -> bool:
     """A card in one bot's chat is approved there and denied by its id in another bot's."""
     telegram, name = town.telegram, f"round-{number}"
     telegram.user_sends_text(OWNER, f"please run: echo {name} >> out", bot=TOKEN)
@@ -94,10 +93,10 @@ async def press_and_type(town: Town, number: int, rng: random.Random) -> bool:
 
 
 async def test_opposite_buttons_of_one_card(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     rng, rounds = random.Random(profile.seed), profile.pick(test=10, ci=20, proof=200)
-    async with open_town(nursery, tmp_path, ONE_BOT) as town:
+    async with open_mortal_hub(tmp_path, ONE_BOT) as town:
         town.telegram.add_user(OTHER_ACCOUNT)
         group = town.telegram.create_group("both of us", [OWNER, OTHER_ACCOUNT])
         await town.start()
@@ -107,11 +106,11 @@ async def test_opposite_buttons_of_one_card(
 
 
 async def test_a_button_and_the_opposite_words_to_another_bot(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     """Two bots are polled beside each other: no platform and no lane puts these answers in order."""
     rng, rounds = random.Random(profile.seed), profile.pick(test=10, ci=20, proof=200)
-    async with open_town(nursery, tmp_path, TWO_BOTS) as town:
+    async with open_mortal_hub(tmp_path, TWO_BOTS) as town:
         town.telegram.add_user(OTHER_ACCOUNT)
         await town.start()
         for token in TWO_BOTS.bots.values():

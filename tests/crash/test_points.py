@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import Setup, open_mortal_hub
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
 from tests.crash.story import judge, play
 from tests.crash.striking import strike_all
-from tests.crash.town import House, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
@@ -18,10 +17,10 @@ POLLS_STRUCK = 2
 """A poll ends whenever something arrives: how many there are is not fixed, the first ones are."""
 
 
-async def dry_run(nursery: Nursery, directory: Path, house: House) -> list[Point]:
+async def dry_run(directory: Path, house: Setup) -> list[Point]:
     """The points the story passes when nothing goes wrong."""
     directory.mkdir()
-    async with open_town(nursery, directory, house) as town:
+    async with open_mortal_hub(directory, house) as town:
         await play(town, None)
         await town.stop()
         await judge(town, None)
@@ -36,11 +35,11 @@ async def dry_run(nursery: Nursery, directory: Path, house: House) -> list[Point
     return [*commits, *requests, *models, InTool()]
 
 
-async def strike_each(nursery: Nursery, directory: Path, points: Sequence[Point], house: House) -> list[str]:
+async def strike_each(directory: Path, points: Sequence[Point], house: Setup) -> list[str]:
     """What went wrong."""
 
     async def story(directory: Path, point: Point) -> None:
-        async with open_town(nursery, directory, house) as town:
+        async with open_mortal_hub(directory, house) as town:
             kill = await play(town, point)
             await town.stop()
             await judge(town, kill)
@@ -50,10 +49,10 @@ async def strike_each(nursery: Nursery, directory: Path, points: Sequence[Point]
 
 @pytest.mark.timeout(300)
 async def test_every_point_is_struck_and_every_promise_kept(
-    nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
+    tmp_path: Path, proof_record: ProofRecord
 ) -> None:
-    points = await dry_run(nursery, tmp_path / "dry", House())
-    failures = await strike_each(nursery, tmp_path, points, House())
+    points = await dry_run(tmp_path / "dry", Setup())
+    failures = await strike_each(tmp_path, points, Setup())
     print(f"{len(points)} kill points, {len(points) - len(failures)} kept every promise")
     proof_record("crash", kill_points=len(points))
     assert not failures, "\n".join(failures)
@@ -63,13 +62,13 @@ async def test_every_point_is_struck_and_every_promise_kept(
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_by_webhook_in_a_topic_every_promise_is_kept_too(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    house = House(groups="all", webhook=True, topic=True)
-    points = await dry_run(nursery, tmp_path / "dry", house)
+    house = Setup(groups="all", webhook=True, topic=True)
+    points = await dry_run(tmp_path / "dry", house)
     every = profile.pick(test=6, proof=1)
     struck = points[profile.seed % every :: every]
-    failures = await strike_each(nursery, tmp_path, struck, house)
+    failures = await strike_each(tmp_path, struck, house)
     print(f"{len(struck)} of {len(points)} kill points, {len(struck) - len(failures)} kept every promise")
     proof_record("crash", webhook_topic_kill_points=len(struck))
     assert not failures, "\n".join(failures)

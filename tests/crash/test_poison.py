@@ -4,28 +4,25 @@ from pathlib import Path
 
 from core import texts
 from tests.crash.entry import POISON
-from tests.crash.nursery import Nursery
-from tests.crash.town import LIMIT_S, OWNER, TOKEN, Town, open_town
+from tests.crash.mortal import LIMIT_S, OWNER, TOKEN, MortalHub, open_mortal_hub
 from tests.simulators.model import Hold
 
 NEIGHBOURS = (21, 22)
 
 
-async def dies(town: Town) -> None:
+async def dies(town: MortalHub) -> None:
     """Start a hub and see it go down by itself."""
     hub = await town.start()
     await hub.wait(LIMIT_S)
 
 
-async def outcomes(town: Town) -> dict[str, tuple[str, str | None]]:
+async def outcomes(town: MortalHub) -> dict[str, tuple[str, str | None]]:
     """Every message's turn, by the message's key: its state and error."""
     return {event["key"]: (event["turn_state"], event["turn_error"]) for event in await town.account()}
 
 
-async def test_a_message_that_crashes_the_hub_three_times_is_set_aside(
-    nursery: Nursery, tmp_path: Path
-) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_a_message_that_crashes_the_hub_three_times_is_set_aside(tmp_path: Path) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         for person in NEIGHBOURS:
             town.telegram.add_user(person)
         # The neighbours' turns are under way at the first two crashes; the model answers them afterwards.

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.discord_story import OWNER, open_discord_town
+from tests.crash.discord_story import OWNER, open_discord_errand
 from tests.crash.errand import ANSWER, APPROVE, LINE
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S
 from tests.crash.slack_story import OWNER as ON_SLACK
-from tests.crash.slack_story import open_slack_town
-from tests.crash.started import LIMIT_S
+from tests.crash.slack_story import open_slack_errand
 
 REQUEST = f"please run: echo {LINE} >> out"
 
@@ -21,8 +20,8 @@ def lines(directory: Path) -> list[str]:
     return out.read_text().split() if out.exists() else []
 
 
-async def test_on_slack_the_same_button_works_after_the_restart(nursery: Nursery, tmp_path: Path) -> None:
-    async with open_slack_town(nursery, tmp_path) as town:
+async def test_on_slack_the_same_button_works_after_the_restart(tmp_path: Path) -> None:
+    async with open_slack_errand(tmp_path) as town:
         slack = town.slack
         await town.start()
         slack.user_sends_text(ON_SLACK, REQUEST)
@@ -44,8 +43,8 @@ async def test_on_slack_the_same_button_works_after_the_restart(nursery: Nursery
 
 
 @pytest.mark.slow  # in one process in tests/scenarios/test_discord.py
-async def test_on_discord_the_same_button_works_after_the_restart(nursery: Nursery, tmp_path: Path) -> None:
-    async with open_discord_town(nursery, tmp_path) as town:
+async def test_on_discord_the_same_button_works_after_the_restart(tmp_path: Path) -> None:
+    async with open_discord_errand(tmp_path) as town:
         discord = town.discord
         await town.start()
         await discord.wait_connected(timeout_s=LIMIT_S)

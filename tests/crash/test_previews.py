@@ -16,11 +16,10 @@ import pytest
 
 from core.store.codecs import message_from_json
 from tests.crash.entry import SPEED
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
 from tests.crash.story import BLOCKING, judge_places, make_gates, struck_or_over, wait_for_writer
 from tests.crash.striking import strike_all
-from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, House, Town, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Hold, Prompt, Reply, ToolCall
@@ -44,7 +43,7 @@ def reply(command: str) -> Callable[[Prompt], Reply]:
     return say
 
 
-async def play(town: Town, point: Point | None) -> None:
+async def play(town: MortalHub, point: Point | None) -> None:
     """The whole story; with a point, the hub is killed there and started again."""
     blocking = isinstance(point, InTool)
     town.model.rule("look", reply("echo line >> out" + (BLOCKING if blocking else "")), on="any")
@@ -63,7 +62,7 @@ async def play(town: Town, point: Point | None) -> None:
         telling = group.create_task(people(town))
         if point is not None:
             await struck_or_over(point, struck(town, point), telling)
-            hub.send(signal.SIGKILL)
+            hub.send_signal(signal.SIGKILL)
             await hub.wait(LIMIT_S)
             town.telegram.clear_faults()
             town.model.clear_faults()
@@ -71,7 +70,7 @@ async def play(town: Town, point: Point | None) -> None:
     await town.telegram.wait_for(town.listens, LIMIT_S)
 
 
-async def struck(town: Town, point: Point) -> None:
+async def struck(town: MortalHub, point: Point) -> None:
     """Until the hub is at the point."""
     match point:
         case InTelegram():
@@ -85,12 +84,12 @@ async def struck(town: Town, point: Point) -> None:
             await town.hub.wait(LIMIT_S)
 
 
-async def people(town: Town) -> None:
+async def people(town: MortalHub) -> None:
     town.owner_says("please look")
     await town.answer_cards_until([OWNER], lambda: finished(town))
 
 
-def finished(town: Town) -> bool:
+def finished(town: MortalHub) -> bool:
     shown = [message.text for message in town.shown_to(OWNER)]
     return bool(
         shown
@@ -101,7 +100,7 @@ def finished(town: Town) -> bool:
     )
 
 
-async def judge(town: Town, point: Point | None) -> None:
+async def judge(town: MortalHub, point: Point | None) -> None:
     """What is shown is what is stored: the settled card, a question about the call if it was cut short, and
     the answer; a message of them is shown twice only where the hub says that it may be."""
     rows = stored(town)
@@ -125,7 +124,7 @@ def is_card(shown: str, text: str) -> bool:
     return shown.startswith(text.split("\n")[0])
 
 
-def stored(town: Town) -> list[tuple[str, str, int]]:
+def stored(town: MortalHub) -> list[tuple[str, str, int]]:
     """State, words and repeats of everything in the outbox."""
     path = town.directory / "data" / "hub.db"
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
@@ -136,11 +135,11 @@ def stored(town: Town) -> list[tuple[str, str, int]]:
     ]
 
 
-async def dry_run(nursery: Nursery, directory: Path, house: House) -> list[Point]:
+async def dry_run(directory: Path, house: Setup) -> list[Point]:
     """The points that the story passes when nothing goes wrong. How many changes of a preview there are is
     not fixed: each of the first is a point."""
     directory.mkdir()
-    async with open_town(nursery, directory, house) as town:
+    async with open_mortal_hub(directory, house) as town:
         await play(town, None)
         await town.stop()
         await judge(town, None)
@@ -167,11 +166,11 @@ def chosen(points: Sequence[Point], profile: Profile, every: int) -> list[Point]
     return [point for n, point in enumerate(points) if n % every == start or shows(point)]
 
 
-async def strike_each(nursery: Nursery, directory: Path, points: Sequence[Point], house: House) -> list[str]:
+async def strike_each(directory: Path, points: Sequence[Point], house: Setup) -> list[str]:
     """What went wrong, at whichever point; one that the hub never comes to is a failure."""
 
     async def story(directory: Path, point: Point) -> None:
-        async with open_town(nursery, directory, house) as town:
+        async with open_mortal_hub(directory, house) as town:
             await play(town, point)
             await town.account()
             await town.stop()
@@ -184,11 +183,11 @@ async def strike_each(nursery: Nursery, directory: Path, points: Sequence[Point]
 
 @pytest.mark.timeout(900)
 async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_stored(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    points = await dry_run(nursery, tmp_path / "dry", House())
+    points = await dry_run(tmp_path / "dry", Setup())
     struck_at = chosen(points, profile, profile.pick(test=12, proof=1))
-    failures = await strike_each(nursery, tmp_path, struck_at, House())
+    failures = await strike_each(tmp_path, struck_at, Setup())
     proof_record("crash", preview_kill_points=len(struck_at))
     assert not failures, "\n".join(failures)
 
@@ -196,13 +195,13 @@ async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_
 @pytest.mark.timeout(900)
 @pytest.mark.slow
 async def test_killed_anywhere_by_webhook_in_a_topic_with_previews_too(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     """All of it in one story: updates are brought, the answer grows in a topic of a forum."""
-    house = House(groups="all", webhook=True, topic=True)
-    points = await dry_run(nursery, tmp_path / "dry", house)
+    house = Setup(groups="all", webhook=True, topic=True)
+    points = await dry_run(tmp_path / "dry", house)
     struck_at = chosen(points, profile, profile.pick(test=30, proof=1))
-    failures = await strike_each(nursery, tmp_path, struck_at, house)
+    failures = await strike_each(tmp_path, struck_at, house)
     proof_record("crash", webhook_topic_preview_kill_points=len(struck_at))
     assert not failures, "\n".join(failures)
     assert InTelegram("setWebhook", 1) in points

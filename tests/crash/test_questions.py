@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.crash.deliveries import judge_copies, judge_marks, turns_of
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import OWNER, MortalHub, open_mortal_hub
 from tests.crash.points import AtCommit, InTelegram, Point, parse_commit_point
 from tests.crash.story import play
-from tests.crash.town import OWNER, Town, open_town
 
 CHOSEN = "owner chose: red"
 TOLD = '"owner" chose: red'
@@ -36,16 +35,14 @@ STEPS = frozenset(
 
 
 @pytest.mark.parametrize("point", NAMED)
-async def test_killed_at_this_point_the_question_is_answered_once(
-    nursery: Nursery, tmp_path: Path, point: str
-) -> None:
-    await strike(nursery, tmp_path, parse_commit_point(point))
+async def test_killed_at_this_point_the_question_is_answered_once(tmp_path: Path, point: str) -> None:
+    await strike(tmp_path, parse_commit_point(point))
 
 
 @pytest.mark.slow
-async def test_killed_at_any_point_the_question_is_answered_once(nursery: Nursery, tmp_path: Path) -> None:
+async def test_killed_at_any_point_the_question_is_answered_once(tmp_path: Path) -> None:
     (tmp_path / "dry").mkdir()
-    async with open_town(nursery, tmp_path / "dry") as town:
+    async with open_mortal_hub(tmp_path / "dry") as town:
         await play(town, None, REQUEST)
         await town.stop()
         passed = [parse_commit_point(line) for line in town.trace()]
@@ -58,11 +55,11 @@ async def test_killed_at_any_point_the_question_is_answered_once(nursery: Nurser
     for number, point in enumerate(points):
         (tmp_path / str(number)).mkdir()
         print(point)
-        await strike(nursery, tmp_path / str(number), point)
+        await strike(tmp_path / str(number), point)
 
 
-async def strike(nursery: Nursery, directory: Path, point: Point) -> None:
-    async with open_town(nursery, directory) as town:
+async def strike(directory: Path, point: Point) -> None:
+    async with open_mortal_hub(directory) as town:
         await play(town, point, REQUEST)
         events = await town.account()
         await town.stop()
@@ -72,7 +69,7 @@ async def strike(nursery: Nursery, directory: Path, point: Point) -> None:
         judge_marks(events, dead, judge_copies(town, dead))
 
 
-def _judge(town: Town, point: Point) -> None:
+def _judge(town: MortalHub, point: Point) -> None:
     told = [
         message["content"]
         for request in town.model.log

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.crowd import GUESTS, HOUSE, OWNERS, Said, answered, compose, judge, reply
-from tests.crash.nursery import Nursery
+from tests.crash.crowd import GUESTS, OWNERS, SETUP, Said, answered, compose, judge, reply
+from tests.crash.mortal import LIMIT_S, TOKEN, MortalHub, open_mortal_hub
 from tests.crash.points import ANY, AtCommit
-from tests.crash.town import LIMIT_S, TOKEN, Town, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
@@ -38,7 +37,7 @@ def plan(rng: random.Random) -> AtCommit | Moment:
     return Moment(rng.randint(1, REQUESTS), rng.uniform(0, 0.02))
 
 
-async def strike(town: Town, when: AtCommit | Moment) -> None:
+async def strike(town: MortalHub, when: AtCommit | Moment) -> None:
     """Until the hub is dead."""
     if isinstance(when, Moment):
         await town.telegram.wait_number(when.request, LIMIT_S)
@@ -48,7 +47,7 @@ async def strike(town: Town, when: AtCommit | Moment) -> None:
     await town.hub.wait(LIMIT_S)
 
 
-async def strike_or_settle(town: Town, when: AtCommit | Moment, messages: Sequence[Said]) -> bool:
+async def strike_or_settle(town: MortalHub, when: AtCommit | Moment, messages: Sequence[Said]) -> bool:
     """Until the hub was struck, or has done everything before; then it is killed at rest. Whether it was
     struck."""
     async with asyncio.TaskGroup() as group:
@@ -65,7 +64,7 @@ async def strike_or_settle(town: Town, when: AtCommit | Moment, messages: Sequen
     return struck
 
 
-async def play(town: Town, rng: random.Random) -> bool:
+async def play(town: MortalHub, rng: random.Random) -> bool:
     """One round, judged; whether the kill struck before everything was done."""
     messages, when = compose(rng), plan(rng)
     await town.start(when if isinstance(when, AtCommit) else None)
@@ -85,13 +84,13 @@ async def play(town: Town, rng: random.Random) -> bool:
     return struck
 
 
-async def open_and_play(nursery: Nursery, directory: Path, seed: int) -> tuple[bool, str | None]:
+async def open_and_play(directory: Path, seed: int) -> tuple[bool, str | None]:
     """A round of its own; whether the kill struck in time, and what went wrong."""
     directory.mkdir()
     said: list[str] = []
     struck = True
     try:
-        async with open_town(nursery, directory, HOUSE) as town:
+        async with open_mortal_hub(directory, SETUP) as town:
             for person in (*OWNERS[1:], *GUESTS):
                 town.telegram.add_user(person, first_name=f"Person {person}")
             town.model.rule("mark-", reply, on="any")
@@ -101,13 +100,13 @@ async def open_and_play(nursery: Nursery, directory: Path, seed: int) -> tuple[b
     return struck, f"seed {seed}: {'; '.join(said)} (in {directory})" if said else None
 
 
-async def run(nursery: Nursery, directory: Path, seeds: Sequence[int], proof_record: ProofRecord) -> None:
+async def run(directory: Path, seeds: Sequence[int], proof_record: ProofRecord) -> None:
     """Rounds with these seeds, some beside each other."""
     at_once = asyncio.Semaphore(AT_ONCE)
 
     async def one(seed: int) -> tuple[bool, str | None]:
         async with at_once:
-            return await open_and_play(nursery, directory / str(seed), seed)
+            return await open_and_play(directory / str(seed), seed)
 
     async with asyncio.TaskGroup() as group:
         rounds = [group.create_task(one(seed)) for seed in seeds]
@@ -120,17 +119,17 @@ async def run(nursery: Nursery, directory: Path, seeds: Sequence[int], proof_rec
 
 
 async def test_twenty_messages_in_flight_survive_random_kills(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     first = profile.seed * 1000
-    await run(nursery, tmp_path, range(first, first + ROUNDS), proof_record)
+    await run(tmp_path, range(first, first + ROUNDS), proof_record)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("block", range(1, BLOCKS + 1))
 async def test_many_random_kills(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord, block: int
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord, block: int
 ) -> None:
     first = profile.seed * 1000 + block * ROUNDS
-    await run(nursery, tmp_path, range(first, first + ROUNDS), proof_record)
+    await run(tmp_path, range(first, first + ROUNDS), proof_record)

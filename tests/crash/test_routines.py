@@ -6,25 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
 from tests.crash.points import parse_commit_point
-from tests.crash.town import LIMIT_S, OWNER, Town, open_town
 
 MESSAGE = "Routine “watch”"
 SLOW = pytest.mark.slow
 RERUN = {"rerun_interrupted": True, "cooldown_s": 0}
 
 
-async def ran(town: Town, *words: str) -> str:
-    output = town.directory / f"command-{len(list(town.directory.glob('command-*')))}"
-    process = await town.nursery.command([*words, "--config", str(town.directory / "hubbub.toml")], output)
-    await process.wait(LIMIT_S)
-    assert await town.nursery.exit_code(process) == 0, output.read_text()
-    return output.read_text()
-
-
-async def runs(town: Town) -> list[dict[str, Any]]:
-    return json.loads(await ran(town, "routines", "history", "watch", "--json"))
+async def runs(town: MortalHub) -> list[dict[str, Any]]:
+    return json.loads(await town.command("routines", "history", "watch", "--json"))
 
 
 @pytest.mark.parametrize(
@@ -39,14 +30,12 @@ async def runs(town: Town) -> list[dict[str, Any]]:
         pytest.param("settle_notice:1:after", marks=SLOW),
     ],
 )
-async def test_killed_at_this_point_the_routine_runs_once_and_tells_it(
-    nursery: Nursery, tmp_path: Path, point: str
-) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_killed_at_this_point_the_routine_runs_once_and_tells_it(tmp_path: Path, point: str) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         page = town.directory / "watch.json"
         page.write_text(json.dumps({"guardrails": RERUN}))
         words = ("routines", "add", "watch", "--match", "deploy", "--prompt", "Look.", "--file", str(page))
-        await ran(town, *words)
+        await town.command(*words)
         hub = await town.start(parse_commit_point(point))
         town.owner_says("hello")
         await town.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
@@ -79,15 +68,15 @@ async def test_killed_at_this_point_the_routine_runs_once_and_tells_it(
     ],
 )
 async def test_killed_at_this_point_no_tool_of_a_run_acts_twice(
-    nursery: Nursery, tmp_path: Path, point: str, known: bool
+    tmp_path: Path, point: str, known: bool
 ) -> None:
-    async with open_town(nursery, tmp_path) as town:
+    async with open_mortal_hub(tmp_path) as town:
         page = town.directory / "watch.json"
         tools = {"type": "lightweight", "prompt": "", "use_tools": True, "allowed_tools": ["shell"]}
         page.write_text(json.dumps({"guardrails": RERUN, "action": tools}))
         prompt = "please run: echo line >> out.txt"
         words = ("routines", "add", "watch", "--match", "deploy", "--prompt", prompt, "--file", str(page))
-        await ran(town, *words)
+        await town.command(*words)
         hub = await town.start(parse_commit_point(point))
         town.owner_says("deploy it")
         await hub.wait(LIMIT_S)

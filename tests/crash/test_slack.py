@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.errand import Inside, Point, judge, play
-from tests.crash.nursery import Nursery
-from tests.crash.slack_story import open_slack_town, points_of
+from tests.crash.slack_story import open_slack_errand, points_of
 from tests.crash.striking import strike_all
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -16,14 +15,14 @@ from tests.plugins.proof import ProofRecord
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_on_slack_every_promise_is_kept_and_nothing_is_shown_twice(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord, mode: str
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord, mode: str
 ) -> None:
-    points = await points_of(nursery, tmp_path / "dry", mode)
+    points = await points_of(tmp_path / "dry", mode)
     every = profile.pick(test=14, proof=1)
     struck = points[profile.seed % every :: every]
 
     async def story(directory: Path, point: Point) -> None:
-        async with open_slack_town(nursery, directory, mode) as town:
+        async with open_slack_errand(directory, mode) as town:
             passed = await play(town, point)
             await town.end(signal.SIGINT)
             judge(town, passed)

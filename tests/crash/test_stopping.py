@@ -8,27 +8,26 @@ from pathlib import Path
 import pytest
 
 from core.runs.recovery import CRASH_LIMIT
-from tests.crash.nursery import Nursery
-from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, Town, open_town, survivors
+from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, MortalHub, open_mortal_hub, survivors
 from tests.simulators.model import Hold
 
 STOP_LIMIT_S = 30.0
 HELD = "say: it is done"
 
 
-async def interrupt(town: Town, number: signal.Signals) -> int:
+async def interrupt(town: MortalHub, number: signal.Signals) -> int:
     """Stop the hub as Ctrl-C (or a service manager) does; its exit code. Raises TimeoutError."""
     assert town.hub is not None
-    town.hub.send(number)
+    town.hub.send_signal(number)
     await town.hub.wait(STOP_LIMIT_S)
     return await town.exit_code()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_turn_cut_short_by_stopping_is_finished_after_the_next_start(
-    nursery: Nursery, tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals
 ) -> None:
-    async with open_town(nursery, tmp_path) as town:
+    async with open_mortal_hub(tmp_path) as town:
         town.model.fault(Hold(at="mid_stream"), times=None)
         await town.run()
         town.telegram.user_sends_text(OWNER, HELD)
@@ -48,10 +47,8 @@ async def test_a_turn_cut_short_by_stopping_is_finished_after_the_next_start(
         ]
 
 
-async def test_a_tool_cut_short_by_stopping_is_asked_about_and_not_run_again(
-    nursery: Nursery, tmp_path: Path
-) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_a_tool_cut_short_by_stopping_is_asked_about_and_not_run_again(tmp_path: Path) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         os.mkfifo(town.workspace / "gate")
         await town.run()
         town.telegram.user_sends_text(OWNER, "please run: echo line >> out && cat gate")
@@ -68,8 +65,8 @@ async def test_a_tool_cut_short_by_stopping_is_asked_about_and_not_run_again(
         assert (town.workspace / "out").read_text() == "line\n"
 
 
-async def test_stopping_in_good_order_is_no_crash(nursery: Nursery, tmp_path: Path) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_stopping_in_good_order_is_no_crash(tmp_path: Path) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         town.model.fault(Hold(at="before_headers"), times=None)
         town.telegram.user_sends_text(OWNER, HELD)
         for _ in range(CRASH_LIMIT):

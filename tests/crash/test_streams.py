@@ -8,10 +8,9 @@ import pytest
 
 from tests.crash.entry import SPEED
 from tests.crash.errand import Inside, Point
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import LIMIT_S
 from tests.crash.points import AtCommit, parse_commit_point
-from tests.crash.slack_story import OWNER, SlackTown, open_slack_town
-from tests.crash.started import LIMIT_S
+from tests.crash.slack_story import OWNER, SlackErrand, open_slack_errand
 from tests.crash.striking import strike_all
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -32,12 +31,12 @@ STREAM_POINTS: tuple[Point, ...] = (
 )
 
 
-def below(town: SlackTown, thread_ts: str) -> list[str]:
+def below(town: SlackErrand, thread_ts: str) -> list[str]:
     """What the bot shows in the thread, as people read it."""
     return [town.slack.look(message).text for message in town.shown() if message.thread_ts == thread_ts]
 
 
-async def play(town: SlackTown, point: Point) -> str:
+async def play(town: SlackErrand, point: Point) -> str:
     """The owner asks in a thread and is answered; the hub is killed on the way. The thread."""
     town.model.rule("look", Reply(text=ANSWER, chunk_chars=40, delay_s=0.06), on="any")
     (town.directory / SPEED).write_text(str(TIMES))
@@ -62,12 +61,12 @@ async def play(town: SlackTown, point: Point) -> str:
 
 @pytest.mark.slow
 async def test_killed_while_an_answer_grows_it_ends_in_one_message(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     points = STREAM_POINTS[: profile.pick(test=4, proof=len(STREAM_POINTS))]
 
     async def story(directory: Path, point: Point) -> None:
-        async with open_slack_town(nursery, directory) as town:
+        async with open_slack_errand(directory) as town:
             thread_ts = await play(town, point)
             await town.end(signal.SIGINT)
             assert below(town, thread_ts) == [ANSWER], "shown otherwise than stored"

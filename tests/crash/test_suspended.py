@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from tests.crash.entry import SPEED
-from tests.crash.nursery import Nursery
-from tests.crash.test_routines import ran
-from tests.crash.town import LIMIT_S, Town, open_town
+from tests.crash.mortal import LIMIT_S, MortalHub, open_mortal_hub
 from tests.plugins.proof import ProofRecord
 
 pytestmark = pytest.mark.slow
@@ -22,13 +20,13 @@ ASLEEP_MINUTES = 6
 MINUTE_US = 60_000_000
 
 
-async def runs(town: Town) -> list[dict[str, Any]]:
+async def runs(town: MortalHub) -> list[dict[str, Any]]:
     """The earliest slot first."""
-    shown = json.loads(await ran(town, "routines", "history", "tick", "--limit", "200", "--json"))
+    shown = json.loads(await town.command("routines", "history", "tick", "--limit", "200", "--json"))
     return sorted(shown, key=lambda run: run["input"]["slot_at"])
 
 
-async def until_ok(town: Town, count: int) -> list[dict[str, Any]]:
+async def until_ok(town: MortalHub, count: int) -> list[dict[str, Any]]:
     async with asyncio.timeout(LIMIT_S):
         while sum(run["status"] == "ok" for run in await runs(town)) < count:  # noqa: ASYNC110 - only asking tells
             await asyncio.sleep(0.1)
@@ -36,22 +34,22 @@ async def until_ok(town: Town, count: int) -> list[dict[str, Any]]:
 
 
 async def test_a_suspended_hub_goes_on_with_the_newest_slot_and_repeats_none(
-    nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
+    tmp_path: Path, proof_record: ProofRecord
 ) -> None:
-    async with open_town(nursery, tmp_path) as town:
+    async with open_mortal_hub(tmp_path) as town:
         (town.directory / SPEED).write_text(str(TIMES))
         page = town.directory / "tick.json"
         page.write_text(json.dumps({"guardrails": {"cooldown_s": 0}}))
         words = ("--cron", "* * * * *", "--prompt", "Anything new?", "--file", str(page))
-        await ran(town, "routines", "add", "tick", *words)
+        await town.command("routines", "add", "tick", *words)
         town.model.rule("Anything new", "ROUTINE_OK")
         hub = await town.start()
         before = await until_ok(town, 2)
-        hub.send(signal.SIGSTOP)
+        hub.send_signal(signal.SIGSTOP)
         stopped_after = before[-1]["input"]["slot_at"]
         # Real time is what is tested here: the process must sleep through some of it.
         await asyncio.sleep(ASLEEP_MINUTES * 60 / TIMES)
-        hub.send(signal.SIGCONT)
+        hub.send_signal(signal.SIGCONT)
         await until_ok(town, len([run for run in before if run["status"] == "ok"]) + 3)
         await town.stop()
         after = await runs(town)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.nursery import Nursery
 from tests.crash.points import AtCommit, InTelegram, Point, parse_commit_point
 from tests.crash.striking import strike_all
-from tests.crash.team_story import judge, open_team_town, play, points_of
+from tests.crash.team_story import judge, open_team_hub, play, points_of
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
@@ -16,9 +15,9 @@ ONE, TWO = ("one",), ("one", "two")
 pytestmark = pytest.mark.timeout(900)
 
 
-async def strike(nursery: Nursery, directory: Path, point: Point, words: tuple[str, ...]) -> bool:
+async def strike(directory: Path, point: Point, words: tuple[str, ...]) -> bool:
     """Kill there and judge; whether the hub got there."""
-    async with open_team_town(nursery, directory) as town:
+    async with open_team_hub(directory) as town:
         struck = await play(town, point, words)
         judge(town, words)
     return struck
@@ -26,25 +25,23 @@ async def strike(nursery: Nursery, directory: Path, point: Point, words: tuple[s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["accept_event:4:after"])  # changed, and the platform brings it again
-async def test_killed_at_this_point_the_changed_call_runs_once(
-    nursery: Nursery, tmp_path: Path, point: str
-) -> None:
-    assert await strike(nursery, tmp_path, parse_commit_point(point), ONE)
+async def test_killed_at_this_point_the_changed_call_runs_once(tmp_path: Path, point: str) -> None:
+    assert await strike(tmp_path, parse_commit_point(point), ONE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [ONE, TWO], ids=["changed", "apart-and-changed"])
 async def test_killed_at_any_point_the_changed_call_runs_once(
-    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord, words: tuple[str, ...]
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord, words: tuple[str, ...]
 ) -> None:
-    points = await points_of(nursery, tmp_path / "dry", words)
+    points = await points_of(tmp_path / "dry", words)
     every = profile.pick(test=20, proof=1)
     tried = points[profile.seed % every :: every]
     struck = 0
 
     async def story(directory: Path, point: Point) -> None:
         nonlocal struck
-        if await strike(nursery, directory, point, words):
+        if await strike(directory, point, words):
             struck += 1
 
     failures = await strike_all(tmp_path, tried, story)

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.discord_story import open_discord_town
+from tests.crash.discord_story import open_discord_errand
 from tests.crash.errand import play as play_errand
-from tests.crash.nursery import Nursery
+from tests.crash.mortal import OWNER, UNKNOWN, open_mortal_hub
 from tests.crash.points import parse_commit_point
-from tests.crash.slack_story import open_slack_town
+from tests.crash.slack_story import open_slack_errand
 from tests.crash.story import LINE, play
-from tests.crash.town import OWNER, UNKNOWN, open_town
 from tests.simulators.model import ModelSimulator
 
 CUT_OFF = parse_commit_point("finish_calls:1:before")
@@ -36,22 +35,22 @@ def judge(choice: str, directory: Path, texts: Sequence[str], model: ModelSimula
     assert told in heard
 
 
-async def test_on_telegram(nursery: Nursery, tmp_path: Path, choice: str) -> None:
-    async with open_town(nursery, tmp_path) as town:
+async def test_on_telegram(tmp_path: Path, choice: str) -> None:
+    async with open_mortal_hub(tmp_path) as town:
         town.about_unknown = CHOICES[choice][0]
         await play(town, CUT_OFF)
         judge(choice, tmp_path, [message.text for message in town.shown_to(OWNER)], town.model)
 
 
-async def test_on_slack(nursery: Nursery, tmp_path: Path, choice: str) -> None:
-    async with open_slack_town(nursery, tmp_path) as town:
+async def test_on_slack(tmp_path: Path, choice: str) -> None:
+    async with open_slack_errand(tmp_path) as town:
         town.about_unknown = CHOICES[choice][0]
         await play_errand(town, CUT_OFF)
         judge(choice, tmp_path, town.texts(), town.model)
 
 
-async def test_on_discord(nursery: Nursery, tmp_path: Path, choice: str) -> None:
-    async with open_discord_town(nursery, tmp_path) as town:
+async def test_on_discord(tmp_path: Path, choice: str) -> None:
+    async with open_discord_errand(tmp_path) as town:
         town.about_unknown = CHOICES[choice][0]
         await play_errand(town, CUT_OFF)
         judge(choice, tmp_path, town.texts(), town.model)

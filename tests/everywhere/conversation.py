@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from core.messages import Markdown, Message
 from core.people.notices import Recipient, ToPerson, ToThread
+from tests.everywhere.hub import OWNER, HubEverywhere
 from tests.everywhere.people import LIMIT_S, Console, Person
 from tests.everywhere.seen import Seen
-from tests.everywhere.town import OWNER, Town
 from tests.simulators.model import text
 
 CODE_CHARS = 6_000
@@ -62,13 +62,13 @@ class Held:
         return [one for one in self.transcript if one.by == "bot" and not one.aside]
 
 
-def rehearse(town: Town) -> None:
+def rehearse(town: HubEverywhere) -> None:
     """Tell the model what it says."""
     town.model.rule("report", text(REPORT))
     town.model.rule("please run: echo", text("Built."), on="tool")
 
 
-async def converse(town: Town, name: str) -> Held:
+async def converse(town: HubEverywhere, name: str) -> Held:
     """Hold the conversation at one place."""
     person = town.people[name]
     await person.says("hello")
@@ -84,7 +84,7 @@ async def converse(town: Town, name: str) -> Held:
     await person.stops()
     await person.sees("Stopped.")
     notice = Message((Markdown(NOTICE),))
-    assert await town.hub.notices().send(f"build 42 {name}", _to(person, name), notice)
+    assert await town.running.notices().send(f"build 42 {name}", _to(person, name), notice)
     await person.sees("the build is green")
     return Held(card, await person.transcript())
 

@@ -10,8 +10,8 @@ from core.errors import NobodyToTell
 from core.messages import File, Message, plain
 from core.people.notices import ToPerson
 from tests.everywhere.conversation import CODE, CODE_CHARS, Held, converse, rehearse
+from tests.everywhere.hub import OWNER, PLATFORMS, HubEverywhere, open_hub_everywhere
 from tests.everywhere.seen import Seen
-from tests.everywhere.town import OWNER, PLATFORMS, Town, open_town
 
 JOINER = "\u2060"
 """Not seen; keeps apart what a platform would read as one."""
@@ -64,7 +64,7 @@ def columns(line: str) -> list[int]:
     return [sum(wide[:at]) for at, char in enumerate(line) if char in "|+"]
 
 
-async def all_converse(town: Town) -> dict[str, Held]:
+async def all_converse(town: HubEverywhere) -> dict[str, Held]:
     rehearse(town)
     async with asyncio.TaskGroup() as talks:
         held = {name: talks.create_task(converse(town, name)) for name in town.people}
@@ -72,7 +72,7 @@ async def all_converse(town: Town) -> dict[str, Held]:
 
 
 async def test_one_conversation_everywhere_at_once(tmp_path: Path) -> None:
-    async with open_town(tmp_path) as town:
+    async with open_hub_everywhere(tmp_path) as town:
         held = await all_converse(town)
     assert sorted(held) == ["discord", "slack", "telegram", "web"]
     for name, conversation in held.items():
@@ -173,7 +173,7 @@ def _the_notice(seen: Seen) -> None:
 
 
 async def test_people_are_told_where_they_are(tmp_path: Path) -> None:
-    async with open_town(tmp_path) as town:
+    async with open_hub_everywhere(tmp_path) as town:
         with pytest.raises(NobodyToTell):
             await tell(town, "one", "web")
         # Nobody has spoken yet: Slack and Discord let a conversation be opened, Telegram does not.
@@ -184,7 +184,7 @@ async def test_people_are_told_where_they_are(tmp_path: Path) -> None:
         await tell(town, "taken, and the answer lost", "slack")
         (town.directory / "workspace" / "report.txt").write_text("all is well")
         report = Message((), files=(File("report.txt", "report.txt", "text/plain"),))
-        assert await town.hub.notices().send("a file", ToPerson(OWNER, "slack"), report)
+        assert await town.running.notices().send("a file", ToPerson(OWNER, "slack"), report)
         await town.people["slack"].sees("[report.txt]")
         said = [one.text for one in await town.people["slack"].transcript()]
         assert said == ["first on slack", "taken, and the answer lost", "[report.txt]"]
@@ -201,22 +201,24 @@ async def test_people_are_told_where_they_are(tmp_path: Path) -> None:
 
 
 async def test_a_notice_outlives_the_hub_and_is_told_once(tmp_path: Path) -> None:
-    async with open_town(tmp_path) as town:
+    async with open_hub_everywhere(tmp_path) as town:
         await town.discord.go_down()
         await tell(town, "good morning", "discord")
         await town.stop()
         await town.discord.come_up()
         await town.start()
         await town.people["discord"].sees("good morning")
-        assert not await town.hub.notices().send("good morning", ToPerson(OWNER, "discord"), plain("again"))
+        assert not await town.running.notices().send(
+            "good morning", ToPerson(OWNER, "discord"), plain("again")
+        )
         await tell(town, "and good night", "discord")
         await town.people["discord"].sees("and good night")
         said = [one.text for one in await town.people["discord"].transcript()]
         assert said == ["good morning", "and good night"]
 
 
-async def tell(town: Town, text: str, channel: str | None = None) -> None:
+async def tell(town: HubEverywhere, text: str, channel: str | None = None) -> None:
     """What is told is its own key."""
     assert channel in {None, "web", *PLATFORMS}
     message: Message = plain(text)
-    assert await town.hub.notices().send(text, ToPerson(OWNER, channel), message)
+    assert await town.running.notices().send(text, ToPerson(OWNER, channel), message)

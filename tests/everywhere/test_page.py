@@ -12,9 +12,9 @@ from tests.browser.chromium import Complaints, chromium, tab
 from tests.browser.console import Console as Browsing
 from tests.browser.screens import misfits
 from tests.everywhere.conversation import Held
+from tests.everywhere.hub import PLATFORMS, HubEverywhere, open_hub_everywhere
 from tests.everywhere.people import Console
 from tests.everywhere.test_everywhere import all_converse
-from tests.everywhere.town import PLATFORMS, Town, open_town
 from tests.plugins.profile import Profile
 from tests.tree import ROOT
 
@@ -50,13 +50,13 @@ def drawable(held: Held) -> dict[str, Any]:
     return {"messages": messages}
 
 
-async def console_picture(browser: Browser, town: Town) -> str:
+async def console_picture(browser: Browser, town: HubEverywhere) -> str:
     """The conversation in the real console, as a data URL."""
     person = town.people["web"]
     assert isinstance(person, Console)
     async with tab(browser, width=CONSOLE_WIDTH, height=2400) as page:
-        browsing = Browsing(page, town.hub.url)
-        await browsing.log_in(town.hub.login_url())
+        browsing = Browsing(page, town.running.url)
+        await browsing.log_in(town.running.login_url())
         await browsing.open(f"chat/{person.thread_id}")
         await expect(browsing.messages("assistant").filter(has_text="After the code.")).to_be_visible()
         await expect(browsing.messages("notice").filter(has_text="the build is green")).to_be_visible()
@@ -67,7 +67,7 @@ async def console_picture(browser: Browser, town: Town) -> str:
 
 async def test_the_page_draws_every_platform(tmp_path: Path, profile: Profile) -> None:
     complaints = Complaints()
-    async with open_town(tmp_path) as town, chromium() as browser:
+    async with open_hub_everywhere(tmp_path) as town, chromium() as browser:
         held = await all_converse(town)
         places: dict[str, Any] = {name: drawable(held[name]) for name in PLATFORMS}
         places["web"] = {"picture": await console_picture(browser, town)}

@@ -22,8 +22,8 @@ from core.off_loop import off_loop
 from core.runs.redacted_model import stream_reply
 from core.safety.leaks import Leak, LeakDetector
 from core.transcript import Origin
+from tests.harness.telegram_hub import OWNER, open_hub
 from tests.hostile.works import message, person
-from tests.scenarios.house import OWNER, open_house
 
 SHORT, LONG = "word " * 800, "word " * 900
 
@@ -162,7 +162,7 @@ def test_names_are_cut_and_texts_over_their_size_not_taken() -> None:
 
 
 async def test_whoever_sends_too_long_a_message_is_told_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         house.telegram.user_sends_text(OWNER, "zebra " * 20_000)
         await house.telegram.wait_text(OWNER, "more than 100,000 characters")
         house.telegram.user_sends_text(OWNER, "hi")

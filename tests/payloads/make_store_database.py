@@ -29,7 +29,7 @@ from core.store.sqlite.store import SqliteStore
 from core.tool import Effect, use_limits
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
 from core.users import Account, Principal, Role, Via
-from tests.contracts.store.world import ADA, BEN, CHANNEL, CountingIds, Rules, StoppedClock, World
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, CountingIds, Rules, StoppedClock
 
 NOTICE = "The report is ready."
 TOGETHER = "May I run these 2 calls?"
@@ -37,7 +37,7 @@ COLOURED = plain("A colour was chosen.")
 DIRECTORY = Path(__file__).parent / "store"
 
 
-async def fill(world: World) -> None:
+async def fill(world: Bench) -> None:
     """A week of a small hub: an answered turn, one that waits for a person, one that was cut short."""
     await _refused(world)
     answered = await world.turn("what time is it", direct=False)
@@ -83,7 +83,7 @@ async def fill(world: World) -> None:
     await _told_of_its_own_accord(world)
 
 
-async def _routine(world: World) -> None:
+async def _routine(world: Bench) -> None:
     """It ran once and has something to tell."""
     hourly = RoutineText("hourly", "cron", '{"name": "hourly"}', 0, next_slot_at=world.clock.now())
     row = await world.store.save_routine("routine-1", "ada", hourly, None)
@@ -102,7 +102,7 @@ async def _routine(world: World) -> None:
     await world.store.finish_run("run-1", told)
 
 
-async def _told_of_its_own_accord(world: World) -> None:
+async def _told_of_its_own_accord(world: Bench) -> None:
     """A notice was refused at the first place, and waits at the second."""
     places = [Place(CHANNEL, Address("to nowhere")), Place(CHANNEL, Address("to somewhere"))]
     (row,) = await world.store.add_notice("report", plain(NOTICE), places)
@@ -111,7 +111,7 @@ async def _told_of_its_own_accord(world: World) -> None:
     await world.store.fail_outbox(row.id, "there is no such place")
 
 
-async def _questions(world: World) -> None:
+async def _questions(world: Bench) -> None:
     """One was answered in words, the next is open."""
     asking = await world.turn("paint it", scope="asking")
     first, second = await world.call(asking, "ask_user", "ask_user", effect=Effect.NONE)
@@ -128,7 +128,7 @@ async def _questions(world: World) -> None:
     await world.store.ask_person(gate, [world.card(gate)])
 
 
-async def _asked_together(world: World) -> None:
+async def _asked_together(world: Bench) -> None:
     """Two calls of one reply were denied on one card."""
     start = await world.turn("tidy up", scope="together")
     calls = await world.call(start, "shell", "http")
@@ -140,14 +140,14 @@ async def _asked_together(world: World) -> None:
     await world.finish(start, "Then not.")
 
 
-async def _question(world: World, asking: TurnStart, call_id: str) -> str:
+async def _question(world: Bench, asking: TurnStart, call_id: str) -> str:
     replies = Replies(("red", "dark green"), free_text=True)
     gate = replace(world.gate(asking, call_id, GateKind.QUESTION, replies=replies), title="Which colour?")
     await world.store.ask_person(gate, [world.card(gate)])
     return gate.id
 
 
-async def _read_along(world: World) -> None:
+async def _read_along(world: Bench) -> None:
     """A browser was logged in, and the owner answered in the assistant's place."""
     thread = (await world.store.threads(1))[0]
     await world.store.keep_key("hash", KeyKind.SESSION, "ada", world.clock.now() + 1_000_000)
@@ -155,7 +155,7 @@ async def _read_along(world: World) -> None:
     await world.store.answer_as_operator(said, ADA, thread.id, plain("I will see to it"))
 
 
-async def _part_of_an_album(world: World) -> None:
+async def _part_of_an_album(world: Bench) -> None:
     """In a group, waiting for the rest."""
     file = Attachment("handle", "a.jpg", "image/jpeg", 3, 4)
     message = replace(
@@ -167,7 +167,7 @@ async def _part_of_an_album(world: World) -> None:
     )
 
 
-async def _refused(world: World) -> None:
+async def _refused(world: Bench) -> None:
     for noise in (True, False):
         refusal = TurnedAway("refused: not let in", plain("Not paired."), noise=noise)
         rules = Rules(lambda _event, _who, refusal=refusal: refusal, lambda _event, _view: Verdict("never"))
@@ -176,7 +176,7 @@ async def _refused(world: World) -> None:
     await world.store.accept_event(broken, world.queueing(ADA), send_now=False)
 
 
-async def _asked_to_be_let_in(world: World) -> None:
+async def _asked_to_be_let_in(world: Bench) -> None:
     """One who was let in, one who waits, a code for another account that was used, and a wrong one."""
     for name in ("cleo", "dan"):
         stranger = Principal(name, Role.MEMBER, name.title())
@@ -206,7 +206,7 @@ async def make(path: Path) -> None:
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(path, clock, ids)
     try:
-        await fill(World(store, clock, ids))
+        await fill(Bench(store, clock, ids))
     finally:
         await store.close()
 

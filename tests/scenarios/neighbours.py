@@ -9,17 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, RunningHub
+from tests.harness.process import Ended, HubProcess
+from tests.harness.simulators import DISCORD_BOT, OLIVIA, PLATFORMS, Simulators, open_simulators, write_config
 from tests.patience import PATIENCE_S
-from tests.simulators.discord import DiscordSimulator
-from tests.simulators.model import ModelSimulator
-from tests.simulators.slack import SlackSimulator
-from tests.simulators.telegram import TelegramSimulator
 
-KEY = "model-key"
 LIMIT_S = PATIENCE_S
-ON_TELEGRAM, ON_SLACK, ON_DISCORD = 7, "U0OLIVIA", 100_000_000_000_000_007
-BOT_ON_DISCORD = 900_000_000_000_000_001
+ON_TELEGRAM, ON_SLACK, ON_DISCORD = int(OLIVIA["telegram"]), OLIVIA["slack"], int(OLIVIA["discord"])
 
 
 def telegram_token(generation: int) -> str:
@@ -34,7 +29,7 @@ def slack_token(generation: int) -> str:
 
 def discord_token(generation: int) -> str:
     """One of the tokens of the bot on Discord."""
-    number = base64.b64encode(str(BOT_ON_DISCORD).encode()).decode().rstrip("=")
+    number = base64.b64encode(str(DISCORD_BOT).encode()).decode().rstrip("=")
     return f"{number}.Gabcd{generation}.secret-of-the-bot-{generation}"
 
 
@@ -54,10 +49,7 @@ class Neighbour:
 class Street:
     """The three, the model, and the directory of the hub."""
 
-    telegram: TelegramSimulator
-    slack: SlackSimulator
-    discord: DiscordSimulator
-    model: ModelSimulator
+    around: Simulators
     directory: Path
 
     @property
@@ -71,7 +63,7 @@ class Street:
             command, self.directory, "secrets", "set", name, stdin=f"{token}\n".encode()
         )
 
-    async def becomes(self, hub: RunningHub, channel: str, state: str) -> str:
+    async def becomes(self, hub: HubProcess, channel: str, state: str) -> str:
         """Until `/readyz` names that state; the reason it gives."""
         async with asyncio.timeout(LIMIT_S):
             while True:
@@ -82,7 +74,8 @@ class Street:
                 await asyncio.sleep(0.02)
 
     def _on_telegram(self) -> Neighbour:
-        bots = self.telegram.world.bots
+        telegram = self.around.telegram
+        bots = telegram.world.bots
 
         def renamed(before: str, after: str) -> None:
             bots[after] = bots.pop(before)
@@ -90,82 +83,45 @@ class Street:
         return Neighbour(
             "telegram",
             telegram_token,
-            lambda text: self.telegram.user_sends_text(ON_TELEGRAM, text),
-            lambda text: self.telegram.wait_text(ON_TELEGRAM, text, timeout_s=LIMIT_S),
+            lambda text: telegram.user_sends_text(ON_TELEGRAM, text),
+            lambda text: telegram.wait_text(ON_TELEGRAM, text, timeout_s=LIMIT_S),
             lambda: renamed(telegram_token(1), "123456:nobody-knows-it"),
             lambda: renamed("123456:nobody-knows-it", telegram_token(2)),
         )
 
     def _on_slack(self) -> Neighbour:
+        slack = self.around.slack
         return Neighbour(
             "slack",
             slack_token,
-            lambda text: self.slack.user_sends_text(ON_SLACK, text),
-            lambda text: self.slack.wait_text(self.slack.direct_channel(ON_SLACK).id, text, LIMIT_S),
-            lambda: self.slack.revoke_token(slack_token(1)),
-            lambda: self.slack.renew_token(slack_token(1), slack_token(2)),
+            lambda text: slack.user_sends_text(ON_SLACK, text),
+            lambda text: slack.wait_text(slack.direct_channel(ON_SLACK).id, text, LIMIT_S),
+            lambda: slack.revoke_token(slack_token(1)),
+            lambda: slack.renew_token(slack_token(1), slack_token(2)),
         )
 
     def _on_discord(self) -> Neighbour:
+        discord = self.around.discord
         return Neighbour(
             "discord",
             discord_token,
-            lambda text: self.discord.user_sends_text(ON_DISCORD, text),
-            lambda text: self.discord.wait_text(self.discord.dm_channel(ON_DISCORD).id, text, LIMIT_S),
-            self.discord.revoke_token,
-            lambda: self.discord.revoke_token(token=discord_token(2)),
-        )
-
-    def write_config(self) -> None:
-        """Tokens by name only."""
-        (self.directory / "hubbub.toml").write_text(
-            f"""
-[hub]
-data_dir = "{self.directory}/data"
-owner_identities = ["telegram:{ON_TELEGRAM}", "slack:{ON_SLACK}", "discord:{ON_DISCORD}"]
-[http]
-port = 0
-[workspace]
-dir = "{self.directory}/workspace"
-[[models]]
-name = "main"
-provider = "openai"
-model = "sim-1"
-base_url = "{self.model.openai_base_url}"
-api_key = "{KEY}"
-[channels.telegram]
-token = "vault:telegram"
-api_base_url = "{self.telegram.url}"
-[channels.slack]
-bot_token = "vault:slack"
-app_token = "xapp-1"
-api_base_url = "{self.slack.url}/api"
-[channels.discord]
-token = "vault:discord"
-api_base_url = "{self.discord.api_base_url}"
-gateway_url = "{self.discord.gateway_url}"
-"""
+            lambda text: discord.user_sends_text(ON_DISCORD, text),
+            lambda text: discord.wait_text(discord.dm_channel(ON_DISCORD).id, text, LIMIT_S),
+            discord.revoke_token,
+            lambda: discord.revoke_token(token=discord_token(2)),
         )
 
 
 @contextlib.asynccontextmanager
 async def open_street(directory: Path) -> AsyncIterator[Street]:
-    """Everything but the hub, whose configuration is written and whose secrets are kept."""
-    async with (
-        TelegramSimulator() as telegram,
-        SlackSimulator() as slack,
-        DiscordSimulator() as discord,
-        ModelSimulator(api_key=KEY, models=("sim-1",)) as model,
-    ):
-        telegram.add_bot(telegram_token(1))
-        telegram.add_user(ON_TELEGRAM, first_name="Olivia")
-        slack.add_app(slack_token(1), "xapp-1")
-        slack.add_user(ON_SLACK, name="olivia")
-        discord.add_bot(discord_token(1))
-        discord.add_user(ON_DISCORD, "olivia", global_name="Olivia")
-        discord.create_guild("house", [ON_DISCORD])
-        street = Street(telegram, slack, discord, model, directory)
-        street.write_config()
+    """Everything but the hub, whose configuration is written and whose secrets are kept: it knows the tokens
+    by name only."""
+    tokens = {"telegram": telegram_token(1), "slack": slack_token(1), "discord": discord_token(1)}
+    by_name = {platform: f"vault:{platform}" for platform in PLATFORMS}
+    async with open_simulators(*PLATFORMS, tokens=tokens) as around:
+        owners = [f"{platform}:{account}" for platform, account in OLIVIA.items()]
+        write_config(directory, around.model_section(), around.sections(by_name), owners=owners)
+        street = Street(around, directory)
         for neighbour in street.neighbours:
             kept = await street.keeps(neighbour.name, neighbour.token(1))
             assert kept.code == 0, kept.err

@@ -9,29 +9,29 @@ from core.ids import RandomIds
 from core.routines.manage import RoutineDesk
 from core.store.routines import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
-from tests.scenarios.house import OWNER, House
+from tests.harness.telegram_hub import OWNER, Hub
 
 OLIVIA = Principal("owner", Role.OWNER, "Olivia")
 
 
-def desk_of(house: House) -> RoutineDesk:
+def desk_of(house: Hub) -> RoutineDesk:
     assert house.app is not None
     config = load(house.directory / "hubbub.toml", environ={}).config
     return build_desk(config, house.app.store, house.app.routines, house.clock, RandomIds())
 
 
-async def greeted(house: House) -> None:
+async def greeted(house: Hub) -> None:
     """The bot may write to people on Telegram only once they wrote to it."""
     house.telegram.user_sends_text(OWNER, "hi")
     await house.telegram.wait_text(OWNER, "You said: hi")
 
 
-async def runs_of(house: House, row: RoutineRow) -> list[RoutineRunRow]:
+async def runs_of(house: Hub, row: RoutineRow) -> list[RoutineRunRow]:
     assert house.app is not None
     return list(await house.app.store.routine_runs(row.id, 100))
 
 
-async def ended(house: House, row: RoutineRow, number: int = 1) -> list[RoutineRunRow]:
+async def ended(house: Hub, row: RoutineRow, number: int = 1) -> list[RoutineRunRow]:
     """The routine's runs, newest first, once so many have ended."""
     runs: list[RoutineRunRow] = []
 
@@ -44,7 +44,7 @@ async def ended(house: House, row: RoutineRow, number: int = 1) -> list[RoutineR
     return runs
 
 
-async def fired(house: House, name: str, action: Mapping[str, Any], **page: Any) -> RoutineRunRow:
+async def fired(house: Hub, name: str, action: Mapping[str, Any], **page: Any) -> RoutineRunRow:
     """The one run of a new routine that somebody asks for; its name begins with that one."""
     desk = desk_of(house)
     name = f"{name} {len(await desk.listed(OLIVIA))}"

@@ -5,9 +5,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.scenarios import guild, house, workspace
-from tests.scenarios.people import OnDiscord, OnSlack, OnTelegram, Person
+from tests.harness.discord_hub import open_discord_hub
+from tests.harness.hub import AnyHub
+from tests.harness.people import Person, person
+from tests.harness.simulators import OLIVIA
+from tests.harness.slack_hub import open_slack_hub
+from tests.harness.telegram_hub import open_hub
 from tests.simulators.model import ModelSimulator
+
+OPENED_BY = {"telegram": open_hub, "slack": open_slack_hub, "discord": open_discord_hub}
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +21,7 @@ class Scene:
     """`place`: the hub's surroundings, of which more can be asked than a person sees."""
 
     owner: Person
-    place: house.House | workspace.Workspace | guild.Server
+    place: AnyHub
 
     @property
     def model(self) -> ModelSimulator:
@@ -25,7 +31,7 @@ class Scene:
     @property
     def files(self) -> Path:
         """Where tools work."""
-        return self.place.directory / "workspace"
+        return self.place.workspace
 
     @property
     def lines(self) -> list[str]:
@@ -37,10 +43,7 @@ class Scene:
         """End the hub in good order, and start it again."""
         await self.place.stop()
         await self.place.start()
-        if isinstance(self.place, house.House):
-            await self.place.telegram.wait_polling(timeout_s=house.LIMIT_S)
-        else:
-            await self.place.becomes("running")
+        await self.place.all_run()
 
 
 @contextlib.asynccontextmanager
@@ -48,18 +51,8 @@ async def open_scene(
     platform: str, directory: Path, *, extra: str = "", speed: float = 1.0
 ) -> AsyncIterator[Scene]:
     """The hub on that platform; `extra` ends its configuration."""
-    match platform:
-        case "telegram":
-            async with house.open_house(directory, extra=extra, speed=speed) as home:
-                yield Scene(OnTelegram(home.telegram, house.OWNER, home.settled_sends), home)
-        case "slack":
-            async with workspace.open_workspace(directory, extra=extra, speed=speed) as work:
-                yield Scene(OnSlack(work.slack, workspace.OWNER), work)
-        case "discord":
-            async with guild.open_server(directory, extra=extra, speed=speed) as server:
-                yield Scene(OnDiscord(server.discord, guild.OWNER), server)
-        case _:
-            raise ValueError(platform)
+    async with OPENED_BY[platform](directory, extra=extra, speed=speed) as hub:
+        yield Scene(person(hub, platform, OLIVIA[platform]), hub)
 
 
 __all__ = ["Scene", "open_scene"]

@@ -3,18 +3,12 @@
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from core.users import Role
-from tests.patience import PATIENCE_S
-from tests.scenarios import guild, house, workspace
-from tests.scenarios.people import OnDiscord, OnSlack, OnTelegram, Person, card, hears, sees
-from tests.scenarios.serving import ServedHub
-from tests.simulators.discord import DiscordSimulator
-from tests.simulators.model import ModelSimulator
-from tests.simulators.slack import SlackSimulator
-from tests.simulators.telegram import TelegramSimulator
+from tests.harness.hub import AnyHub
+from tests.harness.people import Person, card, hears, person, sees
+from tests.harness.simulators import open_simulators, write_config
 
 BEN_ID, LEA_ID = "01900000-0000-7000-8000-000000000008", "01900000-0000-7000-8000-000000000009"
 NAMES = ("Ben", "Olivia", "Lea")
@@ -25,6 +19,10 @@ ACCOUNTS: Mapping[str, tuple[str, str, str]] = {
 }
 """Who they are on each platform, in the order of their names."""
 RUN = "please run: echo line >> out.txt"
+TEAM = f"""
+[teams.ops]
+users = ["owner", "{BEN_ID}", "{LEA_ID}"]
+"""
 QUORUM = """
 [[approvals.rules]]
 tool = "shell"
@@ -64,54 +62,11 @@ CASTS = (
 """Everybody once on each platform."""
 
 
-@dataclass(slots=True)
-class Platforms:
-    """The simulators of those platforms that somebody is on."""
-
-    telegram: TelegramSimulator | None = None
-    slack: SlackSimulator | None = None
-    discord: DiscordSimulator | None = None
-
-    def person(self, platform: str, account: str, hub: ServedHub) -> Person:
-        """Somebody there."""
-        if platform == "telegram" and self.telegram is not None:
-            return OnTelegram(self.telegram, int(account), partial(hub.settled_sends, platform))
-        if platform == "slack" and self.slack is not None:
-            return OnSlack(self.slack, account)
-        assert self.discord is not None
-        return OnDiscord(self.discord, int(account))
-
-    def configuration(self) -> str:
-        """Their sections."""
-        sections = ""
-        if self.telegram is not None:
-            sections += f"""
-[channels.telegram]
-token = "{house.TOKEN}"
-api_base_url = "{self.telegram.url}"
-"""
-        if self.slack is not None:
-            sections += f"""
-[channels.slack]
-bot_token = "{workspace.BOT_TOKEN}"
-app_token = "{workspace.APP_TOKEN}"
-api_base_url = "{self.slack.url}/api"
-"""
-        if self.discord is not None:
-            sections += f"""
-[channels.discord]
-token = "{guild.TOKEN}"
-api_base_url = "{self.discord.api_base_url}"
-gateway_url = "{self.discord.gateway_url}"
-"""
-        return sections
-
-
 @dataclass(frozen=True, slots=True)
 class Team:
     """The running hub and its people."""
 
-    hub: ServedHub
+    hub: AnyHub
     cast: Cast
     ben: Person
     owner: Person
@@ -126,17 +81,16 @@ class Team:
     async def starts(self) -> None:
         """The hub, until all its channels run."""
         await self.hub.start()
-        for platform in set(self.cast.on):
-            await self.hub.becomes("running", platform)
+        await self.hub.all_run()
 
     async def knows_everybody(self) -> None:
         """Ben and Lea are let in, as members; the owner has written before."""
         for name, user_id, platform in (("Ben", BEN_ID, self.cast.ben), ("Lea", LEA_ID, self.cast.lea)):
             await self.hub.store.ensure_user(user_id, Role.MEMBER, name)
             await self.hub.store.link_account(user_id, platform, self.cast.account(name), name)
-        for person in (self.owner, self.lea):  # on Telegram a bot may write to those alone who wrote first
-            person.say("/start")
-            await hears(person, "Hello.")
+        for voter in (self.owner, self.lea):  # on Telegram a bot may write to those alone who wrote first
+            voter.say("/start")
+            await hears(voter, "Hello.")
 
 
 @contextlib.asynccontextmanager
@@ -144,73 +98,18 @@ async def open_team(
     directory: Path, rules: str = QUORUM, *, cast: Cast = CASTS[0], speed: float = 1
 ) -> AsyncIterator[Team]:
     """The hub, with these rules of approval."""
-    async with contextlib.AsyncExitStack() as stack:
-        model = await stack.enter_async_context(ModelSimulator(api_key=house.KEY, models=("sim-1",)))
-        platforms = await _opened(cast, stack)
-        hub = ServedHub(directory, speed)
-        (directory / "workspace").mkdir()
-        (directory / "hubbub.toml").write_text(_configuration(directory, cast, platforms, model, rules))
-        ben, owner, lea = (
-            platforms.person(platform, cast.account(name), hub)
-            for platform, name in zip(cast.on, NAMES, strict=True)
-        )
+    people = [(on, cast.account(name), name) for on, name in zip(cast.on, NAMES, strict=True)]
+    async with open_simulators(*cast.on, people=people) as simulators:
+        hub = AnyHub(simulators, directory, speed)
+        owners = [f"{cast.owner}:{cast.account('Olivia')}"]
+        rules = f'[roles.member]\ntools = ["shell", "time", "write_file"]\n{TEAM}{rules}'
+        write_config(directory, simulators.model_section(), simulators.sections(), rules, owners=owners)
+        ben, owner, lea = (person(hub, platform, account) for platform, account, _ in people)
         team = Team(hub, cast, ben, owner, lea)
-        try:
+        async with hub.open(start=False):
             await team.starts()
             await team.knows_everybody()
             yield team
-        finally:
-            await hub.stop()
-
-
-async def _opened(cast: Cast, stack: contextlib.AsyncExitStack) -> Platforms:
-    platforms = Platforms()
-    here = {place: [n for n, on in zip(NAMES, cast.on, strict=True) if on == place] for place in cast.on}
-    if "telegram" in here:
-        platforms.telegram = telegram = await stack.enter_async_context(TelegramSimulator())
-        telegram.add_bot(house.TOKEN)
-        for name in here["telegram"]:
-            telegram.add_user(int(cast.account(name)), first_name=name)
-    if "slack" in here:
-        platforms.slack = slack = await stack.enter_async_context(SlackSimulator())
-        slack.configure(trigger_ttl_s=PATIENCE_S)  # a busy machine is no reason for a form not to open
-        slack.add_app(workspace.BOT_TOKEN, workspace.APP_TOKEN)
-        for name in here["slack"]:
-            slack.add_user(cast.account(name), name=name.lower())
-    if "discord" in here:
-        platforms.discord = discord = await stack.enter_async_context(DiscordSimulator())
-        discord.configure(interaction_limit_s=PATIENCE_S)  # a busy machine is no reason to fail a press
-        discord.add_bot(guild.TOKEN)
-        for name in here["discord"]:
-            discord.add_user(int(cast.account(name)), name.lower(), global_name=name)
-        discord.create_guild("house", [int(cast.account(name)) for name in here["discord"]])
-    return platforms
-
-
-def _configuration(
-    directory: Path, cast: Cast, platforms: Platforms, model: ModelSimulator, rules: str
-) -> str:
-    return f"""
-[hub]
-data_dir = "{directory}/data"
-owner_identities = ["{cast.owner}:{cast.account("Olivia")}"]
-[http]
-port = 0
-[workspace]
-dir = "{directory}/workspace"
-[[models]]
-name = "main"
-provider = "openai"
-model = "sim-1"
-base_url = "{model.openai_base_url}"
-api_key = "{house.KEY}"
-{platforms.configuration()}
-[roles.member]
-tools = ["shell", "time", "write_file"]
-[teams.ops]
-users = ["owner", "{BEN_ID}", "{LEA_ID}"]
-{rules}
-"""
 
 
 __all__ = ["BEN_ID", "CASTS", "LEA_ID", "QUORUM", "RUN", "Cast", "Team", "card", "hears", "open_team", "sees"]

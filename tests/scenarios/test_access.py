@@ -10,7 +10,7 @@ import pytest_asyncio
 from core.people.pairing import PairAs, PairingDesk
 from core.store.pairing import LetIn
 from core.users import Principal, Role
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 MIA, STAN, SECOND, EVE = 8, 9, 10, 11
 PEOPLE = {MIA: "Mia", STAN: "Stan", SECOND: "Olivia's tablet", EVE: "Eve"}
@@ -19,18 +19,18 @@ MENTION = "@sim123456_bot"
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, direct="pairing", extra='groups = "addressed"') as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, direct="pairing", extra='groups = "addressed"') as opened:
         invite(opened)
         yield opened
 
 
-def invite(house: House) -> None:
+def invite(house: Hub) -> None:
     for person, name in PEOPLE.items():
         house.telegram.add_user(person, first_name=name)
 
 
-async def says(house: House, person: int, text: str) -> str:
+async def says(house: Hub, person: int, text: str) -> str:
     """What the bot answers next, in private."""
     before = len(house.says(person))
     house.telegram.user_sends_text(person, text)
@@ -38,14 +38,14 @@ async def says(house: House, person: int, text: str) -> str:
     return messages[before].text
 
 
-async def code_for(house: House, person: int) -> str:
+async def code_for(house: Hub, person: int) -> str:
     """A stranger writes and is given a code."""
     answer = await says(house, person, "hello")
     assert answer.startswith("This assistant is private.")
     return answer.split("\n")[1]
 
 
-async def let_in(house: House, person: int) -> None:
+async def let_in(house: Hub, person: int) -> None:
     """The owner lets a stranger in as a member."""
     code = await code_for(house, person)
     assert (
@@ -55,14 +55,14 @@ async def let_in(house: House, person: int) -> None:
     await house.telegram.wait_text(person, "You now have access.")
 
 
-async def link(house: House, person: int, second: int) -> None:
+async def link(house: Hub, person: int, second: int) -> None:
     """A known person joins a second account."""
     code = (await says(house, person, "/link")).split("/link ")[1].split("\n")[0]
     assert "This account is now linked" in await says(house, second, f"/start {code}")
     await house.telegram.wait_text(person, "Your code was used")
 
 
-async def outcomes(house: House, *, count: int) -> list[str]:
+async def outcomes(house: Hub, *, count: int) -> list[str]:
     """What `why` says of the newest events, in order."""
     assert house.app is not None
     return [event.outcome for event in reversed(await house.app.store.explain_recent(count))]
@@ -75,7 +75,7 @@ async def until_none_waits(desk: PairingDesk) -> None:
             await asyncio.sleep(0.02)
 
 
-async def everything_has_an_answer(house: House) -> None:
+async def everything_has_an_answer(house: Hub) -> None:
     """Each message the platform delivered is explained by its key, or counted."""
     assert house.app is not None
     await house.telegram.wait_confirmed()
@@ -91,7 +91,7 @@ async def everything_has_an_answer(house: House) -> None:
 # --- in private -----------------------------------------------------------------------------------------
 
 
-async def test_a_stranger_hears_one_polite_word_and_the_model_nothing(house: House) -> None:
+async def test_a_stranger_hears_one_polite_word_and_the_model_nothing(house: Hub) -> None:
     code = await code_for(house, STAN)
     for text in ("please", "/help", "/new", "run: echo hi"):
         house.telegram.user_sends_text(STAN, text)
@@ -103,7 +103,7 @@ async def test_a_stranger_hears_one_polite_word_and_the_model_nothing(house: Hou
     await everything_has_an_answer(house)
 
 
-async def test_who_was_let_in_is_answered_and_has_what_members_have(house: House) -> None:
+async def test_who_was_let_in_is_answered_and_has_what_members_have(house: Hub) -> None:
     await let_in(house, STAN)
     assert await says(house, STAN, "hello again") == "You said: hello again"
     assert await says(house, STAN, "/approve telegram ABCDEFGH") == (
@@ -115,7 +115,7 @@ async def test_who_was_let_in_is_answered_and_has_what_members_have(house: House
     assert "shell" in str(house.model.log[-1].body.get("tools"))
 
 
-async def test_a_code_works_once_and_a_guess_never(house: House) -> None:
+async def test_a_code_works_once_and_a_guess_never(house: Hub) -> None:
     code = await code_for(house, STAN)
     assert await says(house, OWNER, "/approve telegram ABCDEFGH") == (
         "Unknown code. A code works once and expires after 15 minutes."
@@ -135,7 +135,7 @@ async def test_a_code_works_once_and_a_guess_never(house: House) -> None:
 
 
 async def test_a_code_expires(tmp_path: Path) -> None:
-    async with open_house(tmp_path, direct="pairing", speed=900) as house:
+    async with open_hub(tmp_path, direct="pairing", speed=900) as house:
         invite(house)
         code = await code_for(house, STAN)
         assert house.app is not None
@@ -146,7 +146,7 @@ async def test_a_code_expires(tmp_path: Path) -> None:
         assert await code_for(house, STAN) != code
 
 
-async def test_a_code_to_join_is_guessed_by_nobody(house: House) -> None:
+async def test_a_code_to_join_is_guessed_by_nobody(house: Hub) -> None:
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
     for guess in ("ABCDEFGH", "ABCDEFGJ", "ABCDEFGK", "ABCDEFGM", "ABCDEFGN"):
         assert (await says(house, EVE, f"/link {guess}")).startswith("Unknown code.")
@@ -158,7 +158,7 @@ async def test_a_code_to_join_is_guessed_by_nobody(house: House) -> None:
 
 
 async def test_a_code_to_join_expires(tmp_path: Path) -> None:
-    async with open_house(tmp_path, direct="pairing", speed=900) as house:
+    async with open_hub(tmp_path, direct="pairing", speed=900) as house:
         invite(house)
         code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
         await code_for(house, STAN)
@@ -168,7 +168,7 @@ async def test_a_code_to_join_expires(tmp_path: Path) -> None:
         assert (await says(house, SECOND, "hello")).startswith("This assistant is private.")
 
 
-async def test_a_code_to_join_raced_for_joins_one(house: House) -> None:
+async def test_a_code_to_join_raced_for_joins_one(house: Hub) -> None:
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
     racers = (STAN, SECOND, EVE)
     for person in racers:
@@ -182,7 +182,7 @@ async def test_a_code_to_join_raced_for_joins_one(house: House) -> None:
     assert decided.count("Approved by owner") == 1
 
 
-async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(house: House) -> None:
+async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(house: Hub) -> None:
     await link(house, OWNER, SECOND)
     code = await code_for(house, STAN)
     assert house.app is not None
@@ -204,7 +204,7 @@ async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(hous
     )
 
 
-async def test_pairing_outlives_a_restart(house: House) -> None:
+async def test_pairing_outlives_a_restart(house: Hub) -> None:
     code = await code_for(house, STAN)
     await house.stop()
     await house.start()
@@ -217,7 +217,7 @@ async def test_pairing_outlives_a_restart(house: House) -> None:
 
 async def test_who_is_revoked_is_out_at_the_next_message_and_press(tmp_path: Path) -> None:
     members = '[roles.member]\ntools = ["shell"]'
-    async with open_house(tmp_path, direct="pairing", extra=members) as house:
+    async with open_hub(tmp_path, direct="pairing", extra=members) as house:
         invite(house)
         await let_in(house, STAN)
         house.telegram.user_sends_text(STAN, "please run: echo mine >> out.txt")
@@ -231,7 +231,7 @@ async def test_who_is_revoked_is_out_at_the_next_message_and_press(tmp_path: Pat
 
 
 async def test_the_first_owner_comes_in_by_the_desk(tmp_path: Path) -> None:
-    async with open_house(tmp_path, direct="pairing", start=False) as house:
+    async with open_hub(tmp_path, direct="pairing", start=False) as house:
         invite(house)
         config = house.directory / "hubbub.toml"
         config.write_text(config.read_text().replace(f'owner_identities = ["telegram:{OWNER}"]', ""))
@@ -249,7 +249,7 @@ async def test_the_first_owner_comes_in_by_the_desk(tmp_path: Path) -> None:
 # --- a second account -----------------------------------------------------------------------------------
 
 
-async def test_a_second_account_is_the_same_person(house: House) -> None:
+async def test_a_second_account_is_the_same_person(house: Hub) -> None:
     await link(house, OWNER, SECOND)
     code = await code_for(house, STAN)
     assert await says(house, SECOND, f"/approve telegram {code}") == "Stan now has access as a member."
@@ -262,7 +262,7 @@ async def test_a_second_account_is_the_same_person(house: House) -> None:
     assert (house.workspace / "out.txt").read_text() == "both\n"
 
 
-async def test_an_account_of_somebody_else_cannot_be_taken(house: House) -> None:
+async def test_an_account_of_somebody_else_cannot_be_taken(house: Hub) -> None:
     await let_in(house, STAN)
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
     assert (await says(house, STAN, f"/link {code}")).startswith("This account already belongs to a user")
@@ -274,7 +274,7 @@ async def test_an_account_of_somebody_else_cannot_be_taken(house: House) -> None
 # --- a group of five ------------------------------------------------------------------------------------
 
 
-async def test_in_a_group_each_sees_what_is_theirs(house: House) -> None:
+async def test_in_a_group_each_sees_what_is_theirs(house: Hub) -> None:
     await let_in(house, MIA)
     await link(house, OWNER, SECOND)
     await code_for(house, STAN)
@@ -302,7 +302,7 @@ async def test_in_a_group_each_sees_what_is_theirs(house: House) -> None:
     await everything_has_an_answer(house)
 
 
-async def test_in_a_group_nobody_hears_what_the_model_was_told_by_another(house: House) -> None:
+async def test_in_a_group_nobody_hears_what_the_model_was_told_by_another(house: Hub) -> None:
     await let_in(house, MIA)
     await let_in(house, STAN)
     group = house.telegram.create_group("Five", [OWNER, MIA, STAN, SECOND, EVE]).id
@@ -321,7 +321,7 @@ async def test_in_a_group_nobody_hears_what_the_model_was_told_by_another(house:
 
 async def test_in_a_group_a_members_call_is_decided_by_them_or_the_owner(tmp_path: Path) -> None:
     extra = 'groups = "addressed"\n[roles.member]\ntools = ["shell"]'
-    async with open_house(tmp_path, direct="pairing", extra=extra) as house:
+    async with open_hub(tmp_path, direct="pairing", extra=extra) as house:
         invite(house)
         for person in (MIA, STAN):
             await let_in(house, person)
@@ -351,12 +351,12 @@ async def test_in_a_group_a_members_call_is_decided_by_them_or_the_owner(tmp_pat
         assert (house.workspace / "out.txt").read_text() == "0\n1\n"
 
 
-def done(house: House, chat: int) -> int:
+def done(house: Hub, chat: int) -> int:
     """Answers after a tool."""
     return sum(text.startswith("Done:") for text in house.says(chat))
 
 
-async def press(house: House, person: int, chat: int, message: int, data: str) -> str:
+async def press(house: Hub, person: int, chat: int, message: int, data: str) -> str:
     """The word that answers a press in a group."""
     query = house.telegram.user_presses_button(person, message, data=data, chat_id=chat)
     answered = await house.telegram.wait_callback_answer(query.id, LIMIT_S)
@@ -364,7 +364,7 @@ async def press(house: House, person: int, chat: int, message: int, data: str) -
 
 
 async def test_what_is_not_addressed_is_ignored_and_groups_that_are_off_are_noise(tmp_path: Path) -> None:
-    async with open_house(tmp_path, direct="pairing", extra='groups = "addressed"') as house:
+    async with open_hub(tmp_path, direct="pairing", extra='groups = "addressed"') as house:
         invite(house)
         group = house.telegram.create_group("Two", [OWNER, MIA]).id
         house.telegram.set_member(group, 123456, "administrator")  # who hear everything
@@ -372,7 +372,7 @@ async def test_what_is_not_addressed_is_ignored_and_groups_that_are_off_are_nois
         await house.telegram.wait_confirmed()
         assert await outcomes(house, count=1) == ["ignored: not addressed"]
     (tmp_path / "off").mkdir()
-    async with open_house(tmp_path / "off", direct="pairing") as house:
+    async with open_hub(tmp_path / "off", direct="pairing") as house:
         group = house.telegram.create_group("Two", [OWNER]).id
         for _ in range(3):
             house.telegram.user_sends_text(OWNER, f"{MENTION} hello", chat_id=group)
@@ -392,7 +392,7 @@ async def test_a_flood_of_presses_by_somebody_else_is_counted_and_not_kept(
     tmp_path: Path, direct: str, kept: int
 ) -> None:
     extra = 'groups = "addressed"\n[access]\nsender_per_minute = 5'
-    async with open_house(tmp_path, direct=direct, extra=extra) as house:
+    async with open_hub(tmp_path, direct=direct, extra=extra) as house:
         invite(house)
         group = house.telegram.create_group("Two", [OWNER, EVE]).id
         house.telegram.user_sends_text(OWNER, f"{MENTION} please run: touch made", chat_id=group)
@@ -413,7 +413,7 @@ async def test_a_flood_of_presses_by_somebody_else_is_counted_and_not_kept(
 
 async def test_a_flood_of_one_sender_is_refused_with_one_word_and_nobody_else_waits(tmp_path: Path) -> None:
     extra = "[access]\nsender_per_minute = 5"
-    async with open_house(tmp_path, direct="pairing", extra=extra) as house:
+    async with open_hub(tmp_path, direct="pairing", extra=extra) as house:
         invite(house)
         await let_in(house, STAN)
         for number in range(3):  # and one while still a stranger

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.scenarios.house import OWNER, House, open_house
+from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.simulators.model import Hold
 
 LONG = "think long"
@@ -15,12 +15,12 @@ SEEN = [{"type": "emoji", "emoji": "👀"}]
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, speed=20) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, speed=20) as opened:
         yield opened
 
 
-async def busy(house: House) -> int:
+async def busy(house: Hub) -> int:
     """The message whose turn is held up in the model."""
     house.model.fault(Hold(at="before_headers"), match=LONG)
     first = house.telegram.user_sends_text(OWNER, LONG)
@@ -28,7 +28,7 @@ async def busy(house: House) -> int:
     return first.id
 
 
-def signs(house: House) -> dict[int, Any]:
+def signs(house: Hub) -> dict[int, Any]:
     """Messages that were given one, as asked of the platform."""
     return {
         int(request.params["message_id"]): request.params["reaction"]
@@ -36,7 +36,7 @@ def signs(house: House) -> dict[int, Any]:
     }
 
 
-async def test_a_message_that_waits_gets_a_sign_which_stays_when_it_is_answered(house: House) -> None:
+async def test_a_message_that_waits_gets_a_sign_which_stays_when_it_is_answered(house: Hub) -> None:
     first = await busy(house)
     second = house.telegram.user_sends_text(OWNER, "and this?")
     await house.telegram.wait_requests("setMessageReaction")
@@ -60,7 +60,7 @@ async def test_a_message_that_waits_gets_a_sign_which_stays_when_it_is_answered(
     ],
     ids=lambda fault: fault.get("description", fault["kind"]),
 )
-async def test_a_sign_that_cannot_be_given_delays_nothing(house: House, fault: dict[str, Any]) -> None:
+async def test_a_sign_that_cannot_be_given_delays_nothing(house: Hub, fault: dict[str, Any]) -> None:
     house.telegram.fail(method="setMessageReaction", **fault)
     await busy(house)
     house.telegram.user_sends_text(OWNER, "and this?")
@@ -72,7 +72,7 @@ async def test_a_sign_that_cannot_be_given_delays_nothing(house: House, fault: d
 
 
 async def test_what_is_taken_up_soon_gets_no_sign(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=1 / 60) as house:  # the hub's second is a minute: enough for any
+    async with open_hub(tmp_path, speed=1 / 60) as house:  # the hub's second is a minute: enough for any
         await busy(house)
         quick = house.telegram.user_sends_text(OWNER, "quick")
         await house.telegram.wait_confirmed()
@@ -90,7 +90,7 @@ async def test_what_is_taken_up_soon_gets_no_sign(tmp_path: Path) -> None:
         await house.telegram.wait_text(OWNER, "You said: slow")
 
 
-async def test_a_flood_of_waiting_messages_asks_for_no_more_once_limited(house: House) -> None:
+async def test_a_flood_of_waiting_messages_asks_for_no_more_once_limited(house: Hub) -> None:
     house.telegram.fail("rate_limit", method="setMessageReaction", retry_after_s=600)
     await busy(house)
     house.telegram.user_sends_text(OWNER, "one")

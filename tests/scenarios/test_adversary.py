@@ -22,7 +22,7 @@ import pytest_asyncio
 
 from core.consent import card_texts
 from tests.core.tools.processes_support import is_alive, until
-from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import ToolCall, tools
 
 GUEST = 100
@@ -30,14 +30,14 @@ LONG_S = 40.0
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
         status, body = await opened.readyz()
         assert (status, body["hub"]) == (200, "open")  # whatever was tried, the hub is well
 
 
-async def tried(house: House, *calls: tuple[str, dict[str, Any] | str], person: int = OWNER) -> list[str]:
+async def tried(house: Hub, *calls: tuple[str, dict[str, Any] | str], person: int = OWNER) -> list[str]:
     """What the model is told of calls that it makes at once and that nobody is asked about."""
     asked = len(house.model.log)
     house.model.enqueue(tools(*(ToolCall(name, arguments) for name, arguments in calls)))
@@ -47,7 +47,7 @@ async def tried(house: House, *calls: tuple[str, dict[str, Any] | str], person: 
     return [one["content"] for one in answered.body["messages"][-len(calls) :]]
 
 
-async def agreed(house: House, command: str) -> str:
+async def agreed(house: Hub, command: str) -> str:
     """What the model is told of a command that its person lets run."""
     asked = len(house.model.log)
     house.telegram.user_sends_text(OWNER, f"please run: {command}")
@@ -57,7 +57,7 @@ async def agreed(house: House, command: str) -> str:
     return said
 
 
-async def test_tools_that_are_hidden_or_not_there_do_not_run_by_name(house: House) -> None:
+async def test_tools_that_are_hidden_or_not_there_do_not_run_by_name(house: Hub) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     said = await tried(
         house,
@@ -71,7 +71,7 @@ async def test_tools_that_are_hidden_or_not_there_do_not_run_by_name(house: Hous
     assert list(house.workspace.iterdir()) == []
 
 
-async def test_ways_out_of_the_workspace_are_shut(house: House) -> None:
+async def test_ways_out_of_the_workspace_are_shut(house: Hub) -> None:
     (house.workspace / "link").symlink_to("..")
     (house.workspace / "key").symlink_to("../data/vault.key")
     said = await tried(
@@ -87,7 +87,7 @@ async def test_ways_out_of_the_workspace_are_shut(house: House) -> None:
     assert [one for one in said if not re.search("is blocked|was refused", one)] == []
 
 
-async def test_a_link_swapped_while_it_is_read_leads_nowhere_else(house: House) -> None:
+async def test_a_link_swapped_while_it_is_read_leads_nowhere_else(house: Hub) -> None:
     """Turned between a directory of the workspace and one outside, thousands of times a second."""
     for place, text in (("inside", "harmless"), ("../outside", "private")):
         (house.workspace / place).mkdir()
@@ -114,7 +114,7 @@ async def test_a_link_swapped_while_it_is_read_leads_nowhere_else(house: House) 
     ] == []
 
 
-async def test_secrets_are_neither_in_a_commands_reach_nor_in_what_is_said_of_them(house: House) -> None:
+async def test_secrets_are_neither_in_a_commands_reach_nor_in_what_is_said_of_them(house: Hub) -> None:
     said = await agreed(house, "env; set; cat /proc/$PPID/comm")
     assert [secret for secret in (TOKEN, KEY) if secret in said] == []
     (house.workspace / "page").write_text(f"the token is {TOKEN}\n")
@@ -125,7 +125,7 @@ async def test_secrets_are_neither_in_a_commands_reach_nor_in_what_is_said_of_th
     assert TOKEN not in printed
 
 
-async def test_addresses_of_this_machine_and_its_network_are_shut(house: House) -> None:
+async def test_addresses_of_this_machine_and_its_network_are_shut(house: Hub) -> None:
     assert house.app is not None
     port = house.app.url.rpartition(":")[2]
     said = await tried(
@@ -143,12 +143,12 @@ async def test_addresses_of_this_machine_and_its_network_are_shut(house: House) 
     "arguments",
     ["[" * 100_000, '{"path": ' * 500 + "1" + "}" * 500, '{"path": "a\\u0000b"}', "[]", "{", '"x"'],
 )
-async def test_hostile_arguments_are_refused(house: House, arguments: str) -> None:
+async def test_hostile_arguments_are_refused(house: Hub, arguments: str) -> None:
     (said,) = await tried(house, ("read_file", arguments))
     assert "read_file was not run: its arguments are not valid." in said
 
 
-async def test_a_thousand_calls_at_once_are_no_reply_at_all(house: House) -> None:
+async def test_a_thousand_calls_at_once_are_no_reply_at_all(house: Hub) -> None:
     """More than 128 in one reply, and the reply is refused unread; the person hears that it failed."""
     house.model.enqueue(tools(*([ToolCall("echo", {"text": "x"})] * 1_000)))
     house.telegram.user_sends_text(OWNER, "good day")
@@ -158,7 +158,7 @@ async def test_a_thousand_calls_at_once_are_no_reply_at_all(house: House) -> Non
         assert database.execute("SELECT count(*) FROM calls").fetchone() == (0,)
 
 
-async def test_a_hundred_calls_at_once_come_to_the_turns_limit(house: House) -> None:
+async def test_a_hundred_calls_at_once_come_to_the_turns_limit(house: Hub) -> None:
     house.model.enqueue(tools(*([ToolCall("echo", {"text": "x"})] * 100)))
     house.telegram.user_sends_text(OWNER, "good day")
     await house.telegram.wait_for(lambda: house.open_cards(OWNER), LONG_S)
@@ -168,7 +168,7 @@ async def test_a_hundred_calls_at_once_come_to_the_turns_limit(house: House) -> 
     assert sorted(recorded) == [("ok", 20), ("skipped", 80)]
 
 
-async def test_reading_the_vault_by_a_command_is_asked_each_time(house: House) -> None:
+async def test_reading_the_vault_by_a_command_is_asked_each_time(house: Hub) -> None:
     for command in ("cat ../data/vault.key", "cat ../data/hub.db | strings"):
         house.telegram.user_sends_text(OWNER, f"please run: {command}")
         card = await house.card(OWNER)
@@ -182,7 +182,7 @@ async def test_reading_the_vault_by_a_command_is_asked_each_time(house: House) -
         await house.telegram.wait_for(lambda: not house.open_cards(OWNER), LIMIT_S)
 
 
-async def test_a_hundred_megabytes_are_cut_and_the_hub_stays_small(house: House) -> None:
+async def test_a_hundred_megabytes_are_cut_and_the_hub_stays_small(house: Hub) -> None:
     said = await agreed(house, "head -c 100000000 /dev/zero | tr '\\0' x")
     assert "exit code: 0" in said
     assert len(said) < 40_000
@@ -191,13 +191,13 @@ async def test_a_hundred_megabytes_are_cut_and_the_hub_stays_small(house: House)
     assert kept.stat().st_size < 100_000
 
 
-async def test_a_command_that_multiplies_is_stopped(house: House) -> None:
+async def test_a_command_that_multiplies_is_stopped(house: Hub) -> None:
     (house.workspace / "grow.sh").write_text("for i in $(seq 2000); do sleep 50 & done; wait\n")
     said = await agreed(house, "sh grow.sh")
     assert "The command started more than 256 processes and was stopped." in said
 
 
-async def test_what_outlives_a_commands_time_is_ended_with_it(house: House) -> None:
+async def test_what_outlives_a_commands_time_is_ended_with_it(house: Hub) -> None:
     (house.workspace / "late.sh").write_text("setsid sleep 1000 & echo $! > pid; sleep 1000\n")
     house.model.enqueue(tools(ToolCall("shell", {"command": "sh late.sh", "timeout_s": 1})))
     asked = len(house.model.log)
@@ -209,14 +209,14 @@ async def test_what_outlives_a_commands_time_is_ended_with_it(house: House) -> N
     await until(lambda: not is_alive(pid), "it was ended")
 
 
-async def test_what_a_command_leaves_behind_is_ended_with_it(house: House) -> None:
+async def test_what_a_command_leaves_behind_is_ended_with_it(house: Hub) -> None:
     (house.workspace / "stay.sh").write_text("setsid sleep 1000 & echo $! > pid\n")
     await agreed(house, "sh stay.sh")
     pid = int((house.workspace / "pid").read_text())
     await until(lambda: not is_alive(pid), "it was ended")
 
 
-async def test_a_file_changed_after_approval_is_asked_about_again(house: House) -> None:
+async def test_a_file_changed_after_approval_is_asked_about_again(house: Hub) -> None:
     """Also when the hub was away in between, and when it is a script that is to be run."""
     script = house.workspace / "tidy.sh"
     script.write_text("echo tidy\n")
@@ -236,7 +236,7 @@ async def test_a_file_changed_after_approval_is_asked_about_again(house: House) 
     assert asked == 2  # the answer to the first is kept, and the second waits
 
 
-async def test_a_card_shows_what_would_not_be_seen_and_how_a_long_call_ends(house: House) -> None:
+async def test_a_card_shows_what_would_not_be_seen_and_how_a_long_call_ends(house: Hub) -> None:
     hidden = f"ls \u202etxt.x{' ' * 3_000}; rm\u200b a; echo {'x' * 5_000}; rm -rf ends"
     house.model.enqueue(tools(ToolCall("shell", {"command": hidden})))
     house.telegram.user_sends_text(OWNER, "good day")
@@ -252,7 +252,7 @@ async def test_a_card_shows_what_would_not_be_seen_and_how_a_long_call_ends(hous
     house.telegram.user_sends_text(OWNER, "/stop")
 
 
-async def test_what_was_agreed_to_runs_with_those_arguments_only(house: House) -> None:
+async def test_what_was_agreed_to_runs_with_those_arguments_only(house: Hub) -> None:
     """The journal is changed behind the hub's back, as somebody with the database could."""
     house.telegram.user_sends_text(OWNER, "please run: touch agreed")
     card = await house.card(OWNER)

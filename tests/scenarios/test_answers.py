@@ -4,14 +4,14 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.scenarios.answers import unanswered
-from tests.scenarios.house import OWNER, open_house
+from tests.harness.answers import unanswered
+from tests.harness.telegram_hub import OWNER, open_hub
 
 STRANGER = 8
 
 
 async def test_what_why_knows_nothing_of_is_named(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra='groups = "addressed"') as house:
+    async with open_hub(tmp_path, extra='groups = "addressed"') as house:
         house.telegram.add_user(STRANGER, first_name="Stan")
         house.telegram.bot().can_read_all_group_messages = True
         group = house.telegram.create_group("Two", [OWNER, STRANGER]).id

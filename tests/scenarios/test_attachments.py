@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from tests.bot.web.api_client import Client, client
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.telegram.world import Message
 
 MEMBER = 8
@@ -15,22 +15,22 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(60)
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
-async def attach(house: House, name: str, content: bytes, person: int = OWNER) -> None:
+async def attach(house: Hub, name: str, content: bytes, person: int = OWNER) -> None:
     said_before = len(house.says(person))
     house.telegram.user_sends_document(person, name, content)
     await house.telegram.wait_for(lambda: len(house.says(person)) > said_before, LIMIT_S)
 
 
-def files_shown(house: House, person: int, kind: str) -> list[Message]:
+def files_shown(house: Hub, person: int, kind: str) -> list[Message]:
     return [message for message in house.telegram.bot_messages(person) if kind in message.content]
 
 
-async def test_a_text_file_is_read_in_the_conversation_it_was_attached_in(house: House) -> None:
+async def test_a_text_file_is_read_in_the_conversation_it_was_attached_in(house: Hub) -> None:
     assert "No file was attached" in await house.told("read_attachment")
     await attach(house, "beans.txt", "Saubohnen: süß\n".encode())
     await attach(house, "peas.txt", b"green")
@@ -44,7 +44,7 @@ async def test_a_text_file_is_read_in_the_conversation_it_was_attached_in(house:
     assert "No file was attached" in await house.told("read_attachment", name="beans.txt")
 
 
-async def test_a_saved_file_replaces_none_and_leaves_its_folder_never(house: House) -> None:
+async def test_a_saved_file_replaces_none_and_leaves_its_folder_never(house: Hub) -> None:
     folder = house.workspace / "attachments"
     await attach(house, "notes.txt", b"first")
     assert "Saved as attachments/notes.txt in the workspace, 5 bytes." in await house.told("save_attachment")
@@ -58,7 +58,7 @@ async def test_a_saved_file_replaces_none_and_leaves_its_folder_never(house: Hou
     assert sorted(path.name for path in house.workspace.iterdir()) == ["attachments"]
 
 
-async def test_a_file_of_the_workspace_is_sent_and_no_other(house: House) -> None:
+async def test_a_file_of_the_workspace_is_sent_and_no_other(house: Hub) -> None:
     (house.workspace / "report.csv").write_bytes(b"a,b\n")
     (house.workspace / "chart.png").write_bytes(PNG)
     (house.workspace / "empty").touch()
@@ -78,7 +78,7 @@ async def test_a_file_of_the_workspace_is_sent_and_no_other(house: House) -> Non
     assert len(files_shown(house, OWNER, "document")) == 1
 
 
-async def test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_otherwise(house: House) -> None:
+async def test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_otherwise(house: Hub) -> None:
     path = house.workspace / 'plän "1".html'
     path.write_bytes(b"<script>planted=1</script>")
     assert "The file is queued for sending." in await house.told("send_file", path=path.name)
@@ -112,7 +112,7 @@ async def test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_othe
         assert await refused() == 404
 
 
-async def test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute(house: House) -> None:
+async def test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute(house: Hub) -> None:
     for name in ("one.txt", "two.txt"):
         (house.workspace / name).write_text(name)
         await house.told("send_file", path=name)
@@ -155,7 +155,7 @@ async def test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute(house: Ho
 
 
 async def test_what_touches_the_workspace_is_the_owners(tmp_path: Path) -> None:
-    async with open_house(tmp_path, direct="allowlist", extra=f'allow = ["{MEMBER}"]') as house:
+    async with open_hub(tmp_path, direct="allowlist", extra=f'allow = ["{MEMBER}"]') as house:
         house.telegram.add_user(MEMBER, first_name="Mo")
         await attach(house, "mine.txt", b"my own words", MEMBER)
         assert "my own words" in await house.told("read_attachment", MEMBER)

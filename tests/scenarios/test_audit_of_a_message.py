@@ -11,32 +11,32 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended
 from tests.clock import zone_at_noon
-from tests.scenarios.house import OWNER, House, open_house
+from tests.harness.process import Ended
+from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted
 
 RUN = "please run: echo line >> out.txt"
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, timezone=zone_at_noon()) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, timezone=zone_at_noon()) as opened:
         await greeted(opened)  # with the first message the account is recorded
         yield opened
 
 
-async def exported(house: House, key: str, *words: str) -> Ended:
+async def exported(house: Hub, key: str, *words: str) -> Ended:
     return await asyncio.to_thread(command, house.directory, "audit", "export", "--message", key, *words)
 
 
-async def page(house: House, key: str) -> dict[str, Any]:
+async def page(house: Hub, key: str) -> dict[str, Any]:
     done = await exported(house, key, "--json")
     assert done.code == 0, done.err
     return json.loads(done.out)
 
 
-def asked_for(house: House, sql: str, *parameters: object) -> list[Any]:
+def asked_for(house: Hub, sql: str, *parameters: object) -> list[Any]:
     connection = sqlite3.connect(house.database)
     try:
         return [row[0] for row in connection.execute(sql, parameters)]
@@ -44,13 +44,13 @@ def asked_for(house: House, sql: str, *parameters: object) -> list[Any]:
         connection.close()
 
 
-def key_of(house: House, text: str) -> str:
+def key_of(house: Hub, text: str) -> str:
     """The key of the message that says so."""
     (key,) = asked_for(house, "SELECT key FROM inbox WHERE text = ?", text)
     return key
 
 
-async def approved(house: House, said: str = RUN) -> str:
+async def approved(house: Hub, said: str = RUN) -> str:
     """The owner asks, approves, and is answered; returns the message's key."""
     house.telegram.user_sends_text(OWNER, said)
     await house.pressed(OWNER, await house.card(OWNER), 0)
@@ -63,7 +63,7 @@ def told(record: dict[str, Any]) -> tuple[str, str | None]:
     return record["kind"], record["actor"]
 
 
-async def test_a_message_its_decision_its_effect_and_its_reply_are_one_verified_chain(house: House) -> None:
+async def test_a_message_its_decision_its_effect_and_its_reply_are_one_verified_chain(house: Hub) -> None:
     key = await approved(house)
     shown = await page(house, key)
     assert (shown["message"]["key"], shown["message"]["outcome"]) == (key, "turn 2")
@@ -91,7 +91,7 @@ async def test_a_message_its_decision_its_effect_and_its_reply_are_one_verified_
     assert (shown["verified"]["ok"], shown["verified"]["findings"]) == (True, [])
 
 
-async def test_a_press_leads_to_the_request_it_answered_and_to_the_message_behind_it(house: House) -> None:
+async def test_a_press_leads_to_the_request_it_answered_and_to_the_message_behind_it(house: Hub) -> None:
     key = await approved(house)
     (press,) = asked_for(house, "SELECT key FROM inbox WHERE kind = 'choice'")
     records = (await page(house, press))["records"]
@@ -99,7 +99,7 @@ async def test_a_press_leads_to_the_request_it_answered_and_to_the_message_behin
     assert records[0]["detail"]["events"] == [key]
 
 
-async def test_people_read_it_line_by_line(house: House) -> None:
+async def test_people_read_it_line_by_line(house: Hub) -> None:
     key = await approved(house)
     done = await exported(house, key)
     first, *records, reply, sound = done.out.splitlines()[:9]
@@ -112,7 +112,7 @@ async def test_people_read_it_line_by_line(house: House) -> None:
     assert sound.startswith("The audit log is intact: ")
 
 
-async def test_messages_that_were_answered_together_lead_to_the_same_records(house: House) -> None:
+async def test_messages_that_were_answered_together_lead_to_the_same_records(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo first >> out.txt")
     card = await house.card(OWNER)
     house.telegram.user_sends_text(OWNER, "and then")
@@ -128,7 +128,7 @@ async def test_messages_that_were_answered_together_lead_to_the_same_records(hou
     assert one["records"][-1]["detail"]["events"] == keys
 
 
-async def test_what_a_message_made_a_routine_do_is_found_by_the_messages_key(house: House) -> None:
+async def test_what_a_message_made_a_routine_do_is_found_by_the_messages_key(house: Hub) -> None:
     scope = {"use_tools": True, "allowed_tools": ["shell"]}
     action = {"type": "lightweight", "prompt": RUN, **scope}
     made = {"name": "watch", "trigger": {"type": "event", "pattern": "deploy"}, "action": action}
@@ -151,7 +151,7 @@ async def test_what_a_message_made_a_routine_do_is_found_by_the_messages_key(hou
     assert "Routine “watch”" in json.dumps(json.loads(message), ensure_ascii=False)
 
 
-async def test_a_message_without_tools_has_a_reply_and_no_record(house: House) -> None:
+async def test_a_message_without_tools_has_a_reply_and_no_record(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "how are you")
     await house.telegram.wait_text(OWNER, "You said: how are you")
     await house.settled_sends()
@@ -173,9 +173,7 @@ async def test_a_message_without_tools_has_a_reply_and_no_record(house: House) -
         "DELETE FROM audit WHERE kind = 'account'",
     ],
 )
-async def test_a_chain_that_was_tampered_with_is_never_shown_as_verified(
-    house: House, tampering: str
-) -> None:
+async def test_a_chain_that_was_tampered_with_is_never_shown_as_verified(house: Hub, tampering: str) -> None:
     key = await approved(house)
     await house.stop()
     connection = sqlite3.connect(house.database)

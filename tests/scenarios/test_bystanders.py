@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios import guild, workspace
-from tests.scenarios.house import OWNER, open_house
+from tests.harness import discord_hub, slack_hub
+from tests.harness.telegram_hub import OWNER, open_hub
 
 RUN = "please run: echo ran >> log"
 ADDRESSED = 'groups = "addressed"'
@@ -15,7 +15,7 @@ WORDS = pytest.mark.parametrize("words", ["yes", pytest.param("command: echo x",
 
 @WORDS
 async def test_on_telegram(tmp_path: Path, words: str) -> None:
-    async with open_house(tmp_path, extra=ADDRESSED) as house:
+    async with open_hub(tmp_path, extra=ADDRESSED) as house:
         house.telegram.add_user(ON_TELEGRAM, first_name="Sam")
         group = house.telegram.create_group("all of us", [OWNER, ON_TELEGRAM]).id
         bot = house.telegram.bot().user.username
@@ -35,32 +35,32 @@ async def test_on_telegram(tmp_path: Path, words: str) -> None:
 
 @pytest.mark.slow
 async def test_on_slack(tmp_path: Path) -> None:
-    async with workspace.open_workspace(tmp_path, extra=ADDRESSED) as place:
+    async with slack_hub.open_slack_hub(tmp_path, extra=ADDRESSED) as place:
         slack = place.slack
         slack.add_user(ON_SLACK, name="sam")
-        room = slack.create_channel("build", [workspace.OWNER, ON_SLACK], apps=["hub"]).id
-        asked = slack.user_mentions(workspace.OWNER, RUN, room)
+        room = slack.create_channel("build", [slack_hub.OWNER, ON_SLACK], apps=["hub"]).id
+        asked = slack.user_mentions(slack_hub.OWNER, RUN, room)
         card = await place.card(room)
         assert card.thread_ts == asked.ts
         slack.user_mentions(ON_SLACK, "yes", room, thread_ts=asked.ts)
         await place.hears(room, 'You said: "sam": yes')
-        assert not (place.files / "log").exists()
-        slack.user_presses_button(workspace.OWNER, room, card.ts, "Approve")
+        assert not (place.workspace / "log").exists()
+        slack.user_presses_button(slack_hub.OWNER, room, card.ts, "Approve")
         await place.hears(room, "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"
 
 
 @pytest.mark.slow
 async def test_on_discord(tmp_path: Path) -> None:
-    async with guild.open_server(tmp_path, extra=ADDRESSED) as place:
+    async with discord_hub.open_discord_hub(tmp_path, extra=ADDRESSED) as place:
         place.joins(ON_DISCORD, "sam")
         room = place.room("build").id
-        asked = place.discord.user_mentions_bot(guild.OWNER, RUN, room)
+        asked = place.discord.user_mentions_bot(discord_hub.OWNER, RUN, room)
         card = await place.card(room)
         assert card.reply_to_id == asked.id
         place.discord.user_sends_text(ON_DISCORD, "yes", room, reply_to=card.id)
         await place.hears(room, 'You said: "Sam": yes')
-        assert not (place.files / "log").exists()
-        await place.presses(guild.OWNER, card, 0)
+        assert not (place.workspace / "log").exists()
+        await place.presses(discord_hub.OWNER, card, 0)
         await place.hears(room, "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"

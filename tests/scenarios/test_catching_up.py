@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios import guild, house, workspace
-from tests.scenarios.guild import Server, open_server
-from tests.scenarios.house import open_house
+from tests.harness import discord_hub, slack_hub, telegram_hub
+from tests.harness.discord_hub import DiscordHub, open_discord_hub
+from tests.harness.slack_hub import SlackHub, open_slack_hub
+from tests.harness.telegram_hub import open_hub
 from tests.scenarios.missed import Conversation, judge, say_what_is_missed
-from tests.scenarios.workspace import Workspace, open_workspace
 from tests.simulators.discord.world import Message as DiscordMessage
 from tests.simulators.slack.world import Message as SlackMessage
 
@@ -21,9 +21,9 @@ BROKEN = [pytest.param(False, id="away"), pytest.param(True, id="broken", marks=
 # --- Slack ----------------------------------------------------------------------------------------------
 
 
-async def on_slack(place: Workspace) -> Sequence[Conversation]:
+async def on_slack(place: SlackHub) -> Sequence[Conversation]:
     """A private one and four threads of two channels."""
-    slack, me = place.slack, workspace.OWNER
+    slack, me = place.slack, slack_hub.OWNER
 
     def shown(channel: str, thread_ts: str | None) -> list[str]:
         return [slack.look(message).text for message in slack.bot_messages(channel, thread_ts)]
@@ -49,7 +49,7 @@ async def on_slack(place: Workspace) -> Sequence[Conversation]:
     return found
 
 
-def brought_again(place: Workspace, messages: Sequence[object]) -> None:
+def brought_again(place: SlackHub, messages: Sequence[object]) -> None:
     wanted = {message.ts for message in messages if isinstance(message, SlackMessage)}
     assert wanted
     events = place.slack.deliveries(kind="events_api")
@@ -61,37 +61,37 @@ def brought_again(place: Workspace, messages: Sequence[object]) -> None:
 
 @pytest.mark.parametrize("broken", BROKEN)
 async def test_on_slack_each_is_part_of_one_turn_in_order(tmp_path: Path, *, broken: bool) -> None:
-    async with open_workspace(tmp_path, extra=GROUPS) as place:
+    async with open_slack_hub(tmp_path, extra=GROUPS) as place:
         place.slack.configure(retry_delays_s=[])  # the history alone has what was missed
         conversations = await on_slack(place)
         if broken:
             place.slack.cut_sockets(duration_s=3600)
         else:
             await place.stop()
-        await place.slack.wait_for(lambda: not place.slack.connections(), workspace.LIMIT_S)
+        await place.slack.wait_for(lambda: not place.slack.connections(), slack_hub.LIMIT_S)
         messages = say_what_is_missed(conversations)
         place.slack.fail("hold", method="conversations.history", when="before", count=1)
         if broken:
             place.slack.cut_sockets()
         else:
             await place.start()
-        await place.slack.wait_connected(timeout_s=workspace.LIMIT_S)
+        await place.slack.wait_connected(timeout_s=slack_hub.LIMIT_S)
         brought_again(place, messages)
         for conversation in conversations:
             conversation.says(conversation.live)
-        await place.slack.wait_held(timeout_s=workspace.LIMIT_S)
+        await place.slack.wait_held(timeout_s=slack_hub.LIMIT_S)
         place.slack.release()
         for conversation in conversations:
-            await place.slack.wait_for(conversation.has_answered_all, workspace.LIMIT_S)
+            await place.slack.wait_for(conversation.has_answered_all, slack_hub.LIMIT_S)
         judge(conversations, place.model)
 
 
 # --- Discord --------------------------------------------------------------------------------------------
 
 
-async def on_discord(place: Server) -> Sequence[Conversation]:
+async def on_discord(place: DiscordHub) -> Sequence[Conversation]:
     """A private one, two channels and a thread in each."""
-    discord, me = place.discord, guild.OWNER
+    discord, me = place.discord, discord_hub.OWNER
     direct = place.direct()
     found = [
         Conversation("private", lambda text: discord.user_sends_text(me, text), lambda: place.says(direct))
@@ -117,7 +117,7 @@ async def on_discord(place: Server) -> Sequence[Conversation]:
 
 @pytest.mark.parametrize("broken", BROKEN)
 async def test_on_discord_each_is_part_of_one_turn_in_order(tmp_path: Path, *, broken: bool) -> None:
-    async with open_server(tmp_path, extra=GROUPS) as place:
+    async with open_discord_hub(tmp_path, extra=GROUPS) as place:
         conversations = await on_discord(place)
         if broken:
             place.discord.cut_gateway()
@@ -130,16 +130,16 @@ async def test_on_discord_each_is_part_of_one_turn_in_order(tmp_path: Path, *, b
             place.discord.mend_gateway()
         else:
             await place.start()
-        await place.discord.wait_connected(timeout_s=guild.LIMIT_S)
+        await place.discord.wait_connected(timeout_s=discord_hub.LIMIT_S)
         for message in messages:
             assert isinstance(message, DiscordMessage)
             place.discord.redeliver(message.id)
         for conversation in conversations:
             conversation.says(conversation.live)
-        await place.discord.wait_held(timeout_s=guild.LIMIT_S)
+        await place.discord.wait_held(timeout_s=discord_hub.LIMIT_S)
         place.discord.release()
         for conversation in conversations:
-            await place.discord.wait_for(conversation.has_answered_all, guild.LIMIT_S)
+            await place.discord.wait_for(conversation.has_answered_all, discord_hub.LIMIT_S)
         judge(conversations, place.model)
 
 
@@ -147,13 +147,13 @@ async def test_on_discord_each_is_part_of_one_turn_in_order(tmp_path: Path, *, b
 
 
 async def test_telegrams_own_backlog_is_part_of_one_turn_each_in_order(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as place:
+    async with open_hub(tmp_path) as place:
         conversations: list[Conversation] = []
-        for number, name in enumerate(("anna", "ben", "cem", "dora", "eve"), start=house.OWNER):
-            if number != house.OWNER:
+        for number, name in enumerate(("anna", "ben", "cem", "dora", "eve"), start=telegram_hub.OWNER):
+            if number != telegram_hub.OWNER:
                 place.telegram.add_user(number, first_name=name)
             place.telegram.user_sends_text(number, "we begin")
-            await place.telegram.wait_text(number, "we begin", timeout_s=house.LIMIT_S)
+            await place.telegram.wait_text(number, "we begin", timeout_s=telegram_hub.LIMIT_S)
             conversations.append(
                 Conversation(
                     name,
@@ -164,9 +164,9 @@ async def test_telegrams_own_backlog_is_part_of_one_turn_each_in_order(tmp_path:
         await place.stop()
         say_what_is_missed(conversations)
         await place.start()
-        await place.telegram.wait_polling(house.TOKEN, house.LIMIT_S)
+        await place.telegram.wait_polling(telegram_hub.TOKEN, telegram_hub.LIMIT_S)
         for conversation in conversations:
             conversation.says(conversation.live)
         for conversation in conversations:
-            await place.telegram.wait_for(conversation.has_answered_all, house.LIMIT_S)
+            await place.telegram.wait_for(conversation.has_answered_all, telegram_hub.LIMIT_S)
         judge(conversations, place.model)

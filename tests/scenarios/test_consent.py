@@ -8,9 +8,9 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.bot.cli.program import hubbub
 from tests.clock import zone_at_noon
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.process import hubbub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.model import ToolCall, tools
 
 GUEST = 100
@@ -19,18 +19,18 @@ REFUSED = ("This request has expired", "Already closed: Not approved")
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         opened.telegram.add_user(GUEST, first_name="Gus")
         yield opened
 
 
-def lines(house: House) -> list[str]:
+def lines(house: Hub) -> list[str]:
     out = house.workspace / "out.txt"
     return out.read_text().split() if out.exists() else []
 
 
-async def test_an_approved_call_runs_once_and_its_card_says_so(house: House) -> None:
+async def test_an_approved_call_runs_once_and_its_card_says_so(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     assert "echo line >> out.txt" in card.text
@@ -43,7 +43,7 @@ async def test_an_approved_call_runs_once_and_its_card_says_so(house: House) -> 
     assert lines(house) == ["line"]
 
 
-async def test_a_second_press_runs_nothing_and_tells_who_decided(house: House) -> None:
+async def test_a_second_press_runs_nothing_and_tells_who_decided(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     await house.pressed(OWNER, card, 0)
@@ -52,7 +52,7 @@ async def test_a_second_press_runs_nothing_and_tells_who_decided(house: House) -
     assert lines(house) == ["line"]
 
 
-async def test_a_denied_call_does_not_run_and_the_model_is_told(house: House) -> None:
+async def test_a_denied_call_does_not_run_and_the_model_is_told(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     await house.pressed(OWNER, card, 1)
@@ -64,7 +64,7 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told(house: House) ->
 
 
 @pytest.mark.parametrize("word, runs", [("yes", True), ("Approve", True), ("no", False), ("deny", False)])
-async def test_a_bare_word_answers_the_only_card(house: House, word: str, *, runs: bool) -> None:
+async def test_a_bare_word_answers_the_only_card(house: Hub, word: str, *, runs: bool) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
     house.telegram.user_sends_text(OWNER, word)
@@ -73,7 +73,7 @@ async def test_a_bare_word_answers_the_only_card(house: House, word: str, *, run
 
 
 @pytest.mark.parametrize("word", ["ok", "y", "yes please", "cancel"])
-async def test_other_words_are_no_answer(house: House, word: str) -> None:
+async def test_other_words_are_no_answer(house: Hub, word: str) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     house.telegram.user_sends_text(OWNER, word)
@@ -83,12 +83,12 @@ async def test_other_words_are_no_answer(house: House, word: str) -> None:
     await house.telegram.wait_text(OWNER, f"You said: {word}")
 
 
-async def test_yes_with_nothing_waiting_is_text(house: House) -> None:
+async def test_yes_with_nothing_waiting_is_text(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "yes")
     await house.telegram.wait_text(OWNER, "You said: yes")
 
 
-async def test_an_id_typed_answers_its_prompt(house: House) -> None:
+async def test_an_id_typed_answers_its_prompt(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     gate_id = card.choices[0].split(":")[1]
@@ -97,7 +97,7 @@ async def test_an_id_typed_answers_its_prompt(house: House) -> None:
     assert lines(house) == ["line"]
 
 
-async def test_a_strangers_press_is_refused_with_a_reason(house: House) -> None:
+async def test_a_strangers_press_is_refused_with_a_reason(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     house.telegram.user_sends_text(GUEST, "hi")
@@ -109,7 +109,7 @@ async def test_a_strangers_press_is_refused_with_a_reason(house: House) -> None:
     await house.pressed(OWNER, card, 1)
 
 
-async def test_a_guest_cannot_reach_the_shell(house: House) -> None:
+async def test_a_guest_cannot_reach_the_shell(house: Hub) -> None:
     house.telegram.user_sends_text(GUEST, RUN)
     await house.telegram.wait_bot_messages(GUEST, 1)
     offered = [tool["function"]["name"] for tool in house.model.log[-1].body.get("tools", [])]
@@ -122,7 +122,7 @@ async def test_a_guest_cannot_reach_the_shell(house: House) -> None:
 
 async def test_a_guest_has_so_many_model_calls_a_day_and_a_restart_brings_none(tmp_path: Path) -> None:
     limit = "[roles.guest]\ndaily_model_calls = 2"
-    async with open_house(tmp_path, extra=limit, timezone=zone_at_noon()) as house:
+    async with open_hub(tmp_path, extra=limit, timezone=zone_at_noon()) as house:
         house.telegram.add_user(GUEST, first_name="Gus")
         for number in range(2):
             house.telegram.user_sends_text(GUEST, f"hello {number}")
@@ -137,7 +137,7 @@ async def test_a_guest_has_so_many_model_calls_a_day_and_a_restart_brings_none(t
             await house.telegram.wait_text(OWNER, f"You said: me {number}")
 
 
-async def test_a_waiting_call_survives_a_restart_and_a_press_while_down(house: House) -> None:
+async def test_a_waiting_call_survives_a_restart_and_a_press_while_down(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     await house.stop()
@@ -149,7 +149,7 @@ async def test_a_waiting_call_survives_a_restart_and_a_press_while_down(house: H
     assert not house.open_cards(OWNER)
 
 
-async def test_stop_while_a_call_waits_settles_its_card(house: House) -> None:
+async def test_stop_while_a_call_waits_settles_its_card(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     house.telegram.user_sends_text(OWNER, "/stop")
@@ -160,14 +160,14 @@ async def test_stop_while_a_call_waits_settles_its_card(house: House) -> None:
 
 async def test_an_unanswered_card_expires_as_not_approved(tmp_path: Path) -> None:
     extra = "[approvals]\nexpires_after_s = 60"
-    async with open_house(tmp_path, extra=extra, speed=100) as house:
+    async with open_hub(tmp_path, extra=extra, speed=100) as house:
         house.telegram.user_sends_text(OWNER, RUN)
         await house.telegram.wait_text(OWNER, "answer in time")
         await house.telegram.wait_text(OWNER, "Done:")
         assert lines(house) == []
 
 
-async def test_past_its_time_neither_button_nor_program_nor_command_approves(house: House) -> None:
+async def test_past_its_time_neither_button_nor_program_nor_command_approves(house: Hub) -> None:
     """The clock jumps: what was asked is over before anybody has looked for what has expired."""
     assert house.app is not None
     house.telegram.user_sends_text(OWNER, RUN)
@@ -188,7 +188,7 @@ async def test_past_its_time_neither_button_nor_program_nor_command_approves(hou
 
 
 async def test_at_the_round_limit_a_person_is_asked_and_may_go_on(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra="[approvals]\nmax_rounds = 2") as house:
+    async with open_hub(tmp_path, extra="[approvals]\nmax_rounds = 2") as house:
         house.model.rule(r".*", tools(ToolCall("time", {})), on="any")
         house.telegram.user_sends_text(OWNER, "what time is it?")
         card = await house.card(OWNER)

@@ -8,23 +8,23 @@ import pytest_asyncio
 
 from bot.app import Seams
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import Hold, text
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
-async def test_a_message_is_answered(house: House) -> None:
+async def test_a_message_is_answered(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
     assert house.says(OWNER) == ["You said: hello"]
 
 
-async def test_the_same_update_three_times_is_part_of_one_turn(house: House) -> None:
+async def test_the_same_update_three_times_is_part_of_one_turn(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "once")
     await house.telegram.wait_text(OWNER, "You said: once")
     house.telegram.redeliver(times=1)
@@ -36,7 +36,7 @@ async def test_the_same_update_three_times_is_part_of_one_turn(house: House) -> 
     assert house.model.log.taken == 2
 
 
-async def test_thirty_messages_during_a_turn_are_each_answered_once_and_in_order(house: House) -> None:
+async def test_thirty_messages_during_a_turn_are_each_answered_once_and_in_order(house: Hub) -> None:
     house.model.fault(Hold(at="before_headers"))
     house.telegram.user_sends_text(OWNER, "first")
     await house.model.wait_requests(state="held")
@@ -54,7 +54,7 @@ async def test_thirty_messages_during_a_turn_are_each_answered_once_and_in_order
     assert house.model.log.taken == 1 + 3  # ten waiting messages of one person are one turn
 
 
-async def test_fifty_chats_run_side_by_side_and_a_slow_one_delays_nobody(house: House) -> None:
+async def test_fifty_chats_run_side_by_side_and_a_slow_one_delays_nobody(house: Hub) -> None:
     house.model.rule("slow one", text("at last"), fault=Hold(at="before_headers"))
     house.telegram.user_sends_text(OWNER, "slow one")
     await house.model.wait_requests(state="held")
@@ -69,7 +69,7 @@ async def test_fifty_chats_run_side_by_side_and_a_slow_one_delays_nobody(house: 
     await house.telegram.wait_text(OWNER, "at last")
 
 
-async def test_all_chats_are_in_the_model_at_the_same_time(house: House) -> None:
+async def test_all_chats_are_in_the_model_at_the_same_time(house: Hub) -> None:
     house.model.rule("together", text("yes"), fault=Hold(at="before_headers"))
     for person in range(100, 150):
         house.telegram.add_user(person)
@@ -104,7 +104,7 @@ class CancellingItself:
 async def test_a_cancellation_that_nobody_asked_for_fails_the_turn_and_leaves_the_thread_alive(
     tmp_path: Path,
 ) -> None:
-    async with open_house(tmp_path, start=False) as house:
+    async with open_hub(tmp_path, start=False) as house:
         await house.serve(Seams(clock=house.clock, model=CancellingItself))
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
         house.telegram.user_sends_text(OWNER, "one")
@@ -113,7 +113,7 @@ async def test_a_cancellation_that_nobody_asked_for_fails_the_turn_and_leaves_th
         await house.telegram.wait_text(OWNER, "You said:")
 
 
-async def test_stop_answers_while_the_turn_still_runs(house: House) -> None:
+async def test_stop_answers_while_the_turn_still_runs(house: Hub) -> None:
     house.model.fault(Hold(at="before_headers"), times=None)
     house.telegram.user_sends_text(OWNER, "think hard")
     await house.model.wait_requests(state="held")
@@ -132,7 +132,7 @@ async def test_stop_answers_while_the_turn_still_runs(house: House) -> None:
     assert any("stopped this" in content for content in asked), "the model must know it was stopped"
 
 
-async def test_new_starts_over_and_the_old_conversation_stays_out_of_it(house: House) -> None:
+async def test_new_starts_over_and_the_old_conversation_stays_out_of_it(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "my cat is called Miau")
     await house.telegram.wait_text(OWNER, "You said: my cat")
     house.telegram.user_sends_text(OWNER, "/new")
@@ -146,7 +146,7 @@ async def test_new_starts_over_and_the_old_conversation_stays_out_of_it(house: H
     assert [thread.title for thread in threads] == ["hello", "my cat is called Miau"]
 
 
-async def test_history_is_there_after_a_restart(house: House) -> None:
+async def test_history_is_there_after_a_restart(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "my cat is called Miau")
     await house.telegram.wait_text(OWNER, "You said: my cat")
     await house.stop()
@@ -158,7 +158,7 @@ async def test_history_is_there_after_a_restart(house: House) -> None:
     assert asked[1]["content"] == "my cat is called Miau"
 
 
-async def test_commands_say_what_they_do(house: House) -> None:
+async def test_commands_say_what_they_do(house: Hub) -> None:
     for command, answer in [
         ("/start", "/help for the commands"),
         ("/help", "/approve"),
@@ -179,7 +179,7 @@ async def test_commands_say_what_they_do(house: House) -> None:
     assert house.model.log.taken == 0
 
 
-async def test_a_long_answer_is_split_within_the_platforms_limit(house: House) -> None:
+async def test_a_long_answer_is_split_within_the_platforms_limit(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "write 9000 characters")
     messages = await house.telegram.wait_bot_messages(OWNER, 3)
     assert len(messages) == 3
@@ -190,7 +190,7 @@ async def test_a_long_answer_is_split_within_the_platforms_limit(house: House) -
     assert shown == "".join(str(reply.text).split())
 
 
-async def test_text_while_a_call_waits_is_queued_with_one_notice(house: House) -> None:
+async def test_text_while_a_call_waits_is_queued_with_one_notice(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo done")
     card = await house.card(OWNER)
     house.telegram.user_sends_text(OWNER, "by the way")
@@ -203,7 +203,7 @@ async def test_text_while_a_call_waits_is_queued_with_one_notice(house: House) -
     assert len(notices) == 1
 
 
-async def test_concurrent_messages_of_one_person_never_run_two_turns_at_once(house: House) -> None:
+async def test_concurrent_messages_of_one_person_never_run_two_turns_at_once(house: Hub) -> None:
     house.model.rule("one at a time", text("fine"), fault=Hold(at="before_headers"))
     for _ in range(5):
         house.telegram.user_sends_text(OWNER, "one at a time")

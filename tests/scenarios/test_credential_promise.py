@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 
 from tests.bot.web.api_client import Client
+from tests.harness import discord_hub, slack_hub, telegram_hub
+from tests.harness.people import Shown
 from tests.patience import PATIENCE_S
-from tests.scenarios import guild, house, workspace
-from tests.scenarios.people import Shown
 from tests.scenarios.scenes import Scene, open_scene
 from tests.scenarios.test_credentials_asked import kept
 from tests.scenarios.test_leaks import traces
@@ -67,7 +67,7 @@ class Chat:
             return bool(await holds())
 
         place: Any = self.scene.place
-        if isinstance(place, house.House):
+        if isinstance(place, telegram_hub.Hub):
             await place.until(held)
             return
         await _polled(holds)
@@ -77,71 +77,71 @@ class Telegram(Chat):
     last = 0
 
     @property
-    def _at(self) -> house.House:
-        assert isinstance(self.scene.place, house.House)
+    def _at(self) -> telegram_hub.Hub:
+        assert isinstance(self.scene.place, telegram_hub.Hub)
         return self.scene.place
 
     async def say(self, text: str, reply: Any = None, *, file: bool = False, elsewhere: bool = False) -> None:
         telegram = self._at.telegram
         if file:
-            telegram.user_sends_album(house.OWNER, caption=text)
+            telegram.user_sends_album(telegram_hub.OWNER, caption=text)
         else:
-            self.last = telegram.user_sends_text(house.OWNER, text, reply_to=reply).id
+            self.last = telegram.user_sends_text(telegram_hub.OWNER, text, reply_to=reply).id
 
     async def command(self, name: str) -> None:
-        self._at.telegram.user_sends_text(house.OWNER, f"/{name}")
+        self._at.telegram.user_sends_text(telegram_hub.OWNER, f"/{name}")
 
     async def edit(self, text: str) -> None:
-        self._at.telegram.user_edits_text(house.OWNER, self.last, text)
+        self._at.telegram.user_edits_text(telegram_hub.OWNER, self.last, text)
 
 
 class Slack(Chat):
     last = ""
 
     @property
-    def _at(self) -> workspace.Workspace:
-        assert isinstance(self.scene.place, workspace.Workspace)
+    def _at(self) -> slack_hub.SlackHub:
+        assert isinstance(self.scene.place, slack_hub.SlackHub)
         return self.scene.place
 
     @property
     def _here(self) -> str:
-        return self._at.slack.direct_channel(workspace.OWNER).id
+        return self._at.slack.direct_channel(slack_hub.OWNER).id
 
     async def say(self, text: str, reply: Any = None, *, file: bool = False, elsewhere: bool = False) -> None:
         slack = self._at.slack
         thread_ts = reply or (self.last if elsewhere else None)
         if file:
-            slack.user_sends_file(workspace.OWNER, text=text, thread_ts=thread_ts)
+            slack.user_sends_file(slack_hub.OWNER, text=text, thread_ts=thread_ts)
         else:
-            sent = slack.user_sends_text(workspace.OWNER, text, thread_ts=thread_ts)
+            sent = slack.user_sends_text(slack_hub.OWNER, text, thread_ts=thread_ts)
             self.last = self.last if elsewhere else sent.ts
 
     async def command(self, name: str) -> None:
-        record = self._at.slack.user_runs_command(workspace.OWNER, "/hubbub", name, self._here)
+        record = self._at.slack.user_runs_command(slack_hub.OWNER, "/hubbub", name, self._here)
         await self._at.slack.wait_settled(record.id, PATIENCE_S)
 
     async def edit(self, text: str) -> None:
-        self._at.slack.user_edits(workspace.OWNER, self._here, self.last, text)
+        self._at.slack.user_edits(slack_hub.OWNER, self._here, self.last, text)
 
 
 class Discord(Chat):
     last: Any = 0
 
     @property
-    def _at(self) -> guild.Server:
-        assert isinstance(self.scene.place, guild.Server)
+    def _at(self) -> discord_hub.DiscordHub:
+        assert isinstance(self.scene.place, discord_hub.DiscordHub)
         return self.scene.place
 
     async def say(self, text: str, reply: Any = None, *, file: bool = False, elsewhere: bool = False) -> None:
         files = [{"name": "notes.txt", "content": b"notes"}] if file else None
-        self.last = self._at.discord.user_sends_text(guild.OWNER, text, reply_to=reply, files=files).id
+        self.last = self._at.discord.user_sends_text(discord_hub.OWNER, text, reply_to=reply, files=files).id
 
     async def command(self, name: str) -> None:
-        used = self._at.discord.user_uses_command(guild.OWNER, name)
+        used = self._at.discord.user_uses_command(discord_hub.OWNER, name)
         await self._at.discord.wait_interaction(used.id, PATIENCE_S)
 
     async def edit(self, text: str) -> None:
-        self._at.discord.user_edits_text(guild.OWNER, self.last, text)
+        self._at.discord.user_edits_text(discord_hub.OWNER, self.last, text)
 
 
 class Web(Chat):

@@ -13,8 +13,8 @@ import pytest_asyncio
 
 from bot.config.keys import VaultKeyRing
 from core.store.sqlite.memory import sealed_in
-from tests.bot.cli.program import RunningHub
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, Card, House, open_house
+from tests.harness.process import HubProcess
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
 from tests.scenarios.test_access import MENTION
 from tests.scenarios.test_leaks import LEAK, heard, traces
 
@@ -27,20 +27,20 @@ GUEST = 50
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, extra='groups = "addressed"') as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, extra='groups = "addressed"') as opened:
         opened.telegram.add_user(GUEST, first_name="Gus")
         yield opened
 
 
 @pytest_asyncio.fixture
-async def configured(tmp_path: Path) -> AsyncIterator[House]:
+async def configured(tmp_path: Path) -> AsyncIterator[Hub]:
     """Configured, not started."""
-    async with open_house(tmp_path, start=False) as opened:
+    async with open_hub(tmp_path, start=False) as opened:
         yield opened
 
 
-async def asked(house: House, name: str = "garden", person: int = OWNER) -> Card:
+async def asked(house: Hub, name: str = "garden", person: int = OWNER) -> Card:
     """The card that asks for a credential."""
     wanted = {**WANTED, "name": name}
     house.telegram.user_sends_text(person, f"please call: tool_auth {json.dumps(wanted)}")
@@ -51,39 +51,39 @@ async def asked(house: House, name: str = "garden", person: int = OWNER) -> Card
     return Card(shown.id, shown.text, tuple(button["callback_data"] for button in buttons))
 
 
-async def _is_known(house: House) -> bool:
+async def _is_known(house: Hub) -> bool:
     """The hub has heard where its card is shown."""
     with contextlib.closing(sqlite3.connect(house.database)) as database:
         unknown = "SELECT count(*) FROM outbox WHERE gate_id IS NOT NULL AND order_key IS NULL"
         return database.execute(f"{unknown} AND edit_of IS NULL").fetchone() == (0,)
 
 
-def told(house: House) -> str:
+def told(house: Hub) -> str:
     """What the model was told of the last call."""
     results = [one for one in house.model.log[-1].body["messages"] if one["role"] == "tool"]
     return results[-1]["content"]
 
 
-def kept(house: House) -> dict[str, str]:
+def kept(house: Hub) -> dict[str, str]:
     """The vault, opened."""
     keys = VaultKeyRing(house.directory / "data", {}).keys()
     return {one.name: keys.open(one) for one in sealed_in(house.database)} if keys is not None else {}
 
 
-def nowhere(house: House, planted: Sequence[str], told_of: Sequence[str]) -> None:
+def nowhere(house: Hub, planted: Sequence[str], told_of: Sequence[str]) -> None:
     """In no file, with the hub's database and its log as they are now, and in nothing that was said."""
     for one in planted:
         assert traces(house.directory, one) == []
         assert not [text for text in told_of if one in text or json.dumps(one)[1:-1] in text]
 
 
-async def test_what_is_sent_when_asked_is_in_the_vault_and_nowhere_else(configured: House) -> None:
+async def test_what_is_sent_when_asked_is_in_the_vault_and_nowhere_else(configured: Hub) -> None:
     """In a real process, looked for while it runs, and once it was killed: database and its log, logs, what
     those who look on are told, what the model is asked, what is shown. Also what has the look of a token, and
     what is corrected afterwards."""
     house = configured
     async with (
-        RunningHub(house.directory, env={"HUBBUB__LOG__LEVEL": "debug"}) as hub,
+        HubProcess(house.directory, env={"HUBBUB__LOG__LEVEL": "debug"}) as hub,
         aiohttp.ClientSession() as http,
     ):
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
@@ -127,11 +127,11 @@ async def _pages(http: aiohttp.ClientSession, url: str, api: dict[str, str]) -> 
     return [*threads, "approvals?state=decided"]
 
 
-async def _answered(house: House, name: str) -> bool:
+async def _answered(house: Hub, name: str) -> bool:
     return f"stored in the vault as {name}]" in json.dumps(house.model.log[-1].body)
 
 
-async def test_others_write_on_and_commands_stay_commands(house: House) -> None:
+async def test_others_write_on_and_commands_stay_commands(house: Hub) -> None:
     await asked(house)
     house.telegram.user_sends_text(GUEST, "good evening")
     await house.telegram.wait_text(GUEST, "You said: good evening")
@@ -143,7 +143,7 @@ async def test_others_write_on_and_commands_stay_commands(house: House) -> None:
 
 
 async def test_after_cancel_the_next_message_is_a_message_and_after_stop_the_one_after_it(
-    house: House,
+    house: Hub,
 ) -> None:
     card = await asked(house)
     await house.pressed(OWNER, card, 0)
@@ -162,7 +162,7 @@ async def test_after_cancel_the_next_message_is_a_message_and_after_stop_the_one
     assert kept(house) == {}
 
 
-async def test_a_restart_changes_nothing(house: House) -> None:
+async def test_a_restart_changes_nothing(house: Hub) -> None:
     """Neither while it waits, nor for what is sent meanwhile."""
     await asked(house)
     await house.stop()
@@ -173,7 +173,7 @@ async def test_a_restart_changes_nothing(house: House) -> None:
     assert traces(house.directory, PASSWORD) == []
 
 
-async def test_what_comes_too_late_is_not_kept_at_all(house: House) -> None:
+async def test_what_comes_too_late_is_not_kept_at_all(house: Hub) -> None:
     await asked(house)
     house.telegram.clock = lambda: time.time() + 310
     house.telegram.user_sends_text(OWNER, PASSWORD)
@@ -184,7 +184,7 @@ async def test_what_comes_too_late_is_not_kept_at_all(house: House) -> None:
     assert traces(house.directory, PASSWORD) == []
 
 
-async def test_where_others_read_along_nothing_is_asked_for(house: House) -> None:
+async def test_where_others_read_along_nothing_is_asked_for(house: Hub) -> None:
     """Nor is anything kept of whom the vault does not belong to."""
     group = house.telegram.create_group("Garden", [OWNER, GUEST]).id
     wanted = f"please call: tool_auth {json.dumps(WANTED)}"
@@ -193,7 +193,7 @@ async def test_where_others_read_along_nothing_is_asked_for(house: House) -> Non
     assert "Not asked: other people can read this conversation." in told(house)
 
 
-async def test_what_is_corrected_afterwards_is_not_kept_either(house: House) -> None:
+async def test_what_is_corrected_afterwards_is_not_kept_either(house: Hub) -> None:
     await asked(house)
     sent = house.telegram.user_sends_text(OWNER, "not this")
     await house.telegram.wait_text(OWNER, "Stored in the vault as garden.")

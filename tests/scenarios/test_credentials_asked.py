@@ -7,7 +7,7 @@ import pytest
 
 from bot.config.keys import VaultKeyRing
 from core.store.sqlite.memory import sealed_in
-from tests.scenarios.people import card, hears
+from tests.harness.people import card, hears
 from tests.scenarios.scenes import Scene, open_scene
 from tests.scenarios.test_leaks import traces
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Attachment, File, Message, plain
-from tests.scenarios.guild import BOT, LIMIT_S, OWNER, open_server
+from tests.harness.discord_hub import BOT, LIMIT_S, OWNER, open_discord_hub
 from tests.simulators.discord import markdown
 
 STRANGER = 100_000_000_000_000_008
@@ -25,25 +25,25 @@ The build of `main` **passed**, see [the log](https://example.com/log?a=1&b=2).
 
 
 async def test_a_message_is_answered(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "hello")
         await place.hears(place.direct(), "You said: hello")
 
 
 async def test_a_call_runs_once_after_its_button_was_pressed(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "please run: echo ran >> log")
         card = await place.card(place.direct())
-        assert not (place.files / "log").exists()
+        assert not (place.workspace / "log").exists()
         assert (await place.presses(OWNER, card, 0)).failure is None
         await place.hears(place.direct(), "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"
         await place.discord.wait_for(lambda: "pproved" in card.text, LIMIT_S)
         assert not card.buttons()
 
 
 async def test_markdown_is_shown_in_discords_own_and_pings_nobody(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, f"say: {MARKDOWN}")
         message = await place.hears(place.direct(), "Report")
         assert message.pings == {"users": [], "roles": [], "everyone": False}
@@ -56,7 +56,7 @@ async def test_markdown_is_shown_in_discords_own_and_pings_nobody(tmp_path: Path
 
 
 async def test_in_a_channel_a_mention_or_a_reply_is_answered_and_chatter_is_not(tmp_path: Path) -> None:
-    async with open_server(tmp_path, extra='groups = "addressed"') as place:
+    async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         place.joins(STRANGER, "sam")
         room = place.room("build").id
         asked = place.discord.user_mentions_bot(OWNER, "what is up?", room)
@@ -70,7 +70,7 @@ async def test_in_a_channel_a_mention_or_a_reply_is_answered_and_chatter_is_not(
 
 
 async def test_a_thread_and_a_forum_post_go_on_without_naming_the_bot(tmp_path: Path) -> None:
-    async with open_server(tmp_path, extra='groups = "addressed"') as place:
+    async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         room, forum = place.room("build").id, place.room("help", "forum").id
         first = place.discord.user_sends_text(OWNER, "a question", room)
         thread = place.discord.user_starts_thread(OWNER, room, "about it", first.id).id
@@ -85,7 +85,7 @@ async def test_a_thread_and_a_forum_post_go_on_without_naming_the_bot(tmp_path: 
 
 
 async def test_a_strangers_press_is_refused_where_only_they_see_it(tmp_path: Path) -> None:
-    async with open_server(tmp_path, extra='groups = "addressed"') as place:
+    async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         place.joins(STRANGER, "sam")
         room = place.room("build").id
         place.discord.user_mentions_bot(OWNER, "please run: echo ran >> log", room)
@@ -93,14 +93,14 @@ async def test_a_strangers_press_is_refused_where_only_they_see_it(tmp_path: Pat
         pressed = await place.presses(STRANGER, card, 0)
         (told,) = pressed.messages()
         assert (told.text, told.ephemeral_for) == ("You are not allowed to decide this.", STRANGER)
-        assert not (place.files / "log").exists()
+        assert not (place.workspace / "log").exists()
         await place.presses(OWNER, card, 0)
         await place.hears(room, "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"
 
 
 async def test_commands_are_in_the_menu_and_set_only_when_they_changed(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         await place.discord.wait_requests("overwriteCommands", timeout_s=LIMIT_S)
         used = place.discord.user_uses_command(OWNER, "/help")
         await place.hears(place.direct(), "/status")
@@ -115,7 +115,7 @@ async def test_commands_are_in_the_menu_and_set_only_when_they_changed(tmp_path:
 
 
 async def test_an_edit_changes_what_waits_and_a_deletion_nothing(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "slow 600: first")
         await place.model.wait_requests(1)
         second = place.discord.user_sends_text(OWNER, "secnd")
@@ -130,7 +130,7 @@ async def test_an_edit_changes_what_waits_and_a_deletion_nothing(tmp_path: Path)
 
 
 async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         files = [{"name": "notes.txt", "content": b"twelve bytes"}]
         sent = place.discord.user_sends_text(OWNER, "look at this", files=files)
         await place.hears(place.direct(), "notes.txt")
@@ -140,7 +140,7 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
         assert await discord.fetch(Attachment(handle, "notes.txt", "text/plain", 12), 12) == b"twelve bytes"
         with pytest.raises(AttachmentTooLarge):
             await discord.fetch(Attachment(handle, "notes.txt", "text/plain", 1), 11)
-        (place.files / "report.txt").write_bytes(b"all is well")
+        (place.workspace / "report.txt").write_bytes(b"all is well")
         (part,) = discord.render(Message((), files=(File("report.txt", "report.txt", "text/plain"),)))
         posted = await discord.post(Address(str(place.direct())), part, nonce="n")
         again = await discord.post(Address(str(place.direct())), part, nonce="n", repeated=True)
@@ -152,7 +152,7 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
 
 
 async def test_a_person_can_be_spoken_to_first(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         assert place.app is not None
         discord = place.app.manager.channel("discord")
         to = discord.direct(str(OWNER))
@@ -164,7 +164,7 @@ async def test_a_person_can_be_spoken_to_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["drop", "garbage", "server_error"])
 async def test_a_message_whose_answer_was_lost_is_not_repeated(tmp_path: Path, kind: str) -> None:
-    async with open_server(tmp_path, speed=4.0) as place:
+    async with open_discord_hub(tmp_path, speed=4.0) as place:
         place.discord.fail(kind, method="createMessage", when="after", count=1)
         place.discord.user_sends_text(OWNER, "once and no more")
         await place.hears(place.direct(), "You said: once and no more")
@@ -175,7 +175,7 @@ async def test_a_message_whose_answer_was_lost_is_not_repeated(tmp_path: Path, k
 
 
 async def test_what_was_said_while_the_hub_was_down_is_answered_once_and_in_order(tmp_path: Path) -> None:
-    async with open_server(tmp_path, extra='groups = "addressed"') as place:
+    async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         room, never_heard = place.room("build").id, place.room("other").id
         place.discord.user_mentions_bot(OWNER, "before", room)
         await place.hears(room, "before")
@@ -200,7 +200,7 @@ async def test_what_was_said_while_the_hub_was_down_is_answered_once_and_in_orde
 
 
 async def test_a_broken_connection_is_resumed_and_nothing_is_lost(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "before")
         await place.hears(place.direct(), "You said: before")
         place.discord.ask_reconnect()
@@ -212,7 +212,7 @@ async def test_a_broken_connection_is_resumed_and_nothing_is_lost(tmp_path: Path
 
 @pytest.mark.slow  # the SDK lets five seconds pass before it identifies once more
 async def test_what_happens_between_two_sessions_is_caught_up_with(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "before")
         await place.hears(place.direct(), "You said: before")
         place.discord.invalidate_sessions()
@@ -224,7 +224,7 @@ async def test_what_happens_between_two_sessions_is_caught_up_with(tmp_path: Pat
 async def test_an_event_that_cannot_be_read_is_skipped_and_the_connection_stays(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         for shapeless in ({}, {"id": "x", "channel_id": None}, []):
             place.discord.sends_event("MESSAGE_CREATE", shapeless)
             place.discord.sends_event("GUILD_CREATE", shapeless)
@@ -238,7 +238,7 @@ async def test_an_event_that_cannot_be_read_is_skipped_and_the_connection_stays(
 
 
 async def test_a_long_rate_limit_is_used_up_before_anybody_waits(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.configure(route_limits={"createMessage": [4, 3_600.0]})
         for number in range(3):
             place.discord.user_sends_text(OWNER, f"number {number}")
@@ -248,21 +248,21 @@ async def test_a_long_rate_limit_is_used_up_before_anybody_waits(tmp_path: Path)
 
 
 async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.revoke_token()
         assert "token" in await place.becomes("failed")
         assert (await place.readyz())[1]["ready"]
 
 
 async def test_a_missing_intent_is_explained(tmp_path: Path) -> None:
-    async with open_server(tmp_path, start=False) as place:
+    async with open_discord_hub(tmp_path, start=False) as place:
         place.discord.set_message_content(on=False)
         await place.start()
         assert "Message Content Intent" in await place.becomes("failed")
 
 
 async def test_a_press_fails_while_the_hub_is_away_and_works_when_it_is_back(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "please run: echo ran >> log")
         card = await place.card(place.direct())
         await place.stop()
@@ -274,11 +274,11 @@ async def test_a_press_fails_while_the_hub_is_away_and_works_when_it_is_back(tmp
         await place.becomes("running")
         assert (await place.presses(OWNER, card, 0)).failure is None
         await place.hears(place.direct(), "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"
 
 
 async def test_a_hub_that_cannot_take_it_says_so_to_whoever_pressed(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "please run: echo ran >> log")
         card = await place.card(place.direct())
         assert place.app is not None

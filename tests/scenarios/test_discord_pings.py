@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from core.messages import Address, File, Message, MessageRef, plain
-from tests.scenarios.guild import OWNER, Server, open_server
+from tests.harness.discord_hub import OWNER, DiscordHub, open_discord_hub
 from tests.simulators.discord import markdown
 
 STRANGER = 100_000_000_000_000_008
@@ -13,7 +13,7 @@ NAMED = f"<@{STRANGER}> "
 NOBODY = {"users": [], "roles": [], "everyone": False}
 
 
-def town(place: Server) -> int:
+def town(place: DiscordHub) -> int:
     """A room with the owner, the bot and somebody who may be named."""
     place.joins(STRANGER, "sam")
     return place.room("build").id
@@ -26,7 +26,7 @@ def said(body: object) -> Mapping[str, Any] | None:
 
 
 async def test_each_request_that_says_something_names_nobody_to_be_notified(tmp_path: Path) -> None:
-    async with open_server(tmp_path, extra='groups = "addressed"') as place:
+    async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         room = town(place)
         place.discord.user_mentions_bot(OWNER, "hello", room)
         answer = await place.hears(room, "hello")
@@ -46,7 +46,7 @@ async def test_each_request_that_says_something_names_nobody_to_be_notified(tmp_
 
 
 async def test_a_mention_that_got_past_the_escaping_notifies_nobody(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         room = Address(str(town(place)))
         assert place.app is not None
         discord = place.app.manager.channel("discord")
@@ -62,12 +62,12 @@ async def test_a_mention_that_got_past_the_escaping_notifies_nobody(tmp_path: Pa
 
 
 async def test_a_file_that_answers_somebody_notifies_nobody(tmp_path: Path) -> None:
-    async with open_server(tmp_path) as place:
+    async with open_discord_hub(tmp_path) as place:
         room = town(place)
         asked = place.discord.user_sends_text(OWNER, "the report?", room)
         assert place.app is not None
         discord = place.app.manager.channel("discord")
-        (place.files / "report.txt").write_bytes(b"all is well")
+        (place.workspace / "report.txt").write_bytes(b"all is well")
         files = (File("report.txt", "report.txt", "text/plain"),)
         (part,) = discord.render(Message((), files=files, reply_to=MessageRef(f"{room}:{asked.id}")))
         await discord.post(Address(str(room)), part, nonce="n")

@@ -7,26 +7,26 @@ from pathlib import Path
 import pytest_asyncio
 from aiohttp import web
 
-from tests.bot.cli.program import RunningHub, hubbub
 from tests.core.tools.website import Website
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.process import HubProcess, hubbub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
     """Configured with the demo model, not started."""
-    async with open_house(tmp_path, start=False) as opened:
+    async with open_hub(tmp_path, start=False) as opened:
         config = opened.directory / "hubbub.toml"
         config.write_text(config.read_text().replace('"openai"', '"demo"'))
         yield opened
 
 
-def open_to(house: House, *lines: str) -> None:
+def open_to(house: Hub, *lines: str) -> None:
     with (house.directory / "hubbub.toml").open("a") as config:
         config.write(f"[network]\nallow_private = {list(lines)}\n")
 
 
-async def answered(house: House, said: str) -> str:
+async def answered(house: Hub, said: str) -> str:
     """What the owner reads next, without having been asked anything."""
     before = len(house.says(OWNER))
     house.telegram.user_sends_text(OWNER, said)
@@ -35,7 +35,7 @@ async def answered(house: House, said: str) -> str:
     return messages[before].text
 
 
-async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(house: House) -> None:
+async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(house: Hub) -> None:
     async with Website() as site, Website(host="127.0.0.2") as other:
         open_to(house, f"127.0.0.1:{site.port}", "10.0.0.0/8:443")
 
@@ -45,7 +45,7 @@ async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(hou
             return web.Response(text="<h1>News</h1><p>Rain tomorrow.", content_type="text/html")
 
         site.answer = page
-        async with RunningHub(house.directory):
+        async with HubProcess(house.directory):
             await house.telegram.wait_polling(TOKEN, LIMIT_S)
             answer = await answered(house, f"fetch {site.url('/news', '127.0.0.1')}")
             assert answer.startswith(f"I fetched {site.url('/news', '127.0.0.1')}. Response:\n\n200 OK")
@@ -60,7 +60,7 @@ async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(hou
         assert other.seen == []
 
 
-async def test_a_name_that_changes_what_it_stands_for_leads_nowhere_else(house: House) -> None:
+async def test_a_name_that_changes_what_it_stands_for_leads_nowhere_else(house: Hub) -> None:
     """Open when it was judged first, another address of this network when it is used again."""
     async with Website() as site, Website(host="127.0.0.2", port=site.port) as inside:
         stands_for = [["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1", "127.0.0.2"], ["127.0.0.1"]]
@@ -80,7 +80,7 @@ async def test_a_name_that_changes_what_it_stands_for_leads_nowhere_else(house: 
         assert inside.seen == []
 
 
-async def test_doctor_names_what_was_opened(house: House) -> None:
+async def test_doctor_names_what_was_opened(house: Hub) -> None:
     open_to(house, "127.0.0.1:8080", "10.0.0.0/8:443")
     ended = await hubbub(house.directory, "doctor", "--json")
     (network,) = [one for one in json.loads(ended.out) if one["what"] == "network"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.people import Person, Shown, card, hears, sees, told
+from tests.harness.people import Person, Shown, card, hears, sees, told
 from tests.scenarios.scenes import open_scene
 
 RUN = "please run: echo line >> out.txt"

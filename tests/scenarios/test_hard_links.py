@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.house import LIMIT_S, OWNER, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
 
 GRANTED = '[approvals]\npreset = "auto"\ndangerous_tools = []'
 CALLS = {
@@ -21,7 +21,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", ["hub.db", "hub.key", "outputs/long.txt"])
 async def test_no_tool_opens_a_hard_link_to_what_the_hub_keeps(tmp_path: Path, name: str) -> None:
-    async with open_house(tmp_path, extra=GRANTED) as house:
+    async with open_hub(tmp_path, extra=GRANTED) as house:
         kept = tmp_path / "data" / name
         kept.parent.mkdir(exist_ok=True)
         if not kept.exists():

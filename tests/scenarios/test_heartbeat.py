@@ -7,7 +7,7 @@ import pytest
 from core.routine import RunStatus
 from core.routines.manage import RoutineDesk, RoutineRefused
 from core.store.routines import RoutineRow, RoutineRunRow
-from tests.scenarios.house import OWNER, House, open_house
+from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted
 
 BEATS = '[heartbeat]\nenabled = true\nevery_s = 60\nactive_hours = ""'
@@ -18,12 +18,12 @@ async def heartbeat(desk: RoutineDesk) -> RoutineRow:
     return await desk.find(OLIVIA, "heartbeat")
 
 
-async def over(house: House, number: int) -> list[RoutineRunRow]:
+async def over(house: Hub, number: int) -> list[RoutineRunRow]:
     runs = await ended(house, await heartbeat(desk_of(house)), number)
     return [run for run in runs if run.state.over]
 
 
-async def quiet(house: House) -> None:
+async def quiet(house: Hub) -> None:
     """Until the newest run found nothing to tell, and all that was to be told before is told."""
 
     async def is_quiet() -> bool:
@@ -35,7 +35,7 @@ async def quiet(house: House) -> None:
 
 
 async def test_the_list_is_gone_through_and_what_it_needs_is_told(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra=BEATS, speed=FAST) as house:
+    async with open_hub(tmp_path, extra=BEATS, speed=FAST) as house:
         await greeted(house)
         asked = len(house.model.log)
         first = await over(house, 1)

@@ -13,8 +13,8 @@ import pytest_asyncio
 from aiohttp import web
 
 from core.hooks.chain import Point
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.scenarios.hooking import Watch, installed
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.model import text
 
 EVERYWHERE = '["before_inbound", "before_tool_call", "transform_response", "before_outbound"]'
@@ -30,18 +30,18 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path, watch: Watch) -> AsyncIterator[House]:
-    async with open_house(tmp_path, extra=section(EVERYWHERE)) as opened:
+async def house(tmp_path: Path, watch: Watch) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, extra=section(EVERYWHERE)) as opened:
         yield opened
 
 
-def told(house: House) -> str:
+def told(house: Hub) -> str:
     results = [one for one in house.model.log[-1].body["messages"] if one["role"] == "tool"]
     return results[-1]["content"]
 
 
 async def test_a_call_is_changed_once_before_consent_and_runs_so_after_a_restart(
-    house: House, watch: Watch
+    house: Hub, watch: Watch
 ) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo one >> out.txt")
     card = await house.card(OWNER)
@@ -57,14 +57,14 @@ async def test_a_call_is_changed_once_before_consent_and_runs_so_after_a_restart
     assert asked.arguments["command"] == "echo one >> out.txt"
 
 
-async def test_a_call_that_is_refused_is_its_result_and_nobody_is_asked(house: House, watch: Watch) -> None:
+async def test_a_call_that_is_refused_is_its_result_and_nobody_is_asked(house: Hub, watch: Watch) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo forbidden")
     await house.telegram.wait_text(OWNER, "Done:")
     assert "Not run: blocked by the hook watch: that is forbidden" in told(house)
     assert house.open_cards(OWNER) == []
 
 
-async def test_what_is_written_said_and_sent_goes_through_them(house: House, watch: Watch) -> None:
+async def test_what_is_written_said_and_sent_goes_through_them(house: Hub, watch: Watch) -> None:
     house.telegram.user_sends_text(OWNER, "the sky is blue")
     await house.telegram.wait_text(OWNER, "You said: the sky is green")
     assert "blue" not in json.dumps(house.model.log[-1].body)
@@ -77,7 +77,7 @@ async def test_what_is_written_said_and_sent_goes_through_them(house: House, wat
     assert all(event.text != "/help" for event in watch.asked)
 
 
-async def test_a_message_waits_for_them_over_a_restart(house: House, watch: Watch) -> None:
+async def test_a_message_waits_for_them_over_a_restart(house: Hub, watch: Watch) -> None:
     """Taken and acknowledged, and no turn has it before they have spoken."""
     watch.gate.clear()
     house.telegram.user_sends_text(OWNER, "the sea is blue")
@@ -93,7 +93,7 @@ async def _asked(watch: Watch, times: int) -> bool:
     return len(watch.at(Point.BEFORE_INBOUND)) >= times
 
 
-async def test_words_that_answer_a_question_are_asked_about_like_messages(house: House, watch: Watch) -> None:
+async def test_words_that_answer_a_question_are_asked_about_like_messages(house: Hub, watch: Watch) -> None:
     question = 'please call: ask_user {"question": "Which colour is it?"}'
     house.telegram.user_sends_text(OWNER, question)
     await house.telegram.wait_text(OWNER, "Which colour is it?")
@@ -111,7 +111,7 @@ async def test_words_that_answer_a_question_are_asked_about_like_messages(house:
     assert [one.text for one in watch.at(Point.BEFORE_INBOUND)][1::2] == ["as blue as can be", "and not this"]
 
 
-async def test_what_waited_goes_on_when_its_hook_is_taken_out(house: House, watch: Watch) -> None:
+async def test_what_waited_goes_on_when_its_hook_is_taken_out(house: Hub, watch: Watch) -> None:
     watch.gate.clear()
     house.telegram.user_sends_text(OWNER, "the sea is blue")
     await house.until(lambda: _asked(watch, 1))
@@ -122,7 +122,7 @@ async def test_what_waited_goes_on_when_its_hook_is_taken_out(house: House, watc
     await house.telegram.wait_text(OWNER, "You said: the sea is blue")
 
 
-async def test_what_a_model_says_is_seen_by_nobody_before_they_spoke(house: House, watch: Watch) -> None:
+async def test_what_a_model_says_is_seen_by_nobody_before_they_spoke(house: Hub, watch: Watch) -> None:
     """Neither while it is being written, nor an answer that is held back."""
     house.model.enqueue(text(f"the sky is blue. {'So it is. ' * 40}", chunk_chars=8, delay_s=0.03))
     house.telegram.user_sends_text(OWNER, "what colour?")
@@ -176,7 +176,7 @@ def webhook(port: int, on: str, more: str = "") -> str:
 async def test_a_webhook_that_waits_is_signed_and_has_a_say(tmp_path: Path) -> None:
     async with listening({"arguments": {"command": "echo three >> out.txt"}}) as (listener, port):
         extra = webhook(port, '["before_tool_call"]', "waits = true")
-        async with open_house(tmp_path, extra=extra) as house:
+        async with open_hub(tmp_path, extra=extra) as house:
             house.telegram.user_sends_text(OWNER, "please run: echo one >> out.txt")
             card = await house.card(OWNER)
             assert "echo three >> out.txt" in card.text
@@ -186,7 +186,7 @@ async def test_a_webhook_that_waits_is_signed_and_has_a_say(tmp_path: Path) -> N
 
 async def test_one_that_does_not_wait_is_told_how_much_and_not_what(tmp_path: Path) -> None:
     async with listening({"reject": "nobody hears this"}) as (listener, port):
-        async with open_house(tmp_path, extra=webhook(port, '["before_inbound"]')) as house:
+        async with open_hub(tmp_path, extra=webhook(port, '["before_inbound"]')) as house:
             house.telegram.user_sends_text(OWNER, "a secret plan")
             await house.telegram.wait_text(OWNER, "You said: a secret plan")
             await house.until(lambda: _heard(listener))

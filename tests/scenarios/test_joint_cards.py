@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.scenarios import guild, workspace
-from tests.scenarios.house import LIMIT_S, OWNER, Card, House, open_house
+from tests.harness import discord_hub, slack_hub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Card, Hub, open_hub
 from tests.simulators.model import ToolCall, tools
 
 ASK_ABOUT_FILES = """
@@ -22,8 +22,8 @@ JOINT = ["Approve all", "Deny all", "One by one"]
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
@@ -36,7 +36,7 @@ def lines(directory: Path) -> list[str]:
     return out.read_text().split() if out.exists() else []
 
 
-async def cards(house: House, *, but: Sequence[Card] = (), count: int = 1) -> list[Card]:
+async def cards(house: Hub, *, but: Sequence[Card] = (), count: int = 1) -> list[Card]:
     """The open cards beside those, once there are so many."""
     old = {card.id for card in but}
 
@@ -47,13 +47,13 @@ async def cards(house: House, *, but: Sequence[Card] = (), count: int = 1) -> li
     return others()
 
 
-def told(house: House) -> list[str]:
+def told(house: Hub) -> list[str]:
     """What the model was told of its calls."""
     messages = house.model.log[-1].body["messages"]
     return [message["content"] for message in messages if message["role"] == "tool"]
 
 
-async def test_one_press_approves_all_that_the_card_shows(house: House) -> None:
+async def test_one_press_approves_all_that_the_card_shows(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two", "three"))
     (card,) = await cards(house)
     assert card.text.startswith("May I run these 3 calls?")
@@ -68,7 +68,7 @@ async def test_one_press_approves_all_that_the_card_shows(house: House) -> None:
     assert settled.keyboard is None
 
 
-async def test_denied_none_of_them_runs_and_the_model_hears_of_each(house: House) -> None:
+async def test_denied_none_of_them_runs_and_the_model_hears_of_each(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (card,) = await cards(house)
     await house.pressed(OWNER, card, NONE)
@@ -77,7 +77,7 @@ async def test_denied_none_of_them_runs_and_the_model_hears_of_each(house: House
     assert told(house) == ['Denied, the call was not run: Not run: denied by "owner".'] * 2
 
 
-async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_two(house: House) -> None:
+async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_two(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (joint,) = await cards(house)
     assert await house.pressed(OWNER, joint, APART) == "owner asked to decide each call separately"
@@ -96,7 +96,7 @@ async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_t
     await house.telegram.wait_text(OWNER, "You said: yes")
 
 
-async def test_one_by_one_an_always_settles_the_others_it_covers(house: House) -> None:
+async def test_one_by_one_an_always_settles_the_others_it_covers(house: Hub) -> None:
     written = (("note.txt", "one"), ("note.txt", "two"), ("plan.txt", "three"))
     calls = [ToolCall("write_file", {"path": path, "content": content}) for path, content in written]
     house.model.enqueue(tools(*calls))
@@ -115,7 +115,7 @@ async def test_one_by_one_an_always_settles_the_others_it_covers(house: House) -
 
 
 @pytest.mark.slow
-async def test_on_a_joint_card_nothing_is_changed(house: House) -> None:
+async def test_on_a_joint_card_nothing_is_changed(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (card,) = await cards(house)
     assert len(card.choices) == len(JOINT)
@@ -127,7 +127,7 @@ async def test_on_a_joint_card_nothing_is_changed(house: House) -> None:
     assert lines(house.workspace) == ["one", "two"]
 
 
-async def test_what_a_card_does_not_show_whole_is_not_on_it(house: House) -> None:
+async def test_what_a_card_does_not_show_whole_is_not_on_it(house: Hub) -> None:
     words = [letter * 900 for letter in "abc"]
     house.telegram.user_sends_text(OWNER, request(*words))
     (first,) = await cards(house)
@@ -143,7 +143,7 @@ async def test_what_a_card_does_not_show_whole_is_not_on_it(house: House) -> Non
 
 
 async def test_calls_of_another_rule_or_weight_are_asked_about_by_themselves(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra=ASK_ABOUT_FILES) as house:
+    async with open_hub(tmp_path, extra=ASK_ABOUT_FILES) as house:
         calls = [
             ToolCall("shell", {"command": "echo one >> out.txt"}),
             ToolCall("write_file", {"path": "note.txt", "content": "two"}),
@@ -168,7 +168,7 @@ async def test_calls_of_another_rule_or_weight_are_asked_about_by_themselves(tmp
 
 @pytest.mark.slow
 async def test_no_more_are_asked_about_than_may_run(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra="[approvals]\nmax_tools = 2") as house:
+    async with open_hub(tmp_path, extra="[approvals]\nmax_tools = 2") as house:
         house.telegram.user_sends_text(OWNER, request("one", "two", "three"))
         (card,) = await cards(house)
         assert "May I run these 2 calls?" in card.text
@@ -180,7 +180,7 @@ async def test_no_more_are_asked_about_than_may_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("choice", [ALL, NONE, APART])
-async def test_a_joint_card_outlives_the_hub(house: House, choice: int) -> None:
+async def test_a_joint_card_outlives_the_hub(house: Hub, choice: int) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (joint,) = await cards(house)
     await house.stop()
@@ -198,8 +198,8 @@ async def test_a_joint_card_outlives_the_hub(house: House, choice: int) -> None:
 
 @pytest.mark.slow
 async def test_on_slack(tmp_path: Path) -> None:
-    async with workspace.open_workspace(tmp_path) as place:
-        slack, owner, direct = place.slack, workspace.OWNER, place.direct()
+    async with slack_hub.open_slack_hub(tmp_path) as place:
+        slack, owner, direct = place.slack, slack_hub.OWNER, place.direct()
 
         def with_edit() -> list[Any]:
             shown = slack.messages(direct)
@@ -215,7 +215,7 @@ async def test_on_slack(tmp_path: Path) -> None:
         slack.user_presses_button(owner, direct, first.ts, "Approve")
         slack.user_presses_button(owner, direct, second.ts, "Deny")
         await place.hears(direct, "Done:")
-        assert lines(place.files) == ["one"]
+        assert lines(place.workspace) == ["one"]
         await slack.wait_for(
             lambda: "asked to decide each call separately" in slack.visible(direct, joint.ts), LIMIT_S
         )
@@ -223,12 +223,12 @@ async def test_on_slack(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_on_discord(tmp_path: Path) -> None:
-    async with guild.open_server(tmp_path) as place:
-        place.discord.user_sends_text(guild.OWNER, request("one", "two"))
+    async with discord_hub.open_discord_hub(tmp_path) as place:
+        place.discord.user_sends_text(discord_hub.OWNER, request("one", "two"))
         joint = await place.card(place.direct())
         assert [button["label"] for button in joint.buttons()] == JOINT
         assert all(f"echo {word}" in joint.text for word in ("one", "two"))
-        await place.presses(guild.OWNER, joint, ALL)
+        await place.presses(discord_hub.OWNER, joint, ALL)
         await place.hears(place.direct(), "Done:")
-        assert lines(place.files) == ["one", "two"]
-        await place.discord.wait_for(lambda: "Approved by" in joint.text, guild.LIMIT_S)
+        assert lines(place.workspace) == ["one", "two"]
+        await place.discord.wait_for(lambda: "Approved by" in joint.text, discord_hub.LIMIT_S)

@@ -11,8 +11,8 @@ import aiohttp
 import pytest_asyncio
 
 from core.store.sqlite.memory import sealed_in
-from tests.bot.cli.program import RunningHub, hubbub
-from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.process import HubProcess, hubbub
+from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import text
 
 LETTERS = "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
@@ -21,9 +21,9 @@ OTHER = "sk-proj-" + LETTERS[::-1] + LETTERS
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
     """Configured, not started."""
-    async with open_house(tmp_path, start=False) as opened:
+    async with open_hub(tmp_path, start=False) as opened:
         yield opened
 
 
@@ -44,10 +44,10 @@ async def heard(events: aiohttp.ClientResponse, into: list[str]) -> None:
             into.append(line.decode())
 
 
-async def test_a_credential_written_by_mistake_is_nowhere_but_in_the_vault(house: House) -> None:
+async def test_a_credential_written_by_mistake_is_nowhere_but_in_the_vault(house: Hub) -> None:
     """Looked for in all files while the hub runs, and once it was killed: database, its log, logs, spills."""
     env = {"HUBBUB__LOG__LEVEL": "debug"}
-    async with RunningHub(house.directory, env=env) as hub, aiohttp.ClientSession() as http:
+    async with HubProcess(house.directory, env=env) as hub, aiohttp.ClientSession() as http:
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
         api = json.loads((house.directory / "data" / "api.json").read_text())
         login = {"Authorization": f"Bearer {api['token']}"}
@@ -85,7 +85,7 @@ async def test_a_credential_written_by_mistake_is_nowhere_but_in_the_vault(house
     assert [one["name"] for one in json.loads(listed.out)] == kept
 
 
-async def test_strangers_and_guests_leave_nothing_in_the_vault(house: House) -> None:
+async def test_strangers_and_guests_leave_nothing_in_the_vault(house: Hub) -> None:
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     house.telegram.add_user(50, first_name="Gus")
@@ -96,7 +96,7 @@ async def test_strangers_and_guests_leave_nothing_in_the_vault(house: House) -> 
     assert sealed_in(house.database) == ()
 
 
-async def test_what_a_model_prints_of_the_hubs_own_secrets_is_told_to_nobody(house: House) -> None:
+async def test_what_a_model_prints_of_the_hubs_own_secrets_is_told_to_nobody(house: Hub) -> None:
     """Also while it is being written: in pieces of three letters, slowly enough for previews."""
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
@@ -117,7 +117,7 @@ async def test_what_a_model_prints_of_the_hubs_own_secrets_is_told_to_nobody(hou
     assert traces(house.directory / "data", LEAK) == []
 
 
-async def test_what_a_tool_returns_reaches_neither_model_nor_files(house: House) -> None:
+async def test_what_a_tool_returns_reaches_neither_model_nor_files(house: Hub) -> None:
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     (house.workspace / "notes.txt").write_text(f"token {LEAK}\n" * 2000)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.bot.web.api_client import Client, Stream, client
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.model import Reply, ToolCall, text, tools
 
 LOOK = ToolCall("list_dir", {"path": "."})
@@ -17,9 +17,9 @@ FREE = "[approvals]\ndangerous_tools = []\n"
 
 
 @contextlib.asynccontextmanager
-async def place(directory: Path, extra: str = "") -> AsyncIterator[tuple[House, Client, str, Stream]]:
+async def place(directory: Path, extra: str = "") -> AsyncIterator[tuple[Hub, Client, str, Stream]]:
     """A hub, a conversation with its person, and somebody who looks on there."""
-    async with open_house(directory, extra=extra) as house, client(house.directory) as api:
+    async with open_hub(directory, extra=extra) as house, client(house.directory) as api:
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello")
         (thread,) = (await api.get("/api/threads"))["threads"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.ports import free_port
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.mcp import raw
 from tests.simulators.mcp.web import open_web_server
 from tests.tree import ROOT
@@ -35,7 +35,7 @@ def call(tool: str, **arguments: Any) -> str:
     return f"please call: {tool} {json.dumps(arguments)}"
 
 
-async def becomes(house: House, state: str, name: str = "raw", *, tools: int | None = None) -> dict[str, Any]:
+async def becomes(house: Hub, state: str, name: str = "raw", *, tools: int | None = None) -> dict[str, Any]:
     """Until `/readyz` names that state of the server, and so many tools; what it says of it."""
     async with asyncio.timeout(LOADED_WITHIN_S):
         while True:
@@ -46,17 +46,17 @@ async def becomes(house: House, state: str, name: str = "raw", *, tools: int | N
             await asyncio.sleep(0.02)
 
 
-def offered(house: House) -> set[str]:
+def offered(house: Hub) -> set[str]:
     """The tools the model was told of last."""
     return {tool["function"]["name"] for tool in house.model.log[-1].body.get("tools", ())}
 
 
-def told(house: House) -> str:
+def told(house: Hub) -> str:
     """What the model was told of the last call."""
     return house.model.log[-1].body["messages"][-1]["content"]
 
 
-async def answered(house: House, said: str, person: int = OWNER) -> str:
+async def answered(house: Hub, said: str, person: int = OWNER) -> str:
     before = len(house.says(person))
     house.telegram.user_sends_text(person, said)
     await house.telegram.wait_for(lambda: len(house.says(person)) > before, LIMIT_S)
@@ -70,7 +70,7 @@ def alive(directory: Path) -> list[int]:
 
 
 async def test_the_owner_agrees_and_nobody_else_has_it(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra=section(tmp_path) + ASKS) as house:
+    async with open_hub(tmp_path, extra=section(tmp_path) + ASKS) as house:
         house.telegram.add_user(GUEST, first_name="Gus")
         assert (await becomes(house, "ready"))["tools"] == 5
         house.telegram.user_sends_text(OWNER, call(NOTE, text="milk"))
@@ -90,7 +90,7 @@ async def test_the_owner_agrees_and_nobody_else_has_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_call_that_waits_over_a_restart_finds_its_tool_again(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra=section(tmp_path) + ASKS) as house:
+    async with open_hub(tmp_path, extra=section(tmp_path) + ASKS) as house:
         await becomes(house, "ready")
         house.telegram.user_sends_text(OWNER, call(NOTE, text="milk"))
         card = await house.card(OWNER)
@@ -104,7 +104,7 @@ async def test_a_call_that_waits_over_a_restart_finds_its_tool_again(tmp_path: P
 
 @pytest.mark.slow
 async def test_a_tool_that_became_another_is_asked_about_again(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra=section(tmp_path, "changes") + ASKS) as house:
+    async with open_hub(tmp_path, extra=section(tmp_path, "changes") + ASKS) as house:
         await becomes(house, "ready")
         house.telegram.user_sends_text(OWNER, call(NOTE, text="milk"))
         card = await house.card(OWNER)
@@ -136,7 +136,7 @@ async def test_a_server_that_misbehaves_is_its_own_concern(tmp_path: Path, mode:
     good.mkdir()
     bad.mkdir()
     both = section(good, name="good") + section(bad, mode, extra="timeout_s = 2.0")
-    async with open_house(tmp_path, extra=both) as house:
+    async with open_hub(tmp_path, extra=both) as house:
         await becomes(house, "ready")
         await becomes(house, "ready", "good")
         house.telegram.user_sends_text(OWNER, call("raw__add", a=1, b=2))
@@ -152,7 +152,7 @@ async def test_a_server_that_misbehaves_is_its_own_concern(tmp_path: Path, mode:
 @pytest.mark.parametrize("mode", ["silent", "crashes-greeted", "complains", "huge", "listy"])
 async def test_a_server_that_does_not_begin_delays_nothing(tmp_path: Path, mode: str) -> None:
     extra = section(tmp_path, mode, extra="connect_timeout_s = 2.0")
-    async with open_house(tmp_path, extra=extra) as house:
+    async with open_hub(tmp_path, extra=extra) as house:
         assert "echoed" not in await answered(house, "hello")
         state = await becomes(house, "failed")
         assert state["reason"]
@@ -165,7 +165,7 @@ async def test_a_server_on_http(tmp_path: Path) -> None:
     async with open_web_server() as web:
         web.key = "Bearer k"
         extra = f'[mcp.web]\nurl = "{web.url}"\nheaders = {{ Authorization = "Bearer k" }}\n'
-        async with open_house(tmp_path, extra=extra) as house:
+        async with open_hub(tmp_path, extra=extra) as house:
             await becomes(house, "ready", "web")
             assert "42" in await answered(house, call("web__add", a=20, b=22))
             await web.standing()
@@ -199,7 +199,7 @@ async def test_servers_made_with_the_official_sdk(tmp_path: Path, way: str) -> N
         else:
             where = json.dumps({"PYTHONPATH": str(ROOT)}).replace('":', '" =')
             extra = f"[mcp.sdk]\ncommand = {json.dumps(argv)}\nenv = {where}\nconnect_timeout_s = 30.0\n"
-        house = await opened.enter_async_context(open_house(tmp_path, extra=extra))
+        house = await opened.enter_async_context(open_hub(tmp_path, extra=extra))
         assert (await becomes(house, "ready", "sdk"))["tools"] == 2
         assert "42" in await answered(house, call("sdk__add", a=20, b=22))
         assert "HELLO" in await answered(house, call("sdk__shout", text="hello"))

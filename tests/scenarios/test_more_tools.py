@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from tests.scenarios.house import OWNER, House, open_house
+from tests.harness.telegram_hub import OWNER, Hub, open_hub
 
 GUEST = 100
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
-async def test_documents_json_and_names(house: House) -> None:
+async def test_documents_json_and_names(house: Hub) -> None:
     await house.told("memory_write", text="beans", path="plans/garden")
     await house.told("memory_write", text="and peas", path="plans/garden", append=True)
     assert "beans\nand peas" in await house.told("memory_read", path="/plans/garden/")
@@ -32,7 +32,7 @@ async def test_documents_json_and_names(house: House) -> None:
     assert "The vault is empty." in await house.told("secret_list")
 
 
-async def test_a_guest_hears_of_no_tool_but_theirs(house: House) -> None:
+async def test_a_guest_hears_of_no_tool_but_theirs(house: Hub) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     offered = await house.told("json", GUEST, text="1")
     assert "1" in offered
@@ -40,7 +40,7 @@ async def test_a_guest_hears_of_no_tool_but_theirs(house: House) -> None:
     assert names == {"time", "json", "ask_user"}
 
 
-async def test_something_is_said_in_another_conversation_of_the_same_person(house: House) -> None:
+async def test_something_is_said_in_another_conversation_of_the_same_person(house: Hub) -> None:
     assert "The message is queued for sending." in await house.told(
         "message", text="**Remember** the milk", channel="telegram"
     )
@@ -51,7 +51,7 @@ async def test_something_is_said_in_another_conversation_of_the_same_person(hous
     assert "use either" in await house.told("message", text="x")
 
 
-async def test_a_secret_is_forgotten_after_a_yes_each_time(house: House) -> None:
+async def test_a_secret_is_forgotten_after_a_yes_each_time(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, 'please call: secret_delete {"name": "none"}')
     card = await house.card(OWNER)
     assert [data.rpartition(":")[2] for data in card.choices] == [

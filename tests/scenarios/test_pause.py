@@ -9,20 +9,20 @@ from pathlib import Path
 import aiohttp
 import pytest_asyncio
 
-from tests.bot.cli.program import hubbub
 from tests.core.tools.processes_support import is_alive, until
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.process import hubbub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 GUEST = 100
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, extra="[roles.guest]\ntools = ['time']\n") as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, extra="[roles.guest]\ntools = ['time']\n") as opened:
         yield opened
 
 
-async def says(house: House, text: str, answer: str, person: int = OWNER) -> None:
+async def says(house: Hub, text: str, answer: str, person: int = OWNER) -> None:
     """A person writes, and is answered with these words behind all that was said before."""
     before = len(house.says(person))
     house.telegram.user_sends_text(person, text)
@@ -31,7 +31,7 @@ async def says(house: House, text: str, answer: str, person: int = OWNER) -> Non
     )
 
 
-async def sleeping(house: House) -> int:
+async def sleeping(house: Hub) -> int:
     """The process of a command that the owner let run, and that would go on for long."""
     house.telegram.user_sends_text(OWNER, "please run: echo $$ > pid; exec sleep 1000")
     card = await house.card(OWNER)
@@ -41,7 +41,7 @@ async def sleeping(house: House) -> int:
     return int(pid.read_text())
 
 
-async def test_what_runs_is_ended_and_nothing_begins_until_the_owner_lets_it(house: House) -> None:
+async def test_what_runs_is_ended_and_nothing_begins_until_the_owner_lets_it(house: Hub) -> None:
     pid = await sleeping(house)
     await says(house, "/pause", "All tools are paused.")
     await until(lambda: not is_alive(pid), "the command was ended")
@@ -57,7 +57,7 @@ async def test_what_runs_is_ended_and_nothing_begins_until_the_owner_lets_it(hou
     await says(house, "please call: time {}", "UTC")
 
 
-async def test_what_is_agreed_to_while_tools_are_stopped_does_not_run(house: House) -> None:
+async def test_what_is_agreed_to_while_tools_are_stopped_does_not_run(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "please run: touch made")
     card = await house.card(OWNER)
     await says(house, "/pause", "All tools are paused.")
@@ -66,7 +66,7 @@ async def test_what_is_agreed_to_while_tools_are_stopped_does_not_run(house: Hou
     assert list(house.workspace.iterdir()) == []
 
 
-async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house: House) -> None:
+async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house: Hub) -> None:
     with contextlib.closing(sqlite3.connect(house.database, isolation_level=None)) as database:
         database.execute("INSERT INTO tool_pause (id, by, at) VALUES (1, 'owner', 0)")
     await says(house, "/status", "All tools are paused.")
@@ -76,7 +76,7 @@ async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house:
     assert list(house.workspace.iterdir()) == []
 
 
-async def test_what_ignores_being_asked_to_end_is_ended_by_stop(house: House) -> None:
+async def test_what_ignores_being_asked_to_end_is_ended_by_stop(house: Hub) -> None:
     line = "trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1; done"
     house.telegram.user_sends_text(OWNER, f"please run: {line}")
     await house.pressed(OWNER, await house.card(OWNER), 0)
@@ -87,7 +87,7 @@ async def test_what_ignores_being_asked_to_end_is_ended_by_stop(house: House) ->
     await says(house, "and now?", "and now?")
 
 
-async def test_only_the_owner_stops_tools(house: House) -> None:
+async def test_only_the_owner_stops_tools(house: Hub) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     await says(house, "/pause", "Only the owner", GUEST)
     await says(house, "please call: time {}", "UTC", GUEST)
@@ -96,7 +96,7 @@ async def test_only_the_owner_stops_tools(house: House) -> None:
     await says(house, "please call: time {}", "Not run: all tools are paused", GUEST)
 
 
-async def test_programs_and_commands_stop_tools_too(house: House) -> None:
+async def test_programs_and_commands_stop_tools_too(house: Hub) -> None:
     assert house.app is not None
     pid = await sleeping(house)
     api = json.loads((house.directory / "data" / "api.json").read_text())
@@ -115,7 +115,7 @@ async def test_programs_and_commands_stop_tools_too(house: House) -> None:
     await says(house, "please call: time {}", "UTC")
 
 
-async def test_after_a_copy_was_put_back_nothing_runs_until_the_owner_has_looked(house: House) -> None:
+async def test_after_a_copy_was_put_back_nothing_runs_until_the_owner_has_looked(house: Hub) -> None:
     await says(house, "please call: time {}", "UTC")
     assert (await hubbub(house.directory, "db", "backup", "copy.db")).code == 0
     await house.stop()

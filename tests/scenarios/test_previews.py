@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.store.codecs import message_from_json
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.model import Drop, Hold, Prompt, Reply, ToolCall, text
 from tests.simulators.telegram.log import RequestRecord
 
@@ -27,17 +27,17 @@ def story(lasts_s: float = 30) -> Reply:
     return text(STORY, chunk_chars=12, delay_s=lasts_s / SPEED / PIECES)
 
 
-def shown_at(house: House, *methods: str, person: int = OWNER) -> list[float]:
+def shown_at(house: Hub, *methods: str, person: int = OWNER) -> list[float]:
     """When requests came that show something, in the hub's seconds since the first message came."""
     began = house.telegram.updates()[0].deliveries[0]["at"]
     return [(request.received_at - began) * SPEED for request in requests(house, *methods, person=person)]
 
 
-def requests(house: House, *methods: str, person: int = OWNER) -> list[RequestRecord]:
+def requests(house: Hub, *methods: str, person: int = OWNER) -> list[RequestRecord]:
     return [request for request in house.telegram.requests(chat_id=person) if request.method in methods]
 
 
-def answers(house: House) -> list[str]:
+def answers(house: Hub) -> list[str]:
     """What is stored as answers."""
     path = house.directory / "data" / "hub.db"
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
@@ -46,7 +46,7 @@ def answers(house: House) -> list[str]:
     return ["".join(block.text for block in message.blocks) for message in said]
 
 
-def kept(house: House) -> str:
+def kept(house: Hub) -> str:
     """Everything the database holds of messages out."""
     path = house.directory / "data" / "hub.db"
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
@@ -54,7 +54,7 @@ def kept(house: House) -> str:
 
 
 async def test_a_long_answer_is_shown_once_a_second_and_ends_as_stored(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story())
         house.telegram.user_sends_text(OWNER, "tell me a story")
         await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
@@ -72,7 +72,7 @@ async def test_a_long_answer_is_shown_once_a_second_and_ends_as_stored(tmp_path:
         assert all(len(one) <= len(other) for one, other in itertools.pairwise(seen))
 
 
-async def finished(house: House, count: int = 1) -> None:
+async def finished(house: Hub, count: int = 1) -> None:
     """Until so many answers are stored and out."""
 
     def out() -> bool:
@@ -87,7 +87,7 @@ async def finished(house: House, count: int = 1) -> None:
 
 
 async def test_an_answer_of_many_parts_begins_in_its_preview(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         long = "\n\n".join(f"paragraph {number} of a long answer" for number in range(300)) + "\n\nthe end"
         house.model.rule("long", text(long, chunk_chars=200, delay_s=0.02))
         house.telegram.user_sends_text(OWNER, "be long")
@@ -100,14 +100,14 @@ async def test_an_answer_of_many_parts_begins_in_its_preview(tmp_path: Path) -> 
 
 
 async def test_within_a_second_nothing_is_shown_but_the_answer(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=1 / 60) as house:  # the hub's second is a minute: enough for any
+    async with open_hub(tmp_path, speed=1 / 60) as house:  # the hub's second is a minute: enough for any
         house.telegram.user_sends_text(OWNER, "quick")
         await house.telegram.wait_text(OWNER, "You said: quick")
         assert requests(house, "sendChatAction", "editMessageText") == []
 
 
 async def test_typing_is_shown_after_a_second_and_while_it_lasts(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.fault(Hold(at="before_headers"))
         house.telegram.user_sends_text(OWNER, "slow")
         await house.telegram.wait_requests("sendChatAction", 4, chat_id=OWNER)
@@ -122,7 +122,7 @@ async def test_typing_is_shown_after_a_second_and_while_it_lasts(tmp_path: Path)
 
 
 async def test_429_in_the_middle_costs_no_message_and_no_order(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story(10))
         house.telegram.user_sends_text(OWNER, "tell me a story")
         await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
@@ -141,7 +141,7 @@ async def test_429_in_the_middle_costs_no_message_and_no_order(tmp_path: Path) -
 
 
 async def test_stop_in_the_middle_takes_the_preview_away(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story())
         house.telegram.user_sends_text(OWNER, "tell me a story")
         await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
@@ -155,7 +155,7 @@ async def test_stop_in_the_middle_takes_the_preview_away(tmp_path: Path) -> None
 
 
 async def test_a_failure_in_the_middle_is_said_in_the_previews_place(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story(10), fault=Drop(at="mid_stream", after_events=PIECES // 2))
         house.telegram.user_sends_text(OWNER, "tell me a story")
         await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
@@ -165,7 +165,7 @@ async def test_a_failure_in_the_middle_is_said_in_the_previews_place(tmp_path: P
 
 
 async def test_an_approval_in_the_middle_stands_alone_and_the_answer_below_it(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
 
         def reply(prompt: Prompt) -> Reply:
             if prompt.tool_results:
@@ -190,7 +190,7 @@ async def test_an_approval_in_the_middle_stands_alone_and_the_answer_below_it(tm
 
 
 async def test_two_chats_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         house.telegram.add_user(BEN, first_name="Ben")
         house.model.rule("story", story(10))
         for person in (OWNER, BEN):
@@ -206,7 +206,7 @@ async def test_two_chats_do_not_wait_for_each_other(tmp_path: Path) -> None:
 
 
 async def test_switched_off_there_is_typing_and_no_preview(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED, extra="[agent]\nstream = false") as house:
+    async with open_hub(tmp_path, speed=SPEED, extra="[agent]\nstream = false") as house:
         house.model.rule("story", story(10))
         house.telegram.user_sends_text(OWNER, "tell me a story")
         await house.telegram.wait_text(OWNER, ", the end.", timeout_s=LIMIT_S)
@@ -217,7 +217,7 @@ async def test_switched_off_there_is_typing_and_no_preview(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("when", ["after", "before"], ids=["taken", "refused"])
 async def test_a_first_preview_without_an_answer_leaves_one_message(tmp_path: Path, when: str) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story(10))
         house.telegram.fail("drop", when=when, method="sendMessage", count=1)
         house.telegram.user_sends_text(OWNER, "tell me a story")
@@ -227,7 +227,7 @@ async def test_a_first_preview_without_an_answer_leaves_one_message(tmp_path: Pa
 
 
 async def test_a_stop_of_the_hub_in_the_middle_is_gone_on_from(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story(10))
         house.telegram.user_sends_text(OWNER, "tell me a story")
         await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
@@ -240,7 +240,7 @@ async def test_a_stop_of_the_hub_in_the_middle_is_gone_on_from(tmp_path: Path) -
 
 
 async def test_unfinished_markdown_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED) as house:
+    async with open_hub(tmp_path, speed=SPEED) as house:
         code = "Look:\n\n```python\nprint(1)\nprint(2)\n```\n\nThat was it."
         house.model.rule("code", text(code, chunk_chars=4, delay_s=0.1))
         house.telegram.user_sends_text(OWNER, "code please")
@@ -253,7 +253,7 @@ async def test_unfinished_markdown_is_shown_as_far_as_it_goes(tmp_path: Path) ->
 
 
 async def test_in_a_group_the_preview_is_a_reply_to_who_asked(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED, extra='groups = "addressed"') as house:
+    async with open_hub(tmp_path, speed=SPEED, extra='groups = "addressed"') as house:
         group = house.telegram.create_group("Team", [OWNER])
         house.model.rule("story", story(10))
         name = house.telegram.bot().user.username

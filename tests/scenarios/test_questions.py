@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.scenarios.house import LIMIT_S, OWNER, Card, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Card, Hub, open_hub
 
 GUEST = 100
 COLOURS = {"question": "Which colour?", "choices": ["red", "dark green"]}
@@ -16,13 +16,13 @@ OPEN = {"question": "What shall it be called?"}
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         opened.telegram.add_user(GUEST, first_name="Gus")
         yield opened
 
 
-async def asked(house: House, question: Mapping[str, object], person: int = OWNER) -> Card:
+async def asked(house: Hub, question: Mapping[str, object], person: int = OWNER) -> Card:
     """The card of a question that a turn of this person puts; one without choices has no buttons."""
     house.telegram.user_sends_text(person, f"please call: ask_user {json.dumps(question)}")
     shown = await house.telegram.wait_text(person, str(question["question"]))
@@ -30,21 +30,21 @@ async def asked(house: House, question: Mapping[str, object], person: int = OWNE
     return Card(shown.id, shown.text, tuple(button["callback_data"] for button in buttons))
 
 
-def told(house: House) -> str:
+def told(house: Hub) -> str:
     """What the model was told of the call."""
     last = house.model.log[-1].body["messages"][-1]
     assert last["role"] == "tool"
     return last["content"]
 
 
-async def settled(house: House, card: Card, person: int = OWNER) -> str:
+async def settled(house: Hub, card: Card, person: int = OWNER) -> str:
     """The card once it is settled."""
     message = house.telegram.message(person, card.id)
     await house.telegram.wait_for(lambda: message.keyboard is None and message.history, LIMIT_S)
     return message.text
 
 
-async def test_a_choice_is_the_calls_result_and_the_card_says_so(house: House) -> None:
+async def test_a_choice_is_the_calls_result_and_the_card_says_so(house: Hub) -> None:
     card = await asked(house, COLOURS)
     assert card.text == "Which colour?"
     assert [data.split(":")[2] for data in card.choices] == ["0", "1"]
@@ -56,7 +56,7 @@ async def test_a_choice_is_the_calls_result_and_the_card_says_so(house: House) -
 
 
 @pytest.mark.parametrize("words", ["The Beagle, perhaps", "yes", "approve nowhere ABCDEFGH", "ok"])
-async def test_words_written_after_the_card_are_the_answer(house: House, words: str) -> None:
+async def test_words_written_after_the_card_are_the_answer(house: Hub, words: str) -> None:
     card = await asked(house, OPEN)
     assert card.choices == ()
     assert card.text.endswith("Type your answer: I use your next message.")
@@ -69,14 +69,14 @@ async def test_words_written_after_the_card_are_the_answer(house: House, words: 
 @pytest.mark.parametrize(
     "words, result", [("purple", '"owner" answered: purple'), (" Dark GREEN ", '"owner" chose: dark green')]
 )
-async def test_choices_and_words_together(house: House, words: str, result: str) -> None:
+async def test_choices_and_words_together(house: Hub, words: str, result: str) -> None:
     await asked(house, ANY_COLOUR)
     house.telegram.user_sends_text(OWNER, words)
     await house.telegram.wait_text(OWNER, "Done:")
     assert told(house) == result
 
 
-async def test_words_are_no_answer_to_a_question_that_takes_none(house: House) -> None:
+async def test_words_are_no_answer_to_a_question_that_takes_none(house: Hub) -> None:
     card = await asked(house, COLOURS)
     house.telegram.user_sends_text(OWNER, "red")
     notice = await house.telegram.wait_text(OWNER, "Your message is queued")
@@ -85,7 +85,7 @@ async def test_words_are_no_answer_to_a_question_that_takes_none(house: House) -
     await house.telegram.wait_text(OWNER, "You said: red")
 
 
-async def test_a_text_from_before_the_card_is_no_answer(house: House) -> None:
+async def test_a_text_from_before_the_card_is_no_answer(house: Hub) -> None:
     held = house.telegram.fail("hold", method="sendMessage", when="before", count=1)
     house.telegram.user_sends_text(OWNER, f"please call: ask_user {json.dumps(OPEN)}")
     await house.telegram.wait_held()
@@ -99,7 +99,7 @@ async def test_a_text_from_before_the_card_is_no_answer(house: House) -> None:
     assert result == '"owner" answered: Beagle'
 
 
-async def test_commands_answer_no_question(house: House) -> None:
+async def test_commands_answer_no_question(house: Hub) -> None:
     card = await asked(house, ANY_COLOUR)
     gate_id = card.choices[0].split(":")[1]
     for command in (f"/approve {gate_id}", f"/deny {gate_id}", "/approve"):
@@ -114,7 +114,7 @@ async def test_commands_answer_no_question(house: House) -> None:
     assert answer.text.endswith("\nred")
 
 
-async def test_a_strangers_press_is_refused_with_a_reason(house: House) -> None:
+async def test_a_strangers_press_is_refused_with_a_reason(house: Hub) -> None:
     house.telegram.user_sends_text(GUEST, "hi")
     shown = await house.telegram.wait_text(GUEST, "You said: hi")
     card = await asked(house, COLOURS)
@@ -128,7 +128,7 @@ async def test_a_strangers_press_is_refused_with_a_reason(house: House) -> None:
     assert told(house) == '"owner" chose: dark green'
 
 
-async def test_not_even_the_owner_answers_for_somebody_else(house: House) -> None:
+async def test_not_even_the_owner_answers_for_somebody_else(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "hi")
     shown = await house.telegram.wait_text(OWNER, "You said: hi")
     card = await asked(house, COLOURS, GUEST)
@@ -138,7 +138,7 @@ async def test_not_even_the_owner_answers_for_somebody_else(house: House) -> Non
     assert await house.pressed(GUEST, card, 0) == "Gus chose: red"
 
 
-async def test_a_guest_is_asked_too(house: House) -> None:
+async def test_a_guest_is_asked_too(house: Hub) -> None:
     card = await asked(house, COLOURS, GUEST)
     assert "ask_user" in [tool["function"]["name"] for tool in house.model.log[-1].body["tools"]]
     assert await house.pressed(GUEST, card, 0) == "Gus chose: red"
@@ -146,7 +146,7 @@ async def test_a_guest_is_asked_too(house: House) -> None:
     assert told(house) == '"Gus" chose: red'
 
 
-async def test_a_question_survives_a_restart_and_an_answer_while_down(house: House) -> None:
+async def test_a_question_survives_a_restart_and_an_answer_while_down(house: Hub) -> None:
     card = await asked(house, OPEN)
     await house.stop()
     house.telegram.user_sends_text(OWNER, "Beagle")
@@ -157,7 +157,7 @@ async def test_a_question_survives_a_restart_and_an_answer_while_down(house: Hou
 
 
 async def test_an_unanswered_question_is_told_as_such(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra="[approvals]\nexpires_after_s = 60", speed=100) as house:
+    async with open_hub(tmp_path, extra="[approvals]\nexpires_after_s = 60", speed=100) as house:
         card = await asked(house, COLOURS)
         await house.telegram.wait_text(OWNER, "Done:")
         assert "Not answered: no one replied to the question in time." in told(house)

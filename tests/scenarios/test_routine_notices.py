@@ -12,8 +12,8 @@ from bot.routines.desks import build_desk
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.routines.manage import RoutineDesk
-from tests.scenarios import guild, workspace
-from tests.scenarios.house import LIMIT_S, OWNER, open_house
+from tests.harness import discord_hub, slack_hub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted
 
 SLOW = pytest.mark.slow
@@ -35,7 +35,7 @@ def desk(app: App, directory: Path) -> RoutineDesk:
 
 
 async def test_in_a_forum_a_routine_tells_in_a_topic_of_its_own(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra='groups = "all"') as house:
+    async with open_hub(tmp_path, extra='groups = "all"') as house:
         telegram = house.telegram
         forum = telegram.create_supergroup("Works", [OWNER], is_forum=True).id
         telegram.set_member(forum, telegram.bot().id, "administrator", by=OWNER)
@@ -62,7 +62,7 @@ async def test_in_a_forum_a_routine_tells_in_a_topic_of_its_own(tmp_path: Path) 
 
 
 async def test_a_routine_that_names_another_place_tells_in_a_topic_there(tmp_path: Path) -> None:
-    async with open_house(tmp_path, extra='groups = "all"') as house:
+    async with open_hub(tmp_path, extra='groups = "all"') as house:
         telegram = house.telegram
         forums = [telegram.create_supergroup(name, [OWNER], is_forum=True).id for name in ("Works", "Office")]
 
@@ -83,9 +83,9 @@ async def test_a_routine_that_names_another_place_tells_in_a_topic_there(tmp_pat
 
 @SLOW
 async def test_on_slack_a_routine_tells_below_a_message_of_its_name(tmp_path: Path) -> None:
-    async with workspace.open_workspace(tmp_path) as place:
+    async with slack_hub.open_slack_hub(tmp_path) as place:
         assert place.app is not None
-        room = place.slack.create_channel("build", [workspace.OWNER], apps=["hub"]).id
+        room = place.slack.create_channel("build", [slack_hub.OWNER], apps=["hub"]).id
         routines = desk(place.app, tmp_path)
         await routines.create(OLIVIA, page(channel="slack", address=room, own_thread=True))
         for number in (1, 2):
@@ -95,14 +95,14 @@ async def test_on_slack_a_routine_tells_below_a_message_of_its_name(tmp_path: Pa
         def told() -> list[Any]:
             return [m for m in slack.messages(room) if TOLD in slack.look(m).text]
 
-        await slack.wait_for(lambda: len(told()) == 2, workspace.LIMIT_S)
+        await slack.wait_for(lambda: len(told()) == 2, slack_hub.LIMIT_S)
         (head,) = [m for m in slack.messages(room) if slack.look(m).text == "watch"]
         assert {message.thread_ts for message in told()} == {head.ts}
 
 
 @SLOW
 async def test_on_discord_a_routine_tells_in_a_thread_of_its_own(tmp_path: Path) -> None:
-    async with guild.open_server(tmp_path) as place:
+    async with discord_hub.open_discord_hub(tmp_path) as place:
         assert place.app is not None
         room = place.room("build")
         routines = desk(place.app, tmp_path)
@@ -110,15 +110,17 @@ async def test_on_discord_a_routine_tells_in_a_thread_of_its_own(tmp_path: Path)
         for number in (1, 2):
             await routines.fire(OLIVIA, "watch", f"{number}")
         discord = place.discord
-        await discord.wait_for(lambda: list(discord.world.threads_of(room)), guild.LIMIT_S)
+        await discord.wait_for(lambda: list(discord.world.threads_of(room)), discord_hub.LIMIT_S)
         (thread,) = (opened.id for opened in discord.world.threads_of(room))
-        await discord.wait_for(lambda: sum(TOLD in text for text in place.says(thread)) == 2, guild.LIMIT_S)
+        await discord.wait_for(
+            lambda: sum(TOLD in text for text in place.says(thread)) == 2, discord_hub.LIMIT_S
+        )
         assert place.says(room.id) == []
         assert len(list(discord.world.threads_of(room))) == 1
 
 
 async def test_what_a_place_refuses_goes_to_the_owner_elsewhere(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         await greeted(house)
         row = await desk_of(house).create(
             OLIVIA, page(channel="telegram", address="-100123", own_thread=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest_asyncio
 
 from core.routine import RunStatus
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted, runs_of
 
 WATCH: Mapping[str, Any] = {
@@ -20,12 +20,12 @@ WATCH: Mapping[str, Any] = {
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
-async def test_a_message_fires_a_routine_and_goes_to_the_chat_too(house: House) -> None:
+async def test_a_message_fires_a_routine_and_goes_to_the_chat_too(house: Hub) -> None:
     row = await desk_of(house).create(OLIVIA, WATCH)
     house.telegram.user_sends_text(OWNER, "deploy production <tool_output>")
     notice = await house.telegram.wait_text(OWNER, "Routine “watch”")
@@ -38,7 +38,7 @@ async def test_a_message_fires_a_routine_and_goes_to_the_chat_too(house: House) 
     assert asked[-1]["content"].count("</tool_output id=") == 1  # what the person wrote cannot end it
 
 
-async def test_a_consumed_message_is_the_routines_alone(house: House) -> None:
+async def test_a_consumed_message_is_the_routines_alone(house: Hub) -> None:
     consuming = {**WATCH, "trigger": {**WATCH["trigger"], "on_match": "consume"}}
     await desk_of(house).create(OLIVIA, consuming)
     house.telegram.user_sends_text(OWNER, "deploy it")
@@ -50,7 +50,7 @@ async def test_a_consumed_message_is_the_routines_alone(house: House) -> None:
     assert why.outcome == "routine watch"
 
 
-async def test_the_buttons_of_a_notice(house: House) -> None:
+async def test_the_buttons_of_a_notice(house: Hub) -> None:
     await greeted(house)
     desk = desk_of(house)
     row = await desk.create(OLIVIA, {**WATCH, "trigger": {"type": "manual"}})
@@ -68,7 +68,7 @@ async def test_the_buttons_of_a_notice(house: House) -> None:
     assert not (await desk.find(OLIVIA, "watch")).enabled
 
 
-async def test_a_strangers_press_on_a_notice_does_nothing(house: House) -> None:
+async def test_a_strangers_press_on_a_notice_does_nothing(house: Hub) -> None:
     house.telegram.add_user(100, first_name="Gus")
     house.telegram.user_sends_text(100, "hi")
     shown = await house.telegram.wait_text(100, "You said: hi")
@@ -84,7 +84,7 @@ async def test_a_strangers_press_on_a_notice_does_nothing(house: House) -> None:
 
 
 async def test_a_schedule_fires_and_nothing_to_tell_is_silence(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=60) as house:
+    async with open_hub(tmp_path, speed=60) as house:
         page = {
             "name": "tick",
             "trigger": {"type": "cron", "schedule": "* * * * *"},
@@ -100,7 +100,7 @@ async def test_a_schedule_fires_and_nothing_to_tell_is_silence(tmp_path: Path) -
         assert not house.says(OWNER)
 
 
-async def test_routines_survive_a_restart(house: House) -> None:
+async def test_routines_survive_a_restart(house: Hub) -> None:
     row = await desk_of(house).create(OLIVIA, WATCH)
     await house.stop()
     house.telegram.user_sends_text(OWNER, "deploy while down")
@@ -110,7 +110,7 @@ async def test_routines_survive_a_restart(house: House) -> None:
     assert run.state is RunStatus.ATTENTION
 
 
-async def test_a_routine_is_made_by_talking_once_its_owner_agrees(house: House) -> None:
+async def test_a_routine_is_made_by_talking_once_its_owner_agrees(house: Hub) -> None:
     made = {"name": "watch", "prompt": "Look into it.", "kind": "event", "pattern": "deploy", "cooldown_s": 0}
     house.telegram.user_sends_text(OWNER, f"please call: routine_create {json.dumps(made)}")
     card = await house.card(OWNER)

@@ -17,7 +17,7 @@ from bot.config.keys import VAULT_KEY_NAME, VaultKeyRing
 from core.clock import SystemClock
 from core.store.routines import RoutineRow
 from core.vault import Vault
-from tests.scenarios import guild, house, workspace
+from tests.harness import discord_hub, slack_hub, telegram_hub
 from tests.webhook_senders import SECRET, Sender
 
 SPEED = 30
@@ -59,7 +59,7 @@ class Place(Protocol):
 
 @dataclass(slots=True)
 class OnTelegram:
-    place: house.House
+    place: telegram_hub.Hub
 
     @property
     def app(self) -> App | None:
@@ -70,22 +70,22 @@ class OnTelegram:
         return self.place.directory
 
     def says(self, text: str) -> None:
-        self.place.telegram.user_sends_text(house.OWNER, text)
+        self.place.telegram.user_sends_text(telegram_hub.OWNER, text)
 
     async def hears(self, text: str) -> None:
-        await self.place.telegram.wait_text(house.OWNER, text, timeout_s=house.LIMIT_S)
+        await self.place.telegram.wait_text(telegram_hub.OWNER, text, timeout_s=telegram_hub.LIMIT_S)
 
     async def presses(self, text: str, button: Button) -> None:
-        def shown() -> list[house.Card]:
-            return [card for card in self.place.open_cards(house.OWNER) if text in card.text]
+        def shown() -> list[telegram_hub.Card]:
+            return [card for card in self.place.open_cards(telegram_hub.OWNER) if text in card.text]
 
-        await self.place.telegram.wait_for(shown, house.LIMIT_S)
-        await self.place.pressed(house.OWNER, shown()[-1], button[1])
+        await self.place.telegram.wait_for(shown, telegram_hub.LIMIT_S)
+        await self.place.pressed(telegram_hub.OWNER, shown()[-1], button[1])
 
 
 @dataclass(slots=True)
 class OnSlack:
-    place: workspace.Workspace
+    place: slack_hub.SlackHub
 
     @property
     def app(self) -> App | None:
@@ -96,7 +96,7 @@ class OnSlack:
         return self.place.directory
 
     def says(self, text: str) -> None:
-        self.place.slack.user_sends_text(workspace.OWNER, text)
+        self.place.slack.user_sends_text(slack_hub.OWNER, text)
 
     async def hears(self, text: str) -> None:
         await self.place.hears(self.place.direct(), text)
@@ -109,14 +109,14 @@ class OnSlack:
             cards = [message for message, seen in looks if seen.buttons and text in seen.text]
             return cards[-1] if cards else None
 
-        card = await slack.wait_for(shown, workspace.LIMIT_S)
-        record = slack.user_presses_button(workspace.OWNER, channel, card.ts, button[0])
-        assert (await slack.wait_settled(record.id, workspace.LIMIT_S)).state == "acked"
+        card = await slack.wait_for(shown, slack_hub.LIMIT_S)
+        record = slack.user_presses_button(slack_hub.OWNER, channel, card.ts, button[0])
+        assert (await slack.wait_settled(record.id, slack_hub.LIMIT_S)).state == "acked"
 
 
 @dataclass(slots=True)
 class OnDiscord:
-    place: guild.Server
+    place: discord_hub.DiscordHub
 
     @property
     def app(self) -> App | None:
@@ -127,7 +127,7 @@ class OnDiscord:
         return self.place.directory
 
     def says(self, text: str) -> None:
-        self.place.discord.user_sends_text(guild.OWNER, text)
+        self.place.discord.user_sends_text(discord_hub.OWNER, text)
 
     async def hears(self, text: str) -> None:
         await self.place.hears(self.place.direct(), text)
@@ -139,8 +139,8 @@ class OnDiscord:
             cards = [one for one in discord.bot_messages(channel) if one.buttons() and text in one.text]
             return cards[-1] if cards else None
 
-        card = await discord.wait_for(shown, guild.LIMIT_S)
-        await self.place.presses(guild.OWNER, card, button[1])
+        card = await discord.wait_for(shown, discord_hub.LIMIT_S)
+        await self.place.presses(discord_hub.OWNER, card, button[1])
 
 
 Opening = Callable[[Path], contextlib.AbstractAsyncContextManager[Place]]
@@ -148,19 +148,19 @@ Opening = Callable[[Path], contextlib.AbstractAsyncContextManager[Place]]
 
 @contextlib.asynccontextmanager
 async def telegram(directory: Path) -> AsyncIterator[Place]:
-    async with house.open_house(directory, speed=SPEED) as place:
+    async with telegram_hub.open_hub(directory, speed=SPEED) as place:
         yield OnTelegram(place)
 
 
 @contextlib.asynccontextmanager
 async def slack(directory: Path) -> AsyncIterator[Place]:
-    async with workspace.open_workspace(directory, speed=SPEED) as place:
+    async with slack_hub.open_slack_hub(directory, speed=SPEED) as place:
         yield OnSlack(place)
 
 
 @contextlib.asynccontextmanager
 async def discord(directory: Path) -> AsyncIterator[Place]:
-    async with guild.open_server(directory, speed=SPEED) as place:
+    async with discord_hub.open_discord_hub(directory, speed=SPEED) as place:
         yield OnDiscord(place)
 
 
@@ -222,7 +222,7 @@ async def _bring(place: Place) -> None:
 async def _keep_secret(place: Place) -> None:
     """With the key that the hub makes for itself when it starts."""
     assert place.app is not None
-    async with asyncio.timeout(house.LIMIT_S):
+    async with asyncio.timeout(telegram_hub.LIMIT_S):
         while not (place.directory / "data" / VAULT_KEY_NAME).exists():  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.02)
     keys = VaultKeyRing(place.directory / "data", {}).keys_to_seal()

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from tests.scenarios.house import OWNER, House, open_house
+from tests.harness.telegram_hub import OWNER, Hub, open_hub
 
 ALWAYS = 2
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
-async def test_always_on_a_script_asks_again_once_the_script_is_another(house: House) -> None:
+async def test_always_on_a_script_asks_again_once_the_script_is_another(house: Hub) -> None:
     script = house.workspace / "tidy.sh"
     script.write_text("touch tidied-$(ls | wc -l)\n")
     house.telegram.user_sends_text(OWNER, "please run: sh tidy.sh")

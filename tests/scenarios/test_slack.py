@@ -12,7 +12,7 @@ import pytest
 from core import texts
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Attachment, File, Message
-from tests.scenarios.workspace import LIMIT_S, OWNER, SECRET, Workspace, open_workspace
+from tests.harness.slack_hub import LIMIT_S, OWNER, SECRET, SlackHub, open_slack_hub
 
 MODES = pytest.mark.parametrize("mode", ["socket", "http"])
 STRANGER = "U0STRANGER"
@@ -30,11 +30,11 @@ The build of `main` **passed**, see [the log](https://example.com/log?a=1&b=2).
 <!channel> @here <@U0OLIVIA> & more"""
 
 
-def bot_says(place: Workspace, channel: str) -> list[str]:
+def bot_says(place: SlackHub, channel: str) -> list[str]:
     return [place.slack.look(message).text for message in place.slack.bot_messages(channel)]
 
 
-async def press(place: Workspace, person: str, channel: str, message: Any, button: str) -> None:
+async def press(place: SlackHub, person: str, channel: str, message: Any, button: str) -> None:
     record = place.slack.user_presses_button(person, channel, message.ts, button)
     settled = await place.slack.wait_settled(record.id, LIMIT_S)
     assert settled.state == "acked"
@@ -42,14 +42,14 @@ async def press(place: Workspace, person: str, channel: str, message: Any, butto
 
 @MODES
 async def test_a_message_is_answered(tmp_path: Path, mode: str) -> None:
-    async with open_workspace(tmp_path, mode=mode) as place:
+    async with open_slack_hub(tmp_path, mode=mode) as place:
         place.slack.user_sends_text(OWNER, "hello")
         await place.hears(place.direct(), "You said: hello")
         await place.slack.wait_acked()
 
 
 async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.user_sends_text(OWNER, "sk-" * 400_000)
         place.slack.user_sends_text(OWNER, "hello")
         await place.hears(place.direct(), "You said: hello")
@@ -62,7 +62,7 @@ async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(t
 
 @MODES
 async def test_an_event_that_cannot_be_read_is_recorded_and_acknowledged(tmp_path: Path, mode: str) -> None:
-    async with open_workspace(tmp_path, mode=mode) as place:
+    async with open_slack_hub(tmp_path, mode=mode) as place:
         place.slack.inject_event({"type": "message", "user": 5, "channel": place.direct(), "ts": "1.2"})
         await place.slack.wait_acked()
         place.slack.user_sends_text(OWNER, "hello")
@@ -74,13 +74,13 @@ async def test_an_event_that_cannot_be_read_is_recorded_and_acknowledged(tmp_pat
 
 @MODES
 async def test_a_call_runs_once_after_its_button_was_pressed(tmp_path: Path, mode: str) -> None:
-    async with open_workspace(tmp_path, mode=mode) as place:
+    async with open_slack_hub(tmp_path, mode=mode) as place:
         place.slack.user_sends_text(OWNER, "please run: echo ran >> log")
         card = await place.card(place.direct())
-        assert not (place.files / "log").exists()
+        assert not (place.workspace / "log").exists()
         await press(place, OWNER, place.direct(), card, "Approve")
         await place.hears(place.direct(), "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"
         await place.slack.wait_for(lambda: "pproved" in place.slack.visible(place.direct(), card.ts), LIMIT_S)
         shown = next(m for m in place.slack.messages(place.direct()) if m.ts == card.ts)
         assert not place.slack.look(shown).buttons
@@ -88,7 +88,7 @@ async def test_a_call_runs_once_after_its_button_was_pressed(tmp_path: Path, mod
 
 @MODES
 async def test_what_is_delivered_again_is_part_of_one_turn(tmp_path: Path, mode: str) -> None:
-    async with open_workspace(tmp_path, mode=mode) as place:
+    async with open_slack_hub(tmp_path, mode=mode) as place:
         place.slack.user_sends_text(OWNER, "only once")
         await place.hears(place.direct(), "You said: only once")
         again = place.slack.redeliver(times=2)
@@ -99,7 +99,7 @@ async def test_what_is_delivered_again_is_part_of_one_turn(tmp_path: Path, mode:
 
 
 async def test_markdown_is_shown_in_slacks_own_elements_and_pings_nobody(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.user_sends_text(OWNER, f"say: {MARKDOWN}")
         message = await place.hears(place.direct(), "Report")
         look = place.slack.look(message)
@@ -111,7 +111,7 @@ async def test_markdown_is_shown_in_slacks_own_elements_and_pings_nobody(tmp_pat
 
 
 async def test_in_a_channel_a_mention_opens_a_thread_that_goes_on_without_one(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, extra='groups = "addressed"') as place:
+    async with open_slack_hub(tmp_path, extra='groups = "addressed"') as place:
         place.slack.add_user(STRANGER, name="sam")
         room = place.slack.create_channel("build", [OWNER, STRANGER], apps=["hub"]).id
         asked = place.slack.user_mentions(OWNER, "what is up?", room)
@@ -127,7 +127,7 @@ async def test_in_a_channel_a_mention_opens_a_thread_that_goes_on_without_one(tm
 
 
 async def test_a_mention_and_its_message_are_one(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, extra='groups = "all"') as place:
+    async with open_slack_hub(tmp_path, extra='groups = "all"') as place:
         room = place.slack.create_channel("build", [OWNER], apps=["hub"]).id
         place.slack.user_mentions(OWNER, "count me once", room)
         await place.hears(room, "count me once")
@@ -138,21 +138,21 @@ async def test_a_mention_and_its_message_are_one(tmp_path: Path) -> None:
 
 @MODES
 async def test_a_strangers_press_is_refused_where_only_they_see_it(tmp_path: Path, mode: str) -> None:
-    async with open_workspace(tmp_path, mode=mode, extra='groups = "addressed"') as place:
+    async with open_slack_hub(tmp_path, mode=mode, extra='groups = "addressed"') as place:
         place.slack.add_user(STRANGER, name="sam")
         room = place.slack.create_channel("build", [OWNER, STRANGER], apps=["hub"]).id
         place.slack.user_mentions(OWNER, "please run: echo ran >> log", room)
         card = await place.card(room)
         await press(place, STRANGER, room, card, "Approve")
         await place.slack.wait_ephemeral(STRANGER, "You are not allowed to decide this.", timeout_s=LIMIT_S)
-        assert not (place.files / "log").exists()
+        assert not (place.workspace / "log").exists()
         await press(place, OWNER, room, card, "Approve")
         await place.hears(room, "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"
 
 
 async def test_a_slash_command_is_a_command_or_a_message(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.user_runs_command(OWNER, "/hubbub", "help", place.direct())
         await place.hears(place.direct(), "/hubbub status")
         for text in ("good morning", "help me with a letter"):
@@ -161,18 +161,18 @@ async def test_a_slash_command_is_a_command_or_a_message(tmp_path: Path) -> None
 
 
 async def test_a_card_says_what_can_be_typed_on_slack_and_that_works(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.user_sends_text(OWNER, "please run: echo ran >> log")
         card = place.slack.look(await place.card(place.direct())).text
         typed = card.partition("or type ")[2].partition(" or ")[0]
         command, _, behind = typed.partition(" ")
         place.slack.user_runs_command(OWNER, command, behind, place.direct())
         await place.hears(place.direct(), "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"
 
 
 async def test_an_edit_changes_what_waits_and_a_deletion_nothing(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.user_sends_text(OWNER, "slow 600: first")
         await place.model.wait_requests(1)
         second = place.slack.user_sends_text(OWNER, "secnd")
@@ -187,7 +187,7 @@ async def test_an_edit_changes_what_waits_and_a_deletion_nothing(tmp_path: Path)
 
 
 async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.user_sends_file(OWNER, "notes.txt", b"twelve bytes", text="look at this")
         await place.hears(place.direct(), "notes.txt")
         file = place.slack.messages(place.direct())[0].body["files"][0]
@@ -197,7 +197,7 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
         assert await slack.fetch(sent, 12) == b"twelve bytes"
         with pytest.raises(AttachmentTooLarge):
             await slack.fetch(sent, 11)
-        (place.files / "report.txt").write_bytes(b"all is well")
+        (place.workspace / "report.txt").write_bytes(b"all is well")
         (part,) = slack.render(Message((), files=(File("report.txt", "report.txt", "text/plain"),)))
         posted = await slack.post(Address(place.direct()), part, nonce="n")
         (shown,) = [m for m in place.slack.bot_messages(place.direct()) if m.body.get("files")]
@@ -208,7 +208,7 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
 
 
 async def test_a_rate_limit_costs_no_message_and_no_order(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.fail("rate_limit", method="chat.postMessage", count=2, retry_after_s=1)
         for number in range(3):
             place.slack.user_sends_text(OWNER, f"number {number}")
@@ -222,7 +222,7 @@ async def test_a_rate_limit_costs_no_message_and_no_order(tmp_path: Path) -> Non
 
 
 async def test_a_message_whose_answer_was_lost_is_found_again_and_not_repeated(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.fail("drop", method="chat.postMessage", when="after", count=1)
         place.slack.user_sends_text(OWNER, "once and no more")
         await place.hears(place.direct(), "You said: once and no more")
@@ -233,7 +233,7 @@ async def test_a_message_whose_answer_was_lost_is_found_again_and_not_repeated(t
 
 
 async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.revoke_token("xoxb-1")
         place.slack.user_sends_text(OWNER, "hello?")
         reason = await place.becomes("failed")
@@ -242,7 +242,7 @@ async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
 
 
 async def test_what_was_said_while_the_hub_was_down_is_answered_once_and_in_order(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, extra='groups = "addressed"') as place:
+    async with open_slack_hub(tmp_path, extra='groups = "addressed"') as place:
         room = place.slack.create_channel("build", [OWNER], apps=["hub"]).id
         asked = place.slack.user_mentions(OWNER, "before", room)
         await place.hears(room, "before")
@@ -269,7 +269,7 @@ async def test_a_press_does_not_wait_for_what_was_missed_and_a_command_not_long(
     tmp_path: Path, mode: str
 ) -> None:
     """Slack brings them once, and wants to know within 3 s."""
-    async with open_workspace(tmp_path, mode=mode) as place:
+    async with open_slack_hub(tmp_path, mode=mode) as place:
         place.slack.user_sends_text(OWNER, "please run: echo ran >> log")
         card = await place.card(place.direct())
         await place.stop()
@@ -278,7 +278,7 @@ async def test_a_press_does_not_wait_for_what_was_missed_and_a_command_not_long(
         await place.slack.wait_held(timeout_s=LIMIT_S)
         await press(place, OWNER, place.direct(), card, "Approve")
         await place.hears(place.direct(), "Done:")
-        assert (place.files / "log").read_text() == "ran\n"
+        assert (place.workspace / "log").read_text() == "ran\n"
         commanded = place.slack.user_runs_command(OWNER, "/hubbub", "status", place.direct())
         assert (await place.slack.wait_settled(commanded.id, LIMIT_S)).state == "acked"
         await place.slack.wait_ephemeral(OWNER, texts.NOT_NOW, timeout_s=LIMIT_S)
@@ -287,7 +287,7 @@ async def test_a_press_does_not_wait_for_what_was_missed_and_a_command_not_long(
 
 @pytest.mark.slow
 async def test_a_broken_socket_is_opened_again_and_nothing_is_lost(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path) as place:
+    async with open_slack_hub(tmp_path) as place:
         place.slack.user_sends_text(OWNER, "before")
         await place.hears(place.direct(), "You said: before")
         place.slack.cut_sockets(duration_s=1)
@@ -303,7 +303,7 @@ async def test_a_broken_socket_is_opened_again_and_nothing_is_lost(tmp_path: Pat
 
 @pytest.mark.parametrize("wrong", ["secret", "stale", "body", "missing"])
 async def test_requests_that_slack_did_not_sign_change_nothing(tmp_path: Path, wrong: str) -> None:
-    async with open_workspace(tmp_path, mode="http") as place:
+    async with open_slack_hub(tmp_path, mode="http") as place:
         assert place.app is not None
         body = b'{"type":"event_callback","team_id":"T1","event":{}}'
         stamp = str(int(time.time()) - (400 if wrong == "stale" else 0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.workspace import LIMIT_S, OWNER, Workspace, open_workspace
+from tests.harness.slack_hub import LIMIT_S, OWNER, SlackHub, open_slack_hub
 from tests.simulators.model import Hold, Reply, ToolCall
 
 SPEED = 10
@@ -21,20 +21,20 @@ def story() -> Reply:
     return Reply(text=STORY, chunk_chars=12, delay_s=0.02)
 
 
-def asked(place: Workspace, text: str = "tell me a story") -> str:
+def asked(place: SlackHub, text: str = "tell me a story") -> str:
     """The owner writes below an earlier message of theirs, as in Slack's view for assistants."""
     head = place.slack.user_sends_text(OWNER, "/status")
     place.slack.user_sends_text(OWNER, text, thread_ts=head.ts)
     return head.ts
 
 
-def said_below(place: Workspace, channel: str, thread_ts: str) -> list[str]:
+def said_below(place: SlackHub, channel: str, thread_ts: str) -> list[str]:
     """What the bot shows there, as people read it."""
     messages = [m for m in place.slack.bot_messages(channel) if m.thread_ts == thread_ts]
     return [place.slack.look(message).text for message in messages]
 
 
-def methods(place: Workspace) -> list[str]:
+def methods(place: SlackHub) -> list[str]:
     """The requests that show something, in order, runs of one method once."""
     found: list[str] = []
     for request in place.slack.requests():
@@ -43,14 +43,14 @@ def methods(place: Workspace) -> list[str]:
     return found
 
 
-async def ended(place: Workspace, channel: str, thread_ts: str) -> Any:
+async def ended(place: SlackHub, channel: str, thread_ts: str) -> Any:
     """Until the answer stands there as it is stored."""
     await place.slack.wait_for(lambda: said_below(place, channel, thread_ts) == [SHOWN], LIMIT_S)
     return next(m for m in place.slack.bot_messages(channel) if m.thread_ts == thread_ts)
 
 
 async def test_in_a_thread_an_answer_grows_in_a_stream_and_ends_as_rendered(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, speed=SPEED) as place:
+    async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.model.rule("story", story())
         thread_ts = asked(place)
         channel = place.direct()
@@ -72,7 +72,7 @@ async def test_in_a_thread_an_answer_grows_in_a_stream_and_ends_as_rendered(tmp_
 
 @pytest.mark.slow
 async def test_in_a_channel_a_stream_is_for_whoever_asked(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, speed=SPEED, extra='groups = "addressed"') as place:
+    async with open_slack_hub(tmp_path, speed=SPEED, extra='groups = "addressed"') as place:
         place.model.rule("story", story())
         room = place.slack.create_channel("build", [OWNER], apps=["hub"]).id
         thread_ts = place.slack.user_mentions(OWNER, "tell me a story", room).ts
@@ -87,7 +87,7 @@ async def test_in_a_channel_a_stream_is_for_whoever_asked(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_where_there_are_no_streams_slack_is_asked_once(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, speed=SPEED) as place:
+    async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.slack.configure(stream_kinds=[])
         place.model.rule("story", story())
         for _ in range(2):
@@ -100,7 +100,7 @@ async def test_where_there_are_no_streams_slack_is_asked_once(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_a_kind_of_token_that_takes_no_streams_is_no_reason_to_stop(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, speed=SPEED) as place:
+    async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.slack.fail("error", method="chat.startStream", error="not_allowed_token_type")
         place.model.rule("story", story())
         thread_ts = asked(place)
@@ -110,7 +110,7 @@ async def test_a_kind_of_token_that_takes_no_streams_is_no_reason_to_stop(tmp_pa
 
 @pytest.mark.slow
 async def test_a_stream_that_slack_closed_goes_on_as_a_message_that_is_changed(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, speed=SPEED) as place:
+    async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.slack.configure(stream_ttl_s=0.5)
         place.model.rule("story", story())
         thread_ts = asked(place)
@@ -122,7 +122,7 @@ async def test_a_stream_that_slack_closed_goes_on_as_a_message_that_is_changed(t
 
 @pytest.mark.slow
 async def test_words_before_a_tool_make_way_for_what_comes_after_it(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, speed=SPEED, extra="") as place:
+    async with open_slack_hub(tmp_path, speed=SPEED, extra="") as place:
         words = "I will have a look at that. " * 8
 
         def reply(prompt: Any) -> Reply:
@@ -137,7 +137,7 @@ async def test_words_before_a_tool_make_way_for_what_comes_after_it(tmp_path: Pa
 
 
 async def test_a_stream_whose_beginning_went_unanswered_is_found_and_not_shown_twice(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, speed=SPEED) as place:
+    async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.slack.fail("drop", method="chat.startStream", when="after", count=1)
         place.model.rule("story", story())
         thread_ts = asked(place)
@@ -146,7 +146,7 @@ async def test_a_stream_whose_beginning_went_unanswered_is_found_and_not_shown_t
 
 
 async def test_a_turn_that_is_stopped_leaves_no_stream_behind(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path, speed=SPEED) as place:
+    async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.model.rule("story", story())
         place.model.fault(Hold(at="mid_stream", after_events=20), match="story")
         thread_ts = asked(place)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.people import Person, card, hears, told
+from tests.harness.people import Person, card, hears, told
 from tests.scenarios.team import Cast, Team, open_team
 
 HERE = Cast("telegram", "telegram", "telegram")

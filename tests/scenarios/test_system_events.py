@@ -10,7 +10,7 @@ import pytest_asyncio
 from core.routine import RunStatus
 from core.store.routines import RoutineRow
 from tests.bot.web.api_client import Client, client
-from tests.scenarios.house import OWNER, House, open_house
+from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted, runs_of
 from tests.simulators.model.replies import text
 
@@ -27,8 +27,8 @@ def listens(name: str, source: str = "ci", event_type: str = "done", **filters: 
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
-    async with open_house(tmp_path_factory.mktemp("hub")) as opened:
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path_factory.mktemp("hub")) as opened:
         await greeted(opened)
         yield opened
 
@@ -39,11 +39,11 @@ async def emitted(api: Client, **event: object) -> list[str]:
     return page["fired"]
 
 
-async def made(house: House, page: Mapping[str, Any]) -> RoutineRow:
+async def made(house: Hub, page: Mapping[str, Any]) -> RoutineRow:
     return await desk_of(house).create(OLIVIA, page)
 
 
-async def test_an_event_fires_the_routines_that_wait_for_it_once(house: House) -> None:
+async def test_an_event_fires_the_routines_that_wait_for_it_once(house: Hub) -> None:
     plain, filtered = await made(house, listens("plain")), await made(house, listens("main", branch="main"))
     other = await made(house, listens("other", source="cd"))
     paused = await made(house, {**listens("paused"), "enabled": False})
@@ -70,7 +70,7 @@ async def test_an_event_fires_the_routines_that_wait_for_it_once(house: House) -
     assert all("<tool_output" in str(call.body) for call in asked)
 
 
-async def test_an_event_may_be_told_by_talking(house: House) -> None:
+async def test_an_event_may_be_told_by_talking(house: Hub) -> None:
     row = await made(house, listens("spoken", source="talk", event_type="said"))
     house.telegram.user_sends_text(OWNER, 'please call: event_emit {"source": "talk", "event_type": "said"}')
     await house.telegram.wait_text(OWNER, "Fired: spoken")
@@ -78,7 +78,7 @@ async def test_an_event_may_be_told_by_talking(house: House) -> None:
     assert run.state is RunStatus.ATTENTION
 
 
-async def test_the_hub_tells_of_itself_and_a_failure_fires_no_further_one(house: House) -> None:
+async def test_the_hub_tells_of_itself_and_a_failure_fires_no_further_one(house: Hub) -> None:
     watch = await made(house, listens("watch", source="hub", event_type="routine_failed", routine="broken"))
     begun = await made(house, listens("begun", source="hub", event_type="started"))
     broken = {**listens("broken"), "trigger": {"type": "manual"}}

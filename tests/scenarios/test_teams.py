@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.users import Role
-from tests.scenarios.people import Person, card, hears, sees, told
+from tests.harness.people import Person, card, hears, sees, told
 from tests.scenarios.team import CASTS, LEA_ID, RUN, Cast, open_team
 
 ONE_OF_OPS = """

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from core import texts
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.model import Hold
 from tests.simulators.telegram.world import Chat
 
@@ -16,31 +16,31 @@ MB = 1024 * 1024
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, extra='groups = "addressed"') as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, extra='groups = "addressed"') as opened:
         for person, name in ((BEN, "Ben"), (CLEO, "Cleo")):
             opened.telegram.add_user(person, first_name=name)
         yield opened
 
 
-def name_of_bot(house: House) -> str:
+def name_of_bot(house: Hub) -> str:
     return house.telegram.bot().user.username or ""
 
 
-def group(house: House) -> Chat:
+def group(house: Hub) -> Chat:
     return house.telegram.create_group("The team", [OWNER, BEN, CLEO])
 
 
-def hear_all(house: House) -> None:
+def hear_all(house: Hub) -> None:
     house.telegram.bot().can_read_all_group_messages = True
 
 
-def model_was_told(house: House) -> str:
+def model_was_told(house: Hub) -> str:
     """Everything that was said in the newest model call."""
     return str(house.model.log.all()[-1].body["messages"][1:])
 
 
-async def outcomes(house: House) -> list[str]:
+async def outcomes(house: Hub) -> list[str]:
     assert house.app is not None
     return [explanation.outcome for explanation in await house.app.store.explain_recent(50)]
 
@@ -48,7 +48,7 @@ async def outcomes(house: House) -> list[str]:
 # ---------------------------------------------------------------- groups and topics
 
 
-async def test_a_group_is_answered_when_it_speaks_to_the_bot_as_a_reply_to_who_asked(house: House) -> None:
+async def test_a_group_is_answered_when_it_speaks_to_the_bot_as_a_reply_to_who_asked(house: Hub) -> None:
     hear_all(house)
     chat = group(house)
     house.telegram.user_sends_text(BEN, "just chatting", chat_id=chat.id)
@@ -72,7 +72,7 @@ async def test_a_group_is_answered_when_it_speaks_to_the_bot_as_a_reply_to_who_a
     assert "ignored: not addressed" in await outcomes(house)
 
 
-async def test_merged_messages_are_answered_as_a_reply_to_the_last(house: House) -> None:
+async def test_merged_messages_are_answered_as_a_reply_to_the_last(house: Hub) -> None:
     chat = group(house)
     house.model.fault(Hold())
     for said in ("one", "two", "three"):
@@ -85,7 +85,7 @@ async def test_merged_messages_are_answered_as_a_reply_to_the_last(house: House)
     assert answer.reply_to.id == last.id
 
 
-async def test_topics_are_conversations_of_their_own(house: House) -> None:
+async def test_topics_are_conversations_of_their_own(house: Hub) -> None:
     forum = house.telegram.create_supergroup("Forum", [OWNER, BEN], is_forum=True)
     plans = house.telegram.topic_created(forum.id, "plans")
     bills = house.telegram.topic_created(forum.id, "bills")
@@ -104,7 +104,7 @@ async def test_topics_are_conversations_of_their_own(house: House) -> None:
     assert scopes == {f"={forum.id}:{plans.id}", f"={forum.id}:{bills.id}", f"={forum.id}"}
 
 
-async def test_posts_of_a_channel_are_none_of_our_business(house: House) -> None:
+async def test_posts_of_a_channel_are_none_of_our_business(house: Hub) -> None:
     channel = house.telegram.create_channel("News", OWNER)
     house.telegram.channel_posts(channel.id, f"@{name_of_bot(house)} hello")
     house.telegram.user_sends_text(OWNER, "hello")
@@ -119,7 +119,7 @@ async def test_posts_of_a_channel_are_none_of_our_business(house: House) -> None
 @pytest.mark.parametrize("in_group", [False, True])
 async def test_an_album_is_one_message(tmp_path: Path, in_group: bool, queue: str) -> None:
     extra = f'groups = "addressed"\n[agent]\nqueue = "{queue}"'
-    async with open_house(tmp_path, extra=extra) as house:
+    async with open_hub(tmp_path, extra=extra) as house:
         hear_all(house)
         house.telegram.add_user(BEN, first_name="Ben")
         chat = group_of(house) if in_group else None
@@ -141,11 +141,11 @@ async def test_an_album_is_one_message(tmp_path: Path, in_group: bool, queue: st
         assert len(house.telegram.bot_messages(where)) == 1
 
 
-def group_of(house: House) -> Chat:
+def group_of(house: Hub) -> Chat:
     return house.telegram.create_group("The team", [OWNER, BEN])
 
 
-async def test_an_album_sent_during_a_turn_is_the_next_one(house: House) -> None:
+async def test_an_album_sent_during_a_turn_is_the_next_one(house: Hub) -> None:
     house.model.fault(Hold())
     house.telegram.user_sends_text(OWNER, "first")
     await house.model.wait_requests(state="held")
@@ -159,7 +159,7 @@ async def test_an_album_sent_during_a_turn_is_the_next_one(house: House) -> None
     assert told.index("second") < told.index("photo.jpg") < told.index("third")
 
 
-async def test_an_album_cut_in_two_by_the_end_of_the_hub_is_still_one(house: House) -> None:
+async def test_an_album_cut_in_two_by_the_end_of_the_hub_is_still_one(house: Hub) -> None:
     house.telegram.user_sends_album(OWNER, 2, "look")
     await house.telegram.wait_confirmed()
     await house.stop()
@@ -171,7 +171,7 @@ async def test_an_album_cut_in_two_by_the_end_of_the_hub_is_still_one(house: Hou
 
 
 @pytest.mark.parametrize("kind", ["photo", "document", "voice"])
-async def test_the_model_is_told_of_files(house: House, kind: str) -> None:
+async def test_the_model_is_told_of_files(house: Hub, kind: str) -> None:
     match kind:
         case "photo":
             house.telegram.user_sends_photo(OWNER, size_bytes=3 * MB)
@@ -186,7 +186,7 @@ async def test_the_model_is_told_of_files(house: House, kind: str) -> None:
     assert line in model_was_told(house)
 
 
-async def test_a_file_over_the_limit_is_said_so_and_its_text_answered(house: House) -> None:
+async def test_a_file_over_the_limit_is_said_so_and_its_text_answered(house: Hub) -> None:
     house.telegram.user_sends_document(OWNER, "big.zip", size_bytes=21 * MB)
     await house.telegram.wait_text(OWNER, "Too large: “big.zip” (21 MB). The limit here is 20 MB.")
     house.telegram.user_sends_document(OWNER, "big.zip", size_bytes=21 * MB, caption="what is this?")
@@ -199,7 +199,7 @@ async def test_a_file_over_the_limit_is_said_so_and_its_text_answered(house: Hou
 # ---------------------------------------------------------------- edits
 
 
-async def test_an_edit_of_a_waiting_message_is_what_is_answered(house: House) -> None:
+async def test_an_edit_of_a_waiting_message_is_what_is_answered(house: Hub) -> None:
     house.model.fault(Hold())
     house.telegram.user_sends_text(OWNER, "first")
     await house.model.wait_requests(state="held")
@@ -220,7 +220,7 @@ async def test_an_edit_of_a_waiting_message_is_what_is_answered(house: House) ->
     assert counted.count("ignored: edited when no longer queued") == 2
 
 
-async def test_an_edit_of_a_message_nobody_knows_starts_nothing(house: House) -> None:
+async def test_an_edit_of_a_message_nobody_knows_starts_nothing(house: Hub) -> None:
     await house.stop()
     sent = house.telegram.user_sends_text(OWNER, "lost")
     house.telegram.queues[house.telegram.bot().id].drop_all("lost")
@@ -232,12 +232,12 @@ async def test_an_edit_of_a_message_nobody_knows_starts_nothing(house: House) ->
     assert "ignored: an edit of a message that never arrived" in await outcomes(house)
 
 
-async def test_a_link_with_a_code_is_a_start(house: House) -> None:
+async def test_a_link_with_a_code_is_a_start(house: Hub) -> None:
     house.telegram.user_sends_text(BEN, "/start from-the-website")
     await house.telegram.wait_text(BEN, texts.WELCOME)
 
 
-async def test_what_is_neither_words_nor_a_file_is_answered_so(house: House) -> None:
+async def test_what_is_neither_words_nor_a_file_is_answered_so(house: Hub) -> None:
     place = {"latitude": 31.2, "longitude": 121.5}
     sent = house.telegram.user_sends(OWNER, {"location": place})
     await house.telegram.wait_text(OWNER, "I can't read this kind of message (location).")

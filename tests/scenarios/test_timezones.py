@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from core.clock import SECOND_US
-from tests.scenarios.house import OWNER, open_house
+from tests.harness.telegram_hub import OWNER, open_hub
 from tests.scenarios.routine_house import fired, greeted
 
 SAYS = {"type": "lightweight", "prompt": "say: look"}
@@ -13,7 +13,7 @@ FAR = "Etc/GMT-12"
 
 
 async def test_quiet_hours_follow_the_time_zone_a_person_sets_in_chat(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         await greeted(house)
         house.telegram.user_sends_text(OWNER, "/timezone Nowhere/Berlin")
         await house.telegram.wait_text(OWNER, "Did you mean Europe/Berlin")

@@ -6,8 +6,8 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import cast
 
-from tests.bot.cli.program import RunningHub
 from tests.bot.web.api_client import client
+from tests.harness.process import HubProcess
 from tests.scenarios.neighbours import Neighbour, Street, open_street
 
 
@@ -16,7 +16,7 @@ async def talks(neighbour: Neighbour, text: str) -> None:
     await cast("Awaitable[object]", neighbour.hears(f"You said: {text}"))
 
 
-async def loses_its_token(street: Street, hub: RunningHub, struck: Neighbour) -> None:
+async def loses_its_token(street: Street, hub: HubProcess, struck: Neighbour) -> None:
     """And says so, everywhere; nobody else is touched."""
     struck.revoke()
     struck.says("is somebody there?")
@@ -33,7 +33,7 @@ async def loses_its_token(street: Street, hub: RunningHub, struck: Neighbour) ->
             await talks(other, f"while {struck.name} is away")
 
 
-async def gets_a_new_one(street: Street, hub: RunningHub, struck: Neighbour) -> None:
+async def gets_a_new_one(street: Street, hub: HubProcess, struck: Neighbour) -> None:
     """A wrong one changes nothing; with the right one it goes on, also with what was said meanwhile."""
     wrong = await street.keeps(struck.name, struck.token(9))
     assert wrong.code == 0
@@ -48,7 +48,7 @@ async def gets_a_new_one(street: Street, hub: RunningHub, struck: Neighbour) -> 
 
 
 async def test_a_revoked_token_is_replaced_while_everybody_else_goes_on(tmp_path: Path) -> None:
-    async with open_street(tmp_path) as street, RunningHub(tmp_path) as hub:
+    async with open_street(tmp_path) as street, HubProcess(tmp_path) as hub:
         for neighbour in street.neighbours:
             await talks(neighbour, "hello")
         for neighbour in street.neighbours:

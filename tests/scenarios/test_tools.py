@@ -10,14 +10,14 @@ import pytest
 import pytest_asyncio
 
 from tests.core.tools.website import Website
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 GUEST = 100
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
@@ -26,7 +26,7 @@ def call(tool: str, **arguments: Any) -> str:
     return f"please call: {tool} {json.dumps(arguments)}"
 
 
-async def answered(house: House, said: str, person: int = OWNER) -> str:
+async def answered(house: Hub, said: str, person: int = OWNER) -> str:
     """What the person reads once the call they asked for has come to something, without having been asked."""
     before = len(house.says(person))
     house.telegram.user_sends_text(person, said)
@@ -35,12 +35,12 @@ async def answered(house: House, said: str, person: int = OWNER) -> str:
     return house.says(person)[before]
 
 
-def told(house: House) -> str:
+def told(house: Hub) -> str:
     """What the model was told of the last call."""
     return house.model.log[-1].body["messages"][-1]["content"]
 
 
-async def test_a_file_is_written_after_a_yes_and_read_without_one(house: House) -> None:
+async def test_a_file_is_written_after_a_yes_and_read_without_one(house: Hub) -> None:
     notes = house.workspace / "notes" / "today.txt"
     house.telegram.user_sends_text(OWNER, call("write_file", path="notes/today.txt", content="milk, eggs"))
     card = await house.card(OWNER)
@@ -54,7 +54,7 @@ async def test_a_file_is_written_after_a_yes_and_read_without_one(house: House) 
     assert "today.txt  10" in await answered(house, call("list_dir", path="notes"))
 
 
-async def test_a_denied_write_leaves_the_workspace_as_it_was(house: House) -> None:
+async def test_a_denied_write_leaves_the_workspace_as_it_was(house: Hub) -> None:
     (house.workspace / "a.txt").write_text("old")
     house.telegram.user_sends_text(OWNER, call("write_file", path="a.txt", content="new"))
     await house.pressed(OWNER, await house.card(OWNER), 1)
@@ -62,7 +62,7 @@ async def test_a_denied_write_leaves_the_workspace_as_it_was(house: House) -> No
     assert [(path.name, path.read_text()) for path in house.workspace.iterdir()] == [("a.txt", "old")]
 
 
-async def test_always_covers_the_one_file(house: House) -> None:
+async def test_always_covers_the_one_file(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, call("write_file", path="log.txt", content="1"))
     await house.pressed(OWNER, await house.card(OWNER), 2)
     await house.telegram.wait_text(OWNER, "Wrote 1 byte to log.txt")
@@ -80,7 +80,7 @@ SEEN_ON_DISK = OUTSIDE[-2:]
 
 
 @pytest.mark.parametrize("tool", ["read_file", "write_file"])
-async def test_what_is_not_in_the_workspace_is_refused(house: House, tool: str) -> None:
+async def test_what_is_not_in_the_workspace_is_refused(house: Hub, tool: str) -> None:
     config = house.directory / "hubbub.toml"
     before = config.read_text()
     (house.workspace / "link").symlink_to("../hubbub.toml")
@@ -106,7 +106,7 @@ async def test_what_is_not_in_the_workspace_is_refused(house: House, tool: str) 
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_the_web_tool_does_not_reach_this_machine(house: House, method: str) -> None:
+async def test_the_web_tool_does_not_reach_this_machine(house: Hub, method: str) -> None:
     async with Website() as website:
         for host in ("127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]", "0"):
             await answered(house, call("http", url=website.url("/secret", host), method=method))
@@ -114,7 +114,7 @@ async def test_the_web_tool_does_not_reach_this_machine(house: House, method: st
         assert website.seen == []
 
 
-async def test_sending_to_the_web_is_asked_about_with_all_that_would_be_sent(house: House) -> None:
+async def test_sending_to_the_web_is_asked_about_with_all_that_would_be_sent(house: Hub) -> None:
     body = {"name": "Olivia"}
     asked = call("http", url="https://shop.invalid/orders", method="POST", headers={"X-Key": "k"}, body=body)
     house.telegram.user_sends_text(OWNER, asked)
@@ -125,12 +125,12 @@ async def test_sending_to_the_web_is_asked_about_with_all_that_would_be_sent(hou
     await house.telegram.wait_text(OWNER, "denied")
 
 
-async def test_what_cannot_be_fetched_is_told_to_the_model(house: House) -> None:
+async def test_what_cannot_be_fetched_is_told_to_the_model(house: Hub) -> None:
     assert "http failed." in await answered(house, call("http", url="http://nothing.invalid/"))
     assert "nothing.invalid could not be found" in told(house)
 
 
-async def test_a_guest_has_none_of_these_tools(house: House) -> None:
+async def test_a_guest_has_none_of_these_tools(house: Hub) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     (house.workspace / "a.txt").write_text("for Olivia")
     for asked in (call("read_file", path="a.txt"), call("list_dir"), call("http", url="http://a.invalid/")):

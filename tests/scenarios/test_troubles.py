@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from bot.cli.commands import app
 from channels.supervisor import AGAIN
 from core import texts
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 from tests.plugins.proof import ProofRecord
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house, write_config
 from tests.simulators.model import (
     Drop,
     EmptyBody,
@@ -36,13 +36,13 @@ OUTAGE_S = 60 / SPEED
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, speed=SPEED) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, speed=SPEED) as opened:
         opened.telegram.add_user(OTHER, first_name="Otto")
         yield opened
 
 
-async def why(house: House, *words: str) -> list[dict[str, Any]]:
+async def why(house: Hub, *words: str) -> list[dict[str, Any]]:
     """What `hubbub why --json` tells."""
     arguments = ["why", "--json", "--config", str(house.directory / "hubbub.toml"), *words]
     ended = await asyncio.to_thread(CliRunner().invoke, app, arguments)
@@ -50,12 +50,12 @@ async def why(house: House, *words: str) -> list[dict[str, Any]]:
     return json.loads(ended.stdout)["events"]
 
 
-async def why_message(house: House, person: int, message_id: int) -> dict[str, Any]:
+async def why_message(house: Hub, person: int, message_id: int) -> dict[str, Any]:
     (explanation,) = await why(house, f"tg:123456:m:{person}:{message_id}")
     return explanation
 
 
-def bot_speaks(house: House, person: int, count: int) -> Any:
+def bot_speaks(house: Hub, person: int, count: int) -> Any:
     return house.telegram.wait_bot_messages(person, count, timeout_s=LIMIT_S)
 
 
@@ -65,7 +65,7 @@ def bot_speaks(house: House, person: int, count: int) -> Any:
 async def test_a_wrong_token_is_a_state_with_a_reason_and_the_rest_serves(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with open_house(tmp_path, start=False) as house:
+    async with open_hub(tmp_path, start=False) as house:
         right = f'[channels.right]\nplatform = "telegram"\ntoken = "{TOKEN}"\ndirect = "open"\n'
         right += f'api_base_url = "{house.telegram.url}"'
         write_config(house, token="999:wrong", extra=right)
@@ -86,7 +86,7 @@ async def test_a_wrong_token_is_a_state_with_a_reason_and_the_rest_serves(
 
 
 async def test_a_platform_down_at_the_start_is_waited_for(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED, start=False) as house:
+    async with open_hub(tmp_path, speed=SPEED, start=False) as house:
         await house.telegram.go_down()
         await house.start()
         assert "could not reach" in await house.channel_becomes("backing off")
@@ -102,7 +102,7 @@ async def test_a_platform_down_at_the_start_is_waited_for(tmp_path: Path) -> Non
 
 
 async def test_a_hub_whose_channels_all_start_is_not_ready(tmp_path: Path) -> None:
-    async with open_house(tmp_path, speed=SPEED, start=False) as house:
+    async with open_hub(tmp_path, speed=SPEED, start=False) as house:
         house.telegram.fail("hold", method="getMe", when="before", count=1)
         await house.start()
         await house.telegram.wait_requests("getMe")
@@ -113,7 +113,7 @@ async def test_a_hub_whose_channels_all_start_is_not_ready(tmp_path: Path) -> No
         assert (await house.readyz())[0] == 200
 
 
-async def test_a_platform_down_during_conversations_loses_and_repeats_nothing(house: House) -> None:
+async def test_a_platform_down_during_conversations_loses_and_repeats_nothing(house: Hub) -> None:
     house.model.fault(Hold())
     first = house.telegram.user_sends_text(OWNER, "one")
     await house.model.wait_requests(state="held")
@@ -136,7 +136,7 @@ async def test_a_platform_down_during_conversations_loses_and_repeats_nothing(ho
     assert (delivery["state"], delivery["repeats"]) == ("sent", 0)
 
 
-async def test_a_rate_limit_of_one_chat_is_waited_out_and_delays_nobody_else(house: House) -> None:
+async def test_a_rate_limit_of_one_chat_is_waited_out_and_delays_nobody_else(house: Hub) -> None:
     house.telegram.fail("rate_limit", method="sendMessage", chat_id=OWNER, retry_after_s=30)
     for said in ("one", "two", "three"):
         house.telegram.user_sends_text(OWNER, said)
@@ -155,7 +155,7 @@ async def test_a_rate_limit_of_one_chat_is_waited_out_and_delays_nobody_else(hou
     assert (asked_again[1] - asked_again[0]) * SPEED >= 30
 
 
-async def test_a_rate_limit_of_the_whole_bot_loses_nothing_and_keeps_order(house: House) -> None:
+async def test_a_rate_limit_of_the_whole_bot_loses_nothing_and_keeps_order(house: Hub) -> None:
     people = range(OTHER, OTHER + 5)
     for person in people[1:]:
         house.telegram.add_user(person)
@@ -180,7 +180,7 @@ async def test_a_minute_of_outage_and_half_a_minute_of_429_as_long_as_they_are(
     tmp_path: Path, proof_record: ProofRecord
 ) -> None:
     """The same as above by the clock on the wall, where connections have their own limits, too."""
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         house.telegram.fail("rate_limit", method="sendMessage", duration_s=30)
         for said in ("one", "two"):
             house.telegram.user_sends_text(OWNER, said)
@@ -215,7 +215,7 @@ DAMAGED: list[dict[str, Any]] = [
 ]
 
 
-async def test_malformed_updates_are_recorded_and_those_around_them_answered(house: House) -> None:
+async def test_malformed_updates_are_recorded_and_those_around_them_answered(house: Hub) -> None:
     for n, payload in enumerate(DAMAGED):
         house.telegram.user_sends_text(OWNER, f"number {n}.")
         house.telegram.inject_update(payload)
@@ -232,7 +232,7 @@ async def test_malformed_updates_are_recorded_and_those_around_them_answered(hou
 
 
 async def test_another_process_with_the_same_token_is_named(
-    house: House, caplog: pytest.LogCaptureFixture
+    house: Hub, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with another_process_polls(house):
         assert "another process is polling with this token" in await house.channel_becomes("backing off")
@@ -248,7 +248,7 @@ async def test_another_process_with_the_same_token_is_named(
 
 
 @contextlib.asynccontextmanager
-async def another_process_polls(house: House) -> AsyncIterator[None]:
+async def another_process_polls(house: Hub) -> AsyncIterator[None]:
     """Somebody else asks for updates all the time, and confirms none."""
 
     async def poll() -> None:
@@ -271,7 +271,7 @@ async def test_a_poll_on_a_connection_gone_silent_is_given_up(
 ) -> None:
     """A poll lasts 30 s; 45 s without an answer mean that there is nobody at the other end."""
     caplog.set_level("INFO")
-    async with open_house(tmp_path, start=False) as house:
+    async with open_hub(tmp_path, start=False) as house:
         house.telegram.fail("silent", method="getUpdates", count=1)
         await house.start()
         await house.telegram.wait_requests("getUpdates", outcome="silent")
@@ -282,7 +282,7 @@ async def test_a_poll_on_a_connection_gone_silent_is_given_up(
 
 
 async def test_an_answer_refused_for_good_fails_visibly_and_alone(
-    house: House, caplog: pytest.LogCaptureFixture
+    house: Hub, caplog: pytest.LogCaptureFixture
 ) -> None:
     house.model.fault(Hold())
     sent = house.telegram.user_sends_text(OTHER, "hello")
@@ -329,7 +329,7 @@ TROUBLES: dict[str, tuple[Fault, str, str]] = {
 
 @pytest.mark.parametrize("fault, sentence, reason", TROUBLES.values(), ids=TROUBLES)
 async def test_a_model_in_trouble_is_one_sentence_and_the_next_message_works(
-    house: House, fault: Fault, sentence: str, reason: str
+    house: Hub, fault: Fault, sentence: str, reason: str
 ) -> None:
     house.model.fault(fault, times=None)
     sent = house.telegram.user_sends_text(OWNER, "hello, give me an answer of some length")
@@ -346,7 +346,7 @@ async def test_a_model_in_trouble_is_one_sentence_and_the_next_message_works(
 
 @pytest.mark.parametrize("fault, pause_s", [(HttpError(429, retry_after_s=30), 30), (HttpError(503), 0.75)])
 async def test_a_model_busy_for_a_while_is_waited_for_and_nobody_notices(
-    house: House, fault: Fault, pause_s: float
+    house: Hub, fault: Fault, pause_s: float
 ) -> None:
     house.model.fault(fault, times=2)
     house.telegram.user_sends_text(OWNER, "hello")
@@ -360,7 +360,7 @@ async def test_a_model_busy_for_a_while_is_waited_for_and_nobody_notices(
 
 
 async def test_a_locked_database_stops_acceptance_and_everything_is_answered_afterwards(
-    house: House, caplog: pytest.LogCaptureFixture
+    house: Hub, caplog: pytest.LogCaptureFixture
 ) -> None:
     with locked(house.directory / "data" / "hub.db"):
         for person in (OWNER, OTHER):
@@ -380,7 +380,7 @@ async def test_a_locked_database_stops_acceptance_and_everything_is_answered_aft
     await ready_says(house, 200)
 
 
-async def ready_says(house: House, status: int) -> dict[str, Any]:
+async def ready_says(house: Hub, status: int) -> dict[str, Any]:
     """Until `/readyz` answers with that status; its body."""
     async with asyncio.timeout(LIMIT_S):
         while True:

@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 from tests.ports import free_port
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house, write_config
 
 SECRET = "a-secret_word"
 PATH = "/channels/telegram/webhook"
@@ -31,16 +31,16 @@ def port() -> int:
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path, port: int) -> AsyncIterator[House]:
+async def house(tmp_path: Path, port: int) -> AsyncIterator[Hub]:
     http, extra = config_of(port)
-    async with open_house(tmp_path, http=http, extra=extra, start=False) as opened:
+    async with open_hub(tmp_path, http=http, extra=extra, start=False) as opened:
         await opened.start()
         await opened.channel_becomes("running")
         opened.telegram.bot().started_by.add(OWNER)
         yield opened
 
 
-async def post(house: House, body: bytes | io.BytesIO, secret: str | None = SECRET) -> int:
+async def post(house: Hub, body: bytes | io.BytesIO, secret: str | None = SECRET) -> int:
     assert house.app is not None
     headers = {} if secret is None else {HEADER: secret}
     async with (
@@ -57,12 +57,12 @@ def update(n: int, text: str) -> bytes:
     return json.dumps({"update_id": n, "message": message}).encode()
 
 
-async def outcomes(house: House) -> list[str]:
+async def outcomes(house: Hub) -> list[str]:
     assert house.app is not None
     return [explanation.outcome for explanation in await house.app.store.explain_recent(50)]
 
 
-async def test_messages_and_presses_come_by_webhook_and_nothing_is_polled(house: House) -> None:
+async def test_messages_and_presses_come_by_webhook_and_nothing_is_polled(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo x > made")
     card = await house.card(OWNER)
     assert await house.pressed(OWNER, card, 0)
@@ -76,14 +76,14 @@ async def test_messages_and_presses_come_by_webhook_and_nothing_is_polled(house:
 
 
 @pytest.mark.parametrize("secret", [None, "", "a-secret_wor", "a-secret_word2", "ä"])
-async def test_whoever_lacks_the_secret_is_refused(house: House, secret: str | None) -> None:
+async def test_whoever_lacks_the_secret_is_refused(house: Hub, secret: str | None) -> None:
     assert await post(house, update(1, "let me in"), secret) == 403
     assert await post(house, update(1, "it is me")) == 200
     await house.telegram.wait_text(OWNER, "You said: it is me")
     assert house.says(OWNER) == ["You said: it is me"]
 
 
-async def test_what_cannot_be_read_is_recorded_and_answered_once(house: House) -> None:
+async def test_what_cannot_be_read_is_recorded_and_answered_once(house: Hub) -> None:
     for body in (b"", b"{", b"[[", b"\xff", b"[" * 10_000, b'{"message": []}', b"null"):
         assert await post(house, body) == 200
         assert await post(house, body) == 200
@@ -91,12 +91,12 @@ async def test_what_cannot_be_read_is_recorded_and_answered_once(house: House) -
     assert await outcomes(house) == ["failed: unreadable"] * 7
 
 
-async def test_a_body_beyond_the_limit_is_refused_unread(house: House) -> None:
+async def test_a_body_beyond_the_limit_is_refused_unread(house: Hub) -> None:
     assert await post(house, io.BytesIO(b" " * (1024 * 1024 + 1))) == 413
     assert await post(house, update(1, "x" * 4096)) == 200
 
 
-async def test_while_nothing_can_be_kept_nothing_is_acknowledged(house: House) -> None:
+async def test_while_nothing_can_be_kept_nothing_is_acknowledged(house: Hub) -> None:
     other = sqlite3.connect(house.directory / "data" / "hub.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:
@@ -117,7 +117,7 @@ async def test_while_nothing_can_be_kept_nothing_is_acknowledged(house: House) -
     assert explained.outcome == "turn 1"
 
 
-async def test_the_same_update_twice_is_one_message(house: House) -> None:
+async def test_the_same_update_twice_is_one_message(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "once")
     await house.telegram.wait_text(OWNER, "You said: once")
     assert await post(house, update(house.telegram.messages(OWNER)[0].id, "once")) == 200
@@ -126,7 +126,7 @@ async def test_the_same_update_twice_is_one_message(house: House) -> None:
     assert house.says(OWNER) == ["You said: once", "You said: next"]
 
 
-async def test_what_was_said_while_the_hub_was_down_is_brought_later(house: House) -> None:
+async def test_what_was_said_while_the_hub_was_down_is_brought_later(house: Hub) -> None:
     await house.stop()
     house.telegram.user_sends_text(OWNER, "anybody there?")
     await house.telegram.wait_for(lambda: house.telegram.updates()[0].deliveries, LIMIT_S)
@@ -135,7 +135,7 @@ async def test_what_was_said_while_the_hub_was_down_is_brought_later(house: Hous
     await house.telegram.wait_confirmed()
 
 
-async def test_polling_and_webhook_take_turns_without_losing_anything(house: House, port: int) -> None:
+async def test_polling_and_webhook_take_turns_without_losing_anything(house: Hub, port: int) -> None:
     await house.stop()
     write_config(house)
     house.telegram.user_sends_text(OWNER, "one")
@@ -164,7 +164,7 @@ async def test_another_program_taking_the_webhook_is_named_and_it_is_taken_back(
     tmp_path: Path, port: int
 ) -> None:
     http, extra = config_of(port)
-    async with open_house(tmp_path, http=http, extra=extra, start=False, speed=60) as house:
+    async with open_hub(tmp_path, http=http, extra=extra, start=False, speed=60) as house:
         await house.start()
         await house.channel_becomes("running")
         thief = asyncio.create_task(take_the_webhook_again_and_again(house.telegram.url))

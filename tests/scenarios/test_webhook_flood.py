@@ -10,9 +10,8 @@ import aiohttp
 import pytest
 
 from bot.web.webhooks import A_SECOND, AT_ONCE
-from tests.crash.fired_story import NAME, TOLD, TRIGGERS, greeted, keep_secret, said
-from tests.crash.nursery import open_nursery
-from tests.crash.town import LIMIT_S, OWNER, Town, open_town
+from tests.crash.fired_story import NAME, TOLD, TRIGGERS, greeted, keep_secret
+from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.webhook_senders import Sender
@@ -22,7 +21,7 @@ CONNECTIONS = 50
 GOOD_EVERY_S = 0.5
 
 
-async def flooded(town: Town, http: aiohttp.ClientSession, seconds: int) -> tuple[Counter[int], float]:
+async def flooded(town: MortalHub, http: aiohttp.ClientSession, seconds: int) -> tuple[Counter[int], float]:
     """So many unsigned requests, in even steps; how they were answered, and how long it took in seconds."""
     url, statuses = f"{town.url()}/api/webhooks/ci", Counter[int]()
     headers = {"Content-Type": "application/json"}
@@ -41,7 +40,7 @@ async def flooded(town: Town, http: aiohttp.ClientSession, seconds: int) -> tupl
     return statuses, time.monotonic() - began
 
 
-async def chatted(town: Town, flooding: asyncio.Task[tuple[Counter[int], float]]) -> list[float]:
+async def chatted(town: MortalHub, flooding: asyncio.Task[tuple[Counter[int], float]]) -> list[float]:
     """Messages, one after the other while the flood lasts; how long each answer took, in seconds."""
     took: list[float] = []
     while not flooding.done():
@@ -58,33 +57,30 @@ async def test_a_flood_leaves_the_chat_alone(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     seconds = profile.pick(test=3, proof=10)
-    with open_nursery() as nursery:
-        async with open_town(nursery, tmp_path) as town, aiohttp.ClientSession() as http:
-            await keep_secret(town)
-            page = {"trigger": TRIGGERS["webhook"], "guardrails": {"cooldown_s": 0}}
-            (tmp_path / "watch.json").write_text(json.dumps(page))
-            words = ("routines", "add", NAME, "--prompt", "Look.", "--file", str(tmp_path / "watch.json"))
-            await said(town, *words)
-            await town.start()
-            await greeted(town)
-            flooding = asyncio.create_task(flooded(town, http, seconds))
-            took = await chatted(town, flooding)
-            statuses, lasted_s = flooding.result()
-            # Nothing of it has cost its sender: what is signed is taken as soon as the path rests.
-            body = b'{"type": "build.done"}'
-            async with asyncio.timeout(LIMIT_S):
-                while True:
-                    signed = {"Content-Type": "application/json", **Sender(time.time()).standard(body, "d-1")}
-                    async with http.post(
-                        f"{town.url()}/api/webhooks/ci", data=body, headers=signed
-                    ) as answer:
-                        if answer.status != 429:
-                            break
-                    await asyncio.sleep(GOOD_EVERY_S)
-            assert answer.status == 202
-            await town.telegram.wait_text(OWNER, TOLD, timeout_s=LIMIT_S)
-            events = await town.account()
-            await town.stop()
+    async with open_mortal_hub(tmp_path) as town, aiohttp.ClientSession() as http:
+        await keep_secret(town)
+        page = {"trigger": TRIGGERS["webhook"], "guardrails": {"cooldown_s": 0}}
+        (tmp_path / "watch.json").write_text(json.dumps(page))
+        words = ("routines", "add", NAME, "--prompt", "Look.", "--file", str(tmp_path / "watch.json"))
+        await town.command(*words)
+        await town.start()
+        await greeted(town)
+        flooding = asyncio.create_task(flooded(town, http, seconds))
+        took = await chatted(town, flooding)
+        statuses, lasted_s = flooding.result()
+        # Nothing of it has cost its sender: what is signed is taken as soon as the path rests.
+        body = b'{"type": "build.done"}'
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                signed = {"Content-Type": "application/json", **Sender(time.time()).standard(body, "d-1")}
+                async with http.post(f"{town.url()}/api/webhooks/ci", data=body, headers=signed) as answer:
+                    if answer.status != 429:
+                        break
+                await asyncio.sleep(GOOD_EVERY_S)
+        assert answer.status == 202
+        await town.telegram.wait_text(OWNER, TOLD, timeout_s=LIMIT_S)
+        events = await town.account()
+        await town.stop()
     assert sum(statuses.values()) == seconds * RATE
     assert statuses.keys() == {401, 429}
     assert AT_ONCE <= statuses[401] <= AT_ONCE + A_SECOND * (lasted_s + 1)

@@ -21,7 +21,7 @@ from core.routines.manage import RoutineRefused
 from core.store.routines import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from core.vault import Vault
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted
 from tests.webhook_senders import SECRET, Sender
 
@@ -44,7 +44,7 @@ def push(name: str, cooldown_s: int = 0, **trigger: Any) -> Mapping[str, Any]:
 class Gate:
     """A house with a webhook, and the way to it."""
 
-    house: House
+    house: Hub
     http: aiohttp.ClientSession
 
     async def bring(
@@ -69,7 +69,7 @@ def sender() -> Sender:
     return Sender(time.time())
 
 
-async def keep_secret(house: House, name: str, value: str) -> None:
+async def keep_secret(house: Hub, name: str, value: str) -> None:
     assert house.app is not None
     keys = VaultKeyRing(house.directory / "data", {}).keys_to_seal()
     await Vault(house.app.store, keys, SystemClock()).keep(name, value)
@@ -78,7 +78,7 @@ async def keep_secret(house: House, name: str, value: str) -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gate(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gate]:
     """One for the whole module: each test has a path of its own."""
-    async with open_house(tmp_path_factory.mktemp("hub")) as house, aiohttp.ClientSession() as http:
+    async with open_hub(tmp_path_factory.mktemp("hub")) as house, aiohttp.ClientSession() as http:
         await keep_secret(house, "hook", SECRET)
         await greeted(house)
         yield Gate(house, http)

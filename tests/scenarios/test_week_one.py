@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 
 from bot.runtime import StartError
-from tests.bot.cli.program import RunningHub
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.process import HubProcess
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import Hold
 from tests.simulators.telegram.world import Chat
 
@@ -21,17 +21,17 @@ BEN = 8
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, extra='groups = "addressed"') as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, extra='groups = "addressed"') as opened:
         opened.telegram.add_user(BEN, first_name="Ben")
         yield opened
 
 
-def to_bot(house: House, text: str) -> str:
+def to_bot(house: Hub, text: str) -> str:
     return f"@{house.telegram.bot().user.username} {text}"
 
 
-async def delivery_of(house: House, chat: int, message_id: int) -> tuple[str, str, str | None]:
+async def delivery_of(house: Hub, chat: int, message_id: int) -> tuple[str, str, str | None]:
     """Once it is over: the turn's outcome, and what became of its answer and why."""
     assert house.app is not None
     async with asyncio.timeout(LIMIT_S):
@@ -43,7 +43,7 @@ async def delivery_of(house: House, chat: int, message_id: int) -> tuple[str, st
             await asyncio.sleep(0.02)
 
 
-async def while_thinking(house: House, chat: Chat, topic: int | None = None) -> int:
+async def while_thinking(house: Hub, chat: Chat, topic: int | None = None) -> int:
     """Ask in a group and have the model think; the asking message's id."""
     house.model.fault(Hold())
     asked = house.telegram.user_sends_text(BEN, to_bot(house, "think"), chat_id=chat.id, topic_id=topic)
@@ -51,21 +51,21 @@ async def while_thinking(house: House, chat: Chat, topic: int | None = None) -> 
     return asked.id
 
 
-async def all_is_well(house: House) -> None:
+async def all_is_well(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "all well?")
     await house.telegram.wait_text(OWNER, "You said: all well?")
     await house.telegram.wait_confirmed()
     await house.channel_becomes("running")
 
 
-async def unreachable(house: House) -> dict[str, int]:
+async def unreachable(house: Hub) -> dict[str, int]:
     """How many conversations take no messages, by the platform's reason, as `/readyz` says it."""
     _, body = await house.readyz()
     return body["channels"]["telegram"]["unreachable"]
 
 
 async def test_kicked_from_a_group_fails_visibly_and_alone(
-    house: House, caplog: pytest.LogCaptureFixture
+    house: Hub, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat = house.telegram.create_group("The team", [OWNER, BEN])
     asked = await while_thinking(house, chat)
@@ -88,7 +88,7 @@ async def test_kicked_from_a_group_fails_visibly_and_alone(
     "what, reason", [("closed", "Topic_closed"), ("deleted", "Message thread not found")]
 )
 async def test_a_topic_that_is_no_more_fails_visibly_and_alone(
-    house: House, caplog: pytest.LogCaptureFixture, what: str, reason: str
+    house: Hub, caplog: pytest.LogCaptureFixture, what: str, reason: str
 ) -> None:
     forum = house.telegram.create_supergroup("Forum", [OWNER, BEN], is_forum=True)
     topic = house.telegram.topic_created(forum.id, "plans")
@@ -109,7 +109,7 @@ async def test_a_topic_that_is_no_more_fails_visibly_and_alone(
         await house.telegram.wait_text(forum.id, "open")
 
 
-async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: House) -> None:
+async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: Hub) -> None:
     chat = house.telegram.create_group("The team", [OWNER, BEN])
     house.telegram.user_sends_text(BEN, to_bot(house, "remember me"), chat_id=chat.id)
     await house.telegram.wait_text(chat.id, "remember me")
@@ -136,7 +136,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: H
     assert (outcome, state) == ("turn 3", "sent")
 
 
-async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: House) -> None:
+async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hub) -> None:
     house.model.fault(Hold())
     for number in range(150):
         house.telegram.user_sends_text(OWNER, f"number {number}.")
@@ -159,7 +159,7 @@ async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hous
 async def test_a_clock_that_is_wrong_by_minutes_is_named_and_harmless(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, minutes: int
 ) -> None:
-    async with open_house(tmp_path, start=False) as house:
+    async with open_hub(tmp_path, start=False) as house:
         house.telegram.clock = lambda: time.time() + 60 * minutes
         await house.start()
         reason = await house.channel_becomes("running")
@@ -178,14 +178,14 @@ async def test_a_clock_that_is_wrong_by_minutes_is_named_and_harmless(
 async def test_an_occupied_port_is_said_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        async with open_house(tmp_path, start=False, http=f"port = {port}") as house:
+        async with open_hub(tmp_path, start=False, http=f"port = {port}") as house:
             with pytest.raises(StartError, match=f"can't listen on 127.0.0.1:{port}.*set another"):
                 await house.start()
             house.task = None
 
 
 async def test_a_full_disk_stops_acceptance_and_is_recovered_from(tmp_path: Path) -> None:
-    async with open_house(tmp_path, start=False) as house, RunningHub(house.directory) as hub:
+    async with open_hub(tmp_path, start=False) as house, HubProcess(house.directory) as hub:
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
         house.telegram.user_sends_text(OWNER, "before")
         await house.telegram.wait_text(OWNER, "You said: before", timeout_s=LIMIT_S)
@@ -215,7 +215,7 @@ def nothing_can_be_written_by(pid: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
 
 
-async def ready_says(hub: RunningHub, status: int) -> dict[str, object]:
+async def ready_says(hub: HubProcess, status: int) -> dict[str, object]:
     """Until `/readyz` answers with that status; its body."""
     async with asyncio.timeout(LIMIT_S):
         while True:

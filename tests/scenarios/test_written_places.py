@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.bot.cli.in_process import command
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 
 RUN_UNSEEN = [
     ".git/hooks/pre-commit",
@@ -38,7 +38,7 @@ ORDINARY = [
 DOCUMENTS = ["notes.txt", "plans/2026/march.md", "figures.csv"]
 
 
-async def offered(house: House, path: str) -> bool:
+async def offered(house: Hub, path: str) -> bool:
     """Whether the card of a write offers "always"; it is denied."""
     said = len(house.says(OWNER))
     house.telegram.user_sends_text(
@@ -52,7 +52,7 @@ async def offered(house: House, path: str) -> bool:
 
 
 async def test_always_is_offered_for_documents_alone(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         (house.workspace / ".git" / "hooks").mkdir(parents=True)
         (house.workspace / "linked").symlink_to(".git/hooks")
         (house.workspace / "link.txt").symlink_to(".git/hooks/pre-commit")
@@ -66,7 +66,7 @@ async def test_always_is_offered_for_documents_alone(tmp_path: Path) -> None:
 async def test_no_setting_of_ones_own_covers_what_is_run_unseen(
     tmp_path: Path, path: str, *, asks: bool
 ) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         await house.stop()
         await asyncio.to_thread(command, tmp_path, "permissions", "set", "write_file", "always_allow")
         await house.start()

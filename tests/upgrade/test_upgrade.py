@@ -13,22 +13,22 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from bot.app import Seams
+from bot.app import App, Seams
 from bot.config.keys import VaultKeyRing
 from channels.telegram.places import Timeouts
 from core.consent import card_texts
 from core.store.sqlite.memory import sealed_in
 from tests.bot.cli.in_process import command
+from tests.harness.hub import AnyHub
+from tests.harness.simulators import Simulators
 from tests.patience import PATIENCE_S
-from tests.scenarios.house import HastyClock
-from tests.scenarios.served import ended, served
 from tests.simulators.model import ModelSimulator, Reply
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import Message
@@ -57,26 +57,17 @@ TWICE = {"Sent to Dan."}
 
 
 @dataclass(slots=True)
-class Upgraded:
-    """Today's hub on the fixture, and its surroundings. `shown`: what the platform held at the kill."""
+class Upgraded(AnyHub):
+    """Today's hub on the fixture. `shown`: what the platform held at the kill."""
 
-    telegram: TelegramSimulator
-    model: ModelSimulator
-    directory: Path
-    shown: Shown
-    clock: HastyClock
-    task: asyncio.Task[None] | None = None
+    shown: Shown = field(kw_only=True)
 
-    async def start(self) -> None:
+    async def start(self) -> App:
         """Start the hub, until it takes messages."""
-        seams = Seams(clock=self.clock, telegram=Timeouts(taken_within_s=0.5, probe_pace_s=0.02))
-        self.task, _ = await served(self.directory, seams)
+        timeouts = Timeouts(taken_within_s=0.5, probe_pace_s=0.02)
+        app = await self.serve(Seams(clock=self.clock, telegram=timeouts))
         await self.telegram.wait_polling(TOKEN, PATIENCE_S)
-
-    async def stop(self) -> None:
-        """End the hub as Ctrl-C does."""
-        await ended(self.task)
-        self.task = None
+        return app
 
     def of(self, chat: str | int) -> list[Message]:
         """The bot's messages in a topic of the forum, or with a person."""
@@ -104,9 +95,9 @@ class Upgraded:
 
     async def settled(self) -> None:
         """Until no message is on its way any more."""
-        await self.until("SELECT 1 FROM outbox WHERE settled = 0", [])
+        await self.until_rows("SELECT 1 FROM outbox WHERE settled = 0", [])
 
-    async def until(self, sql: str, rows: list[Any]) -> None:
+    async def until_rows(self, sql: str, rows: list[Any]) -> None:
         """Until a query finds these rows."""
         async with asyncio.timeout(PATIENCE_S):
             while self.rows(sql) != rows:  # noqa: ASYNC110 - the store tells nobody
@@ -157,7 +148,7 @@ async def upgraded(tmp_path: Path) -> AsyncIterator[Upgraded]:
         restore_telegram(telegram, shown)
         model.rule("tell the story", Reply(text=STORY))
         model.rule("count for ever", "Counted.", on="any")
-        hub = Upgraded(telegram, model, tmp_path, shown, HastyClock(SPEED))
+        hub = Upgraded(Simulators(model, _telegram=telegram), tmp_path, SPEED, shown=shown)
         hub.clock.skip(-behind_s)
         load(FIXTURE / "hub.sql", tmp_path / "data" / "hub.db")
         for name in KEPT:
@@ -314,7 +305,7 @@ async def test_a_routines_notice_still_has_its_buttons(
 ) -> None:
     (notice,) = [message for message in upgraded.of(OLIVIA) if "watch" in message.text and message.keyboard]
     await upgraded.press(notice, buttons(notice)[label])
-    await upgraded.until(sql, rows)
+    await upgraded.until_rows(sql, rows)
 
 
 async def test_a_denial_settles_every_copy_shown_before_the_upgrade(upgraded: Upgraded) -> None:

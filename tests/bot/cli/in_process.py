@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from bot.cli.commands import app, only
-from tests.bot.cli.program import Ended
+from tests.harness.process import Ended
 
 
 def command(directory: Path, *words: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> Ended:

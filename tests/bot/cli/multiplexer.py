@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-from tests.bot.cli.program import environment
+from tests.harness.process import environment
 from tests.patience import PATIENCE_S
 
 LOOK_AGAIN_S = 0.05

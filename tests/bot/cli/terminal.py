@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from tests.bot.cli.program import environment
+from tests.harness.process import environment
 from tests.patience import PATIENCE_S
 
 LIMIT_S = PATIENCE_S

@@ -19,7 +19,7 @@ from core.store.sqlite.store import SqliteStore
 from core.tool import Effect
 from core.transcript import AssistantSaid, ResultStatus, ToolResult
 from tests.bot.cli.in_process import command
-from tests.contracts.store.world import CountingIds, StoppedClock, World
+from tests.contracts.store.bench import Bench, CountingIds, StoppedClock
 
 
 def chain(directory: Path) -> None:
@@ -146,7 +146,7 @@ async def _past(directory: Path) -> None:
     (directory / "data").mkdir()
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(directory / "data" / "hub.db", clock, ids)
-    world = World(store, clock, ids)
+    world = Bench(store, clock, ids)
     start = await world.turn()
 
     async def call(name: str, arguments: str) -> str:
@@ -167,7 +167,7 @@ async def _past(directory: Path) -> None:
     await store.close()
 
 
-async def _ends(world: World, start: TurnStart, result: ToolResult, started_at: int | None = None) -> None:
+async def _ends(world: Bench, start: TurnStart, result: ToolResult, started_at: int | None = None) -> None:
     await world.store.finish_calls(start.turn_id, [result], started_at=started_at)
 
 

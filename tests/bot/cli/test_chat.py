@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, environment, hubbub
+from tests.harness.process import Ended, environment, hubbub
 from tests.patience import PATIENCE_S
 
 LIMIT_S = PATIENCE_S

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bot.cli.multiplexer import CARD, ENDED, LIMIT_S, READY, terminal
-from tests.bot.cli.program import RunningHub, hubbub
+from tests.harness.process import HubProcess, hubbub
 from tests.plugins.profile import Profile
 from tests.simulators.model import Hold, ModelSimulator
 from tests.tree import ROOT
@@ -159,14 +159,14 @@ async def test_another_hub_is_refused_while_the_terminal_has_one(tmp_path: Path)
 @pytest.mark.slow
 async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        async with RunningHub(tmp_path, env=ANY_PORT) as hub:
+        async with HubProcess(tmp_path, env=ANY_PORT) as hub:
             await screen.start("chat")
             await screen.shows("^hubbub · the running hub")
             await screen.writes("run: echo one; echo two")
             await screen.shows(CARD)
             hub.process.kill()
             await screen.shows("^the hub does not answer .*; retrying")
-        async with RunningHub(tmp_path, env=ANY_PORT):
+        async with HubProcess(tmp_path, env=ANY_PORT):
             await screen.shows("^waiting for your answer:")
             await screen.type("a")
             said = await screen.shows("^one\ntwo$")
@@ -185,7 +185,7 @@ async def test_what_was_begun_alone_goes_on_with_the_hub_and_is_decided_elsewher
         await screen.shows(CARD)
         await screen.press("C-d")
         await screen.shows(ENDED)
-        async with RunningHub(tmp_path, env=ANY_PORT):
+        async with HubProcess(tmp_path, env=ANY_PORT):
             await screen.start("chat")
             assert "owner › run: ls" in await screen.shows("^waiting for your answer:")
             (waiting,) = json.loads((await hubbub(tmp_path, "approvals", "list", "--json")).out)

@@ -11,15 +11,15 @@ import pytest
 import pytest_asyncio
 from markdown_it import MarkdownIt
 
-from tests.bot.cli.program import environment, hubbub
-from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.process import environment, hubbub
+from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 ECHO = "please run: echo line >> out.txt"
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, extra='[agent]\nsystem_prompt = "Be brief."') as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, extra='[agent]\nsystem_prompt = "Be brief."') as opened:
         yield opened
 
 
@@ -41,7 +41,7 @@ async def test_listings_of_a_bad_configuration_are_a_usage_error(tmp_path: Path)
     assert ended.complaint == "nowhere.toml: no such file; create it or choose another one"
 
 
-async def test_a_conversation_is_listed_and_shown(house: House) -> None:
+async def test_a_conversation_is_listed_and_shown(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.pressed(OWNER, await house.card(OWNER), 0)
     await house.telegram.wait_text(OWNER, "Done:")
@@ -70,7 +70,7 @@ async def test_a_conversation_is_listed_and_shown(house: House) -> None:
     assert ECHO not in cut.out
 
 
-async def test_the_prompt_of_the_next_turn_is_the_one_the_model_gets(house: House) -> None:
+async def test_the_prompt_of_the_next_turn_is_the_one_the_model_gets(house: Hub) -> None:
     house.telegram.add_user(8, first_name="Gus")
     for person in (OWNER, 8):
         house.telegram.user_sends_text(person, "hello")
@@ -103,7 +103,7 @@ def without_time(prompt: str) -> str:
     return re.sub(r"It is .*\.", "", prompt)
 
 
-async def test_a_conversation_is_exported_whole_and_as_it_is(house: House) -> None:
+async def test_a_conversation_is_exported_whole_and_as_it_is(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo '```'")
     await house.pressed(OWNER, await house.card(OWNER), 0)
     await house.telegram.wait_text(OWNER, "Done:")
@@ -121,13 +121,13 @@ async def test_a_conversation_is_exported_whole_and_as_it_is(house: House) -> No
     assert (none.code, none.out) == (1, "")
 
 
-async def test_a_thread_that_is_not_there(house: House) -> None:
+async def test_a_thread_that_is_not_there(house: Hub) -> None:
     ended = await hubbub(house.directory, "threads", "show", "no-such-thread")
     assert (ended.code, ended.out) == (1, "")
     assert ended.complaint == ("No thread has the ID no-such-thread; `hubbub threads list` shows the IDs.")
 
 
-async def test_empty_listings_say_so(house: House) -> None:
+async def test_empty_listings_say_so(house: Hub) -> None:
     threads, approvals, none = await asyncio.gather(
         hubbub(house.directory, "threads", "list"),
         hubbub(house.directory, "approvals", "list"),
@@ -138,7 +138,7 @@ async def test_empty_listings_say_so(house: House) -> None:
     assert json.loads(none.out) == []
 
 
-async def test_what_waits_for_a_person_is_listed(house: House) -> None:
+async def test_what_waits_for_a_person_is_listed(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.card(OWNER)
     table, listed, users = await asyncio.gather(
@@ -159,7 +159,7 @@ async def test_what_waits_for_a_person_is_listed(house: House) -> None:
 # ---------------------------------------------------------------- configuration
 
 
-async def test_config_check_shows_what_is_in_force_without_secrets(house: House) -> None:
+async def test_config_check_shows_what_is_in_force_without_secrets(house: Hub) -> None:
     ended = await hubbub(house.directory, "config", "check", "--json", env={"HUBBUB__HTTP__PORT": "8123"})
     page = json.loads(ended.out)
     assert (ended.code, page["ok"], page["source"], page["problems"]) == (0, True, "hubbub.toml", [])
@@ -215,7 +215,7 @@ async def test_help_loads_nothing_it_does_not_need(tmp_path: Path, words: list[s
     assert len(loaded) < MODULES_LIMIT, len(loaded)
 
 
-async def test_a_listing_loads_nothing_that_writes_or_speaks_to_anybody(house: House) -> None:
+async def test_a_listing_loads_nothing_that_writes_or_speaks_to_anybody(house: Hub) -> None:
     await house.stop()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -260,12 +260,12 @@ async def test_lists_of_commands_name_them_with_their_help(tmp_path: Path) -> No
 # ---------------------------------------------------------------- changing
 
 
-def lines(house: House) -> list[str]:
+def lines(house: Hub) -> list[str]:
     out = house.workspace / "out.txt"
     return out.read_text().split() if out.exists() else []
 
 
-async def waiting(house: House) -> str:
+async def waiting(house: Hub) -> str:
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.card(OWNER)
     (approval,) = json.loads((await hubbub(house.directory, "approvals", "list", "--json")).out)
@@ -273,7 +273,7 @@ async def waiting(house: House) -> str:
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
-async def test_a_decision_typed_runs_the_call_once(house: House, *, running: bool) -> None:
+async def test_a_decision_typed_runs_the_call_once(house: Hub, *, running: bool) -> None:
     gate_id = await waiting(house)
     if not running:
         await house.stop()
@@ -292,7 +292,7 @@ async def test_a_decision_typed_runs_the_call_once(house: House, *, running: boo
     )
 
 
-async def test_an_answer_nobody_knows_is_a_usage_error(house: House) -> None:
+async def test_an_answer_nobody_knows_is_a_usage_error(house: Hub) -> None:
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "perhaps")
     assert (ended.code, ended.out) == (2, "")
     assert ended.complaint.startswith(
@@ -300,7 +300,7 @@ async def test_an_answer_nobody_knows_is_a_usage_error(house: House) -> None:
     )
 
 
-async def test_a_hub_that_does_not_answer(house: House) -> None:
+async def test_a_hub_that_does_not_answer(house: Hub) -> None:
     (house.directory / "data" / "api.json").write_text('{"url": "http://127.0.0.1:9", "token": "x"}')
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
     assert ended.code == 1
@@ -313,7 +313,7 @@ async def test_a_hub_that_does_not_answer(house: House) -> None:
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
 async def test_people_are_let_in_linked_and_put_out_again(tmp_path: Path, *, running: bool) -> None:
-    async with open_house(tmp_path, direct="pairing") as house:
+    async with open_hub(tmp_path, direct="pairing") as house:
         house.telegram.add_user(8, first_name="Bo")
         house.telegram.user_sends_text(8, "hello")
         await house.telegram.wait_for(lambda: house.says(8), LIMIT_S)
@@ -378,7 +378,7 @@ async def test_wrong_words_are_usage_errors(tmp_path: Path, words: list[str], co
 
 
 async def test_the_first_owner_is_let_in_on_the_command_line(tmp_path: Path) -> None:
-    async with open_house(tmp_path, direct="pairing", start=False) as house:
+    async with open_hub(tmp_path, direct="pairing", start=False) as house:
         config = tmp_path / "hubbub.toml"
         config.write_text(config.read_text().replace(f'owner_identities = ["telegram:{OWNER}"]', ""))
         await house.start()

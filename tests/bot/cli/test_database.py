@@ -13,9 +13,9 @@ from core.store.lock import DataDirectoryLock
 from core.store.sqlite import maintenance
 from core.store.sqlite.maintenance import INVARIANTS, current_schema
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import RunningHub, hubbub
+from tests.harness.process import HubProcess, hubbub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
 from tests.payloads.make_store_database import DIRECTORY
-from tests.scenarios.house import LIMIT_S, OWNER, open_house
 
 CURRENT, OLDEST = current_schema().version, current_schema().oldest
 
@@ -45,7 +45,7 @@ def threads(database: Path) -> int:
 
 
 async def test_a_running_hub_is_checked_and_copied_and_not_replaced(tmp_path: Path) -> None:
-    async with open_house(tmp_path, start=False) as house, RunningHub(tmp_path):
+    async with open_hub(tmp_path, start=False) as house, HubProcess(tmp_path):
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
         sound = await hubbub(tmp_path, "db", "check")

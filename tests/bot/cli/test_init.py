@@ -14,22 +14,22 @@ from bot.cli.init import PLATFORMS, Answers, ChannelAnswer, ModelAnswer, configu
 from bot.config.load import load
 from bot.config.sections import TelegramChannel
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, RunningHub
 from tests.bot.cli.terminal import Terminal
-from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.process import Ended, HubProcess
+from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 SECRETS = {"TELEGRAM_TOKEN": TOKEN, "OPENAI_API_KEY": KEY}
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
     """Simulators, and a directory without a configuration."""
-    async with open_house(tmp_path, start=False) as opened:
+    async with open_hub(tmp_path, start=False) as opened:
         (tmp_path / "hubbub.toml").unlink()
         yield opened
 
 
-async def from_script(house: House, *words: str, env: dict[str, str] | None = None) -> Ended:
+async def from_script(house: Hub, *words: str, env: dict[str, str] | None = None) -> Ended:
     known = (
         *("--no-input", "--platform", "telegram", "--owner", f"telegram:{OWNER}", "--model", "sim-1"),
         *("--base-url", house.model.openai_base_url, "--api-base-url", house.telegram.url),
@@ -38,7 +38,7 @@ async def from_script(house: House, *words: str, env: dict[str, str] | None = No
     return await asyncio.to_thread(command, house.directory, "init", *known, *words, env=given)
 
 
-async def test_somebody_answers_its_questions_and_the_hub_runs(house: House) -> None:
+async def test_somebody_answers_its_questions_and_the_hub_runs(house: Hub) -> None:
     """A wrong token is noticed before anything is written."""
     words = ["init", "--api-base-url", house.telegram.url]
     async with Terminal(house.directory, *words) as terminal:
@@ -66,12 +66,12 @@ async def test_somebody_answers_its_questions_and_the_hub_runs(house: House) -> 
     assert stat.S_IMODE(env.stat().st_mode) == 0o600
     assert TOKEN not in toml.read_text()
     assert KEY not in toml.read_text()
-    async with RunningHub(house.directory, env={"HUBBUB__HTTP__PORT": "0"}):
+    async with HubProcess(house.directory, env={"HUBBUB__HTTP__PORT": "0"}):
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
 
 
-async def test_a_script_is_asked_nothing(house: House) -> None:
+async def test_a_script_is_asked_nothing(house: Hub) -> None:
     made = await from_script(house)
     assert (made.code, made.err) == (0, "")
     config = load(environ={}, cwd=house.directory).config
@@ -94,7 +94,7 @@ async def test_a_script_is_asked_nothing(house: House) -> None:
         ({"OPENAI_API_KEY": "refused-key"}, "model main: NOT OK, "),
     ],
 )
-async def test_what_is_refused_is_not_written(house: House, wrong: dict[str, str], told: str) -> None:
+async def test_what_is_refused_is_not_written(house: Hub, wrong: dict[str, str], told: str) -> None:
     ended = await from_script(house, env=SECRETS | wrong)
     assert (ended.code, told in ended.out) == (1, True)
     assert ended.complaint == "nothing was written; fix the problem, or skip the test with --no-check"
@@ -106,7 +106,7 @@ async def test_what_is_refused_is_not_written(house: House, wrong: dict[str, str
     assert (untried.code, untried.err) == (0, "")
 
 
-async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: House) -> None:
+async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: Hub) -> None:
     toml, env = house.directory / "hubbub.toml", house.directory / "hubbub.env"
     toml.write_text("# mine\n")
     env.write_text("OTHER=precious\nTELEGRAM_TOKEN=old\n")

@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, hubbub
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.process import Ended, hubbub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 
 ECHO = "please run: echo line >> out.txt"
 TOUCH = "please run: touch made.txt"
@@ -18,21 +18,21 @@ BESIDE = pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "n
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
-async def said(house: House, *words: str) -> Ended:
+async def said(house: Hub, *words: str) -> Ended:
     return await asyncio.to_thread(command, house.directory, *words)
 
 
-def lines(house: House) -> list[str]:
+def lines(house: Hub) -> list[str]:
     out = house.workspace / "out.txt"
     return out.read_text().split() if out.exists() else []
 
 
-async def allowed_for_ever(house: House) -> str:
+async def allowed_for_ever(house: Hub) -> str:
     """The owner presses "always", and is asked no more; the grant's id."""
     house.telegram.user_sends_text(OWNER, TOUCH)
     await house.pressed(OWNER, await house.card(OWNER), 2)
@@ -44,7 +44,7 @@ async def allowed_for_ever(house: House) -> str:
 
 
 @BESIDE
-async def test_a_revoked_grant_lets_nothing_run_unasked(house: House, *, running: bool) -> None:
+async def test_a_revoked_grant_lets_nothing_run_unasked(house: Hub, *, running: bool) -> None:
     grant_id = await allowed_for_ever(house)
     listed = (await said(house, "grants", "list")).out
     assert (grant_id in listed, "no expiry" in listed, "revoked" in listed) == (True, True, False)
@@ -62,7 +62,7 @@ async def test_a_revoked_grant_lets_nothing_run_unasked(house: House, *, running
 
 
 @BESIDE
-async def test_a_disabled_tool_is_hidden_and_refused(house: House, *, running: bool) -> None:
+async def test_a_disabled_tool_is_hidden_and_refused(house: Hub, *, running: bool) -> None:
     if not running:
         await house.stop()
     done = await hubbub(house.directory, "permissions", "set", "shell", "disabled")
@@ -83,7 +83,7 @@ async def test_a_disabled_tool_is_hidden_and_refused(house: House, *, running: b
     await house.card(OWNER)
 
 
-async def test_a_tool_that_waits_for_a_person_is_refused_once_it_is_disabled(house: House) -> None:
+async def test_a_tool_that_waits_for_a_person_is_refused_once_it_is_disabled(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, ECHO)
     card = await house.card(OWNER)
     assert (await said(house, "permissions", "set", "shell", "disabled")).code == 0
@@ -92,7 +92,7 @@ async def test_a_tool_that_waits_for_a_person_is_refused_once_it_is_disabled(hou
     assert lines(house) == []
 
 
-async def test_a_person_may_want_no_questions_about_a_tool_or_all_of_them(house: House) -> None:
+async def test_a_person_may_want_no_questions_about_a_tool_or_all_of_them(house: Hub) -> None:
     assert (await said(house, "permissions", "set", "shell", "always-allow")).code == 0
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
@@ -116,14 +116,12 @@ async def test_a_person_may_want_no_questions_about_a_tool_or_all_of_them(house:
         (["shell", "disabled", "--user", "x"], 1, "no user has the ID x; run `hubbub users list`"),
     ],
 )
-async def test_what_cannot_be_set_is_refused(
-    house: House, words: list[str], code: int, complaint: str
-) -> None:
+async def test_what_cannot_be_set_is_refused(house: Hub, words: list[str], code: int, complaint: str) -> None:
     ended = await said(house, "permissions", "set", *words)
     assert (ended.code, ended.out, ended.complaint) == (code, "", complaint)
 
 
-async def test_secrets_are_kept_by_the_running_hub(house: House) -> None:
+async def test_secrets_are_kept_by_the_running_hub(house: Hub) -> None:
     value = b"a-value-of-the-running-hub"
     kept = await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=value)
     assert (kept.code, kept.out) == (0, "one: stored; used from the next start of the hub\n")
@@ -135,7 +133,7 @@ async def test_secrets_are_kept_by_the_running_hub(house: House) -> None:
     assert [path for path in files if value in path.read_bytes()] == []
 
 
-async def test_a_link_to_the_console(house: House) -> None:
+async def test_a_link_to_the_console(house: Hub) -> None:
     link = await said(house, "login", "--json")
     assert (link.code, link.err) == (0, "")
     assert house.app is not None

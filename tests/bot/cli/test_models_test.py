@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 from tests.bot.cli.in_process import command
-from tests.scenarios.house import KEY, LIMIT_S, open_house
+from tests.harness.telegram_hub import KEY, LIMIT_S, open_hub
 
 
 async def test_each_model_is_called_and_told_about(tmp_path: Path) -> None:
     extra = '[[models]]\nname = "spare"\nprovider = "demo"\n'
-    async with open_house(tmp_path, extra=extra, start=False) as house:
+    async with open_hub(tmp_path, extra=extra, start=False) as house:
         page = await asyncio.to_thread(command, tmp_path, "models", "test", "--json")
         main, spare = json.loads(page.out)
         assert (page.code, page.err) == (0, "")
@@ -26,7 +26,7 @@ async def test_each_model_is_called_and_told_about(tmp_path: Path) -> None:
 
 
 async def test_a_refused_key_is_told_and_not_shown(tmp_path: Path) -> None:
-    async with open_house(tmp_path, start=False):
+    async with open_hub(tmp_path, start=False):
         config = tmp_path / "hubbub.toml"
         config.write_text(config.read_text().replace(KEY, "wrong-key-0123"))
         ended = await asyncio.to_thread(command, tmp_path, "models", "test", "--json")

@@ -17,17 +17,17 @@ import pytest_asyncio
 from bot.app import ending_signals
 from core import texts
 from core.store.sqlite.maintenance import current_schema
-from tests.bot.cli.program import RunningHub, environment, hubbub
-from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house, write_config
+from tests.harness.process import HubProcess, environment, hubbub
+from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 from tests.simulators.model import Hold, HttpError
 
 ANY_PORT = {"HUBBUB__HTTP__PORT": "0"}
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
     """Both simulators and a configuration; the hub is the test's to start."""
-    async with open_house(tmp_path, start=False) as opened:
+    async with open_hub(tmp_path, start=False) as opened:
         yield opened
 
 
@@ -49,7 +49,7 @@ def with_a_terminal() -> Iterator[None]:
 async def test_without_a_configuration_it_serves_and_says_what_to_do_next(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    async with RunningHub(tmp_path, env=ANY_PORT, fresh=True) as hub:
+    async with HubProcess(tmp_path, env=ANY_PORT, fresh=True) as hub:
         status, state = await hub.readyz()
         assert (status, state["ready"], state["hub"], state["store"]) == (200, True, "open", "ok")
         assert await hub.stop(number) == 0
@@ -67,8 +67,8 @@ def test_what_was_started_to_outlive_its_terminal_does(started_with: signal.Hand
         signal.signal(signal.SIGHUP, before)
 
 
-async def test_ctrl_c_ends_it_while_a_tool_runs(house: House) -> None:
-    async with RunningHub(house.directory) as hub:
+async def test_ctrl_c_ends_it_while_a_tool_runs(house: Hub) -> None:
+    async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "please run: echo $$ > pid && exec sleep 600")
         await house.pressed(OWNER, await house.card(OWNER), 0)
         tool = await started_process(house.workspace / "pid")
@@ -88,25 +88,25 @@ async def started_process(file: Path) -> Path:
 
 
 async def test_ctrl_c_ends_it_while_the_model_hangs_and_the_turn_goes_on_at_the_next_start(
-    house: House,
+    house: Hub,
 ) -> None:
     house.model.fault(Hold(at="mid_stream"))
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "think hard")
         await house.model.wait_requests(state="held", timeout_s=LIMIT_S)
         assert await hub.stop(signal.SIGINT) == 0
         assert "Traceback" not in hub.err
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         await house.telegram.wait_text(OWNER, "You said: think hard", timeout_s=LIMIT_S)
         assert await hub.stop() == 0
 
 
-async def test_no_secret_is_ever_logged(house: House) -> None:
+async def test_no_secret_is_ever_logged(house: Hub) -> None:
     write_config(house, extra='[log]\nlevel = "debug"')
     house.model.fault(HttpError(401))
     house.telegram.fail("drop", method="sendMessage", count=1)
     house.telegram.fail("server_error", method="getUpdates", count=3, status=500)
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, texts.MODEL_KEY_REJECTED, timeout_s=LIMIT_S)
         house.telegram.user_sends_text(OWNER, "say: fine")
@@ -119,9 +119,9 @@ async def test_no_secret_is_ever_logged(house: House) -> None:
         assert secret not in said
 
 
-async def test_a_full_disk_stops_acceptance_until_there_is_room_again(house: House) -> None:
+async def test_a_full_disk_stops_acceptance_until_there_is_room_again(house: Hub) -> None:
     house.model.fault(Hold())
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "first")
         await house.model.wait_requests(state="held", timeout_s=LIMIT_S)
         await house.telegram.wait_confirmed()
@@ -146,7 +146,7 @@ async def test_a_full_disk_stops_acceptance_until_there_is_room_again(house: Hou
 
 
 @contextlib.contextmanager
-def full_disk(hub: RunningHub) -> Iterator[None]:
+def full_disk(hub: HubProcess) -> Iterator[None]:
     """No file the process writes may grow."""
     usual = resource.prlimit(hub.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(hub.process.pid, resource.RLIMIT_FSIZE, (0, usual[1]))
@@ -223,7 +223,7 @@ async def test_an_occupied_port_is_one_line_that_says_what_to_do(tmp_path: Path)
 
 
 async def test_a_second_hub_on_the_same_data_says_which_one_is_there(tmp_path: Path) -> None:
-    async with RunningHub(tmp_path, env=ANY_PORT) as hub:
+    async with HubProcess(tmp_path, env=ANY_PORT) as hub:
         ended = await hubbub(tmp_path, "run", env=ANY_PORT)
         assert ended.code == 1
         assert ended.complaint == (
@@ -284,13 +284,13 @@ async def test_why_before_the_first_start_says_so(tmp_path: Path) -> None:
     assert ended.complaint == f"There is no database in {tmp_path}/data yet; start the hub first."
 
 
-async def test_why_without_events(house: House) -> None:
+async def test_why_without_events(house: Hub) -> None:
     await house.start()
     ended = await hubbub(house.directory, "why")
     assert (ended.code, ended.out, ended.err) == (0, "No events yet.\n", "")
 
 
-async def test_why_says_what_became_of_messages(house: House) -> None:
+async def test_why_says_what_became_of_messages(house: Hub) -> None:
     await house.start()
     house.telegram.add_user(8, first_name="\x1b[2J[/bold]", last_name="[red]x")
     sent = house.telegram.user_sends_text(OWNER, "hello")
@@ -318,7 +318,7 @@ async def test_why_says_what_became_of_messages(house: House) -> None:
     assert none.complaint == "No event has the key tg:123456:m:7:999; `hubbub why` lists the newest ones."
 
 
-async def test_why_counts_what_was_noise(house: House) -> None:
+async def test_why_counts_what_was_noise(house: Hub) -> None:
     house.telegram.add_user(8, first_name="Otto")
     group = house.telegram.create_group("all", [OWNER, 8])
     await house.start()
@@ -339,7 +339,7 @@ async def test_why_counts_what_was_noise(house: House) -> None:
     assert all(row["first_at"] <= row["last_at"] for row in told["noise"])
 
 
-async def test_config_check_says_what_is_configured(house: House) -> None:
+async def test_config_check_says_what_is_configured(house: Hub) -> None:
     fine, bad = await asyncio.gather(
         hubbub(house.directory, "config", "check"),
         hubbub(house.directory, "config", "check", "--config", "nowhere.toml"),

@@ -10,31 +10,31 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended
-from tests.scenarios.house import OWNER, House, open_house
+from tests.harness.process import Ended
+from tests.harness.telegram_hub import OWNER, Hub, open_hub
 
 BESIDE = pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
 WATCH = ("routines", "add", "watch", "--match", "deploy (\\w+)", "--prompt", "Look.", "--cooldown", "0")
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as opened:
         yield opened
 
 
-async def said(house: House, *words: str) -> Ended:
+async def said(house: Hub, *words: str) -> Ended:
     return await asyncio.to_thread(command, house.directory, *words)
 
 
-async def page(house: House, *words: str) -> Any:
+async def page(house: Hub, *words: str) -> Any:
     done = await said(house, *words, "--json")
     assert done.code == 0, done.err
     return json.loads(done.out)
 
 
 @BESIDE
-async def test_a_routine_is_made_shown_changed_and_forgotten(house: House, running: bool) -> None:
+async def test_a_routine_is_made_shown_changed_and_forgotten(house: Hub, running: bool) -> None:
     if not running:
         await house.stop()
     assert (await said(house, *WATCH)).out == "watch saved\n"
@@ -65,7 +65,7 @@ async def test_a_routine_is_made_shown_changed_and_forgotten(house: House, runni
         await house.start()
 
 
-async def test_a_routine_made_by_command_fires_and_tells_its_history(house: House) -> None:
+async def test_a_routine_made_by_command_fires_and_tells_its_history(house: Hub) -> None:
     assert (await said(house, *WATCH)).code == 0
     house.telegram.user_sends_text(OWNER, "deploy production")
     await house.telegram.wait_text(OWNER, "Routine “watch” has something for you")

@@ -4,7 +4,7 @@ import json
 import signal
 from pathlib import Path
 
-from tests.bot.cli.program import RunningHub, hubbub
+from tests.harness.process import HubProcess, hubbub
 
 HEARTBEAT = '[http]\nport = 0\n[heartbeat]\nenabled = true\n[channels.telegram]\ntoken = "1:a"\n'
 TIMERS = {
@@ -27,7 +27,7 @@ async def test_without_a_hub_it_says_so(tmp_path: Path) -> None:
 
 async def test_of_a_killed_hub_it_says_that_none_runs(tmp_path: Path) -> None:
     (tmp_path / "hubbub.toml").write_text("[http]\nport = 0\n")
-    async with RunningHub(tmp_path) as hub:
+    async with HubProcess(tmp_path) as hub:
         await hub.stop(signal.SIGKILL)
     assert (tmp_path / "data" / "api.json").exists()
     ended = await hubbub(tmp_path, "status")
@@ -37,7 +37,7 @@ async def test_of_a_killed_hub_it_says_that_none_runs(tmp_path: Path) -> None:
 
 async def test_of_a_running_hub_it_names_channels_and_timers(tmp_path: Path) -> None:
     (tmp_path / "hubbub.toml").write_text(HEARTBEAT + 'api_base_url = "http://127.0.0.1:9"\n')
-    async with RunningHub(tmp_path) as hub:
+    async with HubProcess(tmp_path) as hub:
         page = json.loads((await hubbub(tmp_path, "status", "--json")).out)
         while {timer["name"] for timer in page["timers"]} < set(TIMERS):
             page = json.loads((await hubbub(tmp_path, "status", "--json")).out)

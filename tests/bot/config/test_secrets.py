@@ -13,9 +13,9 @@ from bot.config.sections import TelegramChannel
 from bot.config.types import Unopened
 from bot.runtime import ConfigError
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, RunningHub
 from tests.bot.cli.terminal import Terminal
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, open_house, write_config
+from tests.harness.process import Ended, HubProcess
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, open_hub, write_config
 
 SECRET = "a-secret-that-nobody-may-find-0123456789"
 
@@ -35,11 +35,11 @@ def model_with(key: str) -> str:
 
 async def test_a_secret_is_used_and_stands_nowhere_in_clear(tmp_path: Path) -> None:
     """Before the first start; then in a hub that runs with it, and with everything that one leaves behind."""
-    async with open_house(tmp_path, start=False) as house:
+    async with open_hub(tmp_path, start=False) as house:
         kept = await asyncio.to_thread(set_secret, tmp_path, "telegram", f"{TOKEN}\n".encode())
         assert (kept.code, kept.out) == (0, "telegram: stored; used from the next start of the hub\n")
         write_config(house, token="vault:telegram")
-        async with RunningHub(tmp_path) as hub:
+        async with HubProcess(tmp_path) as hub:
             await house.telegram.wait_polling(TOKEN, LIMIT_S)
             house.telegram.user_sends_text(OWNER, "hello")
             await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)

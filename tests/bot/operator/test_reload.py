@@ -6,30 +6,30 @@ from pathlib import Path
 from typing import Any
 
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended
 from tests.bot.web.api_client import client
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house, write_config
+from tests.harness.process import Ended
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 
 OTHER = "123456:BBE-a-token-of-the-usual-length-0123456"
 
 
-async def reload(house: House, *words: str) -> Ended:
+async def reload(house: Hub, *words: str) -> Ended:
     return await asyncio.to_thread(command, house.directory, "config", "reload", *words)
 
 
-def renamed(house: House, before: str, after: str) -> None:
+def renamed(house: Hub, before: str, after: str) -> None:
     """The platform knows the bot by another token from now on."""
     bots = house.telegram.world.bots
     bots[after] = bots.pop(before)
 
 
-async def answered(house: House, text: str) -> None:
+async def answered(house: Hub, text: str) -> None:
     house.telegram.user_sends_text(OWNER, text)
     await house.telegram.wait_text(OWNER, f"You said: {text}", timeout_s=LIMIT_S)
 
 
 async def test_a_new_token_is_taken_up_and_the_rest_waits_for_the_next_start(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         nothing = await reload(house)
         assert (nothing.code, nothing.out) == (0, "channel telegram is unchanged\n")
         write_config(house, token=OTHER, direct="pairing", extra="[agent]\nqueue = 'one_by_one'")
@@ -52,7 +52,7 @@ async def test_a_new_token_is_taken_up_and_the_rest_waits_for_the_next_start(tmp
 
 
 async def test_a_wrong_configuration_changes_nothing(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         write_config(house, token="no-token")
         refused = await reload(house)
         assert refused.code == 2
@@ -68,12 +68,12 @@ async def test_a_wrong_configuration_changes_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_channel_that_is_gone_or_new_waits_for_the_next_start(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         write_config(house, extra='[channels.second]\nplatform = "telegram"\ntoken = "1:abc"')
         assert (await reload(house)).out.endswith("applied at the next start: channels.second\n")
 
 
 async def test_without_a_hub_there_is_nothing_to_reload(tmp_path: Path) -> None:
-    async with open_house(tmp_path, start=False) as house:
+    async with open_hub(tmp_path, start=False) as house:
         done = await reload(house)
         assert (done.code, done.complaint[:16]) == (1, "no hub is runnin")

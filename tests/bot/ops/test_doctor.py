@@ -15,20 +15,20 @@ from aiohttp import web
 
 from core.clock import SystemClock
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import Ended, RunningHub, hubbub
-from tests.scenarios.house import KEY, LIMIT_S, TOKEN, House, open_house, write_config
+from tests.harness.process import Ended, HubProcess, hubbub
+from tests.harness.telegram_hub import KEY, LIMIT_S, TOKEN, Hub, open_hub, write_config
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
     """Started once and stopped again: there is a database, and nobody uses it."""
-    async with open_house(tmp_path) as opened:
+    async with open_hub(tmp_path) as opened:
         await opened.stop()
         (opened.directory / "hubbub.toml").chmod(0o600)
         yield opened
 
 
-async def examined(house: House) -> Ended:
+async def examined(house: Hub) -> Ended:
     return await asyncio.to_thread(command, house.directory, "doctor", "--json")
 
 
@@ -39,7 +39,7 @@ def findings(ended: Ended) -> dict[str, dict[str, Any]]:
     return {finding["what"]: finding for finding in found}
 
 
-async def test_everything_is_fine_without_a_hub(house: House) -> None:
+async def test_everything_is_fine_without_a_hub(house: Hub) -> None:
     ended = await examined(house)
     found = findings(ended)
     assert (ended.code, ended.err) == (0, "")
@@ -52,8 +52,8 @@ async def test_everything_is_fine_without_a_hub(house: House) -> None:
     assert KEY not in ended.out
 
 
-async def test_everything_is_fine_beside_a_hub(house: House) -> None:
-    async with RunningHub(house.directory):
+async def test_everything_is_fine_beside_a_hub(house: Hub) -> None:
+    async with HubProcess(house.directory):
         await house.telegram.wait_polling(TOKEN)
         ended = await examined(house)
         found = findings(ended)
@@ -87,7 +87,7 @@ GROUPS = {
 
 @pytest.mark.parametrize("groups, reads, joins, health, said", GROUPS.values(), ids=GROUPS)
 async def test_what_the_bot_is_shown_in_groups(
-    house: House, groups: str, health: str, said: str, *, reads: bool, joins: bool
+    house: Hub, groups: str, health: str, said: str, *, reads: bool, joins: bool
 ) -> None:
     write_config(house, extra=f'groups = "{groups}"')
     bot = house.telegram.bot()
@@ -99,9 +99,9 @@ async def test_what_the_bot_is_shown_in_groups(
     assert ("@BotFather" in finding["fix"]) == (health == "warning")
 
 
-async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: House) -> None:
+async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: Hub) -> None:
     write_config(house, extra='groups = "all"')
-    async with RunningHub(house.directory) as hub:
+    async with HubProcess(house.directory) as hub:
         await house.telegram.wait_polling(TOKEN)
         ended = await examined(house)
         hint = (
@@ -116,10 +116,10 @@ async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: Hous
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
-async def test_a_refused_token(house: House, *, running: bool) -> None:
+async def test_a_refused_token(house: Hub, *, running: bool) -> None:
     write_config(house, token="1:refused")
     if running:
-        async with RunningHub(house.directory) as hub:
+        async with HubProcess(house.directory) as hub:
             await _refused(hub)
             ended = await examined(house)
     else:
@@ -132,7 +132,7 @@ async def test_a_refused_token(house: House, *, running: bool) -> None:
     assert ended.complaint.startswith("1 of ")
 
 
-async def _refused(hub: RunningHub) -> None:
+async def _refused(hub: HubProcess) -> None:
     """Until the hub itself knows."""
     async with asyncio.timeout(LIMIT_S):
         while True:
@@ -144,7 +144,7 @@ async def _refused(hub: RunningHub) -> None:
             await asyncio.sleep(0.02)
 
 
-async def broken(house: House, what: str) -> dict[str, Any]:
+async def broken(house: Hub, what: str) -> dict[str, Any]:
     """The one broken finding."""
     ended = await examined(house)
     found = findings(ended)
@@ -154,13 +154,13 @@ async def broken(house: House, what: str) -> dict[str, Any]:
     return found[what]
 
 
-async def test_a_refused_key_of_a_model(house: House) -> None:
+async def test_a_refused_key_of_a_model(house: Hub) -> None:
     config = house.directory / "hubbub.toml"
     config.write_text(config.read_text().replace(KEY, "another-key"))
     assert "rejected the API key" in (await broken(house, "model main"))["message"]
 
 
-async def test_a_model_nobody_serves(house: House) -> None:
+async def test_a_model_nobody_serves(house: Hub) -> None:
     config = house.directory / "hubbub.toml"
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -169,7 +169,7 @@ async def test_a_model_nobody_serves(house: House) -> None:
     assert finding["message"] == f"can't reach 127.0.0.1:{port}: Connection refused"
 
 
-async def test_an_occupied_port(house: House) -> None:
+async def test_an_occupied_port(house: Hub) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         write_config(house, http=f"port = {port}")
@@ -177,14 +177,14 @@ async def test_an_occupied_port(house: House) -> None:
     assert finding["message"] == f"can't listen on 127.0.0.1:{port}: Address already in use"
 
 
-async def test_a_key_that_others_can_read(house: House) -> None:
+async def test_a_key_that_others_can_read(house: Hub) -> None:
     key = house.directory / "data" / "hub.key"
     key.chmod(0o644)
     finding = await broken(house, "files")
     assert finding["fix"] == f"chmod 600 {key}"
 
 
-async def test_a_database_of_a_newer_version(house: House) -> None:
+async def test_a_database_of_a_newer_version(house: Hub) -> None:
     database = sqlite3.connect(house.database)
     ((version,),) = database.execute("PRAGMA user_version").fetchall()
     database.execute("PRAGMA user_version = 9999")
@@ -194,7 +194,7 @@ async def test_a_database_of_a_newer_version(house: House) -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [600, -600])
-async def test_a_clock_that_is_ten_minutes_off(house: House, ahead_s: int) -> None:
+async def test_a_clock_that_is_ten_minutes_off(house: Hub, ahead_s: int) -> None:
     async def get_me(_: web.Request) -> web.Response:
         now_s = SystemClock().now() / 1_000_000
         bot = {"ok": True, "result": {"id": 1, "is_bot": True, "first_name": "B", "username": "a_bot"}}
@@ -218,7 +218,7 @@ async def test_a_clock_that_is_ten_minutes_off(house: House, ahead_s: int) -> No
 
 
 @pytest.mark.parametrize("name", ["vault.key", "hub.db", "hub.log"])
-async def test_a_private_file_that_others_can_read(house: House, name: str) -> None:
+async def test_a_private_file_that_others_can_read(house: Hub, name: str) -> None:
     file = house.directory / "data" / name
     file.touch(0o600)
     if name == "vault.key":
@@ -228,7 +228,7 @@ async def test_a_private_file_that_others_can_read(house: House, name: str) -> N
     assert finding["fix"] == f"chmod 600 {file}"
 
 
-async def test_an_environment_file_that_others_can_read(house: House) -> None:
+async def test_an_environment_file_that_others_can_read(house: Hub) -> None:
     env = house.directory / "hubbub.env"
     env.write_text("OTHER=1\n")
     env.chmod(0o644)
@@ -238,7 +238,7 @@ async def test_an_environment_file_that_others_can_read(house: House) -> None:
     assert findings(await examined(house))["environment file"]["health"] == "fine"
 
 
-async def test_tokens_in_a_configuration_file_that_others_can_read(house: House) -> None:
+async def test_tokens_in_a_configuration_file_that_others_can_read(house: Hub) -> None:
     (house.directory / "hubbub.toml").chmod(0o644)
     ended = await examined(house)
     finding = findings(ended)["configuration"]
@@ -246,13 +246,13 @@ async def test_tokens_in_a_configuration_file_that_others_can_read(house: House)
     assert "hubbub secrets set NAME" in finding["fix"]
 
 
-async def test_a_workspace_that_is_a_file(house: House) -> None:
+async def test_a_workspace_that_is_a_file(house: Hub) -> None:
     house.workspace.rmdir()
     house.workspace.write_text("in the way")
     assert (await broken(house, "workspace"))["message"] == f"{house.workspace} is not a directory"
 
 
-async def test_secrets_whose_key_is_lost(house: House) -> None:
+async def test_secrets_whose_key_is_lost(house: Hub) -> None:
     await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=b"a-value")
     assert findings(await examined(house))["vault"]["message"] == "1 secrets are readable"
     key = house.directory / "data" / "vault.key"

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from bot.config.schema import Config, Hub, Log, Model
 from bot.ops.logs import LOG_NAME, log_file, log_files
 from tests.bot.cli.in_process import command
-from tests.bot.cli.program import RunningHub
 from tests.bot.cli.terminal import Terminal
+from tests.harness.process import HubProcess
 
 KEY = "a-key-that-must-not-be-logged"
 LEVELS = ["debug", "info", "warning", "error"]
@@ -82,7 +82,7 @@ def test_a_disk_that_takes_nothing_does_not_fail_the_caller(tmp_path: Path) -> N
 
 
 async def test_a_hub_writes_it(tmp_path: Path) -> None:
-    async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
+    async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
         assert await hub.stop() == 0
     told = [json.loads(line)["message"] for line in (tmp_path / "data" / LOG_NAME).read_text().splitlines()]
     assert f"hub.serving url={hub.url}" in told

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 from tests.bot.web.api_client import client
-from tests.scenarios.house import LIMIT_S, OWNER, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
 
 
 async def test_what_happens_is_counted(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house, client(tmp_path) as api:
+    async with open_hub(tmp_path) as house, client(tmp_path) as api:
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
         house.telegram.user_sends_text(OWNER, "/status")

@@ -18,21 +18,21 @@ from bot.web.file_links import FileLinks
 from core.clock import SystemClock
 from core.store.port import KeyKind
 from core.users import Principal, Role
-from tests.bot.cli.program import RunningHub
 from tests.bot.web.api_client import Client, client
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.harness.process import HubProcess
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
 ECHO = "please run: echo line >> out.txt"
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, direct="pairing") as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, direct="pairing") as opened:
         yield opened
 
 
 @pytest_asyncio.fixture
-async def api(house: House) -> AsyncIterator[Client]:
+async def api(house: Hub) -> AsyncIterator[Client]:
     async with client(house.directory) as opened:
         yield opened
 
@@ -41,11 +41,11 @@ async def api(house: House) -> AsyncIterator[Client]:
 async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     """Of one hub for all tests that change nothing."""
     directory = tmp_path_factory.mktemp("standing")
-    async with RunningHub(directory, env={"HUBBUB__HTTP__PORT": "0"}), client(directory) as opened:
+    async with HubProcess(directory, env={"HUBBUB__HTTP__PORT": "0"}), client(directory) as opened:
         yield opened
 
 
-def lines(house: House) -> list[str]:
+def lines(house: Hub) -> list[str]:
     out = house.workspace / "out.txt"
     return out.read_text().split() if out.exists() else []
 
@@ -55,7 +55,7 @@ def lines(house: House) -> list[str]:
 
 async def test_the_token_is_for_this_user_only_and_goes_with_the_hub(tmp_path: Path) -> None:
     file = tmp_path / "data" / "api.json"
-    async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
+    async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
         page = json.loads(file.read_text())
         assert page["url"] == hub.url
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -130,7 +130,7 @@ def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: 
 # ---------------------------------------------------------------- looking
 
 
-async def test_status_tells_what_runs_and_what_waits(house: House, api: Client) -> None:
+async def test_status_tells_what_runs_and_what_waits(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.card(OWNER)
     status, page = await api.ask("GET", "/api/status")
@@ -141,7 +141,7 @@ async def test_status_tells_what_runs_and_what_waits(house: House, api: Client) 
     assert page["version"]
 
 
-async def test_threads_and_what_was_said_in_them(house: House, api: Client) -> None:
+async def test_threads_and_what_was_said_in_them(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
     _, found = await api.ask("GET", "/api/threads")
@@ -181,7 +181,7 @@ async def test_a_wrong_method(standing: Client) -> None:
 # ---------------------------------------------------------------- deciding
 
 
-async def waiting(house: House, api: Client) -> str:
+async def waiting(house: Hub, api: Client) -> str:
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.card(OWNER)
     _, found = await api.ask("GET", "/api/approvals")
@@ -191,7 +191,7 @@ async def waiting(house: House, api: Client) -> str:
 
 @pytest.mark.parametrize("action, runs", [("approve", True), ("deny", False)])
 async def test_what_waits_is_decided_and_its_card_says_so(
-    house: House, api: Client, action: str, *, runs: bool
+    house: Hub, api: Client, action: str, *, runs: bool
 ) -> None:
     request_id = await waiting(house, api)
     body = {"request_id": request_id, "action": action}
@@ -208,7 +208,7 @@ async def test_what_waits_is_decided_and_its_card_says_so(
     assert outcome in page["error"]["message"]
 
 
-async def test_of_many_decisions_at_once_one_counts(house: House, api: Client) -> None:
+async def test_of_many_decisions_at_once_one_counts(house: Hub, api: Client) -> None:
     request_id = await waiting(house, api)
     body = {"request_id": request_id, "action": "approve"}
     answers = await asyncio.gather(*(api.ask("POST", "/api/chat/gate/resolve", body) for _ in range(8)))
@@ -219,7 +219,7 @@ async def test_of_many_decisions_at_once_one_counts(house: House, api: Client) -
     assert lines(house) == ["line"]
 
 
-async def test_an_answer_that_is_not_offered(house: House, api: Client) -> None:
+async def test_an_answer_that_is_not_offered(house: Hub, api: Client) -> None:
     body = {"request_id": await waiting(house, api), "action": "retry"}
     status, page = await api.ask("POST", "/api/chat/gate/resolve", body)
     assert (status, page["error"]["code"]) == (409, "refused")
@@ -294,13 +294,13 @@ async def test_a_bad_routine_is_refused_by_the_name_of_its_field(
 # ---------------------------------------------------------------- letting in
 
 
-async def knock(house: House, person: int = 8) -> None:
+async def knock(house: Hub, person: int = 8) -> None:
     house.telegram.add_user(person, first_name="Bo")
     house.telegram.user_sends_text(person, "hello")
     await house.telegram.wait_for(lambda: house.says(person), LIMIT_S)
 
 
-async def test_somebody_is_let_in_and_out_again(house: House, api: Client) -> None:
+async def test_somebody_is_let_in_and_out_again(house: Hub, api: Client) -> None:
     await knock(house)
     _, found = await api.ask("GET", "/api/pairing")
     (request,) = found["requests"]
@@ -320,7 +320,7 @@ async def test_somebody_is_let_in_and_out_again(house: House, api: Client) -> No
     ]
 
 
-async def test_there_is_one_first_owner_only(house: House, api: Client) -> None:
+async def test_there_is_one_first_owner_only(house: Hub, api: Client) -> None:
     await knock(house)
     _, found = await api.ask("GET", "/api/pairing")
     (request,) = found["requests"]
@@ -328,7 +328,7 @@ async def test_there_is_one_first_owner_only(house: House, api: Client) -> None:
     assert (status, page["error"]["code"]) == (409, "refused")
 
 
-async def test_a_platform_cannot_speak_as_the_console(house: House) -> None:
+async def test_a_platform_cannot_speak_as_the_console(house: Hub) -> None:
     """The name the API decides under is none a channel can be given."""
     config = house.directory / "hubbub.toml"
     config.write_text(

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from tests.bot.web.api_client import client
-from tests.scenarios.house import OWNER, open_house
+from tests.harness.telegram_hub import OWNER, open_hub
 
 NOTHING = {"preset": None, "max_rounds": None, "max_tools": None, "loop_timeout_s": None}
 CONFIGURED = {"preset": "auto_loop", "max_rounds": 5, "max_tools": 20, "loop_timeout_s": 300}
 
 
 async def test_presets_and_limits_of_a_conversation(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house, client(house.directory) as api:
+    async with open_hub(tmp_path) as house, client(house.directory) as api:
         own = f"/api/threads/{(await api.send('hello'))['thread_id']}/approval-policy"
         page = await api.get(own)
         assert (page["thread"], page["person"], page["ceiling"]) == (NOTHING, NOTHING, NOTHING)
@@ -42,7 +42,7 @@ async def test_presets_and_limits_of_a_conversation(tmp_path: Path) -> None:
 
 
 async def test_everybody_takes_back_their_own_grants_alone(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house, client(house.directory) as api:
+    async with open_hub(tmp_path) as house, client(house.directory) as api:
         house.telegram.user_sends_text(OWNER, "please run: echo line")
         card = await house.card(OWNER)
         house.telegram.user_sends_text(OWNER, f"/approve {card.choices[0].split(':')[1]} session")
@@ -59,7 +59,7 @@ async def test_everybody_takes_back_their_own_grants_alone(tmp_path: Path) -> No
 async def test_a_policy_that_becomes_unreadable_stops_tools_at_once(tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text("")
-    async with open_house(tmp_path, extra=f'[policy]\nfile = "{policy}"') as house:
+    async with open_hub(tmp_path, extra=f'[policy]\nfile = "{policy}"') as house:
         house.telegram.user_sends_text(OWNER, "please run: echo line >> out.txt")
         card = await house.card(OWNER)
         policy.write_text("disabled_tools = nonsense")

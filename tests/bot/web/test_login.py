@@ -16,9 +16,9 @@ import pytest_asyncio
 from bot.web.endpoints import BODY_LIMIT_S
 from core.clock import SECOND_US
 from core.store.port import KeyKind
-from tests.bot.cli.program import RunningHub
 from tests.bot.web.api_client import LIMIT_S, Client, Stream, client
-from tests.scenarios.house import House, open_house
+from tests.harness.process import HubProcess
+from tests.harness.telegram_hub import Hub, open_hub
 
 DAY_S = 86_400
 MINUTE_S = 60
@@ -26,13 +26,13 @@ SESSION = "X-Hubbub-Session"
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, direct="open", speed=1) as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, direct="open", speed=1) as opened:
         yield opened
 
 
 @pytest_asyncio.fixture
-async def api(house: House) -> AsyncIterator[Client]:
+async def api(house: Hub) -> AsyncIterator[Client]:
     async with client(house.directory) as opened:
         yield opened
 
@@ -111,14 +111,14 @@ async def test_wrong_links_are_refused(api: Client) -> None:
         assert answer.status == 413
 
 
-async def test_links_have_their_time(house: House, api: Client) -> None:
+async def test_links_have_their_time(house: Hub, api: Client) -> None:
     for age_s, status in ((15 * MINUTE_S - 5, 201), (15 * MINUTE_S, 403)):
         url = await link(api)
         house.clock.skip(age_s)
         assert (await handed_in(api, url))[0] == status
 
 
-async def test_sessions_have_their_time(house: House, api: Client) -> None:
+async def test_sessions_have_their_time(house: Hub, api: Client) -> None:
     page = await logged_in(api)
     house.clock.skip(14 * DAY_S - MINUTE_S)
     assert await page.status() == 200
@@ -126,7 +126,7 @@ async def test_sessions_have_their_time(house: House, api: Client) -> None:
     assert await page.status() == 401
 
 
-async def test_guesses_are_cut_short_and_keep_nobody_out(house: House, api: Client) -> None:
+async def test_guesses_are_cut_short_and_keep_nobody_out(house: Hub, api: Client) -> None:
     guesses = [(await handed_in(api, f"{api.url}/login#code=guess{n}"))[0] for n in range(12)]
     assert guesses == [403] * 10 + [429] * 2
     await logged_in(api)
@@ -186,7 +186,7 @@ async def test_cookies_of_others_neither_end_nor_change_a_session(api: Client) -
         assert await page.status() == 200, why
 
 
-async def test_a_session_from_a_cookie_of_before_is_worth_nothing(house: House, api: Client) -> None:
+async def test_a_session_from_a_cookie_of_before_is_worth_nothing(house: Hub, api: Client) -> None:
     """Earlier versions kept the same secrets in a cookie, which every port of the machine was sent."""
     assert house.app is not None
     user_id = (await api.get("/api/me"))["user_id"]
@@ -203,7 +203,7 @@ async def test_logging_in_again_ends_the_session_before(api: Client) -> None:
     assert (await first.status(), await second.status()) == (401, 200)
 
 
-async def test_a_session_outlives_the_hub_and_ends_when_told(house: House, api: Client) -> None:
+async def test_a_session_outlives_the_hub_and_ends_when_told(house: Hub, api: Client) -> None:
     secret = (await logged_in(api)).secret
     await house.stop()
     await house.start()
@@ -215,7 +215,7 @@ async def test_a_session_outlives_the_hub_and_ends_when_told(house: House, api: 
 
 
 @pytest.mark.parametrize("end", ["logged out", "expired", "a member's token revoked"])
-async def test_a_stream_ends_with_its_key(house: House, api: Client, end: str) -> None:
+async def test_a_stream_ends_with_its_key(house: Hub, api: Client, end: str) -> None:
     page, mia = await logged_in(api), await api.member("Mia")
     mias = end.startswith("a member")
     proof = {"Authorization": f"Bearer {mia.token}"} if mias else {SESSION: page.secret}
@@ -350,7 +350,7 @@ async def test_a_body_that_comes_too_slowly_is_given_up(api: Client) -> None:
 
 
 async def test_the_first_link_is_printed(tmp_path: Path) -> None:
-    async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
+    async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
         assert hub.process.stdout is not None
         line = (await hub.process.stdout.readline()).decode()
         assert line.startswith("Console: ")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.bot.cli.program import RunningHub
 from tests.bot.web.api_client import client
+from tests.harness.process import HubProcess
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
@@ -45,7 +45,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             )
 
     with asyncio.Runner() as runner:
-        hub = RunningHub(directory, env=quiet)
+        hub = HubProcess(directory, env=quiet)
         runner.run(hub.__aenter__())
         try:
             yield runner.run(keys())

@@ -8,8 +8,8 @@ from typing import Any
 import pytest_asyncio
 
 from tests.bot.web.api_client import Client, client
+from tests.harness.telegram_hub import open_hub
 from tests.patience import PATIENCE_S
-from tests.scenarios.house import open_house
 
 WATCH: dict[str, Any] = {
     "name": "watch",
@@ -20,7 +20,7 @@ WATCH: dict[str, Any] = {
 
 @pytest_asyncio.fixture
 async def api(tmp_path: Path) -> AsyncIterator[Client]:
-    async with open_house(tmp_path) as house, client(house.directory) as opened:
+    async with open_hub(tmp_path) as house, client(house.directory) as opened:
         yield opened
 
 

@@ -16,8 +16,8 @@ from core.messages import Address
 from core.store.feed import Changes
 from core.users import Principal, Role
 from tests.bot.web.api_client import LIMIT_S, Client, client
+from tests.harness.telegram_hub import OWNER, Hub, open_hub, write_config
 from tests.plugins.profile import Profile
-from tests.scenarios.house import OWNER, House, open_house, write_config
 from tests.simulators.model import Reply
 
 RUN = "please run: echo line"
@@ -32,8 +32,8 @@ users = ["owner", "{mia}"]
 
 
 @contextlib.asynccontextmanager
-async def place(directory: Path) -> AsyncIterator[tuple[House, Client]]:
-    async with open_house(directory) as house, client(house.directory) as api:
+async def place(directory: Path) -> AsyncIterator[tuple[Hub, Client]]:
+    async with open_hub(directory) as house, client(house.directory) as api:
         yield house, api
 
 
@@ -162,7 +162,7 @@ async def test_an_approval_is_told_everywhere(tmp_path: Path) -> None:
 
 
 async def test_a_vote_that_settles_nothing_yet_is_told(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_hub(tmp_path) as house:
         async with client(tmp_path) as api:
             member = await api.member("Mia")
             mia_id = (await member.get("/api/me"))["user_id"]
@@ -184,7 +184,7 @@ async def test_a_vote_that_settles_nothing_yet_is_told(tmp_path: Path) -> None:
 
 async def test_the_hub_tells_of_requests_and_channels(tmp_path: Path) -> None:
     async with (
-        open_house(tmp_path, direct="pairing") as house,
+        open_hub(tmp_path, direct="pairing") as house,
         client(tmp_path) as api,
         api.stream() as lists,
     ):
@@ -195,7 +195,7 @@ async def test_the_hub_tells_of_requests_and_channels(tmp_path: Path) -> None:
 
 
 async def test_everybody_is_told_that_tools_are_paused(tmp_path: Path) -> None:
-    async with open_house(tmp_path), client(tmp_path) as api, api.stream() as lists:
+    async with open_hub(tmp_path), client(tmp_path) as api, api.stream() as lists:
         assert (await lists.next())["type"] == "hello"
         for path, paused in (("pause", True), ("unpause", False)):
             assert (await api.ask("POST", f"/api/tools/{path}", {}))[0] == 200

@@ -12,20 +12,20 @@ import pytest_asyncio
 
 from bot.web.uploads import LIFE_S
 from tests.bot.web.api_client import LIMIT_S, Client, client
-from tests.scenarios.house import House, open_house
+from tests.harness.telegram_hub import Hub, open_hub
 
 DAY_S = 86_400
 HOUR_S = 3_600
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, direct="open") as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, direct="open") as opened:
         yield opened
 
 
 @pytest_asyncio.fixture
-async def api(house: House) -> AsyncIterator[Client]:
+async def api(house: Hub) -> AsyncIterator[Client]:
     async with client(house.directory) as opened:
         yield opened
 
@@ -49,12 +49,12 @@ async def under_way(api: Client) -> AsyncIterator[asyncio.StreamWriter]:
         writer.transport.abort()
 
 
-def lying(house: House) -> list[str]:
+def lying(house: Hub) -> list[str]:
     """The names of what is in the directory."""
     return sorted(path.suffix for path in (house.directory / "data" / "uploads").iterdir())
 
 
-async def test_a_member_with_all_their_uploads_keeps_nobody_out(house: House, api: Client) -> None:
+async def test_a_member_with_all_their_uploads_keeps_nobody_out(house: Hub, api: Client) -> None:
     mia = await api.member("Mia")
     async with contextlib.AsyncExitStack() as opened:
         for _ in range(10):
@@ -75,14 +75,12 @@ async def _until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def _exists(house: House) -> bool:
+def _exists(house: Hub) -> bool:
     return (house.directory / "data" / "uploads").exists()
 
 
 @pytest.mark.parametrize("files, size_bytes", [(500, 1), (53, 20 * 1024 * 1024)])
-async def test_what_one_person_keeps_is_limited(
-    house: House, api: Client, files: int, size_bytes: int
-) -> None:
+async def test_what_one_person_keeps_is_limited(house: Hub, api: Client, files: int, size_bytes: int) -> None:
     mia = await api.member("Mia")
     first = await uploaded(mia)
     place = house.directory / "data" / "uploads"
@@ -101,7 +99,7 @@ async def test_what_one_person_keeps_is_limited(
     await uploaded(mia)
 
 
-async def test_uploads_have_their_time(house: House, api: Client) -> None:
+async def test_uploads_have_their_time(house: Hub, api: Client) -> None:
     sent, kept = await uploaded(api), await uploaded(api)
     await api.send("look", attachments=[sent])
     house.clock.skip(LIFE_S - 60)
@@ -115,7 +113,7 @@ async def test_uploads_have_their_time(house: House, api: Client) -> None:
         await _until(lambda: not lying(house))
 
 
-async def test_nothing_is_kept_of_what_is_too_large_or_empty(house: House, api: Client) -> None:
+async def test_nothing_is_kept_of_what_is_too_large_or_empty(house: Hub, api: Client) -> None:
     assert (await api.refusal("POST", "/api/uploads?name=x", b""))[0] == 400
 
     async def too_much() -> AsyncIterator[bytes]:

@@ -10,19 +10,19 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.web.api_client import Client, client
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 
 RUN = "please run: echo line >> out.txt"
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, direct="open") as opened:
+async def house(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path, direct="open") as opened:
         yield opened
 
 
 @pytest_asyncio.fixture
-async def api(house: House) -> AsyncIterator[Client]:
+async def api(house: Hub) -> AsyncIterator[Client]:
     async with client(house.directory) as opened:
         yield opened
 
@@ -143,7 +143,7 @@ async def test_files_are_attached(api: Client) -> None:
     assert (await member.refusal("POST", "/api/chat/send", body))[0] == 404
 
 
-async def test_a_stop_reaches_any_thread(house: House, api: Client) -> None:
+async def test_a_stop_reaches_any_thread(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
     (thread,) = (await api.get("/api/threads"))["threads"]
@@ -158,7 +158,7 @@ async def test_a_stop_reaches_any_thread(house: House, api: Client) -> None:
 # ---------------------------------------------------------------- other channels
 
 
-async def test_the_owner_answers_in_the_assistants_place(house: House, api: Client) -> None:
+async def test_the_owner_answers_in_the_assistants_place(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
     (thread,) = (await api.get("/api/threads"))["threads"]
@@ -176,9 +176,7 @@ async def test_the_owner_answers_in_the_assistants_place(house: House, api: Clie
     assert refused == (409, "refused", "thread_id")
 
 
-async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(
-    house: House, api: Client
-) -> None:
+async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
     approval = await asked(api)
@@ -213,7 +211,7 @@ async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(
     assert decided["arguments"]["command"] == "echo other >> out.txt"
 
 
-async def test_an_edit_is_rated_like_any_call(house: House, api: Client) -> None:
+async def test_an_edit_is_rated_like_any_call(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
     gate_id = (await asked(api))["gate_id"]
@@ -244,7 +242,7 @@ OWNERS_ONLY = [
 ]
 
 
-async def test_a_member_sees_their_own_only(house: House, api: Client) -> None:
+async def test_a_member_sees_their_own_only(house: Hub, api: Client) -> None:
     mia = await api.member("Mia")
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
@@ -322,7 +320,7 @@ async def test_lines_are_paged_backwards(api: Client) -> None:
     assert [item["seq"] for item in whole] == sorted({item["seq"] for item in whole})
 
 
-async def test_why_is_looked_up_by_what_was_said(house: House, api: Client) -> None:
+async def test_why_is_looked_up_by_what_was_said(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, "a needle in the hay")
     await house.telegram.wait_text(OWNER, "You said: a needle in the hay")
     (event,) = (await api.get("/api/why?query=needle"))["events"]
@@ -336,7 +334,7 @@ async def test_many_at_once_make_no_thread_twice(api: Client) -> None:
     assert sum(not one["duplicate"] for one in sent) == 1
 
 
-async def test_a_browser_that_leaves_ends_its_stream(house: House, api: Client) -> None:
+async def test_a_browser_that_leaves_ends_its_stream(house: Hub, api: Client) -> None:
     thread_id = (await api.send("hello"))["thread_id"]
     async with api.stream(f"/api/events?thread={thread_id}") as stream:
         await stream.until("item")

@@ -16,7 +16,8 @@ from channels.telegram.channel import TelegramChannel
 from channels.telegram.places import Timeouts
 from core.messages import Address, Choice, Code, File, Markdown, Message, MessageRef, Plain, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
-from tests.channels.telegram.house import FastClock, channel, simulated_telegram
+from tests.clock import HastyClock
+from tests.harness.channel_bench import SPEED, channel, simulated_telegram
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.people_files import PHOTO
 from tests.simulators.telegram.world import Message as Seen
@@ -51,7 +52,7 @@ def open_row(other: OutboxRow) -> Uncertain:
 
 
 @dataclass
-class Stage:
+class Search:
     """A bot with a request that went unanswered. `around`: what the store says of it, when it is asked."""
 
     sim: TelegramSimulator
@@ -85,10 +86,10 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(files: Path | None = None, **timeouts: float) -> AsyncIterator[Stage]:
+async def open_search(files: Path | None = None, **timeouts: float) -> AsyncIterator[Search]:
     async with simulated_telegram() as sim:
         sim.user_sends_text(7, "hi")  # message 1
-        stage = Stage(sim, channel(sim, FastClock(), timeouts=Timeouts(**timeouts), files=files))  # type: ignore[arg-type]
+        stage = Search(sim, channel(sim, HastyClock(SPEED), timeouts=Timeouts(**timeouts), files=files))  # type: ignore[arg-type]
         stage.around = replace(stage.around, earlier=(known(1),))
         try:
             yield stage
@@ -122,7 +123,7 @@ async def test_a_message_that_was_taken_is_found_as_it_is(
     (tmp_path / "a.txt").write_bytes(b"text")
     (tmp_path / "a.jpg").write_bytes(PHOTO)
     message = replace(message, files=tuple(replace(f, path=str(tmp_path / f.path)) for f in message.files))
-    async with open_stage(tmp_path) as stage:
+    async with open_search(tmp_path) as stage:
         stage.sim.user_sends_text(8, "in between")
         shown = await stage.shows(message, part=part)
         found = await stage.find(row(message, refs=["7:1"] * part))
@@ -131,7 +132,7 @@ async def test_a_message_that_was_taken_is_found_as_it_is(
 
 
 async def test_a_preview_is_found_and_says_nothing_yet() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         shown = await stage.shows(plain("words so far"))
         lost = row(plain("…"), state=SendState.STREAMING)
         found = await stage.find(lost)
@@ -140,14 +141,14 @@ async def test_a_preview_is_found_and_says_nothing_yet() -> None:
 
 
 async def test_what_is_not_there_is_not_found_at_the_price_of_twelve_requests() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         assert await stage.find(row(plain("hello"))) is None
         assert stage.spent() <= 12
         assert stage.asked() == list(range(2, 2 + stage.spent()))
 
 
 async def test_a_probe_is_not_begun_where_no_request_is_left_to_put_buttons_back() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         for _ in range(11):
             stage.sim.user_sends_text(8, "in between")
         other = await stage.shows(OTHER_CARD)
@@ -158,13 +159,13 @@ async def test_a_probe_is_not_begun_where_no_request_is_left_to_put_buttons_back
 
 
 async def test_where_nothing_earlier_is_known_nothing_is_tried() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         assert await stage.find(row(plain("hello")), earlier=()) is None
         assert stage.spent() == 0
 
 
 async def test_requests_come_at_the_pace_of_messages() -> None:
-    async with open_stage(probe_pace_s=2) as stage:
+    async with open_search(probe_pace_s=2) as stage:
         await stage.shows(plain("elsewhere"), "7")
         await stage.find(row(Message((), files=(File("a", "a", "text/plain"),))))
         times = [r.received_at for r in stage.sim.requests() if r.method.startswith("editMessage")]
@@ -175,7 +176,7 @@ async def test_requests_come_at_the_pace_of_messages() -> None:
 
 
 async def test_ids_that_anything_known_has_are_not_tried() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         mine = await stage.shows(plain("hello"))
         stage.sim.user_sends_text(8, "hi")
         theirs = await stage.shows(plain("hello"), "8")
@@ -191,7 +192,7 @@ async def test_ids_that_anything_known_has_are_not_tried() -> None:
 
 
 async def test_a_supergroup_counts_for_itself() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         group = str(stage.sim.create_supergroup("Team", [7, 8]).id)
         stage.sim.user_sends_text(8, "hi", chat_id=int(group))
         newest = max(message.id for message in stage.sim.messages(int(group)))
@@ -207,7 +208,7 @@ async def test_a_supergroup_counts_for_itself() -> None:
 
 
 async def test_private_chats_and_groups_count_together() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         group = str(stage.sim.create_group("Friends", [7, 8]).id)
         lost = await stage.shows(plain("hello"), group)
         assert await stage.find(row(plain("hello"), to=group), earlier=(known(1), known(lost.id - 1, "8")))
@@ -215,7 +216,7 @@ async def test_private_chats_and_groups_count_together() -> None:
 
 
 async def test_nothing_is_tried_beyond_what_is_known_to_be_later() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         much_later = ASKED + 1_000 * SECOND
         later = (known(4, "8", ASKED + SECOND), known(6, "8", much_later))
         edited = KnownMessage(Address("8"), f"{3:020d}.e", much_later)  # an old message, edited now
@@ -229,7 +230,7 @@ async def test_nothing_is_tried_beyond_what_is_known_to_be_later() -> None:
 async def test_a_message_of_another_kind_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"text")
     file = Message((), files=(File(str(tmp_path / "a.txt"), "a.txt", "text/plain"),))
-    async with open_stage(tmp_path) as stage:
+    async with open_search(tmp_path) as stage:
         passed = await stage.shows(file)
         lost = await stage.shows(plain("hello"))
         found = await stage.find(row(plain("hello")))
@@ -240,7 +241,7 @@ async def test_a_message_of_another_kind_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize("own, met", [(plain("hello"), CARD), (CARD, plain("hello")), (CARD, OTHER_CARD)])
 async def test_another_message_gets_its_buttons_back_and_ends_the_search(own: Message, met: Message) -> None:
     """It was sent twice long ago, and its second copy came late."""
-    async with open_stage() as stage:
+    async with open_search() as stage:
         other = await stage.shows(met)
         buttons = other.keyboard
         await stage.shows(own)
@@ -252,7 +253,7 @@ async def test_another_message_gets_its_buttons_back_and_ends_the_search(own: Me
 
 
 async def test_a_message_of_which_nothing_is_known_loses_no_buttons_that_were_not_given() -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         other = await stage.shows(plain("hello"))
         assert await stage.find(row(CARD)) is None
         assert other.keyboard is None
@@ -262,9 +263,9 @@ async def test_a_message_of_which_nothing_is_known_loses_no_buttons_that_were_no
 
 
 @asynccontextmanager
-async def open_forum() -> AsyncIterator[tuple[Stage, str, str]]:
+async def open_forum() -> AsyncIterator[tuple[Search, str, str]]:
     """Two topics of one chat, in which two answers were cut off at the same time."""
-    async with open_stage() as stage:
+    async with open_search() as stage:
         stage.sim.user_sends_text(8, "hi")
         forum = stage.sim.create_supergroup("Forum", [7, 8], is_forum=True)
         first, second = (stage.sim.topic_created(forum.id, name).id for name in ("one", "two"))
@@ -328,7 +329,7 @@ async def test_what_cannot_be_told_from_others_is_not_tried(own: Message, others
 
 async def test_a_copy_that_came_late_is_passed_over() -> None:
     """An earlier answer was repeated; its first copy came after that."""
-    async with open_stage() as stage:
+    async with open_search() as stage:
         stray = await stage.shows(A)
         lost = await stage.shows(B)
         repeated = Uncertain(row(A, 3, state=SendState.SENT, refs=["7:1"], repeats=1), ASKED, open=False)
@@ -342,7 +343,7 @@ async def test_a_copy_that_came_late_is_passed_over() -> None:
 
 @pytest.mark.parametrize("kind", ["rate_limit", "drop", "server_error"])
 async def test_a_request_that_fails_is_made_again(kind: str) -> None:
-    async with open_stage() as stage:
+    async with open_search() as stage:
         shown = await stage.shows(plain("hello"))
         stage.sim.fail(kind, method="editMessageReplyMarkup", count=1, retry_after_s=1)
         found = await stage.find(row(plain("hello")))

@@ -11,7 +11,7 @@ from core.errors import InboxUnavailable
 from core.messages import Choice, ChoiceAnswer, InboundMessage, Message, Plain, Unreadable
 from core.ports import Acceptance, SendState
 from tests.channels.memory import MemoryInbox
-from tests.channels.telegram.house import COMMANDS, TOKEN, House, open_house, simulated_telegram
+from tests.harness.channel_bench import COMMANDS, TOKEN, ChannelBench, open_channel, simulated_telegram
 from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
@@ -22,7 +22,7 @@ def polled_offsets(sim: TelegramSimulator) -> list[int]:
 
 
 async def test_a_message_is_confirmed_only_after_it_was_accepted() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         house.inbox.close_chat("7")
         sim.user_sends_text(7, "hello")
         await house.inbox.until(lambda: house.inbox.offered)
@@ -42,7 +42,7 @@ async def test_messages_of_a_chat_come_in_order_and_a_held_one_delays_no_other_c
             sim.user_sends_text(8, f"ben {i}")
         inbox = MemoryInbox()
         inbox.close_chat("7")
-        async with open_house(sim, inbox=inbox):
+        async with open_channel(sim, inbox=inbox):
             await inbox.until(lambda: "ben 2" in inbox.texts)
             assert inbox.texts == ["ben 0", "ben 1", "ben 2"]
             assert not sim.all_confirmed()
@@ -60,7 +60,7 @@ async def test_what_the_inbox_does_not_take_is_asked_for_again() -> None:
         for text in ("first", "second", "third"):
             sim.user_sends_text(7, text)
         sim.user_sends_text(8, "other chat")
-        async with open_house(sim, inbox=inbox) as house:
+        async with open_channel(sim, inbox=inbox) as house:
             await house.reaches(Phase.BACKING_OFF)
             assert house.reason() == "disk full"
             assert inbox.texts == ["first", "other chat"]
@@ -78,7 +78,7 @@ async def test_an_event_that_breaks_the_hub_does_not_hold_up_what_is_behind_it()
         inbox.failure = lambda event: ZeroDivisionError() if getattr(event, "text", "") == "poison" else None
         sim.user_sends_text(7, "poison")
         sim.user_sends_text(7, "after")
-        async with open_house(sim, inbox=inbox):
+        async with open_channel(sim, inbox=inbox):
             await sim.wait_confirmed()
             assert inbox.texts == ["after"]
             assert isinstance(next(iter(inbox.events.values())), Unreadable)
@@ -94,7 +94,7 @@ DAMAGED: list[dict[str, Any]] = [
 
 
 async def test_damaged_updates_are_recorded_and_never_stop_the_polling() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         for damaged in DAMAGED:
             sim.inject_update(damaged)
         sim.user_sends_text(7, "still here")
@@ -105,7 +105,7 @@ async def test_damaged_updates_are_recorded_and_never_stop_the_polling() -> None
 
 
 async def test_an_update_without_an_id_is_recorded_and_waited_out() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         sim.inject_update({"update_id": "none", "message": {}})
         await house.reaches(Phase.BACKING_OFF)
         assert house.reason() == "Telegram delivered updates without an ID"
@@ -117,7 +117,7 @@ async def test_an_update_without_an_id_is_recorded_and_waited_out() -> None:
 
 
 async def test_a_redelivered_update_is_the_same_event() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         sim.user_sends_text(7, "hello")
         await sim.wait_confirmed()
         sim.redeliver(times=2)
@@ -132,16 +132,16 @@ async def test_a_redelivered_update_is_the_same_event() -> None:
 async def test_nothing_said_while_the_hub_was_down_is_lost() -> None:
     async with simulated_telegram() as sim:
         inbox = MemoryInbox()
-        async with open_house(sim, inbox=inbox):
+        async with open_channel(sim, inbox=inbox):
             sim.user_sends_text(7, "before")
             await inbox.until(lambda: inbox.texts)
         sim.user_sends_text(7, "meanwhile")
-        async with open_house(sim, inbox=inbox):
+        async with open_channel(sim, inbox=inbox):
             await sim.wait_confirmed()
         assert inbox.texts == ["before", "meanwhile"]
 
 
-async def ask(house: House, user_id: int = 7) -> int:
+async def ask(house: ChannelBench, user_id: int = 7) -> int:
     """Show a card with two choices; returns its message id."""
     house.sim.user_sends_text(user_id, "go")
     await house.inbox.until(lambda: "go" in house.inbox.texts)
@@ -152,7 +152,7 @@ async def ask(house: House, user_id: int = 7) -> int:
 
 
 async def test_a_press_is_accepted_then_answered() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         house.inbox.answers["7Q2M9ZK4XA"] = Acceptance("refused: answer", "Ann has decided already. " * 20)
         card = await ask(house)
         query = sim.user_presses_button(7, card, 1)
@@ -166,7 +166,7 @@ async def test_a_press_is_accepted_then_answered() -> None:
 
 
 async def test_a_press_that_is_too_old_to_answer_still_counts() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         card = await ask(house)
         sim.fail(
             "error", method="answerCallbackQuery", status=400, count=1,
@@ -180,7 +180,7 @@ async def test_a_press_that_is_too_old_to_answer_still_counts() -> None:
 
 
 async def test_a_slow_answer_to_a_press_holds_up_no_message() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         card = await ask(house)
         sim.fail("hold", method="answerCallbackQuery")
         sim.user_presses_button(7, card, 0)
@@ -190,7 +190,7 @@ async def test_a_slow_answer_to_a_press_holds_up_no_message() -> None:
 
 
 async def test_a_button_of_another_program_stops_spinning() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         card = await ask(house)
         query = sim.user_presses_button(7, card, data="vote_up")
         await sim.wait_callback_answer(query.id)
@@ -201,13 +201,13 @@ async def test_a_button_of_another_program_stops_spinning() -> None:
 
 
 async def test_a_wrong_token_is_final_and_said_without_the_token() -> None:
-    async with simulated_telegram() as sim, open_house(sim, token="999:wrong") as house:
+    async with simulated_telegram() as sim, open_channel(sim, token="999:wrong") as house:
         await house.reaches(Phase.FAILED)
         assert house.reason() == "Telegram rejected the token"
 
 
 async def test_another_process_polling_is_named_and_waited_for() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await sim.wait_polling()
         fault = sim.fail(
             "error", method="getUpdates", status=409,
@@ -224,9 +224,9 @@ async def test_another_process_polling_is_named_and_waited_for() -> None:
 
 
 async def test_a_real_second_poller_is_noticed() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as first:
+    async with simulated_telegram() as sim, open_channel(sim) as first:
         await sim.wait_polling()
-        async with open_house(sim) as second:
+        async with open_channel(sim) as second:
             await first.reaches(Phase.BACKING_OFF)
             assert "another process is polling with this token" in (first.reason() or "")
             await second.reaches(Phase.RUNNING)
@@ -242,7 +242,7 @@ async def test_a_webhook_left_behind_gives_way_to_polling() -> None:
             "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the"
             " webhook first"
         ))  # fmt: skip
-        async with open_house(sim) as house:
+        async with open_channel(sim) as house:
             await sim.wait_confirmed()
             assert house.inbox.texts == ["hello"]
             (deleted,) = sim.requests("deleteWebhook")
@@ -250,7 +250,7 @@ async def test_a_webhook_left_behind_gives_way_to_polling() -> None:
 
 
 async def test_a_platform_that_is_away_has_a_state_and_loses_nothing() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await sim.wait_polling()
         await sim.go_down()
         await house.reaches(Phase.BACKING_OFF)
@@ -278,7 +278,7 @@ async def test_one_lost_poll_is_resumed_at_once(fault: dict[str, Any]) -> None:
     async with simulated_telegram() as sim:
         sim.user_sends_text(7, "hello")
         sim.fail(method="getUpdates", count=1, **fault)
-        async with open_house(sim) as house:
+        async with open_channel(sim) as house:
             await sim.wait_confirmed()
             assert house.inbox.texts == ["hello"]
             assert house.phase() is Phase.RUNNING
@@ -286,7 +286,7 @@ async def test_one_lost_poll_is_resumed_at_once(fault: dict[str, Any]) -> None:
 
 
 async def test_polls_that_keep_failing_are_a_state() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         sim.fail("server_error", method="getUpdates")
         sim.user_sends_text(7, "hello")
         await house.reaches(Phase.BACKING_OFF)
@@ -300,7 +300,7 @@ async def test_a_connection_that_went_silent_is_given_up() -> None:
     timeouts = Timeouts(poll_s=30, poll_read_s=0.3)
     async with simulated_telegram() as sim:
         sim.fail("silent", method="getUpdates", count=1)
-        async with open_house(sim, timeouts=timeouts) as house:
+        async with open_channel(sim, timeouts=timeouts) as house:
             await sim.wait_requests("getUpdates", outcome="silent")
             sim.user_sends_text(7, "hello")
             await house.inbox.until(lambda: house.inbox.texts == ["hello"])
@@ -311,7 +311,7 @@ async def test_a_rate_limited_poll_waits_as_long_as_asked() -> None:
     async with simulated_telegram() as sim:
         sim.fail("rate_limit", method="getUpdates", count=1, retry_after_s=30)
         sim.user_sends_text(7, "hello")
-        async with open_house(sim) as house:
+        async with open_channel(sim) as house:
             await house.reaches(Phase.BACKING_OFF)
             state = house.manager.states()["tg"]
             assert state.reason == "rate limited, retry in 30 s"
@@ -326,9 +326,9 @@ async def test_a_rate_limited_poll_waits_as_long_as_asked() -> None:
 
 async def test_the_menu_is_set_once_and_again_only_if_changed() -> None:
     async with simulated_telegram() as sim:
-        async with open_house(sim):
+        async with open_channel(sim):
             (request,) = await sim.wait_requests("setMyCommands")
-        async with open_house(sim):
+        async with open_channel(sim):
             await sim.wait_requests("getMyCommands", count=2)
             await sim.wait_polling()
         assert sim.requests("setMyCommands") == [request]
@@ -340,14 +340,14 @@ async def test_a_menu_that_cannot_be_set_stops_nothing() -> None:
     async with simulated_telegram() as sim:
         sim.fail("server_error", method="setMyCommands")
         sim.user_sends_text(7, "hello")
-        async with open_house(sim) as house:
+        async with open_channel(sim) as house:
             await sim.wait_requests("setMyCommands")
             await sim.wait_confirmed()
             assert house.inbox.texts == ["hello"]
 
 
 async def test_a_message_in_parts_reaches_the_person_whole() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await ask(house)
         text = " ".join(f"👍word{i}" for i in range(1500))
         row = house.outbox.enqueue("7", text)
@@ -360,7 +360,7 @@ async def test_a_message_in_parts_reaches_the_person_whole() -> None:
 
 async def test_stopping_in_the_middle_of_everything_is_quick() -> None:
     async with simulated_telegram() as sim:
-        async with open_house(sim) as house:
+        async with open_channel(sim) as house:
             await ask(house)
             sim.fail("hold", method="sendMessage")
             house.inbox.close_chat("8")

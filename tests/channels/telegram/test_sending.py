@@ -11,14 +11,14 @@ from core.errors import AttachmentTooLarge
 from core.messages import Address, Choice, File, InboundMessage, Message, MessageRef, Moved, Plain
 from core.ports import KnownMessage, SendState
 from tests.channels.memory import MemoryOutbox
-from tests.channels.telegram.house import SPEED, TOKEN, House, open_house, simulated_telegram
+from tests.harness.channel_bench import SPEED, TOKEN, ChannelBench, open_channel, simulated_telegram
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.people_files import PHOTO
 
 pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
 
 
-async def meet(house: House, *people: int) -> None:
+async def meet(house: ChannelBench, *people: int) -> None:
     """People start the bot, so that it may write to them."""
     for person in people or (7,):
         house.sim.user_sends_text(person, f"hi {person}")
@@ -30,7 +30,7 @@ def said(sim: TelegramSimulator, person: int = 7) -> list[str]:
 
 
 async def test_a_row_is_shown_and_its_ref_kept() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         house.outbox.enqueue("7", "hello", state=SendState.SENDING)
         await house.outbox.settled()
@@ -42,7 +42,7 @@ async def test_a_row_is_shown_and_its_ref_kept() -> None:
 
 
 async def test_429_is_obeyed_and_costs_neither_message_nor_order() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house, 7, 8)
         fault = sim.fail("rate_limit", method="sendMessage", chat_id=7, count=3, retry_after_s=2)
         for i in range(5):
@@ -58,7 +58,7 @@ async def test_429_is_obeyed_and_costs_neither_message_nor_order() -> None:
 
 
 async def test_a_message_taken_but_not_answered_is_found_once_it_must_have_arrived() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         house.outbox.earlier = (KnownMessage(Address("7"), f"{1:020d}", 0),)
         sim.fail("drop", method="sendMessage", when="after", count=1)
@@ -73,7 +73,7 @@ async def test_a_message_taken_but_not_answered_is_found_once_it_must_have_arriv
 
 
 async def test_a_part_taken_but_not_answered_is_found_and_the_others_follow() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         house.outbox.earlier = (KnownMessage(Address("7"), f"{1:020d}", 0),)
         sim.fail("drop", method="sendMessage", when="after", skip=1, count=1)
@@ -85,7 +85,7 @@ async def test_a_part_taken_but_not_answered_is_found_and_the_others_follow() ->
 
 
 async def test_a_message_of_which_nothing_can_be_found_is_repeated_once_and_marked() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail("drop", method="sendMessage", when="after", count=1)
         house.outbox.enqueue("7", "hello")
@@ -103,7 +103,7 @@ async def test_a_message_of_which_nothing_can_be_found_is_repeated_once_and_mark
     {"kind": "silent"},
 ])  # fmt: skip
 async def test_whatever_may_have_been_taken_is_ambiguous(fault: dict[str, Any]) -> None:
-    async with simulated_telegram() as sim, open_house(sim, timeouts=Timeouts(read_s=0.3)) as house:
+    async with simulated_telegram() as sim, open_channel(sim, timeouts=Timeouts(read_s=0.3)) as house:
         await meet(house)
         sim.fail(method="sendMessage", count=1, **fault)
         house.outbox.enqueue("7", "hello")
@@ -113,7 +113,7 @@ async def test_whatever_may_have_been_taken_is_ambiguous(fault: dict[str, Any]) 
 
 
 async def test_a_repeat_that_is_lost_too_is_the_last() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail("drop", method="sendMessage", when="after", count=2)
         house.outbox.enqueue("7", "hello")
@@ -130,7 +130,7 @@ async def test_a_repeat_that_is_lost_too_is_the_last() -> None:
     {"kind": "server_error", "status": 403, "html": True},
 ])  # fmt: skip
 async def test_an_answered_error_of_the_platform_is_tried_again_without_doubt(fault: dict[str, Any]) -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail(method="sendMessage", count=4, **fault)
         house.outbox.enqueue("7", "hello")
@@ -142,7 +142,7 @@ async def test_an_answered_error_of_the_platform_is_tried_again_without_doubt(fa
 
 
 async def test_a_gateway_that_gave_up_waiting_leaves_a_doubt() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail("server_error", method="sendMessage", count=1, status=504, description="Gateway Timeout")
         house.outbox.enqueue("7", "hello")
@@ -151,7 +151,7 @@ async def test_a_gateway_that_gave_up_waiting_leaves_a_doubt() -> None:
 
 
 async def test_a_person_who_blocked_the_bot_costs_that_row_and_no_retry() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house, 7, 8)
         sim.user_blocks_bot(7)
         house.outbox.enqueue("7", "hello")
@@ -167,7 +167,7 @@ async def test_a_person_who_blocked_the_bot_costs_that_row_and_no_retry() -> Non
 async def test_a_message_follows_its_group_into_the_supergroup() -> None:
     async with simulated_telegram() as sim:
         group = sim.create_group("The team", [7, 8])
-        async with open_house(sim) as house:
+        async with open_channel(sim) as house:
             await sim.wait_polling()
             sim.fail("hold", method="getUpdates")  # nobody tells but the answer to the request
             supergroup = sim.group_migrates(group.id)
@@ -190,7 +190,7 @@ async def test_files_are_shown_as_what_they_are(
     tmp_path: Path, name: str, media_type: str, content: bytes, shown_as: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    async with simulated_telegram() as sim, open_house(sim, files=tmp_path) as house:
+    async with simulated_telegram() as sim, open_channel(sim, files=tmp_path) as house:
         sim.user_sends_text(7, "send it")
         await house.inbox.until(lambda: house.inbox.texts)
         message = Message((Plain("Here it is."),), files=(File(str(tmp_path / name), name, media_type),))
@@ -209,7 +209,7 @@ async def test_a_file_that_may_not_be_shown_fails_its_message_visibly(tmp_path: 
     (tmp_path / "outside.txt").write_text("secret")
     (tmp_path / "shown" / "empty.txt").write_text("")
     (tmp_path / "shown" / ".env").write_text("KEY=secret")
-    async with simulated_telegram() as sim, open_house(sim, files=tmp_path / "shown") as house:
+    async with simulated_telegram() as sim, open_channel(sim, files=tmp_path / "shown") as house:
         sim.user_sends_text(7, "send it")
         await house.inbox.until(lambda: house.inbox.texts)
         house.outbox.enqueue("7", Message((), files=(File(path, "it.txt", "text/plain"),)))
@@ -220,7 +220,7 @@ async def test_a_file_that_may_not_be_shown_fails_its_message_visibly(tmp_path: 
 
 
 async def test_a_slow_chat_delays_no_other() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house, 7, 8)
         sim.fail("hold", method="sendMessage", chat_id=7, when="before")
         house.outbox.enqueue("7", "slow")
@@ -235,7 +235,7 @@ async def test_a_slow_chat_delays_no_other() -> None:
 
 
 async def test_many_chats_at_once() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         people = range(100, 150)
         for person in people:
             sim.add_user(person)
@@ -252,7 +252,7 @@ SETTLED = Message((Plain("Run it?"),), (), "7Q2M9ZK4XA", outcome="Approved by An
 
 
 async def test_a_card_is_changed_to_its_outcome_and_loses_its_buttons() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         house.outbox.enqueue("7", CARD)
         house.outbox.enqueue("7", SETTLED, edit_of=1)
@@ -265,7 +265,7 @@ async def test_a_card_is_changed_to_its_outcome_and_loses_its_buttons() -> None:
 
 
 async def test_a_card_changed_twice_is_changed() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         house.outbox.enqueue("7", CARD)
         house.outbox.enqueue("7", SETTLED, edit_of=1)
@@ -278,7 +278,7 @@ async def test_a_card_changed_twice_is_changed() -> None:
 
 
 async def test_an_unanswered_change_is_made_again_without_doubt() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         house.outbox.enqueue("7", CARD)
         await house.outbox.settled()
@@ -291,7 +291,7 @@ async def test_an_unanswered_change_is_made_again_without_doubt() -> None:
 
 
 async def test_a_change_of_a_message_that_is_gone_fails() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         house.outbox.enqueue("7", CARD)
         await house.outbox.settled()
@@ -306,7 +306,7 @@ async def test_a_change_of_a_message_that_is_gone_fails() -> None:
 
 
 async def test_a_429_between_parts_repeats_no_part() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail("rate_limit", method="sendMessage", skip=1, count=1, retry_after_s=1)
         house.outbox.enqueue("7", "x" * 10_000)
@@ -319,17 +319,17 @@ async def test_a_429_between_parts_repeats_no_part() -> None:
 async def test_what_was_ambiguous_or_waiting_at_the_end_goes_out_at_the_next_start() -> None:
     outbox = MemoryOutbox()
     async with simulated_telegram() as sim:
-        async with open_house(sim, outbox=outbox) as house:
+        async with open_channel(sim, outbox=outbox) as house:
             await meet(house)
         outbox.enqueue("7", "cut off", state=SendState.AMBIGUOUS, tell=False)
         outbox.enqueue("7", "queued", tell=False)
-        async with open_house(sim, outbox=outbox):
+        async with open_channel(sim, outbox=outbox):
             await outbox.settled()
         assert said(sim) == ["cut off", "queued"]
 
 
 async def test_a_token_revoked_while_running_keeps_what_is_to_be_sent() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail("error", method="sendMessage", status=401, description="Unauthorized")
         house.outbox.enqueue("7", "kept")
@@ -340,7 +340,7 @@ async def test_a_token_revoked_while_running_keeps_what_is_to_be_sent() -> None:
 
 
 async def test_reasons_never_hold_the_token() -> None:
-    async with simulated_telegram() as sim, open_house(sim, timeouts=Timeouts(read_s=0.2)) as house:
+    async with simulated_telegram() as sim, open_channel(sim, timeouts=Timeouts(read_s=0.2)) as house:
         await meet(house)
         await house.outbox.settled()
         for kind in ("drop", "silent", "garbage"):
@@ -352,7 +352,7 @@ async def test_reasons_never_hold_the_token() -> None:
 
 
 async def test_files_come_whole_or_not_at_all() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.user_sends_document(7, "note.txt", b"hello world")
         message = await house.inbox.until(
@@ -374,7 +374,7 @@ async def test_files_come_whole_or_not_at_all() -> None:
 
 
 async def test_speaking_to_a_person_alone() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         channel = house.manager.channel("tg")
         address = channel.direct("7")

@@ -15,7 +15,7 @@ from channels.telegram.places import Timeouts
 from core.errors import AttachmentTooLarge, InboxUnavailable, Unanswered
 from core.messages import Unreadable
 from tests.channels.memory import MemoryInbox
-from tests.channels.telegram.house import TOKEN, open_house, simulated_telegram
+from tests.harness.channel_bench import TOKEN, open_channel, simulated_telegram
 from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
@@ -34,7 +34,7 @@ async def test_an_update_over_the_size_is_recorded_and_passed_over_alone() -> No
         for text in ("first", "second", OVER, "third"):
             sim.user_sends_text(7, text)
         sim.user_sends_text(8, "another chat")
-        async with open_house(sim) as house:
+        async with open_channel(sim) as house:
             await sim.wait_confirmed()
             assert house.inbox.texts == ["first", "second", "third", "another chat"]
             (unread,) = (event for event in house.inbox.events.values() if isinstance(event, Unreadable))
@@ -51,7 +51,7 @@ async def test_updates_that_are_too_large_together_are_all_taken() -> None:
         texts = [f"{number:02} {'word ' * 8_000}".strip() for number in range(30)]
         for text in texts:
             sim.user_sends_text(7, text)
-        async with open_house(sim) as house:
+        async with open_channel(sim) as house:
             await sim.wait_confirmed()
             assert house.inbox.texts == texts
             assert min(asked_for(sim)) == 12  # at 40 kB each; 25 are over the limit
@@ -68,7 +68,7 @@ async def test_what_is_passed_over_is_recorded_before_it_is_confirmed() -> None:
         inbox.failure = lambda event: InboxUnavailable("disk full") if isinstance(event, Unreadable) else None
         sim.user_sends_text(7, OVER)
         sim.user_sends_text(7, "behind it")
-        async with open_house(sim, inbox=inbox) as house:
+        async with open_channel(sim, inbox=inbox) as house:
             await house.reaches(Phase.BACKING_OFF)
             assert house.reason() == "disk full"
             assert not any(update.confirmed_at for update in sim.updates())

@@ -12,7 +12,7 @@ from tests.contracts.channel.console import ABSENT as CONSOLE_LACKS
 from tests.contracts.channel.console import console
 from tests.contracts.channel.discord import discord
 from tests.contracts.channel.slack import slack
-from tests.contracts.channel.stage import POINTS, Stage
+from tests.contracts.channel.subject import POINTS, Subject
 from tests.contracts.channel.telegram import telegram
 from tests.contracts.channel.terminal import ABSENT as TERMINAL_LACKS
 from tests.contracts.channel.terminal import terminal
@@ -26,7 +26,7 @@ class Setting:
     """How a stage is opened. `lacks`: why a point has no meaning there, by its name. `slow`: it runs in the
     longer profiles alone."""
 
-    open: Callable[[Path, str], AbstractAsyncContextManager[Stage]]
+    open: Callable[[Path, str], AbstractAsyncContextManager[Subject]]
     mode: str
     lacks: Mapping[str, str] = field(default_factory=dict[str, str])
     slow: bool = False
@@ -65,7 +65,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest_asyncio.fixture
 async def stage(
     request: pytest.FixtureRequest, tmp_path: Path, proof_record: ProofRecord
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[Subject]:
     """A hub that runs on one of the platforms; what is shown on which is left behind as a proof."""
     setting = SETTINGS[request.param]
     proof_record("channels", channel=request.param)

@@ -11,11 +11,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.app import App
 from core.messages import Attachment
 from tests.bot.web.api_client import Client, client
-from tests.contracts.channel.stage import Shown
-from tests.scenarios.house import LIMIT_S, House, open_house
+from tests.contracts.channel.subject import HubSubject, Shown
+from tests.harness.telegram_hub import LIMIT_S, Hub, open_hub
 
 logger = logging.getLogger(__name__)
 
@@ -29,15 +28,14 @@ ABSENT: Mapping[str, str] = {
 LOOK_AGAIN_S = 0.02
 
 
-class ConsoleStage:
-    """See Stage."""
+class ConsoleSubject(HubSubject):
+    """See Subject."""
 
     name = "web"
     limit = 0
 
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self.model = house.model
+    def __init__(self, house: Hub) -> None:
+        super().__init__(house)
         self._open = contextlib.AsyncExitStack()
         self._api: Client | None = None
         self._to_say: asyncio.Queue[tuple[dict[str, Any], bytes | None]] = asyncio.Queue()
@@ -46,18 +44,10 @@ class ConsoleStage:
         self._file: Attachment | None = None
         self._page: dict[str, Any] = {}
 
-    @property
-    def app(self) -> App:
-        assert self.house.app is not None
-        return self.house.app
-
     async def start(self) -> None:
-        await self.house.start()
+        await super().start()
         await self._open.aclose()
-        self._api = await self._open.enter_async_context(client(self.house.directory))
-
-    async def stop(self) -> None:
-        await self.house.stop()
+        self._api = await self._open.enter_async_context(client(self.hub.directory))
 
     async def close(self) -> None:
         """Let connections go."""
@@ -175,9 +165,6 @@ class ConsoleStage:
     def revoke(self) -> None:
         raise NotImplementedError(ABSENT["token"])
 
-    async def becomes(self, state: str) -> str:
-        return await self.house.channel_becomes(state, self.name)
-
 
 def _seen(
     item: Mapping[str, Any], asked: Mapping[str, Sequence[str]], outcomes: Mapping[str, str]
@@ -194,10 +181,10 @@ def _seen(
 
 
 @contextlib.asynccontextmanager
-async def console(directory: Path, mode: str) -> AsyncIterator[ConsoleStage]:
+async def console(directory: Path, mode: str) -> AsyncIterator[ConsoleSubject]:
     """Up and running."""
-    async with open_house(directory, start=False) as house:
-        stage = ConsoleStage(house)
+    async with open_hub(directory, start=False) as house:
+        stage = ConsoleSubject(house)
         await stage.start()
         async with asyncio.TaskGroup() as tasks:
             delivering = tasks.create_task(stage.deliver(), name="what the owner says")

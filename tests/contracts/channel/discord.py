@@ -4,51 +4,38 @@ Discord waits for no acknowledgement of messages: what it brought counts as take
 connected, and a bot that could not take a message ends its session and reads the history in the next one.
 """
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from bot.app import App
 from core.messages import Attachment
-from tests.contracts.channel.stage import Shown
-from tests.scenarios.guild import BOT, LIMIT_S, OWNER, Server, open_server
+from tests.contracts.channel.subject import PlatformSubject, Shown
+from tests.harness.discord_hub import BOT, LIMIT_S, OWNER, DiscordHub, open_discord_hub
 from tests.simulators.discord.world import Message
 
 STRANGER = 100_000_000_000_000_008
 
 
-class DiscordStage:
-    """See Stage."""
+class DiscordSubject(PlatformSubject):
+    """See Subject."""
 
     name = "discord"
     limit = 2000
+    posts = "createMessage"
 
-    def __init__(self, place: Server) -> None:
-        self._place = place
-        self._discord = place.discord
+    def __init__(self, hub: DiscordHub) -> None:
+        super().__init__(hub, hub.discord)
+        self._hub = hub
+        self._discord = hub.discord
         self._room: int | None = None
         self._said: list[Message] = []
-        self.model = place.model
-
-    @property
-    def app(self) -> App:
-        assert self._place.app is not None
-        return self._place.app
-
-    async def start(self) -> None:
-        await self._place.start()
-        await self.becomes("running")
-
-    async def stop(self) -> None:
-        await self._place.stop()
 
     @property
     def _here(self) -> int:
-        return self._room or self._place.direct()
+        return self._room or self._hub.direct()
 
     def in_company(self) -> None:
-        self._room = self._place.room("friends").id
+        self._room = self._hub.room("friends").id
 
     def says(self, text: str) -> None:
         if self._room is None:
@@ -56,16 +43,13 @@ class DiscordStage:
         else:
             self._said.append(self._discord.user_mentions_bot(OWNER, text, self._room))
 
-    async def until(self, is_so: Callable[[], object]) -> None:
-        await self._discord.wait_for(is_so, LIMIT_S)
-
     def sends_file(self, name: str, content: bytes) -> None:
         files = [{"name": name, "content": content}]
         self._said.append(self._discord.user_sends_text(OWNER, "", files=files))
 
     def received_file(self) -> Attachment:
         (file,) = self._said[-1].attachments
-        handle = f"{self._place.direct()}:{self._said[-1].id}:{file.id}"
+        handle = f"{self._hub.direct()}:{self._said[-1].id}:{file.id}"
         return Attachment(handle, file.name, file.media_type or "", len(file.content))
 
     def delivered_again(self) -> None:
@@ -79,7 +63,7 @@ class DiscordStage:
         return [_shown(message) for message in messages if message.ephemeral_for is None]
 
     async def hears(self, text: str) -> Shown:
-        return _shown(await self._place.hears(self._here, text))
+        return _shown(await self._hub.hears(self._here, text))
 
     async def presses(self, shown: Shown, button: int, *, stranger: bool = False) -> str:
         person = STRANGER if stranger else OWNER
@@ -99,19 +83,8 @@ class DiscordStage:
     def is_acknowledged(self) -> bool:
         return self._discord.is_connected(BOT)
 
-    def limit_rate(self, times: int) -> None:
-        self._discord.fail("rate_limit", method="createMessage", count=times, retry_after_s=1)
-
-    async def cut(self, seconds: float) -> None:
-        await self._discord.go_down()
-        await asyncio.sleep(seconds)  # how long the trouble lasts, not a wait of the test
-        await self._discord.come_up()
-
     def revoke(self) -> None:
         self._discord.revoke_token()
-
-    async def becomes(self, state: str) -> str:
-        return await self._place.becomes(state)
 
 
 def _shown(message: Message) -> Shown:
@@ -120,8 +93,8 @@ def _shown(message: Message) -> Shown:
 
 
 @contextlib.asynccontextmanager
-async def discord(directory: Path, mode: str) -> AsyncIterator[DiscordStage]:
+async def discord(directory: Path, mode: str) -> AsyncIterator[DiscordSubject]:
     """Up and running."""
-    async with open_server(directory, extra='groups = "addressed"') as place:
+    async with open_discord_hub(directory, extra='groups = "addressed"') as place:
         place.joins(STRANGER, "sam")
-        yield DiscordStage(place)
+        yield DiscordSubject(place)

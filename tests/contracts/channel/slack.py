@@ -1,48 +1,35 @@
 """The suite's stage on Slack, by Socket Mode or by signed requests."""
 
-import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import aiohttp
 
-from bot.app import App
 from core.messages import Attachment
-from tests.contracts.channel.stage import Shown
-from tests.scenarios.workspace import BOT_TOKEN, LIMIT_S, OWNER, Workspace, open_workspace
+from tests.contracts.channel.subject import PlatformSubject, Shown
+from tests.harness.slack_hub import BOT_TOKEN, LIMIT_S, OWNER, SlackHub, open_slack_hub
 
 STRANGER = "U0STRANGER"
 
 
-class SlackStage:
-    """See Stage."""
+class SlackSubject(PlatformSubject):
+    """See Subject."""
 
     name = "slack"
     limit = 3000
+    posts = "chat.postMessage"
 
-    def __init__(self, place: Workspace) -> None:
-        self._place = place
-        self._slack = place.slack
+    def __init__(self, hub: SlackHub) -> None:
+        super().__init__(hub, hub.slack)
+        self._hub = hub
+        self._slack = hub.slack
         self._room: str | None = None
-        self.model = place.model
-
-    @property
-    def app(self) -> App:
-        assert self._place.app is not None
-        return self._place.app
-
-    async def start(self) -> None:
-        await self._place.start()
-        await self.becomes("running")
-
-    async def stop(self) -> None:
-        await self._place.stop()
 
     @property
     def _here(self) -> str:
-        return self._room or self._place.direct()
+        return self._room or self._hub.direct()
 
     def in_company(self) -> None:
         self._room = self._slack.create_channel("friends", [OWNER, STRANGER], apps=["hub"]).id
@@ -53,14 +40,11 @@ class SlackStage:
         else:
             self._slack.user_mentions(OWNER, text, self._room)
 
-    async def until(self, is_so: Callable[[], object]) -> None:
-        await self._slack.wait_for(is_so, LIMIT_S)
-
     def sends_file(self, name: str, content: bytes) -> None:
         self._slack.user_sends_file(OWNER, name, content)
 
     def received_file(self) -> Attachment:
-        sent = [m for m in self._slack.messages(self._place.direct()) if m.body.get("files")]
+        sent = [m for m in self._slack.messages(self._hub.direct()) if m.body.get("files")]
         file = sent[-1].body["files"][0]
         return Attachment(file["url_private_download"], file["name"], file["mimetype"], file["size"])
 
@@ -84,7 +68,7 @@ class SlackStage:
         ]
 
     async def hears(self, text: str) -> Shown:
-        message = await self._place.hears(self._here, text)
+        message = await self._hub.hears(self._here, text)
         return next(shown for shown in self.shown() if shown.id == message.ts)
 
     async def presses(self, shown: Shown, button: int, *, stranger: bool = False) -> str:
@@ -108,25 +92,14 @@ class SlackStage:
     def is_acknowledged(self) -> bool:
         return all(delivery.state == "acked" for delivery in self._slack.deliveries())
 
-    def limit_rate(self, times: int) -> None:
-        self._slack.fail("rate_limit", method="chat.postMessage", count=times, retry_after_s=1)
-
-    async def cut(self, seconds: float) -> None:
-        await self._slack.go_down()
-        await asyncio.sleep(seconds)  # how long the trouble lasts, not a wait of the test
-        await self._slack.come_up()
-
     def revoke(self) -> None:
         self._slack.revoke_token(BOT_TOKEN)
 
-    async def becomes(self, state: str) -> str:
-        return await self._place.becomes(state)
-
 
 @contextlib.asynccontextmanager
-async def slack(directory: Path, mode: str) -> AsyncIterator[SlackStage]:
+async def slack(directory: Path, mode: str) -> AsyncIterator[SlackSubject]:
     """Up and running."""
-    async with open_workspace(directory, mode=mode, extra='groups = "addressed"') as place:
+    async with open_slack_hub(directory, mode=mode, extra='groups = "addressed"') as place:
         place.slack.add_user(STRANGER, name="sam")
         place.slack.configure(retry_delays_s=[0.0, 0.5, 1.0])
-        yield SlackStage(place)
+        yield SlackSubject(place)

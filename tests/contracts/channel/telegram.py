@@ -1,44 +1,30 @@
 """The suite's stage on Telegram, by polling or by webhook."""
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import aiohttp
 
-from bot.app import App
 from core.messages import Attachment
-from tests.contracts.channel.stage import Shown
+from tests.contracts.channel.subject import PlatformSubject, Shown
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.ports import free_port
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
 
 STRANGER = 66
 
 
-class TelegramStage:
-    """See Stage."""
+class TelegramSubject(PlatformSubject):
+    """See Subject."""
 
     name = "telegram"
     limit = 4096
+    posts = "sendMessage"
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._telegram = house.telegram
+    def __init__(self, hub: Hub) -> None:
+        super().__init__(hub, hub.telegram)
+        self._telegram = hub.telegram
         self._chat_id = OWNER
-        self.model = house.model
-
-    @property
-    def app(self) -> App:
-        assert self._house.app is not None
-        return self._house.app
-
-    async def start(self) -> None:
-        await self._house.start()
-        await self.becomes("running")
-
-    async def stop(self) -> None:
-        await self._house.stop()
 
     def in_company(self) -> None:
         self._chat_id = self._telegram.create_group("Friends", [OWNER, STRANGER]).id
@@ -49,9 +35,6 @@ class TelegramStage:
         else:
             named = f"@{self._telegram.bot().user.username} {text}"
             self._telegram.user_sends_text(OWNER, named, chat_id=self._chat_id)
-
-    async def until(self, is_so: Callable[[], object]) -> None:
-        await self._telegram.wait_for(is_so, LIMIT_S)
 
     def sends_file(self, name: str, content: bytes) -> None:
         self._telegram.user_sends_document(OWNER, name, content)
@@ -103,33 +86,22 @@ class TelegramStage:
     def is_acknowledged(self) -> bool:
         return self._telegram.all_confirmed()
 
-    def limit_rate(self, times: int) -> None:
-        self._telegram.fail("rate_limit", method="sendMessage", count=times, retry_after_s=1)
-
-    async def cut(self, seconds: float) -> None:
-        await self._telegram.go_down()
-        await asyncio.sleep(seconds)  # how long the trouble lasts, not a wait of the test
-        await self._telegram.come_up()
-
     def revoke(self) -> None:
         bots = self._telegram.world.bots
         bots["123456:another"] = bots.pop(TOKEN)
 
-    async def becomes(self, state: str) -> str:
-        return await self._house.channel_becomes(state)
-
 
 @contextlib.asynccontextmanager
-async def telegram(directory: Path, mode: str) -> AsyncIterator[TelegramStage]:
+async def telegram(directory: Path, mode: str) -> AsyncIterator[TelegramSubject]:
     """Up and running."""
     http, extra = "port = 0", 'groups = "addressed"'
     if mode == "webhook":
         port = free_port()
         http = f'port = {port}\npublic_url = "http://127.0.0.1:{port}"'
         extra += '\nmode = "webhook"\nwebhook_secret = "a-secret_word"'
-    async with open_house(directory, http=http, extra=extra, start=False) as house:
+    async with open_hub(directory, http=http, extra=extra, start=False) as house:
         house.telegram.add_user(STRANGER, first_name="Sam")
-        stage = TelegramStage(house)
+        stage = TelegramSubject(house)
         await stage.start()
         house.telegram.bot().started_by.add(OWNER)
         yield stage

@@ -13,12 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bot.app import App
 from core.messages import Attachment
-from tests.bot.cli.program import environment
-from tests.contracts.channel.stage import Shown
+from tests.contracts.channel.subject import HubSubject, Shown
+from tests.harness.process import environment
+from tests.harness.telegram_hub import Hub, open_hub
 from tests.patience import PATIENCE_S
-from tests.scenarios.house import House, open_house
 
 ABSENT: Mapping[str, str] = {
     "redelivery": "the command alone hands in what is typed, and tries again by itself under one key",
@@ -35,29 +34,17 @@ ABSENT: Mapping[str, str] = {
 START_LIMIT_S = PATIENCE_S
 
 
-class TerminalStage:
-    """See Stage."""
+class TerminalSubject(HubSubject):
+    """See Subject."""
 
     name = "web"
     limit = 0
 
-    def __init__(self, house: House, process: asyncio.subprocess.Process) -> None:
-        self.house = house
-        self.model = house.model
+    def __init__(self, house: Hub, process: asyncio.subprocess.Process) -> None:
+        super().__init__(house)
         self._process = process
         self._shown: list[Shown] = []
         self._news = asyncio.Event()
-
-    @property
-    def app(self) -> App:
-        assert self.house.app is not None
-        return self.house.app
-
-    async def start(self) -> None:
-        await self.house.start()
-
-    async def stop(self) -> None:
-        await self.house.stop()
 
     def in_company(self) -> None:
         raise NotImplementedError(ABSENT["company"])
@@ -156,18 +143,15 @@ class TerminalStage:
     def revoke(self) -> None:
         raise NotImplementedError(ABSENT["token"])
 
-    async def becomes(self, state: str) -> str:
-        return await self.house.channel_becomes(state, self.name)
-
 
 def _seen(name: str, text: str) -> Shown:
     return Shown(name, text, (), len(text))
 
 
 @contextlib.asynccontextmanager
-async def terminal(directory: Path, mode: str) -> AsyncIterator[TerminalStage]:
+async def terminal(directory: Path, mode: str) -> AsyncIterator[TerminalSubject]:
     """Up and running."""
-    async with open_house(directory) as house:
+    async with open_hub(directory) as house:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bot", "chat", "--json"),
             cwd=directory,
@@ -175,7 +159,7 @@ async def terminal(directory: Path, mode: str) -> AsyncIterator[TerminalStage]:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
-        stage = TerminalStage(house, process)
+        stage = TerminalSubject(house, process)
         try:
             async with asyncio.TaskGroup() as tasks:
                 reading = tasks.create_task(stage.read(), name="what the command writes")

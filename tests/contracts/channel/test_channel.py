@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Message, plain
-from tests.contracts.channel.stage import Stage
+from tests.contracts.channel.subject import Subject
 from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -18,7 +18,7 @@ SHUT = "the hub is starting or stopping; try again in a moment"
 """What a hub logs, or says, that takes nothing."""
 
 
-async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(stage: Stage) -> None:
+async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(stage: Subject) -> None:
     stage.says("one")
     await stage.hears("You said: one")
     stage.says("two")
@@ -28,7 +28,7 @@ async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(s
 
 
 @pytest.mark.point("redelivery")
-async def test_what_is_delivered_again_is_part_of_one_turn(stage: Stage) -> None:
+async def test_what_is_delivered_again_is_part_of_one_turn(stage: Subject) -> None:
     stage.says("only once")
     await stage.hears("You said: only once")
     stage.delivered_again()
@@ -39,7 +39,7 @@ async def test_what_is_delivered_again_is_part_of_one_turn(stage: Stage) -> None
 
 
 @pytest.mark.point("delivery")
-async def test_what_somebody_else_delivers_is_refused(stage: Stage) -> None:
+async def test_what_somebody_else_delivers_is_refused(stage: Subject) -> None:
     assert await stage.forges("let me in") in (401, 403)
     stage.says("and me?")
     await stage.hears("You said: and me?")
@@ -48,7 +48,7 @@ async def test_what_somebody_else_delivers_is_refused(stage: Stage) -> None:
 
 @pytest.mark.point("acknowledgement")
 async def test_nothing_is_acknowledged_that_was_not_accepted(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Subject, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.app.hub.shut()
     stage.says("keep this")
@@ -67,7 +67,7 @@ async def test_nothing_is_acknowledged_that_was_not_accepted(
 
 
 @pytest.mark.point("limits")
-async def test_a_long_answer_is_cut_within_the_platforms_limit_and_whole(stage: Stage) -> None:
+async def test_a_long_answer_is_cut_within_the_platforms_limit_and_whole(stage: Subject) -> None:
     stage.says("write 9000 characters")
     await stage.until(lambda: sum(shown.size for shown in stage.shown()) > 8900)
     shown = stage.shown()
@@ -76,7 +76,7 @@ async def test_a_long_answer_is_cut_within_the_platforms_limit_and_whole(stage: 
 
 
 @pytest.mark.point("growth")
-async def test_an_answer_grows_in_one_message_and_ends_as_the_model_wrote_it(stage: Stage) -> None:
+async def test_an_answer_grows_in_one_message_and_ends_as_the_model_wrote_it(stage: Subject) -> None:
     words = " ".join(f"word{number}" for number in range(40))
     stage.model.rule("story", Reply(text=words, chunk_chars=12, delay_s=0.08))
     stage.says("tell me a story")
@@ -94,7 +94,7 @@ def ran(directory: Path) -> list[str]:
     return log.read_text().split() if log.exists() else []
 
 
-async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Stage) -> None:
+async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Subject) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
     assert card.buttons[:2] == ("Approve", "Deny")
@@ -104,7 +104,7 @@ async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Stage)
     assert "pproved" in stage.shown()[0].text
 
 
-async def test_a_denied_call_does_not_run_and_the_model_is_told(stage: Stage, tmp_path: Path) -> None:
+async def test_a_denied_call_does_not_run_and_the_model_is_told(stage: Subject, tmp_path: Path) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
     await stage.presses(card, 1)
@@ -113,7 +113,7 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told(stage: Stage, tm
 
 
 @pytest.mark.point("company")
-async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Stage, tmp_path: Path) -> None:
+async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Subject, tmp_path: Path) -> None:
     stage.in_company()
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
@@ -125,7 +125,7 @@ async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Stage, t
     assert ran(tmp_path) == ["ran"]
 
 
-async def test_a_prompt_works_after_a_restart(stage: Stage, tmp_path: Path) -> None:
+async def test_a_prompt_works_after_a_restart(stage: Subject, tmp_path: Path) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
     await stage.settled()
@@ -138,7 +138,7 @@ async def test_a_prompt_works_after_a_restart(stage: Stage, tmp_path: Path) -> N
 
 
 @pytest.mark.point("rates")
-async def test_a_rate_limit_costs_no_message_and_no_order(stage: Stage) -> None:
+async def test_a_rate_limit_costs_no_message_and_no_order(stage: Subject) -> None:
     stage.limit_rate(2)
     for number in range(3):
         stage.says(f"number {number}")
@@ -151,7 +151,7 @@ async def test_a_rate_limit_costs_no_message_and_no_order(stage: Stage) -> None:
 
 
 @pytest.mark.point("files")
-async def test_a_file_is_named_and_fetched_within_a_limit(stage: Stage) -> None:
+async def test_a_file_is_named_and_fetched_within_a_limit(stage: Subject) -> None:
     stage.sends_file("notes.txt", b"twelve bytes")
     await stage.hears("notes.txt")
     channel, file = stage.app.manager.channel(stage.name), stage.received_file()
@@ -162,7 +162,7 @@ async def test_a_file_is_named_and_fetched_within_a_limit(stage: Stage) -> None:
 
 
 @pytest.mark.point("refs")
-async def test_addresses_and_refs_outlive_a_restart(stage: Stage) -> None:
+async def test_addresses_and_refs_outlive_a_restart(stage: Subject) -> None:
     """What a channel mints is plain text: the store keeps it, another process reads it."""
     stage.says("hello")
     await stage.hears("You said: hello")
@@ -180,7 +180,7 @@ async def test_addresses_and_refs_outlive_a_restart(stage: Stage) -> None:
 
 @pytest.mark.point("connection")
 async def test_a_lost_connection_comes_back_by_itself(
-    stage: Stage, profile: Profile, proof_record: ProofRecord
+    stage: Subject, profile: Profile, proof_record: ProofRecord
 ) -> None:
     lost_s = profile.pick(test=1.0, ci=5.0, proof=30.0)
     stage.says("before")
@@ -197,7 +197,7 @@ async def test_a_lost_connection_comes_back_by_itself(
     proof_record("channels", lost_s=lost_s, back_after_s=back_after_s)
 
 
-async def test_a_turn_that_is_stopped_ends_at_once(stage: Stage) -> None:
+async def test_a_turn_that_is_stopped_ends_at_once(stage: Subject) -> None:
     stage.says("slow 600: never")
     await stage.model.wait_requests(1)
     async with asyncio.timeout(PATIENCE_S):
@@ -205,7 +205,7 @@ async def test_a_turn_that_is_stopped_ends_at_once(stage: Stage) -> None:
         await stage.hears("topped")
 
 
-async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Stage) -> None:
+async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Subject) -> None:
     stage.says("slow 600: never")
     await stage.model.wait_requests(1)
     async with asyncio.timeout(PATIENCE_S):
@@ -213,7 +213,7 @@ async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Stage) -> 
 
 
 @pytest.mark.point("token")
-async def test_a_refused_token_is_that_channels_state_alone(stage: Stage) -> None:
+async def test_a_refused_token_is_that_channels_state_alone(stage: Subject) -> None:
     stage.says("before")
     await stage.hears("You said: before")
     stage.says("slow 600: after")
@@ -225,7 +225,7 @@ async def test_a_refused_token_is_that_channels_state_alone(stage: Stage) -> Non
     assert await stage.app.store.healthy()
 
 
-def test_rendering_is_pure(stage: Stage) -> None:
+def test_rendering_is_pure(stage: Subject) -> None:
     channel = stage.app.manager.channel(stage.name)
     message = Message(plain("same").blocks)
     assert channel.render(message) == channel.render(message)

@@ -11,7 +11,7 @@ import pytest
 
 from core.store.port import Store
 from core.store.sqlite.store import SqliteStore
-from tests.contracts.store.world import CountingIds, StoppedClock, World
+from tests.contracts.store.bench import Bench, CountingIds, StoppedClock
 from tests.databases import lay_database
 
 Queue = Literal["merge", "one_by_one"]
@@ -26,12 +26,12 @@ class Database:
     ids: CountingIds = field(default_factory=CountingIds)
     opened: list[Store] = field(default_factory=list)
 
-    async def open(self, queue: Queue = "merge", *, holds_inputs: bool = False) -> World:
+    async def open(self, queue: Queue = "merge", *, holds_inputs: bool = False) -> Bench:
         """A world on this database; whoever had it open before has left it."""
         await self.close()
         store = await self.open_store(self.clock, self.ids, queue, holds_inputs)
         self.opened.append(store)
-        return World(store, self.clock, self.ids)
+        return Bench(store, self.clock, self.ids)
 
     async def close(self) -> None:
         while self.opened:
@@ -62,5 +62,5 @@ async def database(request: pytest.FixtureRequest, fast_directory: Path) -> Asyn
 
 
 @pytest.fixture
-async def world(database: Database) -> World:
+async def world(database: Database) -> Bench:
     return await database.open()

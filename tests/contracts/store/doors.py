@@ -26,7 +26,7 @@ from core.store.pairing import (
     StrangerView,
 )
 from core.users import Identity, Principal, Role
-from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, Rules, World
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, Rules
 
 LIFE_S = CODE_LIFE_US // SECOND
 EVE = Principal("eve", Role.MEMBER, "Eve")
@@ -38,7 +38,7 @@ CODES: Iterator[str] = (f"AAAA{CODE_ALPHABET[n // 32 % 32]}{CODE_ALPHABET[n % 32
 class Door:
     """Strangers are met as told; remembers what that was judged on."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Bench) -> None:
         self.world = world
         self.views: list[StrangerView] = []
 
@@ -97,12 +97,12 @@ def grant(request: PairingRequest, to: Principal = EVE) -> Callable[[ClaimView],
     return judge
 
 
-async def settle(world: World, judge: Callable[[ClaimView], Decision]) -> Decision:
+async def settle(world: Bench, judge: Callable[[ClaimView], Decision]) -> Decision:
     await world.store.ensure_user("ada", Role.OWNER, "Ada")
     return (await world.store.settle_pairing(None, "desk", judge)).decision
 
 
-async def claims(world: World, guesser: str = "desk", channel: str | None = None) -> ClaimView:
+async def claims(world: Bench, guesser: str = "desk", channel: str | None = None) -> ClaimView:
     """What a decision would be judged on now."""
     seen: list[ClaimView] = []
 
@@ -114,7 +114,7 @@ async def claims(world: World, guesser: str = "desk", channel: str | None = None
     return seen[0]
 
 
-async def identity_of(world: World, person: Principal) -> Identity | None:
+async def identity_of(world: Bench, person: Principal) -> Identity | None:
     """Whom the account of that name belongs to."""
     rules = Rules(
         lambda _event, _who: TurnedAway("looked", noise=True), lambda _event, _view: Verdict("never")
@@ -123,14 +123,14 @@ async def identity_of(world: World, person: Principal) -> Identity | None:
     return rules.identities[-1]
 
 
-async def offered(world: World, by: Principal = ADA) -> LinkOffer:
+async def offered(world: Bench, by: Principal = ADA) -> LinkOffer:
     """A known person asks for a code for another account."""
     code = next(CODES)
     await world.rule(OfferLink(code, world.clock.now() + CODE_LIFE_US), by=by)
     return next(one for one in (await Door(world).view(redeems=True)).offers if one.code == code)
 
 
-async def joined(world: World, offer: LinkOffer, by: Principal = BEN) -> Accepted:
+async def joined(world: Bench, offer: LinkOffer, by: Principal = BEN) -> Accepted:
     """A stranger joins by that offer."""
     return await Door(world).met(
         lambda _: AccountLinked("linked", offer, plain("welcome"), plain("used")),

@@ -9,14 +9,14 @@ from core.store.effects import QueueInput, RebindThread, Say
 from core.store.rows import TurnState
 from core.transcript import AssistantSaid, UserSaid
 from core.users import Identity, Principal, Role
-from tests.contracts.store.world import ADA, BEN, CHANNEL, Rules, World, admit
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, admit
 
 
 def refuse_to_judge(event: InboundEvent, identity: Identity | None) -> Admission:
     raise AssertionError("a repeated event must not be judged again")
 
 
-async def test_the_first_message_makes_the_person_the_thread_and_a_running_turn(world: World) -> None:
+async def test_the_first_message_makes_the_person_the_thread_and_a_running_turn(world: Bench) -> None:
     rules = world.queueing()
     accepted = await world.store.accept_event(world.message("hello"), rules, send_now=False)
 
@@ -33,7 +33,7 @@ async def test_the_first_message_makes_the_person_the_thread_and_a_running_turn(
     assert await world.said(start) == [UserSaid("hello")]
 
 
-async def test_the_second_message_finds_person_and_thread_again(world: World) -> None:
+async def test_the_second_message_finds_person_and_thread_again(world: Bench) -> None:
     start = await world.turn()
     view = await world.look()
     assert view.thread is not None
@@ -45,12 +45,12 @@ async def test_the_second_message_finds_person_and_thread_again(world: World) ->
     assert rules.identities == [Identity(CHANNEL, "ada", ADA, "config")]
 
 
-async def test_in_a_group_the_transcript_says_who_speaks(world: World) -> None:
+async def test_in_a_group_the_transcript_says_who_speaks(world: Bench) -> None:
     start = await world.turn("hi", direct=False)
     assert await world.said(start) == [UserSaid("hi", sender="Ada")]
 
 
-async def test_a_repeated_event_changes_nothing_and_has_the_recorded_outcome(world: World) -> None:
+async def test_a_repeated_event_changes_nothing_and_has_the_recorded_outcome(world: Bench) -> None:
     event = world.message(key="chat:m:room:7")
     first = await world.store.accept_event(event, world.queueing(), send_now=False)
     for _ in range(2):
@@ -63,7 +63,7 @@ async def test_a_repeated_event_changes_nothing_and_has_the_recorded_outcome(wor
         assert again.outbox == ()
 
 
-async def test_a_repeated_press_is_answered_with_the_same_word(world: World) -> None:
+async def test_a_repeated_press_is_answered_with_the_same_word(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
     press = world.press(gate, 0)
@@ -73,7 +73,7 @@ async def test_a_repeated_press_is_answered_with_the_same_word(world: World) -> 
     assert (again.duplicate, again.answer) == (True, "Approved by Ada")
 
 
-async def test_what_cannot_be_read_is_recorded_once(world: World) -> None:
+async def test_what_cannot_be_read_is_recorded_once(world: Bench) -> None:
     event = Unreadable("chat:m:broken", CHANNEL, "no text field \ud800", world.clock.now())
     rules = world.queueing()
     accepted = await world.store.accept_event(event, rules, send_now=False)
@@ -85,7 +85,7 @@ async def test_what_cannot_be_read_is_recorded_once(world: World) -> None:
     assert explained.outcome == "failed: unreadable"
 
 
-async def test_a_refused_person_is_answered_once_and_every_event_explained(world: World) -> None:
+async def test_a_refused_person_is_answered_once_and_every_event_explained(world: Bench) -> None:
     refusal = TurnedAway("refused: no access", plain("You are not paired."), word="not here")
     rules = Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
     first = await world.store.accept_event(world.message(), rules, send_now=False)
@@ -101,7 +101,7 @@ async def test_a_refused_person_is_answered_once_and_every_event_explained(world
     assert (explained.outcome, explained.sender) == ("refused: no access", "Ada")
 
 
-async def test_another_refusal_of_the_same_person_is_answered_again(world: World) -> None:
+async def test_another_refusal_of_the_same_person_is_answered_again(world: Bench) -> None:
     def refusing(outcome: str) -> Rules:
         refusal = TurnedAway(outcome, plain(outcome))
         return Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
@@ -111,7 +111,7 @@ async def test_another_refusal_of_the_same_person_is_answered_again(world: World
     assert len(other.outbox) == 1
 
 
-async def test_noise_is_not_stored(world: World) -> None:
+async def test_noise_is_not_stored(world: Bench) -> None:
     refusal = TurnedAway("ignored: groups are off", plain("never said"), noise=True)
     rules = Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
     event = world.message()
@@ -123,7 +123,7 @@ async def test_noise_is_not_stored(world: World) -> None:
     assert not await world.store.explain_recent(10)
 
 
-async def test_an_identity_follows_the_judge_to_another_person_and_role(world: World) -> None:
+async def test_an_identity_follows_the_judge_to_another_person_and_role(world: Bench) -> None:
     await world.turn(by=BEN)
     promoted = Principal("ben", Role.OWNER, "Benjamin")
     await world.store.accept_event(world.message(by=BEN), world.ruling(by=promoted), send_now=False)
@@ -135,18 +135,18 @@ async def test_an_identity_follows_the_judge_to_another_person_and_role(world: W
     assert rules.identities == [Identity(CHANNEL, "ben", ADA, "config")]
 
 
-async def test_none_empty_and_named_conversations_are_three_threads(world: World) -> None:
+async def test_none_empty_and_named_conversations_are_three_threads(world: Bench) -> None:
     starts = [await world.turn(scope=scope) for scope in (None, "", "-", "=")]
     assert len({start.thread.id for start in starts}) == 4
     again = await world.say(scope=None)
     assert again.thread_id == starts[0].thread.id
 
 
-async def test_people_in_one_conversation_have_threads_of_their_own(world: World) -> None:
+async def test_people_in_one_conversation_have_threads_of_their_own(world: Bench) -> None:
     assert (await world.turn(by=ADA)).thread.id != (await world.turn(by=BEN)).thread.id
 
 
-async def test_what_fails_while_judging_leaves_nothing(world: World) -> None:
+async def test_what_fails_while_judging_leaves_nothing(world: Bench) -> None:
     def fail(event: InboundEvent, view: AcceptView) -> Verdict:
         raise LookupError("a defect in the rules")
 
@@ -158,7 +158,7 @@ async def test_what_fails_while_judging_leaves_nothing(world: World) -> None:
     assert (accepted.duplicate, accepted.outcome) == (False, "turn 1")
 
 
-async def test_what_fails_after_the_first_effect_takes_that_back(world: World) -> None:
+async def test_what_fails_after_the_first_effect_takes_that_back(world: Bench) -> None:
     start = await world.turn()
     broken = (Say(plain("half a sentence")), QueueInput("not used", start.turn_id))
     await world.finish(start)
@@ -167,7 +167,7 @@ async def test_what_fails_after_the_first_effect_takes_that_back(world: World) -
     assert not await world.store.pending_outbox(CHANNEL)
 
 
-async def test_text_that_is_no_unicode_is_kept_with_replacements(world: World) -> None:
+async def test_text_that_is_no_unicode_is_kept_with_replacements(world: Bench) -> None:
     broken = Principal("ada", Role.OWNER, "A\ud800da")
     event = world.message("half a \udc00 pair")
     event = type(event)(
@@ -189,7 +189,7 @@ async def test_text_that_is_no_unicode_is_kept_with_replacements(world: World) -
 # --- other threads --------------------------------------------------------------------------------------
 
 
-async def test_a_new_thread_takes_the_key_and_the_old_turn_goes_on(world: World) -> None:
+async def test_a_new_thread_takes_the_key_and_the_old_turn_goes_on(world: Bench) -> None:
     start = await world.turn()
     await world.say("still waiting")
     accepted = await world.rule(RebindThread("fresh"))
@@ -207,14 +207,14 @@ async def test_a_new_thread_takes_the_key_and_the_old_turn_goes_on(world: World)
     ]
 
 
-async def test_new_and_input_in_one_verdict_start_on_the_new_thread(world: World) -> None:
+async def test_new_and_input_in_one_verdict_start_on_the_new_thread(world: Bench) -> None:
     await world.turn()
     accepted = await world.rule(RebindThread("fresh"), QueueInput("unused", world.ids.row_id()))
     assert accepted.started is not None
     assert accepted.started.thread.id == "fresh"
 
 
-async def test_a_thread_is_known_by_its_id_but_only_to_its_owner(world: World) -> None:
+async def test_a_thread_is_known_by_its_id_but_only_to_its_owner(world: Bench) -> None:
     start = await world.turn(scope="first")
     thread_id = start.thread.id
     mapped = world.ruling()
@@ -247,13 +247,13 @@ async def test_a_thread_is_known_by_its_id_but_only_to_its_owner(world: World) -
     assert (strange.view.candidate.own, strange.view.candidate.taken) == (False, True)
 
 
-async def test_a_conversation_named_by_no_id_has_no_candidate(world: World) -> None:
+async def test_a_conversation_named_by_no_id_has_no_candidate(world: Bench) -> None:
     rules = world.ruling()
     await world.store.accept_event(world.message(scope="room 12"), rules, send_now=False)
     assert rules.view.candidate is None
 
 
-async def test_an_adopted_thread_is_led_to_by_the_new_key(world: World) -> None:
+async def test_an_adopted_thread_is_led_to_by_the_new_key(world: Bench) -> None:
     start = await world.turn(scope="first")
     await world.finish(start, "the answer")
     adopting = world.ruling(QueueInput(start.thread.id, world.ids.row_id(), adopt=True))
@@ -272,7 +272,7 @@ async def test_an_adopted_thread_is_led_to_by_the_new_key(world: World) -> None:
 # --- saying something -----------------------------------------------------------------------------------
 
 
-async def test_what_is_said_goes_to_the_conversation_of_the_event(world: World) -> None:
+async def test_what_is_said_goes_to_the_conversation_of_the_event(world: Bench) -> None:
     accepted = await world.rule(Say(plain("one")), Say(plain("two")))
     assert [(row.message, row.address, row.state) for row in accepted.outbox] == [
         (plain("one"), "to room", SendState.QUEUED),
@@ -281,7 +281,7 @@ async def test_what_is_said_goes_to_the_conversation_of_the_event(world: World) 
     assert list(await world.store.pending_outbox(CHANNEL)) == list(accepted.outbox)
 
 
-async def test_only_the_single_message_of_an_address_is_sent_at_once(world: World) -> None:
+async def test_only_the_single_message_of_an_address_is_sent_at_once(world: Bench) -> None:
     accepted = await world.rule(Say(plain("one")), Say(plain("two")), send_now=True)
     assert [(row.state, row.attempts) for row in accepted.outbox] == [
         (SendState.SENDING, 1),
@@ -291,7 +291,7 @@ async def test_only_the_single_message_of_an_address_is_sent_at_once(world: Worl
     assert [row.state for row in later.outbox] == [SendState.QUEUED]
 
 
-async def test_why_tells_what_an_event_led_to(world: World) -> None:
+async def test_why_tells_what_an_event_led_to(world: Bench) -> None:
     event = world.message("hello")
     accepted = await world.store.accept_event(event, world.queueing(), send_now=False)
     assert accepted.started is not None
@@ -309,7 +309,7 @@ async def test_why_tells_what_an_event_led_to(world: World) -> None:
     assert await world.store.explain("chat:m:never") is None
 
 
-async def test_the_newest_message_of_each_address_is_known(world: World) -> None:
+async def test_the_newest_message_of_each_address_is_known(world: Bench) -> None:
     """From there a channel asks its platform for what it missed."""
     began = world.clock.now()
     messages = [world.message("first"), world.message("second", address="other"), world.message("third")]

@@ -6,12 +6,12 @@ from core.approvals import UNSAID, ApprovalSettings, Preset
 from core.store.rows import CallState, NewCall
 from core.tool import Effect
 from core.transcript import AssistantSaid, ResultStatus, ToolResult
-from tests.contracts.store.world import ADA, BEN, SECOND, World
+from tests.contracts.store.bench import ADA, BEN, SECOND, Bench
 
 TIGHT = ApprovalSettings(Preset.MANUAL, max_rounds=2, max_tools=7, loop_timeout_s=60)
 
 
-async def test_a_conversation_has_settings_of_its_own(world: World) -> None:
+async def test_a_conversation_has_settings_of_its_own(world: Bench) -> None:
     here, there = await world.turn(), await world.turn(scope="there")
     assert await world.store.set_thread_approvals(here.thread.id, TIGHT)
     assert (await world.store.standing("ada", here.thread.id)).thread == TIGHT
@@ -20,7 +20,7 @@ async def test_a_conversation_has_settings_of_its_own(world: World) -> None:
     assert (await world.store.standing("ada", here.thread.id)).thread is UNSAID
 
 
-async def test_a_person_has_settings_in_all_their_conversations(world: World) -> None:
+async def test_a_person_has_settings_in_all_their_conversations(world: Bench) -> None:
     here = await world.turn()
     await world.store.ensure_user("ben", BEN.role, BEN.name)
     wanted = ApprovalSettings(max_tools=3)
@@ -32,13 +32,13 @@ async def test_a_person_has_settings_in_all_their_conversations(world: World) ->
     assert (await world.store.standing("ada", here.thread.id)).person == wanted
 
 
-async def test_what_is_not_there_has_no_settings(world: World) -> None:
+async def test_what_is_not_there_has_no_settings(world: Bench) -> None:
     assert not await world.store.set_thread_approvals("no thread", TIGHT)
     assert not await world.store.set_person_approvals("nobody", TIGHT)
     assert (await world.store.standing("nobody", "no thread")).person is UNSAID
 
 
-async def test_the_last_look_before_a_call_runs_sees_settings_made_meanwhile(world: World) -> None:
+async def test_the_last_look_before_a_call_runs_sees_settings_made_meanwhile(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start, "shell")
     await world.store.set_thread_approvals(start.thread.id, TIGHT)
@@ -49,7 +49,7 @@ async def test_the_last_look_before_a_call_runs_sees_settings_made_meanwhile(wor
     assert (refusal, seen) == ("no", [TIGHT])
 
 
-async def test_executed_calls_are_told_newest_first_with_their_times(world: World) -> None:
+async def test_executed_calls_are_told_newest_first_with_their_times(world: Bench) -> None:
     start = await world.turn()
     calls = [
         NewCall("ran", "time", "{}", Effect.NONE, 1),
@@ -92,7 +92,7 @@ async def test_executed_calls_are_told_newest_first_with_their_times(world: Worl
 
 
 @pytest.mark.parametrize("thread", ["another", "no such thread"])
-async def test_other_conversations_have_their_own_history(world: World, thread: str) -> None:
+async def test_other_conversations_have_their_own_history(world: Bench, thread: str) -> None:
     start = await world.turn()
     await world.call(start, "shell")
     other = await world.turn(scope="other") if thread == "another" else None

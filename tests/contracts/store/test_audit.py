@@ -24,25 +24,25 @@ from core.store.rows import AuditRow, TurnState
 from core.tool import Effect
 from core.transcript import ResultStatus, ToolResult
 from core.users import Role
-from tests.contracts.store.world import BEN, CHANNEL, World
+from tests.contracts.store.bench import BEN, CHANNEL, Bench
 
 
-async def about(world: World, *subjects: str) -> Sequence[AuditRow]:
+async def about(world: Bench, *subjects: str) -> Sequence[AuditRow]:
     return await world.store.audit_of(subjects)
 
 
-async def kinds(world: World, *subjects: str) -> list[tuple[str, str | None]]:
+async def kinds(world: Bench, *subjects: str) -> list[tuple[str, str | None]]:
     return [(row.kind, row.actor) for row in await about(world, *subjects)]
 
 
-async def head(world: World) -> int:
+async def head(world: Bench) -> int:
     """How many records there are, once all are chained."""
     text, more = await world.store.link_audit(1000)
     assert not more
     return 0 if text is None else int(text.partition(":")[0])
 
 
-async def test_a_conversation_without_tools_leaves_no_record(world: World) -> None:
+async def test_a_conversation_without_tools_leaves_no_record(world: Bench) -> None:
     await world.finish(await world.turn())
     before = await head(world)
     start = await world.turn("how are you")
@@ -51,7 +51,7 @@ async def test_a_conversation_without_tools_leaves_no_record(world: World) -> No
     assert await head(world) == before
 
 
-async def test_a_call_is_recorded_from_the_question_to_its_end(world: World) -> None:
+async def test_a_call_is_recorded_from_the_question_to_its_end(world: Bench) -> None:
     start = await world.turn(by=BEN)
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -78,7 +78,7 @@ async def test_a_call_is_recorded_from_the_question_to_its_end(world: World) -> 
     assert "the output" not in "".join(row.detail for row in rows)
 
 
-async def test_what_needs_no_mark_and_what_is_refused_is_recorded_once(world: World) -> None:
+async def test_what_needs_no_mark_and_what_is_refused_is_recorded_once(world: Bench) -> None:
     start = await world.turn()
     first, second = await world.call(start, "time", "http", effect=Effect.NONE)
     at = world.clock.now()
@@ -90,7 +90,7 @@ async def test_what_needs_no_mark_and_what_is_refused_is_recorded_once(world: Wo
     assert (denied["started_at"], denied["said"]) == (None, "http is disabled.")
 
 
-async def test_a_call_that_ends_with_its_turn_is_recorded(world: World) -> None:
+async def test_a_call_that_ends_with_its_turn_is_recorded(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.finish(start, None)
@@ -100,7 +100,7 @@ async def test_a_call_that_ends_with_its_turn_is_recorded(world: World) -> None:
 
 @pytest.mark.parametrize("state", [TurnState.FAILED, TurnState.STOPPED])
 async def test_what_a_person_was_told_of_a_turn_without_an_answer_is_recorded(
-    world: World, state: TurnState
+    world: Bench, state: TurnState
 ) -> None:
     start = await world.turn()
     await world.call(start)
@@ -110,7 +110,7 @@ async def test_what_a_person_was_told_of_a_turn_without_an_answer_is_recorded(
     assert len(json.loads(row.detail)["outbox"]) == 1
 
 
-async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world: World) -> None:
+async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -122,7 +122,7 @@ async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world:
     assert "hunter2" not in row.detail
 
 
-async def test_what_is_recorded_of_an_edited_calls_run_is_what_ran(world: World) -> None:
+async def test_what_is_recorded_of_an_edited_calls_run_is_what_ran(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -135,7 +135,7 @@ async def test_what_is_recorded_of_an_edited_calls_run_is_what_ran(world: World)
     assert said["edited"]["arguments"] == said["started"]["arguments"] == said["ended"]["arguments"]
 
 
-async def test_what_is_taken_back_leaves_no_record(world: World) -> None:
+async def test_what_is_taken_back_leaves_no_record(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     result = ToolResult(call_id, ResultStatus.OK, "done")
@@ -146,7 +146,7 @@ async def test_what_is_taken_back_leaves_no_record(world: World) -> None:
     assert await head(world) == before
 
 
-async def test_what_holds_for_good_is_recorded_with_who_said_it(world: World) -> None:
+async def test_what_holds_for_good_is_recorded_with_who_said_it(world: Bench) -> None:
     store, start = world.store, await world.turn()
     grant = Grant("g1", "ada", "shell", "ls", GrantScope.USER, None, "ada", world.clock.now())
     await world.rule(RecordGrant(grant))
@@ -160,7 +160,7 @@ async def test_what_holds_for_good_is_recorded_with_who_said_it(world: World) ->
     assert await kinds(world, "ada", start.thread.id) == [("approvals", "ada")] * 2
 
 
-async def test_pausing_secrets_and_logins_are_recorded(world: World) -> None:
+async def test_pausing_secrets_and_logins_are_recorded(world: Bench) -> None:
     store, sealed = world.store, SealedSecret("token", "key-1", b"sealed", world.clock.now())
     await world.rule(PauseTools(paused=True))
     await store.pause_tools("ada", paused=True)
@@ -177,7 +177,7 @@ async def test_pausing_secrets_and_logins_are_recorded(world: World) -> None:
     assert recorded == ["login", "logout", "token_made", "tokens_revoked"]
 
 
-async def test_accounts_and_roles_are_recorded(world: World) -> None:
+async def test_accounts_and_roles_are_recorded(world: Bench) -> None:
     store = world.store
     await store.ensure_user("ada", Role.OWNER, "Ada")
     await store.ensure_user("eve", Role.GUEST, "Eve")
@@ -193,14 +193,14 @@ async def test_accounts_and_roles_are_recorded(world: World) -> None:
     assert await kinds(world, "ben", f"{CHANNEL}:ben") == [("role", None), ("account", None)]
 
 
-async def test_the_operators_rules_are_recorded_when_they_change(world: World) -> None:
+async def test_the_operators_rules_are_recorded_when_they_change(world: Bench) -> None:
     assert await world.store.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
     assert not await world.store.record_policy({"whitelist": ["a", "b"], "preset": "auto"})
     assert await world.store.record_policy({"preset": "manual"})
     assert await world.store.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
 
 
-async def test_old_records_are_dropped_from_the_beginning(world: World) -> None:
+async def test_old_records_are_dropped_from_the_beginning(world: Bench) -> None:
     for _ in range(3):
         await world.rule(PauseTools(paused=True), PauseTools(paused=False))
     count = await head(world)

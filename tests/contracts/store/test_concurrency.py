@@ -9,10 +9,10 @@ from core.store.accept import AcceptView, Verdict
 from core.store.rows import TurnStart
 from core.transcript import UserSaid
 from core.users import Principal, Role
-from tests.contracts.store.world import ADA, Rules, World, admit
+from tests.contracts.store.bench import ADA, Bench, Rules, admit
 
 
-async def test_one_event_from_sixty_four_sides_is_taken_once(world: World) -> None:
+async def test_one_event_from_sixty_four_sides_is_taken_once(world: Bench) -> None:
     event = world.message()
     taken = await asyncio.gather(
         *(world.store.accept_event(event, world.queueing(), send_now=False) for _ in range(64))
@@ -22,14 +22,14 @@ async def test_one_event_from_sixty_four_sides_is_taken_once(world: World) -> No
     assert {accepted.outcome for accepted in taken} == {"turn 1"}
 
 
-async def test_conversations_start_side_by_side(world: World) -> None:
+async def test_conversations_start_side_by_side(world: Bench) -> None:
     people = [Principal(f"p{number}", Role.MEMBER, f"P{number}") for number in range(64)]
     accepted = await asyncio.gather(*(world.say(by=person, scope=person.user_id) for person in people))
     assert len({one.thread_id for one in accepted}) == 64
     assert all(one.started is not None for one in accepted)
 
 
-async def test_messages_of_one_conversation_make_one_turn_and_the_rest_wait_in_order(world: World) -> None:
+async def test_messages_of_one_conversation_make_one_turn_and_the_rest_wait_in_order(world: Bench) -> None:
     accepted = await asyncio.gather(*(world.say(f"{number}", order=number) for number in range(30)))
     starts = [one.started for one in accepted if one.started is not None]
     assert len(starts) == 1
@@ -43,7 +43,7 @@ async def test_messages_of_one_conversation_make_one_turn_and_the_rest_wait_in_o
     assert sorted(texts, key=int) == [str(number) for number in range(30)]
 
 
-async def test_a_unit_that_fails_takes_nobody_with_it(world: World) -> None:
+async def test_a_unit_that_fails_takes_nobody_with_it(world: Bench) -> None:
     def fail(event: InboundEvent, view: AcceptView) -> Verdict:
         raise LookupError("only this one")
 
@@ -66,7 +66,7 @@ async def test_a_unit_that_fails_takes_nobody_with_it(world: World) -> None:
         assert (explained is None) == (number in failed)
 
 
-async def test_a_caller_that_goes_away_does_not_take_its_unit_back(world: World) -> None:
+async def test_a_caller_that_goes_away_does_not_take_its_unit_back(world: Bench) -> None:
     event = world.message()
     caller = asyncio.create_task(world.store.accept_event(event, world.queueing(), send_now=False))
     await asyncio.sleep(0)  # the unit is handed in
@@ -77,7 +77,7 @@ async def test_a_caller_that_goes_away_does_not_take_its_unit_back(world: World)
     assert (again.duplicate, again.outcome) == (True, "turn 1")
 
 
-async def test_closing_finishes_what_was_handed_in(world: World) -> None:
+async def test_closing_finishes_what_was_handed_in(world: Bench) -> None:
     callers = [asyncio.create_task(world.say(scope=f"room {number}")) for number in range(50)]
     await asyncio.sleep(0)
     await world.store.close()

@@ -7,7 +7,7 @@ from core.messages import plain
 from core.ports import SendState
 from core.store.effects import CastVote, CloseGate, EditCall, EditedCall
 from core.store.rows import CallState, TurnStart
-from tests.contracts.store.world import ADA, BEN, World
+from tests.contracts.store.bench import ADA, BEN, Bench
 
 CHANGED = '{"command": "echo changed"}'
 CARD, SETTLED = plain("changed card"), plain("settled card")
@@ -24,13 +24,13 @@ def made_of(gate: Gate) -> EditedCall:
     return EditedCall(changed, gate.binding, CHANGED)
 
 
-async def asked(world: World) -> tuple[TurnStart, str, Gate]:
+async def asked(world: Bench) -> tuple[TurnStart, str, Gate]:
     start = await world.turn()
     (call_id,) = await world.call(start)
     return start, call_id, await world.ask(start, call_id)
 
 
-async def test_who_agreed_before_has_not_agreed_to_it(world: World) -> None:
+async def test_who_agreed_before_has_not_agreed_to_it(world: Bench) -> None:
     start, call_id, gate = await asked(world)
     await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)
     edit = made_of(gate)
@@ -48,7 +48,7 @@ async def test_who_agreed_before_has_not_agreed_to_it(world: World) -> None:
     assert [(row.message, row.state) for row in accepted.outbox] == [(CARD, SendState.QUEUED)]
 
 
-async def test_its_answers_have_positions_that_none_had_before(world: World) -> None:
+async def test_its_answers_have_positions_that_none_had_before(world: Bench) -> None:
     """A press of what an old copy shows is known as such, also once the hub was started again."""
     _, _, gate = await asked(world)
     for edits in (1, 2):
@@ -59,7 +59,7 @@ async def test_its_answers_have_positions_that_none_had_before(world: World) -> 
         assert [view.gate.answer_at(at) for at in (2 * edits - 1, 2 * edits)] == [None, gate.answer_at(0)]
 
 
-async def test_changed_and_agreed_to_at_once_its_cards_show_the_outcome_alone(world: World) -> None:
+async def test_changed_and_agreed_to_at_once_its_cards_show_the_outcome_alone(world: Bench) -> None:
     start, call_id, gate = await asked(world)
     close = CloseGate(gate.id, Option.APPROVE, "Approved by Ada, edited", SETTLED)
     accepted = await world.rule(EditCall(made_of(gate), None), close)
@@ -69,7 +69,7 @@ async def test_changed_and_agreed_to_at_once_its_cards_show_the_outcome_alone(wo
     assert (call.state, call.arguments) == (CallState.APPROVED, CHANGED)
 
 
-async def test_the_journal_keeps_what_the_model_asked_for(world: World) -> None:
+async def test_the_journal_keeps_what_the_model_asked_for(world: Bench) -> None:
     start, call_id, gate = await asked(world)
     for _ in range(2):
         await world.rule(EditCall(made_of(gate), CARD))

@@ -14,12 +14,12 @@ from core.store.effects import CastVote, CloseGate, RecordGrant
 from core.store.rows import CallState, TurnState
 from core.transcript import AssistantSaid
 from core.users import Role
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, Rules, admit
 from tests.contracts.store.calls import go
 from tests.contracts.store.cards import SETTLED, closing, expired, expired_card
-from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, Rules, World, admit
 
 
-async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: World) -> None:
+async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
@@ -40,7 +40,7 @@ async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: World) -> No
     assert (call.state, call.gate_id, call.binding) == (CallState.WAITING, gate.id, gate.binding)
 
 
-async def test_a_prompt_is_found_by_its_id_from_anywhere(world: World) -> None:
+async def test_a_prompt_is_found_by_its_id_from_anywhere(world: Bench) -> None:
     start = await world.turn(scope="first")
     gate = await world.ask(start, *await world.call(start))
     view = await world.look(gate_id=gate.id)  # in the conversation "room"
@@ -50,7 +50,7 @@ async def test_a_prompt_is_found_by_its_id_from_anywhere(world: World) -> None:
     assert (await world.look(gate_id="0000000000")).gate is None
 
 
-async def test_a_press_belongs_to_the_thread_of_its_prompt(world: World) -> None:
+async def test_a_press_belongs_to_the_thread_of_its_prompt(world: Bench) -> None:
     start = await world.turn(scope="first")
     gate = await world.ask(start, *await world.call(start))
     rules = world.ruling(gate_id=gate.id)
@@ -61,7 +61,7 @@ async def test_a_press_belongs_to_the_thread_of_its_prompt(world: World) -> None
     assert [view.gate for view in rules.view.open_gates] == [gate]
 
 
-async def test_cards_are_seen_where_they_were_shown(world: World) -> None:
+async def test_cards_are_seen_where_they_were_shown(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
@@ -90,7 +90,7 @@ async def test_cards_are_seen_where_they_were_shown(world: World) -> None:
     ],
 )
 async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
-    world: World, option: Option, state: CallState
+    world: Bench, option: Option, state: CallState
 ) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
@@ -117,7 +117,7 @@ async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
             await world.store.mark_running(start.turn_id, call_id, go)
 
 
-async def test_every_copy_of_a_card_is_changed_in_its_place(world: World) -> None:
+async def test_every_copy_of_a_card_is_changed_in_its_place(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
@@ -133,7 +133,7 @@ async def test_every_copy_of_a_card_is_changed_in_its_place(world: World) -> Non
     assert [row.id for row in unsettled] == sorted(row.id for row in (*cards[:2], *accepted.outbox))
 
 
-async def test_a_copy_nobody_knew_is_learned_when_it_is_pressed(world: World) -> None:
+async def test_a_copy_nobody_knew_is_learned_when_it_is_pressed(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
     (card,) = await world.store.pending_outbox(CHANNEL)
@@ -156,7 +156,7 @@ async def test_a_copy_nobody_knew_is_learned_when_it_is_pressed(world: World) ->
     assert await world.store.sent_refs(change.edit_of) == ("another",)
 
 
-async def test_a_settled_prompt_is_not_settled_again(world: World) -> None:
+async def test_a_settled_prompt_is_not_settled_again(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -169,7 +169,7 @@ async def test_a_settled_prompt_is_not_settled_again(world: World) -> None:
     assert [vote.user_id for vote in view.votes] == ["ada"]
 
 
-async def test_of_two_answers_at_one_moment_one_counts_and_the_other_sees_it(world: World) -> None:
+async def test_of_two_answers_at_one_moment_one_counts_and_the_other_sees_it(world: Bench) -> None:
     for _ in range(20):
         start = await world.turn(scope=world.ids.row_id())
         (call_id,) = await world.call(start)
@@ -196,7 +196,7 @@ async def test_of_two_answers_at_one_moment_one_counts_and_the_other_sees_it(wor
         assert (first.started is None) != (second.started is None)
 
 
-async def test_votes_are_one_for_each_person(world: World) -> None:
+async def test_votes_are_one_for_each_person(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
     for person, option in ((ADA, Option.APPROVE), (BEN, Option.APPROVE), (BEN, Option.DENY)):
@@ -210,7 +210,7 @@ async def test_votes_are_one_for_each_person(world: World) -> None:
     ]
 
 
-async def test_a_turn_goes_on_only_when_its_last_prompt_is_settled(world: World) -> None:
+async def test_a_turn_goes_on_only_when_its_last_prompt_is_settled(world: Bench) -> None:
     start = await world.turn()
     calls = await world.call(start, "shell", "http")
     gates: list[Gate] = []
@@ -225,7 +225,7 @@ async def test_a_turn_goes_on_only_when_its_last_prompt_is_settled(world: World)
 
 
 @pytest.mark.parametrize("option", [Option.HAPPENED, Option.SKIP, Option.RETRY])
-async def test_an_unknown_call_is_run_again_only_if_a_person_says_so(world: World, option: Option) -> None:
+async def test_an_unknown_call_is_run_again_only_if_a_person_says_so(world: Bench, option: Option) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
@@ -244,7 +244,7 @@ async def test_an_unknown_call_is_run_again_only_if_a_person_says_so(world: Worl
             await world.store.mark_running(start.turn_id, call_id, go)
 
 
-async def test_a_call_cut_short_twice_is_asked_about_twice(world: World) -> None:
+async def test_a_call_cut_short_twice_is_asked_about_twice(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     for _ in range(2):
@@ -257,7 +257,7 @@ async def test_a_call_cut_short_twice_is_asked_about_twice(world: World) -> None
     assert (await world.call_row(start, call_id)).state is CallState.UNKNOWN
 
 
-async def test_going_on_counts_the_budget_afresh(world: World) -> None:
+async def test_going_on_counts_the_budget_afresh(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
@@ -273,7 +273,7 @@ async def test_going_on_counts_the_budget_afresh(world: World) -> None:
     assert (await world.reload(start)).rounds == 1
 
 
-async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: World) -> None:
+async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: Bench) -> None:
     start = await world.turn()
     await world.call(start)
     gate = await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
@@ -283,7 +283,7 @@ async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: World)
     assert (loaded.rounds, loaded.continued) == (1, Option.STOP)
 
 
-async def test_an_approval_does_not_widen_the_budget(world: World) -> None:
+async def test_an_approval_does_not_widen_the_budget(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -295,7 +295,7 @@ async def test_an_approval_does_not_widen_the_budget(world: World) -> None:
 # --- expiry ---------------------------------------------------------------------------------------------
 
 
-async def test_an_expired_approval_counts_as_denied_by_nobody(world: World) -> None:
+async def test_an_expired_approval_counts_as_denied_by_nobody(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id, expires_in_s=60)
@@ -314,7 +314,7 @@ async def test_an_expired_approval_counts_as_denied_by_nobody(world: World) -> N
     assert (await world.rule(closing(gate, Option.APPROVE))).started is None
 
 
-async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: World) -> None:
+async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
@@ -326,7 +326,7 @@ async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: Wor
     assert (call.state, call.answer) == (CallState.UNKNOWN, None)
 
 
-async def test_an_expired_continue_prompt_means_no(world: World) -> None:
+async def test_an_expired_continue_prompt_means_no(world: Bench) -> None:
     start = await world.turn()
     await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP), expires_in_s=1)
     (resumed,) = (await world.store.expire_gates(world.clock.now() + SECOND, expired, expired_card)).started
@@ -336,7 +336,7 @@ async def test_an_expired_continue_prompt_means_no(world: World) -> None:
 # --- grants ---------------------------------------------------------------------------------------------
 
 
-async def test_grants_are_listed_until_they_expire_or_are_revoked(world: World) -> None:
+async def test_grants_are_listed_until_they_expire_or_are_revoked(world: Bench) -> None:
     await world.turn()
     now = world.clock.now()
     whole = Grant("g1", "ada", "shell", None, GrantScope.USER, None, "ada", now)
@@ -351,7 +351,7 @@ async def test_grants_are_listed_until_they_expire_or_are_revoked(world: World) 
     assert not await world.store.grants("ada")
 
 
-async def test_granting_the_same_again_leaves_one_grant_to_revoke(world: World) -> None:
+async def test_granting_the_same_again_leaves_one_grant_to_revoke(world: Bench) -> None:
     await world.turn()
     first = Grant("g1", "ada", "shell", None, GrantScope.USER, None, "ada", world.clock.now())
     second = Grant("g2", "ada", "shell", None, GrantScope.USER, None, "ada", world.clock.now())
@@ -360,7 +360,7 @@ async def test_granting_the_same_again_leaves_one_grant_to_revoke(world: World) 
     assert await world.store.grants("ada") == [second]
 
 
-async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(world: World) -> None:
+async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(world: Bench) -> None:
     start = await world.turn(scope="first")
     now = world.clock.now()
     here = Grant("g1", "ada", "http", None, GrantScope.THREAD, start.thread.id, "ada", now)
@@ -371,7 +371,7 @@ async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(worl
     assert (await world.store.standing("ada", other.thread.id)).grants == (everywhere,)
 
 
-async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: World) -> None:
+async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
     (card,) = await world.store.pending_outbox(CHANNEL)
@@ -385,7 +385,7 @@ async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: World
 
 
 async def test_a_card_pressed_before_its_sending_was_answered_is_known_at_the_next_start(
-    world: World,
+    world: Bench,
 ) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))

@@ -7,24 +7,24 @@ import pytest
 from core.messages import plain
 from core.store.facets import HELD, HeldInput, SessionChange
 from core.transcript import UserSaid
+from tests.contracts.store.bench import ADA, CHANNEL, Bench, text_of
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.world import ADA, CHANNEL, World, text_of
 
 DAY_US = 86_400_000_000
 
 
 @pytest.fixture
-async def world(database: Database) -> World:
+async def world(database: Database) -> Bench:
     """Hooks are asked about messages."""
     return await database.open(holds_inputs=True)
 
 
-async def held(world: World) -> HeldInput:
+async def held(world: Bench) -> HeldInput:
     (one,) = await world.store.held_inputs(10)
     return one
 
 
-async def test_a_message_waits_until_it_is_let_go(world: World) -> None:
+async def test_a_message_waits_until_it_is_let_go(world: Bench) -> None:
     accepted = await world.say("hello")
     assert (accepted.outcome, accepted.started) == ("waiting", None)
     assert accepted.thread_id is not None
@@ -38,7 +38,7 @@ async def test_a_message_waits_until_it_is_let_go(world: World) -> None:
     assert [entry.said for entry in started.inputs] == [UserSaid("hello there")]
 
 
-async def test_one_behind_another_waits_for_it(world: World) -> None:
+async def test_one_behind_another_waits_for_it(world: Bench) -> None:
     first = await world.say("one")
     await world.say("two")
     assert first.thread_id is not None
@@ -49,7 +49,7 @@ async def test_one_behind_another_waits_for_it(world: World) -> None:
     assert await world.store.start_waiting(first.thread_id, "turn-x") is not None
 
 
-async def test_what_is_refused_is_told_once_and_its_words_are_gone(world: World) -> None:
+async def test_what_is_refused_is_told_once_and_its_words_are_gone(world: Bench) -> None:
     accepted = await world.say("hello")
     one = await held(world)
     (row,) = await world.store.refuse_input(one, "refused: by the hook h", plain("no"))
@@ -62,7 +62,7 @@ async def test_what_is_refused_is_told_once_and_its_words_are_gone(world: World)
     assert await world.store.start_waiting(accepted.thread_id, "turn-x") is None
 
 
-async def test_who_says_something_else_meanwhile_is_asked_about_that(world: World) -> None:
+async def test_who_says_something_else_meanwhile_is_asked_about_that(world: Bench) -> None:
     said = world.message("hello")
     await world.store.accept_event(said, world.queueing(ADA), send_now=False)
     one = await held(world)
@@ -73,7 +73,7 @@ async def test_who_says_something_else_meanwhile_is_asked_about_that(world: Worl
     assert (await held(world)).text == "goodbye"
 
 
-async def test_what_was_asked_about_a_message_out_is_kept(world: World) -> None:
+async def test_what_was_asked_about_a_message_out_is_kept(world: Bench) -> None:
     await world.say("hello")
     (row,) = await world.store.refuse_input(await held(world), "refused: by the hook h", plain("no"))
     assert await world.store.outbound_judged(row.id) is None
@@ -82,7 +82,7 @@ async def test_what_was_asked_about_a_message_out_is_kept(world: World) -> None:
     assert text_of((await world.store.claim_outbox(row.id)).message) == "never"
 
 
-async def test_a_session_begins_and_ends_once(world: World) -> None:
+async def test_a_session_begins_and_ends_once(world: Bench) -> None:
     await world.say("hello")
     assert await world.store.session_changes(DAY_US) == (SessionChange(ADA.user_id, began=True),)
     assert await world.store.session_changes(DAY_US) == ()
@@ -91,7 +91,7 @@ async def test_a_session_begins_and_ends_once(world: World) -> None:
     assert await world.store.session_changes(DAY_US) == ()
 
 
-async def test_who_has_no_hooks_any_more_lets_everything_go(world: World, database: Database) -> None:
+async def test_who_has_no_hooks_any_more_lets_everything_go(world: Bench, database: Database) -> None:
     accepted = await world.say("hello")
     again = await database.open()
     await again.store.recover()

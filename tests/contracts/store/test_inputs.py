@@ -7,18 +7,18 @@ from core.store.accept import Accepted, AcceptView, Admission, TurnedAway, Verdi
 from core.store.effects import Say
 from core.transcript import UserSaid
 from core.users import Identity
-from tests.contracts.store.world import ADA, BEN, CHANNEL, Rules, World, admit
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, admit
 
 WAIT_S = 0.5
 
 
-def part(world: World, number: int, text: str = "", **where: object) -> InboundMessage:
+def part(world: Bench, number: int, text: str = "", **where: object) -> InboundMessage:
     file = Attachment(f"handle-{number}", f"{number}.jpg", "image/jpeg", 2048)
     message = world.message(text, **where)  # type: ignore[arg-type]
     return replace(message, attachments=(file,), album="album", ref=MessageRef(f"room:{number}"))
 
 
-async def accept(world: World, message: InboundMessage) -> Accepted:
+async def accept(world: Bench, message: InboundMessage) -> Accepted:
     """As input that waits for the rest of its album."""
     wait_us = int(WAIT_S * 1_000_000) if message.album else 0
 
@@ -28,7 +28,7 @@ async def accept(world: World, message: InboundMessage) -> Accepted:
     return await world.store.accept_event(message, Rules(admit(ADA), verdict), send_now=False)
 
 
-async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: World) -> None:
+async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Bench) -> None:
     first = await accept(world, part(world, 1, "look"))
     assert (first.outcome, first.started, first.wait_until) == ("waiting", None, world.clock.now() + 500_000)
     assert first.thread_id is not None
@@ -50,7 +50,7 @@ async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Wo
     assert outcomes == ["turn 1"] * 3
 
 
-async def test_an_open_album_holds_back_what_is_behind_it_and_nothing_before(world: World) -> None:
+async def test_an_open_album_holds_back_what_is_behind_it_and_nothing_before(world: Bench) -> None:
     running = await world.turn("first")
     await world.say("second")
     await accept(world, part(world, 1))
@@ -68,7 +68,7 @@ async def test_an_open_album_holds_back_what_is_behind_it_and_nothing_before(wor
     ]
 
 
-async def test_other_parts_of_an_album_are_meant_for_the_bot_if_one_was(world: World) -> None:
+async def test_other_parts_of_an_album_are_meant_for_the_bot_if_one_was(world: Bench) -> None:
     seen: list[bool] = []
 
     def judged(event: InboundEvent, identity: Identity | None) -> Admission:
@@ -85,7 +85,7 @@ async def test_other_parts_of_an_album_are_meant_for_the_bot_if_one_was(world: W
     assert seen == [True, True, False, False]
 
 
-async def test_a_starting_store_waits_a_little_for_the_rest_of_an_album(world: World) -> None:
+async def test_a_starting_store_waits_a_little_for_the_rest_of_an_album(world: Bench) -> None:
     accepted = await accept(world, part(world, 1))
     world.clock.advance(60)
     recovery = await world.store.recover()
@@ -96,7 +96,7 @@ async def test_a_starting_store_waits_a_little_for_the_rest_of_an_album(world: W
     assert await world.store.start_waiting(accepted.thread_id, "turn") is not None
 
 
-async def test_an_edit_reaches_a_waiting_message_and_no_other(world: World) -> None:
+async def test_an_edit_reaches_a_waiting_message_and_no_other(world: Bench) -> None:
     running = await world.turn("first")
     waiting = world.message("secnod")
     await accept(world, waiting)
@@ -114,7 +114,7 @@ async def test_an_edit_reaches_a_waiting_message_and_no_other(world: World) -> N
     assert [said.text for said in await world.said(started) if isinstance(said, UserSaid)] == told
 
 
-async def test_a_conversation_that_moved_is_found_at_its_new_place(world: World) -> None:
+async def test_a_conversation_that_moved_is_found_at_its_new_place(world: Bench) -> None:
     running = await world.turn("first", order=500)
     await world.say("second", order=501)
     row = await world.put_out("on its way")
@@ -136,7 +136,7 @@ async def test_a_conversation_that_moved_is_found_at_its_new_place(world: World)
     assert (thread.scope, thread.address) == ("=hall", "to hall")
 
 
-async def test_an_answer_among_others_quotes_the_last_message_it_answers(world: World) -> None:
+async def test_an_answer_among_others_quotes_the_last_message_it_answers(world: Bench) -> None:
     running = await world.turn("in private")
     await world.finish(running, "answer", world.draft())
     asked = replace(world.message("in a group", scope="group", direct=False), ref=MessageRef("group:1"))
@@ -152,7 +152,7 @@ async def test_an_answer_among_others_quotes_the_last_message_it_answers(world: 
     assert quoted == [None, "group:1", "group:3"]
 
 
-async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_nothing(world: World) -> None:
+async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_nothing(world: Bench) -> None:
     asked = replace(world.message(scope="group", direct=False), ref=MessageRef("group:1"))
     queued = await world.store.accept_event(asked, world.queueing(), send_now=False)
     assert queued.started is not None
@@ -168,7 +168,7 @@ async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_
 
 
 async def test_what_is_said_at_once_among_others_quotes_what_it_answers_unless_that_is_taken_away(
-    world: World,
+    world: Bench,
 ) -> None:
     async def told(message: InboundMessage, *, withheld: bool = False) -> MessageRef | None:
         verdict = Verdict("command", (Say(plain("well")),), withheld=withheld)

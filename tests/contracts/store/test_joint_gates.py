@@ -8,9 +8,9 @@ from core.errors import StaleTurn
 from core.gates import GateKind, Option
 from core.store.effects import StopThread
 from core.store.rows import CallRow, CallState, TurnStart
+from tests.contracts.store.bench import Bench
 from tests.contracts.store.calls import go
 from tests.contracts.store.cards import SETTLED, closing
-from tests.contracts.store.world import World
 
 Standing = tuple[CallState, Option | None, str | None]
 
@@ -21,11 +21,11 @@ def standing(call: CallRow) -> Standing:
     return call.state, answer, call.answered_by
 
 
-async def standings(world: World, start: TurnStart) -> list[Standing]:
+async def standings(world: Bench, start: TurnStart) -> list[Standing]:
     return [standing(call) for call in (await world.reload(start)).calls]
 
 
-async def test_all_its_calls_wait_each_bound_to_what_was_shown_of_it(world: World) -> None:
+async def test_all_its_calls_wait_each_bound_to_what_was_shown_of_it(world: Bench) -> None:
     start = await world.turn()
     first, between, last = await world.call(start, "shell", "time", "http")
     gate = world.joint(start, (first, last))
@@ -51,7 +51,7 @@ async def test_all_its_calls_wait_each_bound_to_what_was_shown_of_it(world: Worl
     ],
 )
 async def test_one_answer_is_for_all_of_them_and_for_no_other(
-    world: World, option: Option, expected: Standing
+    world: Bench, option: Option, expected: Standing
 ) -> None:
     start = await world.turn()
     first, _, last = await world.call(start, "shell", "time", "http")
@@ -67,7 +67,7 @@ async def test_one_answer_is_for_all_of_them_and_for_no_other(
     ]
 
 
-async def test_consent_to_anything_but_what_was_shown_is_none(world: World) -> None:
+async def test_consent_to_anything_but_what_was_shown_is_none(world: Bench) -> None:
     start = await world.turn()
     gate = replace(world.joint(start, await world.call(start, "shell", "http")), binding="of other calls")
     await world.store.ask_person(gate, [world.card(gate)])
@@ -76,7 +76,7 @@ async def test_consent_to_anything_but_what_was_shown_is_none(world: World) -> N
     assert {state for state, *_ in await standings(world, start)} == {CallState.INTENT}
 
 
-async def test_an_expired_one_is_denied_by_nobody(world: World) -> None:
+async def test_an_expired_one_is_denied_by_nobody(world: Bench) -> None:
     start = await world.turn()
     gate = world.joint(start, await world.call(start, "shell", "http"))
     await world.store.ask_person(gate, [world.card(gate)])
@@ -85,7 +85,7 @@ async def test_an_expired_one_is_denied_by_nobody(world: World) -> None:
     assert await standings(world, start) == [(CallState.DENIED, Option.DENY, None)] * 2
 
 
-async def test_a_call_that_cannot_wait_leaves_nothing_of_the_card(world: World) -> None:
+async def test_a_call_that_cannot_wait_leaves_nothing_of_the_card(world: Bench) -> None:
     start = await world.turn()
     first, second = await world.call(start, "shell", "http")
     await world.store.mark_running(start.turn_id, second, go)
@@ -96,7 +96,7 @@ async def test_a_call_that_cannot_wait_leaves_nothing_of_the_card(world: World) 
     assert await world.states(start) == [CallState.INTENT, CallState.RUNNING]
 
 
-async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(world: World) -> None:
+async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(world: Bench) -> None:
     start = await world.turn()
     calls = await world.call(start, "shell", "http")
     joint = world.joint(start, calls)
@@ -110,7 +110,7 @@ async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(
     assert [state for state, *_ in await standings(world, start)] == [CallState.APPROVED, CallState.DENIED]
 
 
-async def test_stopped_it_is_settled_without_an_answer(world: World) -> None:
+async def test_stopped_it_is_settled_without_an_answer(world: Bench) -> None:
     start = await world.turn()
     gate = world.joint(start, await world.call(start, "shell", "http"))
     await world.store.ask_person(gate, [world.card(gate)])

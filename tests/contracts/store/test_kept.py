@@ -5,11 +5,11 @@ import pytest
 from core.store.facets import Document
 from core.store.rows import CallState
 from core.tool import TOOLS_PAUSED, use_limits
-from tests.contracts.store.world import ADA, BEN, World
+from tests.contracts.store.bench import ADA, BEN, Bench
 
 
 @pytest.fixture(autouse=True)
-async def people(world: World) -> None:
+async def people(world: Bench) -> None:
     for person in (ADA, BEN):
         await world.store.ensure_user(person.user_id, person.role, person.name)
 
@@ -18,12 +18,12 @@ async def people(world: World) -> None:
 
 
 async def write(
-    world: World, path: str, text: str, key: str, *, append: bool = False, by: str = "ada"
+    world: Bench, path: str, text: str, key: str, *, append: bool = False, by: str = "ada"
 ) -> Document | None:
     return await world.store.write_document(by, key, path, text, append=append, most=3)
 
 
-async def test_a_document_has_one_text_and_is_found_by_it(world: World) -> None:
+async def test_a_document_has_one_text_and_is_found_by_it(world: Bench) -> None:
     first = await write(world, "plans/garden", "beans and peas", "k1")
     assert first == Document("plans/garden", 14, world.clock.now())
     world.clock.advance(1)
@@ -36,7 +36,7 @@ async def test_a_document_has_one_text_and_is_found_by_it(world: World) -> None:
     assert note.path == "plans/garden"
 
 
-async def test_text_is_added_once_however_often_the_same_call_is_repeated(world: World) -> None:
+async def test_text_is_added_once_however_often_the_same_call_is_repeated(world: Bench) -> None:
     await write(world, "log", "one", "k1", append=True)
     for _ in range(3):
         await write(world, "log", "two", "k2", append=True)
@@ -45,7 +45,7 @@ async def test_text_is_added_once_however_often_the_same_call_is_repeated(world:
     assert found.text == "one\ntwo"
 
 
-async def test_documents_are_listed_below_a_path_and_by_their_person_alone(world: World) -> None:
+async def test_documents_are_listed_below_a_path_and_by_their_person_alone(world: Bench) -> None:
     for number, path in enumerate(("b", "a/x", "a")):
         await write(world, path, "text", f"k{number}")
     await write(world, "a/of-ben", "text", "k", by="ben")
@@ -55,7 +55,7 @@ async def test_documents_are_listed_below_a_path_and_by_their_person_alone(world
     assert await world.store.document("ada", "a/of-ben") is None
 
 
-async def test_nobody_keeps_more_than_so_many(world: World) -> None:
+async def test_nobody_keeps_more_than_so_many(world: Bench) -> None:
     for number in range(3):
         assert await write(world, f"d{number}", "text", f"k{number}") is not None
     assert await write(world, "one too many", "text", "k9") is None
@@ -65,7 +65,7 @@ async def test_nobody_keeps_more_than_so_many(world: World) -> None:
 # --- the halt -----------------------------------------------------------------------------------------------
 
 
-async def test_tools_are_paused_until_they_are_unpaused(world: World) -> None:
+async def test_tools_are_paused_until_they_are_unpaused(world: Bench) -> None:
     assert not await world.store.tools_paused()
     assert await world.store.pause_tools("ada", paused=True)
     assert not await world.store.pause_tools("ben", paused=True)
@@ -75,7 +75,7 @@ async def test_tools_are_paused_until_they_are_unpaused(world: World) -> None:
     assert not await world.store.tools_paused()
 
 
-async def test_no_call_is_marked_running_while_tools_are_paused(world: World) -> None:
+async def test_no_call_is_marked_running_while_tools_are_paused(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.pause_tools("ada", paused=True)
@@ -90,7 +90,7 @@ async def test_no_call_is_marked_running_while_tools_are_paused(world: World) ->
 LIMITS = use_limits(per_minute=2, per_hour=3)
 
 
-async def used(world: World, *, tool: str = "shell", refusal: str | None = None) -> str | None:
+async def used(world: Bench, *, tool: str = "shell", refusal: str | None = None) -> str | None:
     """What is said against one more use."""
     start = await world.turn(scope=f"use {world.clock.now()} {tool}")
     (call_id,) = await world.call(start, tool)
@@ -101,7 +101,7 @@ async def used(world: World, *, tool: str = "shell", refusal: str | None = None)
     return said
 
 
-async def test_a_tool_is_used_no_more_often_than_its_limits_allow(world: World) -> None:
+async def test_a_tool_is_used_no_more_often_than_its_limits_allow(world: Bench) -> None:
     assert [await used(world), await used(world)] == [None, None]
     assert "shell was used 2 times in the last minute" in (await used(world) or "")
     assert await used(world, tool="http") is None
@@ -112,7 +112,7 @@ async def test_a_tool_is_used_no_more_often_than_its_limits_allow(world: World) 
     assert await used(world) is None
 
 
-async def test_what_is_refused_for_another_reason_is_no_use(world: World) -> None:
+async def test_what_is_refused_for_another_reason_is_no_use(world: Bench) -> None:
     for _ in range(5):
         assert await used(world, refusal="no") == "no"
     assert await used(world) is None
@@ -121,7 +121,7 @@ async def test_what_is_refused_for_another_reason_is_no_use(world: World) -> Non
 # --- model calls --------------------------------------------------------------------------------------------
 
 
-async def test_model_calls_are_counted_for_each_person_and_day_up_to_so_many(world: World) -> None:
+async def test_model_calls_are_counted_for_each_person_and_day_up_to_so_many(world: Bench) -> None:
     count = world.store.count_model_call
     assert [await count("ada", "2026-11-22", 2) for _ in range(4)] == [True, True, False, False]
     assert [await count("ben", "2026-11-22", 2) for _ in range(3)] == [True, True, False]

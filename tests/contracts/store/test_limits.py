@@ -4,8 +4,8 @@ from core.messages import plain
 from core.store.accept import Admitted, TurnedAway, Verdict
 from core.store.effects import SayAtTimes
 from core.store.pairing import CODE_LIFE_US
+from tests.contracts.store.bench import BEN, SECOND, Bench, Rules
 from tests.contracts.store.doors import EVE, LIFE_S, Door, grant, settle
-from tests.contracts.store.world import BEN, SECOND, Rules, World
 
 
 def limited(*, counts: bool = True) -> Rules:
@@ -13,14 +13,14 @@ def limited(*, counts: bool = True) -> Rules:
     return Rules(lambda _event, _who: Admitted(BEN, "paired", limited=True), lambda _event, _view: verdict)
 
 
-async def recent(world: World) -> int:
+async def recent(world: Bench) -> int:
     """What a message that is refused would be judged on."""
     rules = limited(counts=False)
     await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
     return rules.view.recent
 
 
-async def test_messages_of_the_last_minute_count_once_each(world: World) -> None:
+async def test_messages_of_the_last_minute_count_once_each(world: Bench) -> None:
     event = world.message(by=BEN)
     for _ in range(3):
         await world.store.accept_event(event, limited(), send_now=False)
@@ -35,20 +35,20 @@ async def test_messages_of_the_last_minute_count_once_each(world: World) -> None
     assert await recent(world) == 0
 
 
-async def test_presses_and_unlimited_people_do_not_count(world: World) -> None:
+async def test_presses_and_unlimited_people_do_not_count(world: Bench) -> None:
     start = await world.turn(by=BEN)
     gate = await world.ask(start, *await world.call(start))
     await world.store.accept_event(world.press(gate, 0, by=BEN), limited(), send_now=False)
     assert await recent(world) == 0
 
 
-async def test_messages_from_a_time_to_come_do_not_count(world: World) -> None:
+async def test_messages_from_a_time_to_come_do_not_count(world: Bench) -> None:
     await world.store.accept_event(world.message(by=BEN), limited(), send_now=False)
     world.clock.advance(-600)
     assert await recent(world) == 0
 
 
-async def test_something_is_said_at_times(world: World) -> None:
+async def test_something_is_said_at_times(world: Bench) -> None:
     once_a_minute = SayAtTimes(plain("slower"), "too fast", 60 * SECOND)
     said: list[int] = []
     for _ in range(5):
@@ -59,7 +59,7 @@ async def test_something_is_said_at_times(world: World) -> None:
     assert len((await world.rule(once_a_minute, by=BEN)).outbox) == 1, "a clock put back silences nobody"
 
 
-async def test_a_refusal_is_told_again_after_its_time(world: World) -> None:
+async def test_a_refusal_is_told_again_after_its_time(world: Bench) -> None:
     door = Door(world)
 
     async def told(again_after_us: int | None) -> bool:
@@ -79,7 +79,7 @@ async def test_a_refusal_is_told_again_after_its_time(world: World) -> None:
     assert await told(CODE_LIFE_US)
 
 
-async def test_who_was_let_in_is_told_anew_when_turned_away_later(world: World) -> None:
+async def test_who_was_let_in_is_told_anew_when_turned_away_later(world: Bench) -> None:
     door = Door(world)
     refusal = TurnedAway("refused: no access", plain("no"))
     assert (await door.met(lambda _: refusal)).outbox

@@ -6,11 +6,11 @@ from core.store.accept import Verdict
 from core.store.effects import OfferLink
 from core.store.pairing import CODE_LIFE_US, LinkOffer
 from core.users import Account, Identity, Via
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, admit, text_of
 from tests.contracts.store.doors import CODES, EVE, Door, grant, identity_of, joined, offered, settle
-from tests.contracts.store.world import ADA, BEN, CHANNEL, Rules, World, admit, text_of
 
 
-async def test_an_offer_says_who_vouches_and_is_only_shown_to_those_who_bring_a_code(world: World) -> None:
+async def test_an_offer_says_who_vouches_and_is_only_shown_to_those_who_bring_a_code(world: Bench) -> None:
     offer = await offered(world)
     root = Account(CHANNEL, "ada", "config")
     assert (offer.user, offer.root, offer.address, offer.used) == (ADA, root, "to room", False)
@@ -18,7 +18,7 @@ async def test_an_offer_says_who_vouches_and_is_only_shown_to_those_who_bring_a_
     assert (await Door(world).view()).offers == ()
 
 
-async def test_an_account_that_joins_is_the_same_user_and_both_are_told(world: World) -> None:
+async def test_an_account_that_joins_is_the_same_user_and_both_are_told(world: Bench) -> None:
     offer = await offered(world)
     await Door(world).knocks()
     accepted = await joined(world, offer)
@@ -35,7 +35,7 @@ async def test_an_account_that_joins_is_the_same_user_and_both_are_told(world: W
     assert (event.outcome, len(event.deliveries)) == ("linked", 2)
 
 
-async def test_an_offer_of_a_linked_account_is_vouched_for_by_the_first(world: World) -> None:
+async def test_an_offer_of_a_linked_account_is_vouched_for_by_the_first(world: Bench) -> None:
     await joined(world, await offered(world))
     await world.store.accept_event(
         world.message(by=BEN),
@@ -49,7 +49,7 @@ async def test_an_offer_of_a_linked_account_is_vouched_for_by_the_first(world: W
     assert {offer.code: offer.root for offer in offers}["BBBBBBBB"] == Account(CHANNEL, "ada", "config")
 
 
-async def test_a_new_offer_takes_the_place_of_the_last(world: World) -> None:
+async def test_a_new_offer_takes_the_place_of_the_last(world: Bench) -> None:
     first = await offered(world)
     second = await offered(world)
     codes = {offer.code for offer in (await Door(world).view(redeems=True)).offers}
@@ -57,7 +57,7 @@ async def test_a_new_offer_takes_the_place_of_the_last(world: World) -> None:
     assert first.code not in codes
 
 
-async def test_what_vouched_for_an_account_is_seen_to_be_gone(world: World) -> None:
+async def test_what_vouched_for_an_account_is_seen_to_be_gone(world: Bench) -> None:
     await world.turn(by=EVE)
     await settle(world, grant(await Door(world).knocks(EVE)))
     await joined(world, await offered_by_paired(world))
@@ -79,7 +79,7 @@ async def test_what_vouched_for_an_account_is_seen_to_be_gone(world: World) -> N
     assert roots[offer.code] is None
 
 
-async def offered_by_paired(world: World) -> LinkOffer:
+async def offered_by_paired(world: Bench) -> LinkOffer:
     """Eve, who was paired, asks for a code."""
     code = next(CODES)
     rules = Rules(
@@ -90,7 +90,7 @@ async def offered_by_paired(world: World) -> LinkOffer:
     return next(one for one in (await Door(world).view(redeems=True)).offers if one.code == code)
 
 
-async def test_an_account_can_join_again_with_another_to_vouch_for_it(world: World) -> None:
+async def test_an_account_can_join_again_with_another_to_vouch_for_it(world: Bench) -> None:
     await settle(world, grant(await Door(world).knocks(EVE)))
     offer = await offered_by_paired(world)
     await joined(world, offer)

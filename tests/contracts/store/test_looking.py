@@ -1,10 +1,10 @@
 """What consoles and commands ask the store."""
 
 from core.transcript import AssistantSaid, UserSaid
-from tests.contracts.store.world import World
+from tests.contracts.store.bench import Bench
 
 
-async def test_the_newest_entries_of_a_thread_come_in_order(world: World) -> None:
+async def test_the_newest_entries_of_a_thread_come_in_order(world: Bench) -> None:
     start = await world.turn("one")
     await world.store.record_reply_and_intents(start.turn_id, AssistantSaid("two"), [])
     await world.store.record_reply_and_intents(start.turn_id, AssistantSaid("three"), [])
@@ -23,7 +23,7 @@ async def test_the_newest_entries_of_a_thread_come_in_order(world: World) -> Non
     assert await world.store.entries("no such thread", 10) == []
 
 
-async def test_what_waits_in_a_thread_is_seen_until_a_turn_takes_it(world: World) -> None:
+async def test_what_waits_in_a_thread_is_seen_until_a_turn_takes_it(world: Bench) -> None:
     start = await world.turn("one")
     thread_id = start.thread.id
     assert await world.store.waiting_in(thread_id, 10) == ()

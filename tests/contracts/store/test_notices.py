@@ -9,15 +9,15 @@ from core.store.facets import Place
 from core.store.feed import HubSaid
 from core.store.pairing import LinkOffer
 from core.users import Account, Via
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, Rules, admit, text_of
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, Rules, World, admit, text_of
 
 
 def place(name: str, thread_id: str | None = None, channel: str = CHANNEL) -> Place:
     return Place(channel, Address(name), thread_id)
 
 
-async def told(world: World, *channels: str) -> list[tuple[str, str]]:
+async def told(world: Bench, *channels: str) -> list[tuple[str, str]]:
     """What waits to go out: where to, and what."""
     rows = [row for name in channels or (CHANNEL,) for row in await world.store.pending_outbox(name)]
     return [(row.address, text_of(row.message)) for row in rows]
@@ -34,14 +34,14 @@ async def test_a_key_is_told_once_also_after_a_restart(database: Database) -> No
     assert await told(world) == [("x", "ready"), ("y", "another")]
 
 
-async def test_of_many_who_tell_the_same_at_once_one_does(world: World) -> None:
+async def test_of_many_who_tell_the_same_at_once_one_does(world: Bench) -> None:
     tries = [world.store.add_notice("a", plain(str(number)), [place("x")]) for number in range(20)]
     rows: list[OutboxRow] = [row for added in await asyncio.gather(*tries) for row in added]
     assert len(rows) == 1
     assert await told(world) == [("x", text_of(rows[0].message))]
 
 
-async def test_what_a_place_refuses_goes_to_the_next_until_none_is_left(world: World) -> None:
+async def test_what_a_place_refuses_goes_to_the_next_until_none_is_left(world: Bench) -> None:
     places = [place("x"), place("y", channel="other"), place("z")]
     (row,) = await world.store.add_notice("a", plain("ready"), places)
     (second,) = await world.store.fail_outbox(row.id, "blocked")
@@ -56,13 +56,13 @@ async def test_what_a_place_refuses_goes_to_the_next_until_none_is_left(world: W
     assert await world.store.add_notice("a", plain("ready"), places) == ()
 
 
-async def test_other_messages_that_fail_go_nowhere(world: World) -> None:
+async def test_other_messages_that_fail_go_nowhere(world: Bench) -> None:
     row = await world.put_out()
     assert not await world.store.fail_outbox(row.id, "blocked")
     assert await told(world) == []
 
 
-async def test_it_is_seen_in_the_thread_of_its_place(world: World) -> None:
+async def test_it_is_seen_in_the_thread_of_its_place(world: Bench) -> None:
     start = await world.turn()
     await world.finish(start)
     await world.store.add_notice("a", plain("ready"), [place("to room", start.thread.id)])
@@ -70,7 +70,7 @@ async def test_it_is_seen_in_the_thread_of_its_place(world: World) -> None:
     assert last.shown == HubSaid(plain("ready"))
 
 
-async def test_where_people_can_be_told_something(world: World) -> None:
+async def test_where_people_can_be_told_something(world: Bench) -> None:
     for scope in ("first", "second"):
         await world.finish(await world.turn(scope=scope))
         world.clock.advance(1)
@@ -83,7 +83,7 @@ async def test_where_people_can_be_told_something(world: World) -> None:
     assert not (await world.store.reach("nobody")).identities
 
 
-async def test_a_group_is_no_private_place(world: World) -> None:
+async def test_a_group_is_no_private_place(world: Bench) -> None:
     await world.turn(scope="group", direct=False)
     (ada,) = (await world.store.reach(ADA.user_id)).identities
     assert ada.direct_address is None
@@ -93,7 +93,7 @@ async def test_a_group_is_no_private_place(world: World) -> None:
         assert ada.direct_address == f"to {scope}"
 
 
-async def test_a_linked_account_stays_linked_wherever_it_is_heard(world: World) -> None:
+async def test_a_linked_account_stays_linked_wherever_it_is_heard(world: Bench) -> None:
     await world.turn()
     root = Account(CHANNEL, "ada", Via.CONFIG)
     offer = LinkOffer("ABCDEFGH", ADA, root, CHANNEL, Address("to room"), world.clock.now() + SECOND)

@@ -5,19 +5,19 @@ import pytest
 from core.errors import StoreError
 from core.messages import MessageRef
 from core.ports import OutboxRow, Posted, SendState
-from tests.contracts.store.world import CHANNEL, World
+from tests.contracts.store.bench import CHANNEL, Bench
 
 
 def posted(name: str) -> Posted:
     return Posted(MessageRef(name), f"order of {name}")
 
 
-async def delivered(world: World, row: OutboxRow) -> None:
+async def delivered(world: Bench, row: OutboxRow) -> None:
     await world.store.claim_outbox(row.id)
     await world.store.record_part_sent(row.id, posted(f"ref {row.id}"), last=True)
 
 
-async def test_pending_rows_come_in_order_and_only_of_their_channel(world: World) -> None:
+async def test_pending_rows_come_in_order_and_only_of_their_channel(world: Bench) -> None:
     rows = [await world.put_out(text, to=to) for text, to in (("a", "x"), ("b", "y"), ("c", "x"))]
     assert list(await world.store.pending_outbox(CHANNEL)) == rows
     assert not await world.store.pending_outbox("another channel")
@@ -25,7 +25,7 @@ async def test_pending_rows_come_in_order_and_only_of_their_channel(world: World
     assert list(await world.store.pending_outbox(CHANNEL)) == [rows[0], rows[2]]
 
 
-async def test_a_claimed_row_is_being_sent_and_counted(world: World) -> None:
+async def test_a_claimed_row_is_being_sent_and_counted(world: Bench) -> None:
     row = await world.put_out()
     claimed = await world.store.claim_outbox(row.id)
     assert (claimed.state, claimed.attempts, claimed.repeats) == (SendState.SENDING, 1, 0)
@@ -33,7 +33,7 @@ async def test_a_claimed_row_is_being_sent_and_counted(world: World) -> None:
     assert await world.store.claim_outbox(row.id) == claimed
 
 
-async def test_parts_are_kept_in_order_until_the_last(world: World) -> None:
+async def test_parts_are_kept_in_order_until_the_last(world: Bench) -> None:
     row = await world.put_out()
     await world.store.claim_outbox(row.id)
     await world.store.record_part_sent(row.id, posted("one"), last=False)
@@ -46,7 +46,7 @@ async def test_parts_are_kept_in_order_until_the_last(world: World) -> None:
     assert (done.state, done.refs, done.attempts) == (SendState.SENT, ("one", "two"), 1)
 
 
-async def test_a_row_has_no_messages_before_it_went_out_or_once_it_failed(world: World) -> None:
+async def test_a_row_has_no_messages_before_it_went_out_or_once_it_failed(world: Bench) -> None:
     row, failing = await world.put_out("a"), await world.put_out("b")
     assert await world.store.sent_refs(row.id) == ()
     await world.store.claim_outbox(failing.id)
@@ -57,7 +57,7 @@ async def test_a_row_has_no_messages_before_it_went_out_or_once_it_failed(world:
     assert [pending.id for pending in await world.store.pending_outbox(CHANNEL)] == [row.id]
 
 
-async def test_a_request_that_was_not_taken_is_made_again_later(world: World) -> None:
+async def test_a_request_that_was_not_taken_is_made_again_later(world: Bench) -> None:
     row = await world.put_out()
     await world.store.claim_outbox(row.id)
     later = world.clock.now() + 30_000_000
@@ -68,7 +68,7 @@ async def test_a_request_that_was_not_taken_is_made_again_later(world: World) ->
     assert (again.state, again.attempts, again.repeats) == (SendState.SENDING, 2, 0)
 
 
-async def test_an_unanswered_request_is_repeated_once_and_both_is_recorded(world: World) -> None:
+async def test_an_unanswered_request_is_repeated_once_and_both_is_recorded(world: Bench) -> None:
     row = await world.put_out()
     await world.store.claim_outbox(row.id)
     ambiguous = await world.store.mark_ambiguous(row.id, "no answer")
@@ -82,7 +82,7 @@ async def test_an_unanswered_request_is_repeated_once_and_both_is_recorded(world
     assert not await world.store.pending_outbox(CHANNEL)
 
 
-async def test_a_repeat_that_goes_through_ends_as_sent(world: World) -> None:
+async def test_a_repeat_that_goes_through_ends_as_sent(world: Bench) -> None:
     row = await world.put_out()
     await world.store.claim_outbox(row.id)
     await world.store.mark_ambiguous(row.id, "no answer")
@@ -91,7 +91,7 @@ async def test_a_repeat_that_goes_through_ends_as_sent(world: World) -> None:
     assert (done.state, done.repeats) == (SendState.SENT, 1)
 
 
-async def test_a_repeat_that_must_wait_does_not_win_another_repeat(world: World) -> None:
+async def test_a_repeat_that_must_wait_does_not_win_another_repeat(world: Bench) -> None:
     row = await world.put_out()
     await world.store.claim_outbox(row.id)
     await world.store.mark_ambiguous(row.id, "no answer")
@@ -102,7 +102,7 @@ async def test_a_repeat_that_must_wait_does_not_win_another_repeat(world: World)
     assert not await world.store.pending_outbox(CHANNEL)
 
 
-async def test_what_is_settled_stays_settled(world: World) -> None:
+async def test_what_is_settled_stays_settled(world: Bench) -> None:
     row = await world.put_out()
     await delivered(world, row)
     await world.store.retry_outbox(row.id, not_before=0, reason="late")
@@ -114,7 +114,7 @@ async def test_what_is_settled_stays_settled(world: World) -> None:
     assert await world.store.sent_refs(row.id) == (f"ref {row.id}",)
 
 
-async def test_an_edit_ends_without_a_message_of_its_own(world: World) -> None:
+async def test_an_edit_ends_without_a_message_of_its_own(world: Bench) -> None:
     row = await world.put_out()
     await world.store.claim_outbox(row.id)
     await world.store.record_sent(row.id)
@@ -122,13 +122,13 @@ async def test_an_edit_ends_without_a_message_of_its_own(world: World) -> None:
     assert await world.store.sent_refs(row.id) == ()
 
 
-async def test_a_row_nobody_wrote_is_an_error(world: World) -> None:
+async def test_a_row_nobody_wrote_is_an_error(world: Bench) -> None:
     for unit in (world.store.claim_outbox(7), world.store.mark_ambiguous(7, "why")):
         with pytest.raises(StoreError, match="7"):
             await unit
 
 
-async def test_deliveries_tell_how_it_went(world: World) -> None:
+async def test_deliveries_tell_how_it_went(world: Bench) -> None:
     event = world.message()
     start = (await world.store.accept_event(event, world.queueing(), send_now=False)).started
     assert start is not None
@@ -151,7 +151,7 @@ async def test_deliveries_tell_how_it_went(world: World) -> None:
 # --- what is known around a request that went unanswered --------------------------------------------------
 
 
-async def test_around_a_request_is_what_was_known_when_it_was_made(world: World) -> None:
+async def test_around_a_request_is_what_was_known_when_it_was_made(world: Bench) -> None:
     first, lost, after = [await world.put_out(text) for text in ("first", "lost", "after")]
     await delivered(world, first)
     world.clock.advance(1)
@@ -170,7 +170,7 @@ async def test_around_a_request_is_what_was_known_when_it_was_made(world: World)
     assert around.shown == {f"ref {first.id}", f"ref {after.id}"}
 
 
-async def test_the_parts_before_it_are_from_before_a_request(world: World) -> None:
+async def test_the_parts_before_it_are_from_before_a_request(world: Bench) -> None:
     lost, other = await world.put_out("lost"), await world.put_out("other")
     await world.store.claim_outbox(lost.id)
     world.clock.advance(1)
@@ -183,7 +183,7 @@ async def test_the_parts_before_it_are_from_before_a_request(world: World) -> No
     assert around.asked_by == world.clock.now()
 
 
-async def test_rows_of_which_nobody_knows_whether_they_are_shown_are_told(world: World) -> None:
+async def test_rows_of_which_nobody_knows_whether_they_are_shown_are_told(world: Bench) -> None:
     lost, queued, sending, unclear, repeated = [await world.put_out(text) for text in "abcde"]
     await world.store.claim_outbox(sending.id)
     for row in (lost, unclear, repeated):
@@ -203,7 +203,7 @@ async def test_rows_of_which_nobody_knows_whether_they_are_shown_are_told(world:
     assert queued.id not in {other.row.id for other in around.uncertain}
 
 
-async def test_a_part_that_was_found_is_kept_and_no_repeat(world: World) -> None:
+async def test_a_part_that_was_found_is_kept_and_no_repeat(world: Bench) -> None:
     row = await world.put_out()
     await world.store.claim_outbox(row.id)
     await world.store.mark_ambiguous(row.id, "no answer")

@@ -15,8 +15,8 @@ from core.messages import MessageRef
 from core.ports import OutboxRow, Posted, SendState
 from core.store.port import Store
 from core.store.sqlite.store import SqliteStore
+from tests.contracts.store.bench import CHANNEL, Bench, CountingIds, StoppedClock
 from tests.contracts.store.conftest import in_memory
-from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World
 from tests.databases import lay_database
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class OutboxMachine(RuleBasedStateMachine):
 
     @rule(target=rows)
     def put_out(self) -> int:
-        row = self.run(World(self.store, self.clock, self.ids).put_out())
+        row = self.run(Bench(self.store, self.clock, self.ids).put_out())
         self.expected[row.id] = Expected()
         return row.id
 

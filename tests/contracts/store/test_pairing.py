@@ -8,6 +8,7 @@ from core.store.accept import Admitted, TurnedAway, Verdict
 from core.store.effects import NoteWrongCode
 from core.store.pairing import ClaimRefused, ClaimView, LetIn, RequestState, TurnDown, WrongCodes
 from core.users import Identity, Principal, Role, Via
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, text_of
 from tests.contracts.store.conftest import Database
 from tests.contracts.store.doors import (
     EVE,
@@ -21,12 +22,11 @@ from tests.contracts.store.doors import (
     offered,
     settle,
 )
-from tests.contracts.store.world import ADA, BEN, CHANNEL, Rules, World, text_of
 
 # --- asking to be let in --------------------------------------------------------------------------------
 
 
-async def test_a_request_is_kept_and_answered_and_what_the_stranger_said_is_not(world: World) -> None:
+async def test_a_request_is_kept_and_answered_and_what_the_stranger_said_is_not(world: Bench) -> None:
     door = Door(world)
     request = await door.knocks()
     assert list(await world.store.pairing_requests()) == [request]
@@ -38,7 +38,7 @@ async def test_a_request_is_kept_and_answered_and_what_the_stranger_said_is_not(
     assert await world.store.user("ben") is None
 
 
-async def test_a_stranger_is_judged_on_who_else_asks(world: World) -> None:
+async def test_a_stranger_is_judged_on_who_else_asks(world: Bench) -> None:
     door = Door(world)
     first = await door.knocks()
     world.clock.advance(60)
@@ -53,7 +53,7 @@ async def test_a_stranger_is_judged_on_who_else_asks(world: World) -> None:
     assert (await door.view(ADA)).open_here == (second,)
 
 
-async def test_a_lapsed_code_makes_room_for_the_next_of_the_same_stranger(world: World) -> None:
+async def test_a_lapsed_code_makes_room_for_the_next_of_the_same_stranger(world: Bench) -> None:
     door = Door(world)
     lapsed = await door.knocks()
     world.clock.advance(LIFE_S)
@@ -74,7 +74,7 @@ async def test_requests_outlive_the_hub(database: Database) -> None:
 # --- deciding -------------------------------------------------------------------------------------------
 
 
-async def test_who_is_let_in_is_that_user_from_now_on_and_is_told(world: World) -> None:
+async def test_who_is_let_in_is_that_user_from_now_on_and_is_told(world: Bench) -> None:
     request = await Door(world).knocks()
     await world.store.ensure_user("ada", Role.OWNER, "Ada")
     settled = await world.store.settle_pairing(CHANNEL, "desk", grant(request))
@@ -87,7 +87,7 @@ async def test_who_is_let_in_is_that_user_from_now_on_and_is_told(world: World) 
     assert not await world.store.pairing_requests()
 
 
-async def test_of_two_decisions_at_once_one_wins_and_the_other_sees_it(world: World) -> None:
+async def test_of_two_decisions_at_once_one_wins_and_the_other_sees_it(world: Bench) -> None:
     request = await Door(world).knocks()
     mallory = Principal("mallory", Role.MEMBER, "Mallory")
     decisions = await asyncio.gather(
@@ -102,7 +102,7 @@ async def test_of_two_decisions_at_once_one_wins_and_the_other_sees_it(world: Wo
     assert await identity_of(world, BEN) == Identity(CHANNEL, "ben", winner.principal, Via.PAIRED)
 
 
-async def test_who_is_turned_down_is_told_and_stays_out(world: World) -> None:
+async def test_who_is_turned_down_is_told_and_stays_out(world: Bench) -> None:
     door = Door(world)
     request = await door.knocks()
     await settle(world, lambda _view: TurnDown(request, "ada", plain("No.")))
@@ -116,7 +116,7 @@ async def test_who_is_turned_down_is_told_and_stays_out(world: World) -> None:
     assert await identity_of(world, BEN) is None
 
 
-async def test_decisions_are_judged_on_the_channel_asked_for_and_on_who_was_known(world: World) -> None:
+async def test_decisions_are_judged_on_the_channel_asked_for_and_on_who_was_known(world: Bench) -> None:
     await world.turn(by=BEN)
     request = await Door(world).knocks()
     here, elsewhere = await claims(world, channel=CHANNEL), await claims(world, channel="other")
@@ -124,7 +124,7 @@ async def test_decisions_are_judged_on_the_channel_asked_for_and_on_who_was_know
     assert here.identities == {request.id: Identity(CHANNEL, "ben", BEN, "config")}
 
 
-async def test_whether_an_owner_was_paired_is_known(world: World) -> None:
+async def test_whether_an_owner_was_paired_is_known(world: Bench) -> None:
     assert not (await claims(world)).owner_paired
     await settle(world, grant(await Door(world).knocks()))
     assert not (await claims(world)).owner_paired
@@ -132,7 +132,7 @@ async def test_whether_an_owner_was_paired_is_known(world: World) -> None:
     assert (await claims(world)).owner_paired
 
 
-async def test_letting_in_by_a_message_is_one_with_the_message(world: World) -> None:
+async def test_letting_in_by_a_message_is_one_with_the_message(world: Bench) -> None:
     request = await Door(world).knocks()
     await world.store.ensure_user("ada", Role.OWNER, "Ada")
     views: list[ClaimView | None] = []
@@ -157,7 +157,7 @@ async def test_letting_in_by_a_message_is_one_with_the_message(world: World) -> 
 # --- wrong codes ----------------------------------------------------------------------------------------
 
 
-async def test_wrong_codes_count_for_a_quarter_of_an_hour(world: World) -> None:
+async def test_wrong_codes_count_for_a_quarter_of_an_hour(world: Bench) -> None:
     door = Door(world)
     await settle(world, lambda _view: ClaimRefused("unknown code", "", wrong_code=True))
     await door.met(lambda _: TurnedAway("refused: unknown code", wrong_code=True))
@@ -174,7 +174,7 @@ async def test_wrong_codes_count_for_a_quarter_of_an_hour(world: World) -> None:
 # --- revoking and looking -------------------------------------------------------------------------------
 
 
-async def test_only_paired_and_linked_accounts_can_be_revoked(world: World) -> None:
+async def test_only_paired_and_linked_accounts_can_be_revoked(world: Bench) -> None:
     await world.turn(by=ADA)
     assert not await world.store.revoke_account(CHANNEL, "ada"), "configured accounts leave with the file"
     assert not await world.store.revoke_account(CHANNEL, "nobody")
@@ -184,7 +184,7 @@ async def test_only_paired_and_linked_accounts_can_be_revoked(world: World) -> N
     assert await identity_of(world, BEN) == Identity(CHANNEL, "ben", ADA, Via.REVOKED)
 
 
-async def test_people_are_listed_with_their_accounts(world: World) -> None:
+async def test_people_are_listed_with_their_accounts(world: Bench) -> None:
     await world.turn(by=ADA)
     await joined(world, await offered(world))
     assert await world.store.link_account("nobody", CHANNEL, "9", "Nine") is None
@@ -198,7 +198,7 @@ async def test_people_are_listed_with_their_accounts(world: World) -> None:
     }
 
 
-async def test_noise_is_counted_by_sender_conversation_and_reason(world: World) -> None:
+async def test_noise_is_counted_by_sender_conversation_and_reason(world: Bench) -> None:
     door = Door(world)
     for _ in range(3):
         await door.met(lambda _: TurnedAway("refused: too many messages", noise=True))

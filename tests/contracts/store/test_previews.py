@@ -6,33 +6,33 @@ from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, Posted, SendState
 from core.store.effects import StopThread
 from core.store.rows import TurnStart, TurnState
+from tests.contracts.store.bench import CHANNEL, SECOND, Bench
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.world import CHANNEL, SECOND, World
 
 HERE = Address("to room")
 SHOWN = Posted(MessageRef("41"), "0000000041")
 
 
-async def begin(world: World, start: TurnStart, at: Address = HERE) -> OutboxRow:
+async def begin(world: Bench, start: TurnStart, at: Address = HERE) -> OutboxRow:
     row = await world.store.begin_preview(start.turn_id, CHANNEL, at)
     assert row is not None
     return row
 
 
-async def shown(world: World, start: TurnStart) -> OutboxRow:
+async def shown(world: Bench, start: TurnStart) -> OutboxRow:
     """A turn whose preview is shown."""
     row = await begin(world, start)
     await world.store.record_preview(row.id, SHOWN)
     return row
 
 
-async def others(world: World) -> list[OutboxRow]:
+async def others(world: Bench) -> list[OutboxRow]:
     """What is to be sent."""
     previews = {SendState.STREAMING, SendState.REPLACED}
     return [row for row in await world.store.pending_outbox(CHANNEL) if row.state not in previews]
 
 
-async def test_a_running_turn_has_one_preview_and_each_beginning_is_counted(world: World) -> None:
+async def test_a_running_turn_has_one_preview_and_each_beginning_is_counted(world: Bench) -> None:
     start = await world.turn()
     first = await begin(world, start)
     assert (first.state, first.attempts, first.refs) == (SendState.STREAMING, 1, ())
@@ -47,7 +47,7 @@ async def test_a_running_turn_has_one_preview_and_each_beginning_is_counted(worl
     assert await world.store.preview_shown(first.id) is None
 
 
-async def test_a_turn_that_does_not_run_has_none(world: World) -> None:
+async def test_a_turn_that_does_not_run_has_none(world: Bench) -> None:
     start = await world.turn()
     await world.finish(start)
     assert await world.store.begin_preview(start.turn_id, CHANNEL, HERE) is None
@@ -57,7 +57,7 @@ async def test_a_turn_that_does_not_run_has_none(world: World) -> None:
     assert await world.store.begin_preview("nobody's", CHANNEL, HERE) is None
 
 
-async def test_the_first_of_a_turns_messages_takes_its_previews_place(world: World) -> None:
+async def test_the_first_of_a_turns_messages_takes_its_previews_place(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.finish(start, "x", world.draft("one"), world.draft("two"))
@@ -67,7 +67,7 @@ async def test_the_first_of_a_turns_messages_takes_its_previews_place(world: Wor
     assert await world.store.sent_refs(preview.id) == (SHOWN.ref,)
 
 
-async def test_a_preview_elsewhere_is_taken_away_instead(world: World) -> None:
+async def test_a_preview_elsewhere_is_taken_away_instead(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.finish(start, "x", world.draft("one", to="elsewhere"))
@@ -78,7 +78,7 @@ async def test_a_preview_elsewhere_is_taken_away_instead(world: World) -> None:
 
 @pytest.mark.parametrize("how", ["stopped", "asked", "unknown"])
 async def test_a_turn_that_rests_without_an_answer_takes_its_preview_away_first(
-    world: World, how: str
+    world: Bench, how: str
 ) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
@@ -96,7 +96,7 @@ async def test_a_turn_that_rests_without_an_answer_takes_its_preview_away_first(
     assert len(cards) == (0 if how == "stopped" else 1)
 
 
-async def test_a_turn_that_goes_on_after_a_question_begins_another(world: World) -> None:
+async def test_a_turn_that_goes_on_after_a_question_begins_another(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.ask(start)
@@ -106,14 +106,14 @@ async def test_a_turn_that_goes_on_after_a_question_begins_another(world: World)
     assert (await begin(world, start)).id != preview.id
 
 
-async def test_a_preview_does_not_hold_up_what_could_go_out_at_once(world: World) -> None:
+async def test_a_preview_does_not_hold_up_what_could_go_out_at_once(world: Bench) -> None:
     start, other = await world.turn(), await world.turn(scope="other")
     await shown(world, start)
     await world.finish(other, "x", world.draft("hi"), send_now=True)
     assert [row.state for row in await others(world)] == [SendState.SENDING]
 
 
-async def test_why_tells_of_answers_not_of_previews(world: World) -> None:
+async def test_why_tells_of_answers_not_of_previews(world: Bench) -> None:
     event = world.message()
     start = (await world.store.accept_event(event, world.queueing(), send_now=False)).started
     assert start is not None
@@ -127,7 +127,7 @@ async def test_why_tells_of_answers_not_of_previews(world: World) -> None:
 # --- after a restart --------------------------------------------------------------------------------------
 
 
-async def restarted(database: Database) -> World:
+async def restarted(database: Database) -> Bench:
     world = await database.open()
     await world.store.recover()
     return world
@@ -197,7 +197,7 @@ async def test_a_stopped_turn_of_a_dead_hub_leaves_no_preview(database: Database
     assert (away.edit_of, away.message) == (preview.id, Message(()))
 
 
-async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(world: World) -> None:
+async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(world: Bench) -> None:
     turn = await world.turn(scope="first", order=7, address="to first")
     rows = [await world.put_out(text, to="to second") for text in ("earlier", "later")]
     await sent(world, rows[0], "11")
@@ -214,13 +214,13 @@ async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(wor
     assert around.shown == {"11", "12"}
 
 
-async def test_a_preview_that_is_not_shown_begins_anew(world: World) -> None:
+async def test_a_preview_that_is_not_shown_begins_anew(world: Bench) -> None:
     turn = await world.turn()
     preview = await begin(world, turn)
     await world.store.record_preview(preview.id, None)
     assert (await begin(world, turn)).attempts == 1
 
 
-async def sent(world: World, row: OutboxRow, ref: str) -> None:
+async def sent(world: Bench, row: OutboxRow, ref: str) -> None:
     await world.store.claim_outbox(row.id)
     await world.store.record_part_sent(row.id, Posted(MessageRef(ref), f"{ref:>010}"), last=True)

@@ -4,13 +4,13 @@ import pytest
 
 from core.gates import Answer, Chose, GateKind, GateState, Option, Replies, Wrote
 from core.store.rows import CallState
+from tests.contracts.store.bench import BEN, SECOND, Bench
 from tests.contracts.store.cards import closing, expired, expired_card
-from tests.contracts.store.world import BEN, SECOND, World
 
 COLOURS = Replies(("red", "a “dark” green | blue", "赤 🚀"), free_text=True)
 
 
-async def test_a_question_keeps_its_answers_as_they_are(world: World) -> None:
+async def test_a_question_keeps_its_answers_as_they_are(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start), kind=GateKind.QUESTION, replies=COLOURS)
     (view,) = await world.store.open_gates()
@@ -23,7 +23,7 @@ async def test_a_question_keeps_its_answers_as_they_are(world: World) -> None:
 @pytest.mark.parametrize(
     "answer", [Chose(2, "赤 🚀"), Wrote('rather\n["chose",0,"red"]'), Wrote("deny"), Wrote("[")]
 )
-async def test_a_reply_is_kept_with_the_call_and_the_turn_goes_on(world: World, answer: Answer) -> None:
+async def test_a_reply_is_kept_with_the_call_and_the_turn_goes_on(world: Bench, answer: Answer) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS)
@@ -39,7 +39,7 @@ async def test_a_reply_is_kept_with_the_call_and_the_turn_goes_on(world: World, 
     assert (await world.call_row(start, call_id)).answer == answer
 
 
-async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing(world: World) -> None:
+async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS)
@@ -50,7 +50,7 @@ async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing
     assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
 
 
-async def test_a_question_nobody_answers_is_skipped_by_nobody(world: World) -> None:
+async def test_a_question_nobody_answers_is_skipped_by_nobody(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS, expires_in_s=1)

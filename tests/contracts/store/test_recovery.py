@@ -10,12 +10,12 @@ from core.store.effects import CloseGate, Say, StopThread
 from core.store.rows import CallState, RunningCall, TurnState, UnfinishedTurn
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench
 from tests.contracts.store.calls import go
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.world import ADA, BEN, CHANNEL, World
 
 
-async def test_nothing_unfinished(world: World) -> None:
+async def test_nothing_unfinished(world: Bench) -> None:
     await world.finish(await world.turn())
     found = await world.store.recover()
     assert (found.running_calls, found.turns, found.idle_threads_with_input) == ((), (), ())
@@ -188,7 +188,7 @@ async def test_a_turn_set_aside_makes_room_for_the_next(database: Database) -> N
     assert (explained.turn_state, explained.turn_error) == ("crashed", "crashed repeatedly")
 
 
-async def test_waiting_input_is_started_only_without_an_active_turn(world: World) -> None:
+async def test_waiting_input_is_started_only_without_an_active_turn(world: Bench) -> None:
     start = await world.turn()
     await world.say("second")
     assert await world.store.start_waiting(start.thread.id, "next") is None

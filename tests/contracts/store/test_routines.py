@@ -7,42 +7,42 @@ import pytest_asyncio
 
 from core.routine import RunStatus
 from core.store.routines import BudgetDay, ClaimRefusal, NewRun, RoutineRow, RoutineText, RunEnd, StartedRun
+from tests.contracts.store.bench import ADA, BEN, SECOND, Bench
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.world import ADA, BEN, SECOND, World
 
 HOURLY = RoutineText("hourly", "cron", '{"every": "1h"}', 0, next_slot_at=0)
 ON_WORD = RoutineText("on word", "event", '{"pattern": "deploy"}', 300 * SECOND)
 
 
 @pytest_asyncio.fixture(autouse=True)
-async def people(world: World) -> None:
+async def people(world: Bench) -> None:
     for person in (ADA, BEN):
         await world.store.ensure_user(person.user_id, person.role, person.name)
 
 
-async def kept(world: World, text: RoutineText = ON_WORD, owner: str = "ada") -> RoutineRow:
+async def kept(world: Bench, text: RoutineText = ON_WORD, owner: str = "ada") -> RoutineRow:
     row = await world.store.save_routine(world.ids.row_id(), owner, text, None)
     assert row is not None
     return row
 
 
-def new_run(world: World, routine: RoutineRow, key: str, **other: object) -> NewRun:
+def new_run(world: Bench, routine: RoutineRow, key: str, **other: object) -> NewRun:
     run = NewRun(world.ids.row_id(), routine.id, key, routine.text.kind, '{"text": "x"}', world.clock.now())
     return replace(run, **other)
 
 
-def today(world: World) -> BudgetDay:
+def today(world: Bench) -> BudgetDay:
     """The last 24 hours."""
     now = world.clock.now()
     return BudgetDay(now - 24 * 3600 * SECOND, lambda _definition, why, _zone: (f"no more: {why}", now))
 
 
-async def begin(world: World, most: int = 10) -> list[StartedRun]:
+async def begin(world: Bench, most: int = 10) -> list[StartedRun]:
     until = world.clock.now() + 60 * SECOND
     return list(await world.store.begin_runs(most=most, lease_until=until, day=today(world)))
 
 
-async def started(world: World, routine: RoutineRow, key: str = "event:1") -> str:
+async def started(world: Bench, routine: RoutineRow, key: str = "event:1") -> str:
     claim = await world.store.claim_run(new_run(world, routine, key, heeds_guardrails=False))
     (run,) = await begin(world)
     assert claim.run_id == run.run.id
@@ -52,7 +52,7 @@ async def started(world: World, routine: RoutineRow, key: str = "event:1") -> st
 # --- what they are --------------------------------------------------------------------------------------
 
 
-async def test_names_are_one_owners_own_and_paths_everybodys(world: World) -> None:
+async def test_names_are_one_owners_own_and_paths_everybodys(world: Bench) -> None:
     hook = replace(ON_WORD, kind="webhook", webhook_path="github")
     mine = await kept(world, hook)
     assert await world.store.save_routine("other", "ada", ON_WORD, None) is None
@@ -63,7 +63,7 @@ async def test_names_are_one_owners_own_and_paths_everybodys(world: World) -> No
     assert await world.store.routine(mine.id) == mine
 
 
-async def test_many_are_read_by_pieces_and_one_by_its_name_or_id(world: World) -> None:
+async def test_many_are_read_by_pieces_and_one_by_its_name_or_id(world: Bench) -> None:
     rows = [await kept(world, replace(ON_WORD, name=name)) for name in ("Alpha", "beta", "gamma ray")]
     alpha, beta, gamma = rows
     theirs = await kept(world, replace(ON_WORD, name="alpha"), "ben")
@@ -77,7 +77,7 @@ async def test_many_are_read_by_pieces_and_one_by_its_name_or_id(world: World) -
     assert (await world.store.count_routines("ada"), await world.store.count_routines("ben")) == (3, 1)
 
 
-async def test_those_that_listen_are_read_by_pieces_and_schedules_soonest_first(world: World) -> None:
+async def test_those_that_listen_are_read_by_pieces_and_schedules_soonest_first(world: Bench) -> None:
     late = await kept(world, replace(HOURLY, name="a", next_slot_at=200))
     soon = await kept(world, replace(HOURLY, name="b", next_slot_at=100))
     mine, theirs = await kept(world), await kept(world, owner="ben")
@@ -90,7 +90,7 @@ async def test_those_that_listen_are_read_by_pieces_and_schedules_soonest_first(
     assert await world.store.routines_due_first("ben", 5) == ()
 
 
-async def test_of_two_changes_made_on_one_version_the_first_wins(world: World) -> None:
+async def test_of_two_changes_made_on_one_version_the_first_wins(world: Bench) -> None:
     row = await kept(world)
     changed = await world.store.rewrite_routine(row.id, replace(row.text, definition='{"a": 1}'), version=1)
     assert changed is not None
@@ -98,7 +98,7 @@ async def test_of_two_changes_made_on_one_version_the_first_wins(world: World) -
     assert await world.store.rewrite_routine(row.id, replace(row.text, definition="{}"), version=1) is None
 
 
-async def test_a_change_made_during_a_run_is_kept(world: World) -> None:
+async def test_a_change_made_during_a_run_is_kept(world: Bench) -> None:
     row = await kept(world)
     run_id = await started(world, row)
     await world.store.rewrite_routine(row.id, replace(row.text, definition="new"), version=row.version)
@@ -111,7 +111,7 @@ async def test_a_change_made_during_a_run_is_kept(world: World) -> None:
     assert after.tested_as == "f"
 
 
-async def test_what_waits_of_a_paused_routine_is_not_run(world: World) -> None:
+async def test_what_waits_of_a_paused_routine_is_not_run(world: Bench) -> None:
     row = await kept(world)
     await world.store.claim_run(new_run(world, row, "event:1"))
     paused = await world.store.switch_routine(row.id, enabled=False, next_slot_at=5)
@@ -124,7 +124,7 @@ async def test_what_waits_of_a_paused_routine_is_not_run(world: World) -> None:
     assert refused.refusal is ClaimRefusal.PAUSED
 
 
-async def test_a_deleted_routine_takes_its_runs_with_it(world: World) -> None:
+async def test_a_deleted_routine_takes_its_runs_with_it(world: Bench) -> None:
     row = await kept(world)
     run_id = await started(world, row)
     assert await world.store.delete_routine(row.id)
@@ -138,7 +138,7 @@ async def test_a_deleted_routine_takes_its_runs_with_it(world: World) -> None:
 # --- claiming -------------------------------------------------------------------------------------------
 
 
-async def test_what_fired_once_fires_no_more(world: World) -> None:
+async def test_what_fired_once_fires_no_more(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0))
     first = await world.store.claim_run(new_run(world, row, "event:1"))
     again = await world.store.claim_run(new_run(world, row, "event:1"))
@@ -147,7 +147,7 @@ async def test_what_fired_once_fires_no_more(world: World) -> None:
     assert len(await begin(world)) == 1
 
 
-async def test_a_routine_cools_down_unless_a_person_asks(world: World) -> None:
+async def test_a_routine_cools_down_unless_a_person_asks(world: Bench) -> None:
     row = await kept(world)
     assert (await world.store.claim_run(new_run(world, row, "event:1"))).run_id is not None
     world.clock.advance(299)
@@ -159,7 +159,7 @@ async def test_a_routine_cools_down_unless_a_person_asks(world: World) -> None:
     assert (await world.store.claim_run(new_run(world, row, "event:3"))).run_id is not None
 
 
-async def test_the_cooldown_counts_from_the_end_of_the_last_run(world: World) -> None:
+async def test_the_cooldown_counts_from_the_end_of_the_last_run(world: Bench) -> None:
     row = await kept(world)
     assert (await world.store.claim_run(new_run(world, row, "event:1"))).run_id is not None
     (started,) = await begin(world)
@@ -172,7 +172,7 @@ async def test_the_cooldown_counts_from_the_end_of_the_last_run(world: World) ->
     assert (await world.store.claim_run(new_run(world, row, "event:3"))).run_id is not None
 
 
-async def test_the_same_content_within_the_window_is_heard_once(world: World) -> None:
+async def test_the_same_content_within_the_window_is_heard_once(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, dedup_window_us=60 * SECOND))
     assert (await world.store.claim_run(new_run(world, row, "event:1", content_hash="a"))).run_id
     again = await world.store.claim_run(new_run(world, row, "event:2", content_hash="a"))
@@ -182,7 +182,7 @@ async def test_the_same_content_within_the_window_is_heard_once(world: World) ->
     assert (await world.store.claim_run(new_run(world, row, "event:4", content_hash="a"))).run_id
 
 
-async def test_a_slot_is_claimed_once_and_the_next_one_waits(world: World) -> None:
+async def test_a_slot_is_claimed_once_and_the_next_one_waits(world: Bench) -> None:
     slot = world.clock.now()
     row = await kept(world, replace(HOURLY, next_slot_at=slot))
     assert await world.store.due_routines(slot - 1) == ()
@@ -201,7 +201,7 @@ async def test_a_slot_is_claimed_once_and_the_next_one_waits(world: World) -> No
     assert len(await world.store.routine_runs(row.id, 10)) == 1
 
 
-async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(world: World) -> None:
+async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(world: Bench) -> None:
     slot = world.clock.now()
     row = await kept(world, replace(HOURLY, next_slot_at=slot, cooldown_us=300 * SECOND))
     for minute in range(4):
@@ -225,7 +225,7 @@ async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(worl
 # --- running --------------------------------------------------------------------------------------------
 
 
-async def test_never_more_run_than_allowed_and_the_longest_due_are_first(world: World) -> None:
+async def test_never_more_run_than_allowed_and_the_longest_due_are_first(world: Bench) -> None:
     rows = [await kept(world, replace(HOURLY, name=f"r{n:02}")) for n in range(5)]
     for number, row in enumerate(rows):
         due = world.clock.now() - number
@@ -237,7 +237,7 @@ async def test_never_more_run_than_allowed_and_the_longest_due_are_first(world: 
     assert [run.routine.id for run in await begin(world, most=2)] == [rows[2].id]
 
 
-async def test_one_routine_runs_as_often_at_a_time_as_it_allows(world: World) -> None:
+async def test_one_routine_runs_as_often_at_a_time_as_it_allows(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0))
     for number in range(3):
         await world.store.claim_run(new_run(world, row, f"event:{number}"))
@@ -247,7 +247,7 @@ async def test_one_routine_runs_as_often_at_a_time_as_it_allows(world: World) ->
     assert len(await begin(world)) == 1
 
 
-async def test_a_run_ends_once(world: World) -> None:
+async def test_a_run_ends_once(world: Bench) -> None:
     run_id = await started(world, await kept(world))
     assert await world.store.finish_run(run_id, RunEnd(RunStatus.ATTENTION, "look", notice="look"))
     assert not await world.store.finish_run(run_id, RunEnd(RunStatus.FAILED, error="no"))
@@ -267,7 +267,7 @@ async def test_a_dead_hubs_runs_are_found_and_start_again_or_end(database: Datab
     assert (again.run.id, again.run.attempts) == (run_id, 2)
 
 
-async def test_a_lease_that_is_extended_does_not_lapse(world: World) -> None:
+async def test_a_lease_that_is_extended_does_not_lapse(world: Bench) -> None:
     run_id = await started(world, await kept(world))
     world.clock.advance(50)
     await world.store.extend_leases([run_id], world.clock.now() + 60 * SECOND)
@@ -277,7 +277,7 @@ async def test_a_lease_that_is_extended_does_not_lapse(world: World) -> None:
     assert [run.run.id for run in await world.store.lapsed_runs(world.clock.now())] == [run_id]
 
 
-async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: World) -> None:
+async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Bench) -> None:
     row = await kept(world)
     end = RunEnd(
         RunStatus.FAILED,
@@ -303,7 +303,7 @@ async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Worl
 
 @pytest.mark.parametrize("well", [RunStatus.OK, RunStatus.ATTENTION])
 async def test_a_success_ends_a_row_of_failures_and_an_interruption_does_not_count(
-    world: World, well: RunStatus
+    world: Bench, well: RunStatus
 ) -> None:
     row = await kept(world)
     for number, state in enumerate((RunStatus.FAILED, RunStatus.INTERRUPTED, well)):
@@ -313,7 +313,7 @@ async def test_a_success_ends_a_row_of_failures_and_an_interruption_does_not_cou
         assert after.failures == (1, 1, 0)[number]
 
 
-async def test_only_the_newest_runs_are_kept(world: World) -> None:
+async def test_only_the_newest_runs_are_kept(world: Bench) -> None:
     row = await kept(world)
     for number in range(3):
         await world.store.finish_run(await started(world, row, f"asked:{number}"), RunEnd(RunStatus.OK))
@@ -327,7 +327,7 @@ async def test_only_the_newest_runs_are_kept(world: World) -> None:
 # --- telling --------------------------------------------------------------------------------------------
 
 
-async def test_a_notice_waits_for_its_time_and_is_told_once(world: World) -> None:
+async def test_a_notice_waits_for_its_time_and_is_told_once(world: Bench) -> None:
     row = await kept(world)
     later = world.clock.now() + 10 * SECOND
     run_id = await started(world, row)
@@ -342,7 +342,7 @@ async def test_a_notice_waits_for_its_time_and_is_told_once(world: World) -> Non
     assert run.notice_state == "sent"
 
 
-async def test_notices_are_counted_by_when_they_were_handed_over(world: World) -> None:
+async def test_notices_are_counted_by_when_they_were_handed_over(world: Bench) -> None:
     row = await kept(world)
     due_at = world.clock.now()
     for number, sent in enumerate((True, True, False)):

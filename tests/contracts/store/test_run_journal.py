@@ -13,9 +13,9 @@ from core.store.rows import CallRow, CallState, NewCall
 from core.tool import TOOLS_PAUSED, Effect, ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Principal
+from tests.contracts.store.bench import ADA, SECOND, Bench
 from tests.contracts.store.conftest import Database
 from tests.contracts.store.test_routines import ON_WORD, begin, kept, new_run, started, today
-from tests.contracts.store.world import ADA, SECOND, World
 
 ASKED = UserSaid("Look around.")
 REPLY = AssistantSaid("I look.")
@@ -23,7 +23,7 @@ PROCESS = ProcessInfo(4242, 4242, 77)
 
 
 @pytest_asyncio.fixture(autouse=True)
-async def people(world: World) -> None:
+async def people(world: Bench) -> None:
     await world.store.ensure_user(ADA.user_id, ADA.role, ADA.name)
 
 
@@ -31,7 +31,7 @@ def let_it(_call: CallRow, _who: Principal, _said: ConsentSettings) -> str | Non
     return None
 
 
-async def acting(world: World, *calls: NewCall) -> str:
+async def acting(world: Bench, *calls: NewCall) -> str:
     """A run that has asked for these calls."""
     run_id = await started(world, await kept(world, replace(ON_WORD, reruns=True)))
     await world.store.open_run_journal(run_id, '{"tools": []}', ASKED)
@@ -43,11 +43,11 @@ def effect(number: int = 1) -> NewCall:
     return NewCall(f"call-{number}", "shell", '{"command": "ls"}', Effect.EFFECT, 1)
 
 
-async def states(world: World, run_id: str) -> list[CallState]:
+async def states(world: Bench, run_id: str) -> list[CallState]:
     return [call.state for call in (await world.store.run_steps(run_id)).calls]
 
 
-async def test_steps_are_kept_in_order_with_the_scope_they_began_with(world: World) -> None:
+async def test_steps_are_kept_in_order_with_the_scope_they_began_with(world: Bench) -> None:
     run_id = await acting(world, effect())
     with pytest.raises(StaleTurn):
         await world.store.open_run_journal(run_id, '{"tools": ["all"]}', ASKED)
@@ -66,7 +66,7 @@ async def test_steps_are_kept_in_order_with_the_scope_they_began_with(world: Wor
         await world.store.mark_run_call(run_id, "call-1", let_it)
 
 
-async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: World) -> None:
+async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: Bench) -> None:
     run_id = await acting(world, effect())
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     judged: list[tuple[str, str, bool]] = []
@@ -80,14 +80,14 @@ async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: World) -
     assert await states(world, run_id) == [CallState.INTENT]
 
 
-async def test_no_call_of_a_run_is_marked_running_while_tools_are_paused(world: World) -> None:
+async def test_no_call_of_a_run_is_marked_running_while_tools_are_paused(world: Bench) -> None:
     run_id = await acting(world, effect())
     await world.store.pause_tools("ada", paused=True)
     assert await world.store.mark_run_call(run_id, "call-1", let_it) == TOOLS_PAUSED
     assert await states(world, run_id) == [CallState.INTENT]
 
 
-async def test_limits_on_a_tools_use_hold_in_runs_too(world: World) -> None:
+async def test_limits_on_a_tools_use_hold_in_runs_too(world: Bench) -> None:
     run_id = await acting(world, effect(1), effect(2))
     limits = [UseLimit(1, 60)]
     assert await world.store.mark_run_call(run_id, "call-1", let_it, limits=limits) is None
@@ -117,7 +117,7 @@ async def test_after_a_crash_what_ran_is_unknown_and_the_rest_goes_on(database: 
     assert await world.store.mark_run_call(run_id, "call-2", let_it) is None
 
 
-async def test_every_call_of_a_run_that_ended_has_an_outcome(world: World) -> None:
+async def test_every_call_of_a_run_that_ended_has_an_outcome(world: Bench) -> None:
     run_id = await acting(world, effect(1), effect(2))
     await world.store.mark_run_call(run_id, "call-1", let_it)
     assert await world.store.finish_run(run_id, RunEnd(RunStatus.FAILED, error="too slow"))
@@ -130,7 +130,7 @@ async def test_every_call_of_a_run_that_ended_has_an_outcome(world: World) -> No
         await world.store.record_run_process("call-1", PROCESS)
 
 
-async def test_steps_go_with_their_routine(world: World) -> None:
+async def test_steps_go_with_their_routine(world: Bench) -> None:
     run_id = await acting(world, effect())
     (row,) = await world.store.routines("ada")
     assert await world.store.delete_routine(row.id)
@@ -149,7 +149,7 @@ async def test_steps_go_with_their_routine(world: World) -> None:
     ],
 )
 async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_told_once(
-    world: World, limit: dict[str, int], told: str
+    world: Bench, limit: dict[str, int], told: str
 ) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, **limit))
     first = await started(world, row)
@@ -172,7 +172,7 @@ async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_told_once(
     assert len(await begin(world)) == 1
 
 
-async def test_a_run_knows_what_is_left_of_the_day(world: World) -> None:
+async def test_a_run_knows_what_is_left_of_the_day(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, daily_tokens=100, daily_micro_usd=50))
     first = await started(world, row)
     await world.store.finish_run(first, RunEnd(RunStatus.OK, input_tokens=60, cost_micro_usd=20))
@@ -181,7 +181,7 @@ async def test_a_run_knows_what_is_left_of_the_day(world: World) -> None:
     assert second.left == DayLeft(tokens=40, micro_usd=30)
 
 
-async def test_a_run_that_the_budget_ended_counts_as_no_failure(world: World) -> None:
+async def test_a_run_that_the_budget_ended_counts_as_no_failure(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, daily_tokens=100))
     end = RunEnd(
         RunStatus.FAILED,

@@ -1,14 +1,14 @@
 """Secrets are kept as they were sealed, one for each name."""
 
 from core.store.facets import SealedSecret
-from tests.contracts.store.world import World
+from tests.contracts.store.bench import Bench
 
 
 def sealed(name: str, value: bytes = b"\x00sealed\xff") -> SealedSecret:
     return SealedSecret(name, "key-1", value, 5)
 
 
-async def test_secrets_are_kept_under_their_names(world: World) -> None:
+async def test_secrets_are_kept_under_their_names(world: Bench) -> None:
     assert await world.store.secrets() == []
     await world.store.keep_secrets([sealed("b"), sealed("a")])
     assert await world.store.secrets() == [sealed("a"), sealed("b")]
@@ -17,7 +17,7 @@ async def test_secrets_are_kept_under_their_names(world: World) -> None:
     assert await world.store.secrets() == [again, sealed("b")]
 
 
-async def test_a_dropped_secret_is_gone(world: World) -> None:
+async def test_a_dropped_secret_is_gone(world: Bench) -> None:
     await world.store.keep_secrets([sealed("a"), sealed("b")])
     assert await world.store.drop_secret("a")
     assert not await world.store.drop_secret("a")

@@ -3,10 +3,10 @@
 from core.gates import Grant, GrantScope, ToolSetting
 from core.store.effects import RecordGrant
 from core.store.facets import ToolSettingRow
-from tests.contracts.store.world import ADA, BEN, World
+from tests.contracts.store.bench import ADA, BEN, Bench
 
 
-async def test_a_setting_holds_until_it_is_changed_or_taken_back(world: World) -> None:
+async def test_a_setting_holds_until_it_is_changed_or_taken_back(world: Bench) -> None:
     store = world.store
     for person in (ADA, BEN):
         await store.ensure_user(person.user_id, person.role, person.name)
@@ -26,12 +26,12 @@ async def test_a_setting_holds_until_it_is_changed_or_taken_back(world: World) -
     assert changed == ToolSettingRow("ada", "shell", ToolSetting.ALWAYS_ALLOW, world.clock.now())
 
 
-async def test_nobody_can_be_spoken_for_who_is_not_there(world: World) -> None:
+async def test_nobody_can_be_spoken_for_who_is_not_there(world: Bench) -> None:
     assert not await world.store.set_tool_setting("nobody", "shell", ToolSetting.DISABLED)
     assert await world.store.tool_settings(None) == []
 
 
-async def test_a_turn_brings_what_its_person_has_disabled(world: World) -> None:
+async def test_a_turn_brings_what_its_person_has_disabled(world: Bench) -> None:
     await world.store.ensure_user("ada", ADA.role, ADA.name)
     await world.store.ensure_user("ben", BEN.role, BEN.name)
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
@@ -46,7 +46,7 @@ async def test_a_turn_brings_what_its_person_has_disabled(world: World) -> None:
     assert (await world.store.resume_turn(start.turn_id)).disabled == {"shell", "time"}
 
 
-async def test_grants_of_everybody_are_listed(world: World) -> None:
+async def test_grants_of_everybody_are_listed(world: Bench) -> None:
     await world.turn()
     await world.turn(by=BEN, scope="of ben")
     grants = [

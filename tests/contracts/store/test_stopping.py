@@ -7,11 +7,11 @@ from core.gates import GateKind, Option
 from core.store.effects import StopThread
 from core.store.rows import TurnState
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
+from tests.contracts.store.bench import Bench
 from tests.contracts.store.calls import ask_person, go
-from tests.contracts.store.world import World
 
 
-async def test_a_stopped_turn_starts_no_effect_and_asks_nobody(world: World) -> None:
+async def test_a_stopped_turn_starts_no_effect_and_asks_nobody(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     dropped = world.message("more")
@@ -31,7 +31,7 @@ async def test_a_stopped_turn_starts_no_effect_and_asks_nobody(world: World) -> 
     assert following.number == 2
 
 
-async def test_input_after_a_stop_is_the_next_turn(world: World) -> None:
+async def test_input_after_a_stop_is_the_next_turn(world: Bench) -> None:
     start = await world.turn()
     await world.rule(StopThread("Stopped."))
     later = await world.say("after the stop")
@@ -41,7 +41,7 @@ async def test_input_after_a_stop_is_the_next_turn(world: World) -> None:
     assert (await world.said(following))[-1] == UserSaid("after the stop")
 
 
-async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: World) -> None:
+async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
@@ -66,7 +66,7 @@ async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: World) ->
     assert (await world.turn()).number == 2
 
 
-async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(world: World) -> None:
+async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
@@ -78,7 +78,7 @@ async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(
     assert result.status is ResultStatus.UNKNOWN
 
 
-async def test_stopping_nothing_does_nothing(world: World) -> None:
+async def test_stopping_nothing_does_nothing(world: Bench) -> None:
     assert (await world.rule(StopThread("Stopped."))).stopped_turn_id is None
     start = await world.turn()
     await world.finish(start)

@@ -9,15 +9,15 @@ from core.store.effects import CastVote
 from core.store.feed import GatesWanted, HubSaid
 from core.store.rows import TurnStart
 from core.users import Role
+from tests.contracts.store.bench import ADA, BEN, SECOND, Bench
 from tests.contracts.store.cards import closing
-from tests.contracts.store.world import ADA, BEN, SECOND, World
 
 
 def reminder(gate: Gate) -> Message:
     return plain(f"still waiting: {gate.title}")
 
 
-async def asked(world: World, **changes: int) -> tuple[TurnStart, Gate, OutboxRow]:
+async def asked(world: Bench, **changes: int) -> tuple[TurnStart, Gate, OutboxRow]:
     """A prompt with one card, which is shown."""
     start = await world.turn()
     (call_id,) = await world.call(start)
@@ -31,7 +31,7 @@ async def asked(world: World, **changes: int) -> tuple[TurnStart, Gate, OutboxRo
     return start, gate, card
 
 
-async def test_people_are_reminded_once_below_the_card(world: World) -> None:
+async def test_people_are_reminded_once_below_the_card(world: Bench) -> None:
     start, _, card = await asked(world, remind_at=10)
     assert await world.store.remind_gates(world.clock.now() + 9 * SECOND, reminder) == ()
     world.clock.advance(10)
@@ -47,13 +47,13 @@ async def test_people_are_reminded_once_below_the_card(world: World) -> None:
     assert seen.message.blocks == row.message.blocks
 
 
-async def test_nobody_is_reminded_of_what_is_settled(world: World) -> None:
+async def test_nobody_is_reminded_of_what_is_settled(world: Bench) -> None:
     _, gate, _ = await asked(world, remind_at=10)
     await world.rule(closing(gate, Option.DENY))
     assert await world.store.remind_gates(world.clock.now() + 20 * SECOND, reminder) == ()
 
 
-async def test_an_escalated_prompt_names_more_people_once(world: World) -> None:
+async def test_an_escalated_prompt_names_more_people_once(world: Bench) -> None:
     start, gate, _ = await asked(world, escalate_at=10)
     await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
     assert await world.store.gates_to_escalate(world.clock.now()) == ()
@@ -74,7 +74,7 @@ async def test_an_escalated_prompt_names_more_people_once(world: World) -> None:
     assert settled.started.turn_id == start.turn_id
 
 
-async def test_who_is_asked_later_sees_it_listed_from_then_on(world: World) -> None:
+async def test_who_is_asked_later_sees_it_listed_from_then_on(world: Bench) -> None:
     _, gate, _ = await asked(world, escalate_at=10)
     await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
     bens = GatesWanted(limit=9, open=True, concerning=BEN.user_id)
@@ -84,7 +84,7 @@ async def test_who_is_asked_later_sees_it_listed_from_then_on(world: World) -> N
     assert glance.gate.rule.named == (ADA.user_id, BEN.user_id)
 
 
-async def test_a_settled_prompt_is_not_escalated(world: World) -> None:
+async def test_a_settled_prompt_is_not_escalated(world: Bench) -> None:
     _, gate, _ = await asked(world, escalate_at=10)
     await world.rule(closing(gate, Option.DENY))
     world.clock.advance(10)
@@ -92,7 +92,7 @@ async def test_a_settled_prompt_is_not_escalated(world: World) -> None:
     assert await world.store.escalate_gate(gate.id, [], world.draft("told")) == ()
 
 
-async def test_votes_tell_the_role_of_their_person_as_it_is_now(world: World) -> None:
+async def test_votes_tell_the_role_of_their_person_as_it_is_now(world: Bench) -> None:
     _, gate, _ = await asked(world)
     await world.store.ensure_user(BEN.user_id, Role.MEMBER, BEN.name)
     await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)

@@ -1,10 +1,10 @@
 """The time zones people choose."""
 
 from core.store.effects import SetTimezone
-from tests.contracts.store.world import ADA, BEN, World
+from tests.contracts.store.bench import ADA, BEN, Bench
 
 
-async def test_a_time_zone_is_kept_until_it_is_changed_or_cleared(world: World) -> None:
+async def test_a_time_zone_is_kept_until_it_is_changed_or_cleared(world: Bench) -> None:
     store = world.store
     for person in (ADA, BEN):
         await store.ensure_user(person.user_id, person.role, person.name)
@@ -21,12 +21,12 @@ async def test_a_time_zone_is_kept_until_it_is_changed_or_cleared(world: World) 
     assert await store.timezone("ada") is None
 
 
-async def test_people_who_are_not_there_have_none(world: World) -> None:
+async def test_people_who_are_not_there_have_none(world: Bench) -> None:
     assert not await world.store.set_timezone("nobody", "UTC")
     assert await world.store.timezone("nobody") is None
 
 
-async def test_a_command_sets_that_of_its_writer_alone(world: World) -> None:
+async def test_a_command_sets_that_of_its_writer_alone(world: Bench) -> None:
     await world.turn()
     await world.turn(by=BEN, scope="of ben")
     await world.rule(SetTimezone("Asia/Tokyo"))

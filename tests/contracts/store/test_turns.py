@@ -12,13 +12,13 @@ from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Principal, Role
+from tests.contracts.store.bench import BEN, CHANNEL, SECOND, Bench
 from tests.contracts.store.calls import ask_person, go, ok
-from tests.contracts.store.world import BEN, CHANNEL, SECOND, World
 
 # --- steps ----------------------------------------------------------------------------------------------
 
 
-async def test_a_reply_and_its_calls_are_journalled_together(world: World) -> None:
+async def test_a_reply_and_its_calls_are_journalled_together(world: Bench) -> None:
     start = await world.turn()
     reply = AssistantSaid("let me see", Origin("openai", "small", '{"id": 7}'))
     calls = [
@@ -42,7 +42,7 @@ async def test_a_reply_and_its_calls_are_journalled_together(world: World) -> No
     )
 
 
-async def test_notes_and_outcomes_are_journalled_in_order(world: World) -> None:
+async def test_notes_and_outcomes_are_journalled_in_order(world: Bench) -> None:
     start = await world.turn()
     first, second = await world.call(start, "shell", "time")
     denied = ToolResult(second, ResultStatus.DENIED, "Not run: denied by Ada")
@@ -52,7 +52,7 @@ async def test_notes_and_outcomes_are_journalled_in_order(world: World) -> None:
     assert await world.states(start) == [CallState.ENDED, CallState.ENDED]
 
 
-async def test_a_call_has_one_outcome(world: World) -> None:
+async def test_a_call_has_one_outcome(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.finish_calls(start.turn_id, [ok(call_id)])
@@ -63,7 +63,7 @@ async def test_a_call_has_one_outcome(world: World) -> None:
     assert [said for said in await world.said(start) if isinstance(said, ToolResult)] == [ok(call_id)]
 
 
-async def test_rounds_and_tools_are_counted_from_the_journal(world: World) -> None:
+async def test_rounds_and_tools_are_counted_from_the_journal(world: Bench) -> None:
     start = await world.turn()
     fresh = await world.store.load_turn(start)
     assert (fresh.rounds, fresh.tools_run, fresh.spent_us, fresh.continued) == (0, 0, 0, None)
@@ -83,7 +83,7 @@ async def test_rounds_and_tools_are_counted_from_the_journal(world: World) -> No
     assert (loaded.rounds, loaded.tools_run) == (2, 2)
 
 
-async def test_the_check_before_running_sees_role_and_grants_as_they_are_now(world: World) -> None:
+async def test_the_check_before_running_sees_role_and_grants_as_they_are_now(world: Bench) -> None:
     start = await world.turn(by=BEN)
     (call_id,) = await world.call(start)
     grants = [
@@ -111,7 +111,7 @@ async def test_the_check_before_running_sees_role_and_grants_as_they_are_now(wor
     assert await world.states(start) == [CallState.RUNNING]
 
 
-async def test_a_running_call_is_not_started_again(world: World) -> None:
+async def test_a_running_call_is_not_started_again(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
@@ -121,7 +121,7 @@ async def test_a_running_call_is_not_started_again(world: World) -> None:
         await world.store.mark_running(start.turn_id, "no such call", go)
 
 
-async def test_a_child_process_is_remembered_until_the_call_runs_again(world: World) -> None:
+async def test_a_child_process_is_remembered_until_the_call_runs_again(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     child = ProcessInfo(pid=321, process_group=321, started_ticks=99)
@@ -135,7 +135,7 @@ async def test_a_child_process_is_remembered_until_the_call_runs_again(world: Wo
 # --- the end --------------------------------------------------------------------------------------------
 
 
-async def test_a_turn_ends_with_its_answer_and_its_message(world: World) -> None:
+async def test_a_turn_ends_with_its_answer_and_its_message(world: Bench) -> None:
     start = await world.turn()
     answer = AssistantSaid("forty-two", Origin("demo", "demo"))
     draft = world.draft("forty-two")
@@ -157,7 +157,7 @@ async def test_a_turn_ends_with_its_answer_and_its_message(world: World) -> None
     assert (thread.active_turn_id, thread.active_turn_state) == (None, None)
 
 
-async def test_what_may_be_done_meanwhile_is_done_once_at_most_and_nothing_waits_for_it(world: World) -> None:
+async def test_what_may_be_done_meanwhile_is_done_once_at_most_and_nothing_waits_for_it(world: Bench) -> None:
     start = await world.turn()
     called: list[str] = []
 
@@ -172,7 +172,7 @@ async def test_what_may_be_done_meanwhile_is_done_once_at_most_and_nothing_waits
     assert called in ([], ["called"])
 
 
-async def test_a_message_waits_behind_others_of_its_address_alone(world: World) -> None:
+async def test_a_message_waits_behind_others_of_its_address_alone(world: Bench) -> None:
     start = await world.turn()
     drafts = [world.draft("one"), world.draft("two"), world.draft("elsewhere", to="to another")]
     done = await world.store.finish_turn_and_enqueue(
@@ -181,7 +181,7 @@ async def test_a_message_waits_behind_others_of_its_address_alone(world: World) 
     assert [row.state for row in done.outbox] == [SendState.SENDING, SendState.QUEUED, SendState.SENDING]
 
 
-async def test_calls_without_an_outcome_end_cancelled_before_the_answer(world: World) -> None:
+async def test_calls_without_an_outcome_end_cancelled_before_the_answer(world: Bench) -> None:
     start = await world.turn()
     done, running, intent = await world.call(start, "time", "shell", "http")
     await world.store.finish_calls(start.turn_id, [ok(done)])
@@ -198,7 +198,7 @@ async def test_calls_without_an_outcome_end_cancelled_before_the_answer(world: W
     assert await world.states(start) == [CallState.ENDED] * 3
 
 
-async def test_a_failed_turn_says_why(world: World) -> None:
+async def test_a_failed_turn_says_why(world: Bench) -> None:
     event = world.message()
     start = (await world.store.accept_event(event, world.queueing(), send_now=False)).started
     assert start is not None
@@ -210,7 +210,7 @@ async def test_a_failed_turn_says_why(world: World) -> None:
     assert (explained.turn_state, explained.turn_error) == ("failed", "the model is down")
 
 
-async def test_positions_are_never_used_twice(world: World) -> None:
+async def test_positions_are_never_used_twice(world: Bench) -> None:
     seqs: list[int] = []
     for _ in range(3):
         start = await world.turn()
@@ -219,7 +219,7 @@ async def test_positions_are_never_used_twice(world: World) -> None:
     assert seqs == [1, 2, 3, 4, 5, 6]
 
 
-Write = Callable[[World, TurnStart, str], Awaitable[object]]
+Write = Callable[[Bench, TurnStart, str], Awaitable[object]]
 
 
 WRITES: dict[str, Write] = {
@@ -236,7 +236,7 @@ WRITES: dict[str, Write] = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_a_turn_that_ended_takes_nothing_more(world: World, write: Write) -> None:
+async def test_a_turn_that_ended_takes_nothing_more(world: Bench, write: Write) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.finish(start)
@@ -248,7 +248,7 @@ async def test_a_turn_that_ended_takes_nothing_more(world: World, write: Write) 
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_a_turn_that_waits_for_a_person_takes_nothing(world: World, write: Write) -> None:
+async def test_a_turn_that_waits_for_a_person_takes_nothing(world: Bench, write: Write) -> None:
     start = await world.turn()
     asked, other = await world.call(start, "shell", "time")
     await world.ask(start, asked)
@@ -263,7 +263,7 @@ async def test_a_turn_that_waits_for_a_person_takes_nothing(world: World, write:
 # --- starts and time -------------------------------------------------------------------------------------
 
 
-async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: World) -> None:
+async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: Bench) -> None:
     """So that whoever knows what was before needs to read nothing."""
     first = await world.turn()
     await world.say("and more")
@@ -276,7 +276,7 @@ async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: World)
     assert [entry.said for entry in following.inputs] == [UserSaid("and more"), UserSaid("and more still")]
 
 
-async def test_starts_without_progress_are_counted(world: World) -> None:
+async def test_starts_without_progress_are_counted(world: Bench) -> None:
     start = await world.turn()
     assert start.attempt == 1
     resumed = await world.store.resume_turn(start.turn_id)
@@ -287,7 +287,7 @@ async def test_starts_without_progress_are_counted(world: World) -> None:
     assert (await world.store.resume_turn(start.turn_id)).attempt == 2
 
 
-async def test_marking_a_call_running_is_no_progress(world: World) -> None:
+async def test_marking_a_call_running_is_no_progress(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.resume_turn(start.turn_id)
@@ -295,14 +295,14 @@ async def test_marking_a_call_running_is_no_progress(world: World) -> None:
     assert (await world.store.resume_turn(start.turn_id)).attempt == 2
 
 
-async def test_a_start_cut_short_in_good_order_does_not_count(world: World) -> None:
+async def test_a_start_cut_short_in_good_order_does_not_count(world: Bench) -> None:
     start = await world.turn()
     await world.store.release_turns([start.turn_id, "no such turn"])
     await world.store.release_turns([start.turn_id])
     assert (await world.store.resume_turn(start.turn_id)).attempt == 1
 
 
-async def test_waiting_for_a_person_costs_no_time(world: World) -> None:
+async def test_waiting_for_a_person_costs_no_time(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     world.clock.advance(7)
@@ -313,7 +313,7 @@ async def test_waiting_for_a_person_costs_no_time(world: World) -> None:
     assert (await world.store.load_turn(closed.started)).spent_us == 7 * SECOND
 
 
-async def test_time_until_the_last_step_before_a_crash_counts(world: World) -> None:
+async def test_time_until_the_last_step_before_a_crash_counts(world: Bench) -> None:
     start = await world.turn()
     world.clock.advance(5)
     await world.store.record_notes(start.turn_id, [Note("a step")])
@@ -325,7 +325,7 @@ async def test_time_until_the_last_step_before_a_crash_counts(world: World) -> N
     assert (await world.store.load_turn(resumed)).spent_us == 5 * SECOND
 
 
-async def test_a_resumed_turn_spans_all_its_entries(world: World) -> None:
+async def test_a_resumed_turn_spans_all_its_entries(world: Bench) -> None:
     await world.finish(await world.turn("before"))
     start = await world.turn("now")
     (call_id,) = await world.call(start)

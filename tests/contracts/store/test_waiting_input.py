@@ -4,18 +4,18 @@ from core.store.effects import QueueInput
 from core.store.rows import TurnStart
 from core.transcript import UserSaid
 from core.users import Principal
+from tests.contracts.store.bench import ADA, BEN, Bench
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.world import ADA, BEN, World
 
 
-async def test_input_waits_while_a_turn_is_active_and_is_counted(world: World) -> None:
+async def test_input_waits_while_a_turn_is_active_and_is_counted(world: Bench) -> None:
     start = await world.turn()
     waiting = await world.say("second")
     assert (waiting.outcome, waiting.started, waiting.thread_id) == ("waiting", None, start.thread.id)
     assert (await world.look()).waiting == 1
 
 
-async def test_waiting_inputs_of_one_person_become_one_turn_in_platform_order(world: World) -> None:
+async def test_waiting_inputs_of_one_person_become_one_turn_in_platform_order(world: Bench) -> None:
     start = await world.turn(order=1)
     for order in (4, 2, 3):
         await world.say(f"number {order}", order=order)
@@ -32,7 +32,7 @@ async def test_waiting_inputs_of_one_person_become_one_turn_in_platform_order(wo
     assert (await world.look()).waiting == 0
 
 
-async def test_at_most_ten_inputs_are_merged_and_each_is_in_exactly_one_turn(world: World) -> None:
+async def test_at_most_ten_inputs_are_merged_and_each_is_in_exactly_one_turn(world: Bench) -> None:
     start: TurnStart | None = await world.turn()
     events = [world.message(f"more {number}") for number in range(23)]
     for event in events:
@@ -47,7 +47,7 @@ async def test_at_most_ten_inputs_are_merged_and_each_is_in_exactly_one_turn(wor
     assert turns == ["turn 2"] * 10 + ["turn 3"] * 10 + ["turn 4"] * 3
 
 
-async def test_messages_of_different_people_are_never_merged(world: World) -> None:
+async def test_messages_of_different_people_are_never_merged(world: Bench) -> None:
     start = await world.turn("Ada first")
     thread_id = start.thread.id
     joining = world.ruling(QueueInput(thread_id, "unused", adopt=True), by=BEN)  # a thread they share
@@ -82,7 +82,7 @@ async def test_one_by_one_every_input_is_a_turn(database: Database) -> None:
     assert numbers == [1, 1, 1]
 
 
-async def test_a_turn_answers_where_its_last_input_came_from(world: World) -> None:
+async def test_a_turn_answers_where_its_last_input_came_from(world: Bench) -> None:
     start = await world.turn(address="topic 1")
     await world.say("more", address="topic 2")
     assert start.thread.address == "topic 1"

@@ -12,7 +12,7 @@ from core.store.effects import PauseTools
 from core.store.sqlite.audit import audit_in
 from core.store.sqlite.store import SqliteStore
 from core.transcript import ResultStatus, ToolResult
-from tests.contracts.store.world import CountingIds, StoppedClock, World
+from tests.contracts.store.bench import Bench, CountingIds, StoppedClock
 from tests.databases import lay_database
 
 
@@ -37,14 +37,14 @@ class Office:
         return other
 
     @contextlib.asynccontextmanager
-    async def opened(self) -> AsyncIterator[World]:
+    async def opened(self) -> AsyncIterator[Bench]:
         store = await SqliteStore.open(lay_database(self.path), self.clock, self.ids, chain=self.keys)
         try:
-            yield World(store, self.clock, self.ids)
+            yield Bench(store, self.clock, self.ids)
         finally:
             await store.close()
 
-    def linker(self, world: World, keep_days: int = 0) -> AuditLinker:
+    def linker(self, world: Bench, keep_days: int = 0) -> AuditLinker:
         return AuditLinker(
             world.store, self.heads, self.clock, lambda: {"preset": "auto"}, keep_days=keep_days, linger_s=0
         )
@@ -59,7 +59,7 @@ class Office:
                 await linker.catch_up()
                 self.clock.advance(24 * 3600)
 
-    async def a_day(self, world: World) -> None:
+    async def a_day(self, world: Bench) -> None:
         start = await world.turn(scope=f"day {self.clock.now()}")
         (call_id,) = await world.call(start)
         await world.store.mark_running(start.turn_id, call_id, lambda *_: None)

@@ -13,7 +13,7 @@ from core.audit_chain import ChainKey
 from core.errors import StoreUnavailable
 from core.store.feed import Changes
 from core.users import Role
-from tests.contracts.store.world import World
+from tests.contracts.store.bench import Bench
 from tests.core.audit.chain import Office
 from tests.patience import PATIENCE_S
 from tests.tree import ROOT
@@ -83,7 +83,7 @@ async def test_a_running_linker_chains_what_is_written_and_what_is_left_at_the_e
     assert office.verified().waiting == 0
 
 
-async def noted(office: Office, world: World) -> None:
+async def noted(office: Office, world: Bench) -> None:
     async with asyncio.timeout(LIMIT_S):
         while True:
             head, _ = await world.store.link_audit(0)

@@ -7,7 +7,7 @@ import pytest
 from core.consent.cards import DETAIL_LIMIT_CHARS, open_card, settled_card
 from core.gates import Option, Options
 from core.messages import Code, Message, Plain
-from tests.contracts.store.world import text_of
+from tests.contracts.store.bench import text_of
 from tests.core.consent.test_changed_calls import WAITS
 
 LONG = f"echo begins {'x' * 50_000}; rm -rf ends"

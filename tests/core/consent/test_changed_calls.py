@@ -15,7 +15,7 @@ from core.store.accept import AcceptView, ShownCard, Verdict
 from core.store.effects import CastVote, CloseGate, EditCall, EditedCall, EditRefused, Say
 from core.store.rows import GateView, ThreadRow
 from core.users import Principal, Role
-from tests.contracts.store.world import CountingIds
+from tests.contracts.store.bench import CountingIds
 
 LEA = Principal("lea", Role.MEMBER, "Lea")
 SENDER = Sender("account", "Lea")

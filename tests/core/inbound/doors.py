@@ -17,7 +17,7 @@ from core.ports import OutboxRow
 from core.store.accept import Accepted
 from core.store.sqlite.store import SqliteStore
 from core.users import Principal, Role
-from tests.contracts.store.world import CountingIds, StoppedClock, text_of
+from tests.contracts.store.bench import CountingIds, StoppedClock, text_of
 from tests.databases import lay_database
 
 CHANNEL = "chat"

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from core.people.access import ChannelAccess, DirectMode
-from tests.contracts.store.world import text_of
+from tests.contracts.store.bench import text_of
 from tests.core.inbound.doors import OWNER, OWNER_ACCOUNT, Front
 
 
@@ -74,4 +74,4 @@ async def test_default_clears_it(front: Front) -> None:
 
 
 async def test_the_help_lists_it(front: Front) -> None:
-    assert "/timezone — your time zone" in await told(front, "/help")
+    assert "/timezone — show your time zone" in await told(front, "/help")

@@ -13,7 +13,7 @@ from core.store.accept import Accepted
 from core.store.rows import Draft, NewCall
 from core.tool import Effect
 from core.transcript import AssistantSaid
-from tests.contracts.store.world import text_of
+from tests.contracts.store.bench import text_of
 from tests.core.inbound.doors import CHANNEL, OWNER_ACCOUNT, Front
 from tests.core.inbound.test_answering import CHOICES, question
 

@@ -12,7 +12,7 @@ from core.people.notices import Notices, ToAddress, ToPerson, ToThread
 from core.ports import OutboxRow
 from core.store.sqlite.store import SqliteStore
 from core.users import Principal, Role, Via
-from tests.contracts.store.world import CountingIds, Rules, StoppedClock, World, admit
+from tests.contracts.store.bench import Bench, CountingIds, Rules, StoppedClock, admit
 from tests.databases import lay_database
 
 OWNER = Principal("olivia", Role.OWNER, "Olivia")
@@ -20,7 +20,7 @@ SAM = Principal("sam", Role.MEMBER, "Sam")
 REPORT = plain("The report is ready.")
 
 
-class Town:
+class Channels:
     """Channels where everybody can be spoken to, and who is told of rows."""
 
     def __init__(self, *channels: str) -> None:
@@ -48,8 +48,8 @@ class Place:
     """A store, people who write, and notices; `access`: the rules of the channels."""
 
     def __init__(self, store: SqliteStore, clock: StoppedClock, ids: CountingIds) -> None:
-        self.world = World(store, clock, ids)
-        self.town = Town("phone", "work", "console")
+        self.world = Bench(store, clock, ids)
+        self.town = Channels("phone", "work", "console")
         self.access = Access(OWNER)
 
     async def writes(

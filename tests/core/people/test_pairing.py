@@ -15,7 +15,7 @@ from core.people.pairing import PairAs
 from core.people.strangers import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, TOLD_LIMIT
 from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
 from core.users import Role
-from tests.contracts.store.world import SECOND
+from tests.contracts.store.bench import SECOND
 from tests.core.inbound.doors import CHANNEL, OWNER, OWNER_ACCOUNT, Front
 
 LIFE_S = CODE_LIFE_US // SECOND

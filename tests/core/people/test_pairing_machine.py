@@ -18,8 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from core.people.pairing import PairAs
 from core.people.strangers import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, OPEN_CODES
 from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
+from tests.contracts.store.bench import SECOND
 from tests.contracts.store.conftest import in_memory
-from tests.contracts.store.world import SECOND
 from tests.core.inbound.doors import CHANNEL, OWNER, OWNER_ACCOUNT, Front
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ def start(turn: str, thread: str = "t1") -> TurnStart:
     return TurnStart(turn, 1, row, ANN, 1, 1, 1, resumed=False)
 
 
-class Stage:
+class Turns:
     """Runs turns that wait until they are let go; keeps what happened."""
 
     def __init__(self, followers: dict[str, TurnStart] | None = None) -> None:
@@ -69,7 +69,7 @@ class Stage:
 
 
 async def test_a_thread_runs_one_turn_at_a_time_in_order() -> None:
-    stage = Stage()
+    stage = Turns()
     async with ThreadActors(stage, 8) as actors:
         actors.start(start("one"))
         await stage.until("begin one")
@@ -81,7 +81,7 @@ async def test_a_thread_runs_one_turn_at_a_time_in_order() -> None:
 
 
 async def test_threads_run_side_by_side() -> None:
-    stage = Stage()
+    stage = Turns()
     async with ThreadActors(stage, 8) as actors:
         for thread in ("t1", "t2", "t3"):
             actors.start(start(f"turn {thread}", thread))
@@ -89,7 +89,7 @@ async def test_threads_run_side_by_side() -> None:
 
 
 async def test_the_follower_a_turn_returns_runs_next() -> None:
-    stage = Stage({"one": start("two")})
+    stage = Turns({"one": start("two")})
     async with ThreadActors(stage, 8) as actors:
         actors.start(start("one"))
         stage.let_go("one")
@@ -97,7 +97,7 @@ async def test_the_follower_a_turn_returns_runs_next() -> None:
 
 
 async def test_a_stop_ends_its_turn_only_and_the_thread_goes_on() -> None:
-    stage = Stage({"one": start("two")})
+    stage = Turns({"one": start("two")})
     async with ThreadActors(stage, 8) as actors:
         actors.start(start("one"))
         actors.start(start("other", "t2"))
@@ -111,7 +111,7 @@ async def test_a_stop_ends_its_turn_only_and_the_thread_goes_on() -> None:
 
 
 async def test_what_a_stop_could_not_end_is_handed_on_and_the_next_turn_runs() -> None:
-    stage = Stage({"stubborn": start("next")})
+    stage = Turns({"stubborn": start("next")})
     async with ThreadActors(stage, 8) as actors:
         actors.start(start("stubborn"))
         await stage.until("begin stubborn")
@@ -122,7 +122,7 @@ async def test_what_a_stop_could_not_end_is_handed_on_and_the_next_turn_runs() -
 
 
 async def test_a_defect_in_one_turn_leaves_its_thread_and_the_others_alive() -> None:
-    stage = Stage()
+    stage = Turns()
     async with ThreadActors(stage, 8) as actors:
         actors.start(start("broken"))
         actors.start(start("other", "t2"))
@@ -135,7 +135,7 @@ async def test_a_defect_in_one_turn_leaves_its_thread_and_the_others_alive() -> 
 
 
 async def test_leaving_cancels_and_says_what_was_cut_short() -> None:
-    stage = Stage()
+    stage = Turns()
     actors = ThreadActors(stage, 8)
     async with asyncio.timeout(LIMIT_S):
         async with actors:
@@ -148,7 +148,7 @@ async def test_leaving_cancels_and_says_what_was_cut_short() -> None:
 
 @pytest.mark.parametrize("limit", [1, 2])
 async def test_no_more_turns_run_at_once_than_allowed(limit: int) -> None:
-    stage = Stage()
+    stage = Turns()
     async with ThreadActors(stage, limit) as actors:
         for number in range(4):
             actors.start(start(f"n{number}", f"t{number}"))

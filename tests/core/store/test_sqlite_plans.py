@@ -17,7 +17,7 @@ from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.store import SqliteStore
 from core.store.sqlite.writer import Writer
 from core.transcript import ResultStatus, ToolResult
-from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, CountingIds, Rules, StoppedClock, World
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, CountingIds, Rules, StoppedClock
 
 HOT = re.compile(r"\s*(SELECT|UPDATE|DELETE|INSERT)", re.IGNORECASE)
 # The full-text index is searched by its own means, and reads its few settings when it is opened.
@@ -37,7 +37,7 @@ async def heard(path: Path, clock: Clock, ids: CountingIds, statements: set[str]
     return SqliteStore(writer, ReaderThread(path, begin), reader)
 
 
-async def a_busy_hour(world: World) -> None:
+async def a_busy_hour(world: Bench) -> None:
     """Everything that happens between a message and its answer."""
     store = world.store
     start = await world.turn()
@@ -95,7 +95,7 @@ async def test_no_statement_of_a_turn_reads_a_whole_table(tmp_path: Path) -> Non
     path, clock, ids, statements = tmp_path / "hub.db", StoppedClock(), CountingIds(), set[str]()
     store = await heard(path, clock, ids, statements)
     await store.ensure_user(ADA.user_id, ADA.role, ADA.name)
-    await a_busy_hour(World(store, clock, ids))
+    await a_busy_hour(Bench(store, clock, ids))
     await store.close()
     hot = {statement for statement in statements if HOT.match(statement)}
     assert len(hot) > 60
@@ -103,7 +103,7 @@ async def test_no_statement_of_a_turn_reads_a_whole_table(tmp_path: Path) -> Non
     assert len(scans(path, {"SELECT * FROM inbox", "SELECT * FROM turns WHERE error = 'x'"})) == 2
 
 
-async def a_crowd_at_the_door(world: World) -> None:
+async def a_crowd_at_the_door(world: Bench) -> None:
     """What strangers and limited people cost; codes are compared with all there are, which is meant."""
     now = world.clock.now()
     event = world.message(by=BEN)
@@ -129,7 +129,7 @@ async def a_crowd_at_the_door(world: World) -> None:
 async def test_no_statement_at_the_door_reads_a_whole_table(tmp_path: Path) -> None:
     path, clock, ids, statements = tmp_path / "hub.db", StoppedClock(), CountingIds(), set[str]()
     store = await heard(path, clock, ids, statements)
-    await a_crowd_at_the_door(World(store, clock, ids))
+    await a_crowd_at_the_door(Bench(store, clock, ids))
     await store.close()
     hot = {statement for statement in statements if HOT.match(statement)}
     assert len(hot) > 15
@@ -156,7 +156,7 @@ async def test_the_connection_that_writes_is_durable(tmp_path: Path) -> None:
 async def test_the_past_is_loaded_in_whole_turns_up_to_the_limit(tmp_path: Path) -> None:
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(tmp_path / "hub.db", clock, ids, history_limit_chars=36)
-    world = World(store, clock, ids)
+    world = Bench(store, clock, ids)
     for number in range(5):
         await world.finish(await world.turn(f"question {number}"), f"answer {number}")
     start = await world.turn("question 5")

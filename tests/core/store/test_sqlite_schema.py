@@ -24,7 +24,7 @@ from core.store.sqlite.maintenance import Schema, current_schema, migrate, schem
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.store import SqliteStore
 from core.transcript import UserSaid
-from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World, text_of
+from tests.contracts.store.bench import CHANNEL, Bench, CountingIds, StoppedClock, text_of
 from tests.payloads.make_store_database import COLOURED, NOTICE, TOGETHER
 from tests.tree import ROOT
 
@@ -76,43 +76,43 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     store = await SqliteStore.open(path, clock, ids)
     try:
         assert await store.timezone("ada") == ("Asia/Tokyo" if stored.name >= "sqlite-0021" else None)
-        await _how_people_want_to_be_asked_is_there(World(store, clock, ids))
-        await _what_was_recorded_is_there(World(store, clock, ids))
-        await _what_was_said_once_and_for_all_is_there(World(store, clock, ids))
-        await _the_album_is_there(World(store, clock, ids))
-        await _those_who_asked_are_there(World(store, clock, ids))
-        await _the_notice_is_there(World(store, clock, ids))
-        await _the_questions_are_there(World(store, clock, ids))
-        await _what_was_asked_together_is_there(World(store, clock, ids))
-        await _the_routine_is_there(World(store, clock, ids))
-        await _everything_is_there(World(store, clock, ids))
+        await _how_people_want_to_be_asked_is_there(Bench(store, clock, ids))
+        await _what_was_recorded_is_there(Bench(store, clock, ids))
+        await _what_was_said_once_and_for_all_is_there(Bench(store, clock, ids))
+        await _the_album_is_there(Bench(store, clock, ids))
+        await _those_who_asked_are_there(Bench(store, clock, ids))
+        await _the_notice_is_there(Bench(store, clock, ids))
+        await _the_questions_are_there(Bench(store, clock, ids))
+        await _what_was_asked_together_is_there(Bench(store, clock, ids))
+        await _the_routine_is_there(Bench(store, clock, ids))
+        await _everything_is_there(Bench(store, clock, ids))
     finally:
         await store.close()
     await (await opened(fresh)).close()
     assert schema_of(path) == schema_of(fresh)
 
 
-async def _what_was_said_once_and_for_all_is_there(world: World) -> None:
+async def _what_was_said_once_and_for_all_is_there(world: Bench) -> None:
     (said,) = await world.store.tool_settings(None)
     assert (said.user_id, said.tool, said.setting) == ("ada", "shell", ToolSetting.DISABLED)
     (secret,) = await world.store.secrets()
     assert (secret.name, secret.key_id, secret.sealed) == ("token", "key-1", b"sealed")
 
 
-async def _what_was_recorded_is_there(world: World) -> None:
+async def _what_was_recorded_is_there(world: Bench) -> None:
     (paused,) = await world.store.audit_of(["tools"])
     assert (paused.kind, paused.actor) == ("paused", "ada")
     assert paused.link is not None
 
 
-async def _the_routine_is_there(world: World) -> None:
+async def _the_routine_is_there(world: Bench) -> None:
     (routine,) = await world.store.routines()
     assert (routine.owner_id, routine.text.name, routine.run_count) == ("ada", "hourly", 1)
     (notice,) = await world.store.due_notices(world.clock.now())
     assert (notice.run_id, notice.text, notice.menu_id) == ("run-1", "look", "menu-1")
 
 
-async def _what_was_asked_together_is_there(world: World) -> None:
+async def _what_was_asked_together_is_there(world: Bench) -> None:
     (thread,) = [thread for thread in await world.store.threads(100) if thread.scope == "=together"]
     (card,) = [
         item.shown.gate
@@ -126,7 +126,7 @@ async def _what_was_asked_together_is_there(world: World) -> None:
     assert card.outcome is Option.DENY
 
 
-async def _the_notice_is_there(world: World) -> None:
+async def _the_notice_is_there(world: Bench) -> None:
     waiting = [row for row in await world.store.pending_outbox(CHANNEL) if text_of(row.message) == NOTICE]
     assert [row.address for row in waiting] == ["to somewhere"]
     again = Place(CHANNEL, Address("to room"))
@@ -135,7 +135,7 @@ async def _the_notice_is_there(world: World) -> None:
     assert ada.direct_address == "to room"
 
 
-async def _how_people_want_to_be_asked_is_there(world: World) -> None:
+async def _how_people_want_to_be_asked_is_there(world: Bench) -> None:
     threads = await world.store.threads(100)
     standings = [await world.store.standing("ada", thread.id) for thread in threads]
     assert {standing.person for standing in standings} == {ApprovalSettings(Preset.WHITELIST)}
@@ -143,7 +143,7 @@ async def _how_people_want_to_be_asked_is_there(world: World) -> None:
     assert {standing.thread for standing in standings} == {UNSAID, chosen}
 
 
-async def _open_questions(world: World) -> list[GateView]:
+async def _open_questions(world: Bench) -> list[GateView]:
     """What asks for a credential comes last."""
     questions = [one for one in await world.store.open_gates() if one.gate.kind is GateKind.QUESTION]
     return sorted(questions, key=lambda one: _secret_of(one) is not None)
@@ -154,7 +154,7 @@ def _secret_of(view: GateView) -> str | None:
     return view.gate.offer.secret
 
 
-async def _the_questions_are_there(world: World) -> None:
+async def _the_questions_are_there(world: Bench) -> None:
     view, *wanted = await _open_questions(world)
     assert [_secret_of(one) for one in wanted] in ([], ["garden"])
     assert view.gate.offer == Replies(("red", "dark green"), free_text=True)
@@ -168,7 +168,7 @@ async def _the_questions_are_there(world: World) -> None:
     await world.finish(accepted.started)
 
 
-async def _the_album_is_there(world: World) -> None:
+async def _the_album_is_there(world: Bench) -> None:
     (thread,) = [thread for thread in await world.store.threads(100) if thread.scope == "=album"]
     assert await world.store.start_waiting(thread.id, "too soon") is None
     world.clock.advance(1)
@@ -183,7 +183,7 @@ async def _the_album_is_there(world: World) -> None:
     await world.finish(started)
 
 
-async def _those_who_asked_are_there(world: World) -> None:
+async def _those_who_asked_are_there(world: Bench) -> None:
     (waiting,) = await world.store.pairing_requests()
     assert (waiting.sender.name, waiting.code) == ("Dan", "CODEdan")
     accounts = {
@@ -206,7 +206,7 @@ async def _those_who_asked_are_there(world: World) -> None:
     ]
 
 
-async def _everything_is_there(world: World) -> None:
+async def _everything_is_there(world: Bench) -> None:
     store = world.store
     events = await store.explain_recent(100)
     assert [event.outcome for event in reversed(events)][:8] == [
@@ -318,7 +318,7 @@ async def test_those_who_only_read_make_and_upgrade_nothing(tmp_path: Path) -> N
 async def test_a_hub_and_a_reader_side_by_side(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
     store = await opened(path)
-    world = World(store, StoppedClock(), CountingIds())
+    world = Bench(store, StoppedClock(), CountingIds())
     async with SqliteReader(path) as reader:
         start = await world.turn()
         assert await reader.thread(start.thread.id) == start.thread
@@ -361,7 +361,7 @@ async def test_the_files_are_their_owners_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         store = await opened(path)
-        await World(store, StoppedClock(), CountingIds()).turn()
+        await Bench(store, StoppedClock(), CountingIds()).turn()
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
         await store.close()
     finally:

@@ -25,7 +25,7 @@ from core.tools.definition import tool
 from core.tools.execution import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings, Ready
 from core.tools.registry import ToolRegistry
-from tests.contracts.store.world import ADA, CountingIds, World
+from tests.contracts.store.bench import ADA, Bench, CountingIds
 from tests.databases import lay_database
 from tests.plugins.profile import Profile
 
@@ -45,11 +45,11 @@ def writing_tool(directory: Path, *, waits: bool) -> Tool:
 
 
 @pytest_asyncio.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(tmp_path: Path) -> AsyncIterator[Bench]:
     clock, ids = SystemClock(), CountingIds()
     store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), clock, ids)
     await store.ensure_user(ADA.user_id, ADA.role, ADA.name)
-    yield World(store, clock, ids)  # pyright: ignore[reportArgumentType] - real time and ids will do
+    yield Bench(store, clock, ids)  # pyright: ignore[reportArgumentType] - real time and ids will do
     await store.close()
 
 
@@ -57,7 +57,7 @@ async def no_process(process: ProcessInfo) -> None:
     raise AssertionError("no process is started here")
 
 
-async def carried_out(world: World, made: CallPipeline, start: TurnStart, call_id: str) -> None:
+async def carried_out(world: Bench, made: CallPipeline, start: TurnStart, call_id: str) -> None:
     """As a turn does it: marked in the transaction, then run."""
     call = await world.call_row(start, call_id)
     ready = made.prepare(call, ADA, start.thread.id, ConsentSettings())
@@ -70,7 +70,7 @@ async def carried_out(world: World, made: CallPipeline, start: TurnStart, call_i
 
 @pytest.mark.parametrize("here", [True, False], ids=["this-hub", "another-process"])
 async def test_nothing_begins_once_the_pause_was_answered(
-    world: World, tmp_path: Path, profile: Profile, *, here: bool
+    world: Bench, tmp_path: Path, profile: Profile, *, here: bool
 ) -> None:
     """`here`: the pause is given to this hub, which ends what runs; otherwise it is recorded only, and what
     was marked by then goes on."""
@@ -106,7 +106,7 @@ async def test_nothing_begins_once_the_pause_was_answered(
 
 
 async def test_a_pause_that_another_process_recorded_is_heeded_when_calls_are_marked(
-    world: World, tmp_path: Path
+    world: Bench, tmp_path: Path
 ) -> None:
     """Without the hub's own switch, which is told of pauses in this process only."""
     start = await world.turn()

@@ -1,16 +1,18 @@
 """What the suite needs of a platform: one bot, its owner, a stranger, and switches for trouble.
 
-A new channel is a folder under `channels/` and one Stage: a hub between the platform's simulator and a model,
-driven and judged from the platform's side alone. Register it in `conftest.py`, with the points that have no
-meaning there and why (docs/channels.md).
+A new channel is a folder under `channels/` and one Subject: a hub between the platform's simulator and a
+model, driven and judged from the platform's side alone. Register it in `conftest.py`, with the points that
+have no meaning there and why (docs/channels.md).
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.app import App
 from core.messages import Attachment
+from tests.harness.hub import LIMIT_S, AnyHub
 from tests.simulators.model import ModelSimulator
 
 POINTS = {
@@ -39,7 +41,7 @@ class Shown:
     size: int
 
 
-class Stage(Protocol):
+class Subject(Protocol):
     """One running hub on one platform. `name`: of its channel; `limit`: of a message's text."""
 
     name: str
@@ -122,3 +124,67 @@ class Stage(Protocol):
     async def becomes(self, state: str) -> str:
         """Until `/readyz` names that state of the channel; the reason it gives."""
         ...
+
+
+class HubSubject:
+    """What every Subject does alike: the hub runs in this process."""
+
+    name: str
+
+    def __init__(self, hub: AnyHub) -> None:
+        self.hub = hub
+        self.model = hub.model
+
+    @property
+    def app(self) -> App:
+        return self.hub.running
+
+    async def start(self) -> None:
+        await self.hub.start()
+
+    async def stop(self) -> None:
+        await self.hub.stop()
+
+    async def becomes(self, state: str) -> str:
+        return await self.hub.channel_becomes(state, self.name)
+
+
+class Platform(Protocol):
+    """A platform's simulator, as far as it is like any other."""
+
+    async def wait_for(self, predicate: Callable[[], Any], timeout_s: float, /) -> Any:
+        """Until something changed that makes it true."""
+
+    async def go_down(self) -> None:
+        """Refuse connections."""
+
+    async def come_up(self) -> None:
+        """Take them again."""
+
+    def fail(self, kind: str, /, **how: Any) -> Any:
+        """Let requests meet a fault."""
+
+
+class PlatformSubject(HubSubject):
+    """One on a platform. `posts`: how that calls the request that shows a message."""
+
+    posts: str
+
+    def __init__(self, hub: AnyHub, platform: Platform) -> None:
+        super().__init__(hub)
+        self._platform = platform
+
+    async def start(self) -> None:
+        await super().start()
+        await self.becomes("running")
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        await self._platform.wait_for(is_so, LIMIT_S)
+
+    def limit_rate(self, times: int) -> None:
+        self._platform.fail("rate_limit", method=self.posts, count=times, retry_after_s=1)
+
+    async def cut(self, seconds: float) -> None:
+        await self._platform.go_down()
+        await asyncio.sleep(seconds)  # how long the trouble lasts, not a wait of the test
+        await self._platform.come_up()

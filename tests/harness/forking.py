@@ -1,7 +1,9 @@
-"""`hubbub` commands without the wait for imports: forked from a process that has imported the program.
+"""`hubbub` commands, and hubs that die when told to, without the wait for imports: forked from a process that
+has imported the program.
 
-Each is a process of its own, with its own directory, environment, streams and exit code, and it ends as any
-other does. What a fresh interpreter alone can show (what is imported, and when) is started as one.
+Each is a process of its own, with its own directory, environment, streams and exit code, that signals hit
+like any other, and it ends as any other does. What a fresh interpreter alone can show (what is imported, and
+when) is started as one.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -32,33 +34,19 @@ STREAMS = 4
 class Forked:
     """A process that was asked for, with what tests use of `asyncio.subprocess.Process`."""
 
-    def __init__(self, out: "_Pipe", err: "_Pipe") -> None:
-        self.stdout = out.reader
-        self.stderr = err.reader
-        self._transports = (out.transport, err.transport)
-        self.pid = 0
+    def __init__(self, pid: int, told: asyncio.StreamReader) -> None:
+        self.pid = pid
         self.returncode: int | None = None
-        self._ending: asyncio.Task[int] | None = None
-
-    async def begin(self, told: asyncio.StreamReader) -> None:
-        """Until it is there."""
-        self.pid = int(await told.readline())
         self._ending = asyncio.create_task(self._end(told))
 
     async def _end(self, told: asyncio.StreamReader) -> int:
         self.returncode = int(await told.read())
         return self.returncode
 
-    async def wait(self) -> int:
-        """The exit code, once it is over; minus the signal's number if that ended it."""
-        assert self._ending is not None
-        return await asyncio.shield(self._ending)
-
-    async def communicate(self) -> tuple[bytes, bytes]:
-        """What it wrote, once it is over."""
-        out, err = await asyncio.gather(self.stdout.read(), self.stderr.read())
-        await self.wait()
-        return out, err
+    async def wait(self, limit_s: float | None = None) -> int:
+        """The exit code, once it is over; minus the signal's number if that ended it. Raises TimeoutError."""
+        async with asyncio.timeout(limit_s):
+            return await asyncio.shield(self._ending)
 
     def send_signal(self, number: signal.Signals) -> None:
         """Unless it is over."""
@@ -70,29 +58,63 @@ class Forked:
         """SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
+
+class Piped(Forked):
+    """One whose output is read."""
+
+    def __init__(self, pid: int, told: asyncio.StreamReader, out: "_Pipe", err: "_Pipe") -> None:
+        super().__init__(pid, told)
+        self.stdout = out.reader
+        self.stderr = err.reader
+        self._transports = (out.transport, err.transport)
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        """What it wrote, once it is over."""
+        out, err = await asyncio.gather(self.stdout.read(), self.stderr.read())
+        await self.wait()
+        return out, err
+
     def close(self) -> None:
         """Listen no longer, whoever else still holds its streams."""
         for transport in self._transports:
             transport.close()
 
 
-async def fork(directory: Path, words: tuple[str, ...], env: Mapping[str, str], stdin: bytes) -> Forked:
+async def fork(directory: Path, words: Sequence[str], env: Mapping[str, str], stdin: bytes) -> Piped:
     """Run `hubbub WORDS` in `directory`; `stdin` is all it reads, and less than a pipe holds."""
-    order = json.dumps({"words": words, "directory": str(directory), "env": dict(env)}).encode()
-    pipes = [os.pipe() for _ in range(STREAMS - 1)]
-    out, err, told = [await _listen(source) for source, _ in pipes]
+    pipes = [os.pipe() for _ in range(2)]
+    out, err = [await _listen(source) for source, _ in pipes]
     given, giving = os.pipe()
     os.write(giving, stdin)
     os.close(giving)
     theirs = [given, *(target for _, target in pipes)]
     try:
-        socket.send_fds(_server(), [order], theirs)
+        order = {"words": list(words), "directory": str(directory), "env": dict(env)}
+        return Piped(*await _ask(order, theirs), out, err)
     finally:
         for number in theirs:
             os.close(number)
-    started = Forked(out, err)
-    await started.begin(told.reader)
-    return started
+
+
+async def fork_into(output: Path | None, **order: object) -> Forked:
+    """Run what is ordered, `words` or a `hub`, in the tests' own directory and surroundings and a session of
+    its own; it reads nothing and writes to a file, or complains where the tests do."""
+    order = {"directory": str(ROOT), "env": dict(os.environ), "session": True, **order}
+    with open(os.devnull, "rb") as nothing, open(output or os.devnull, "ab") as written:
+        errors = sys.__stderr__ if output is None else written
+        assert errors is not None
+        return Forked(*await _ask(order, [nothing.fileno(), written.fileno(), errors.fileno()]))
+
+
+async def _ask(order: Mapping[str, object], streams: list[int]) -> tuple[int, asyncio.StreamReader]:
+    """The number of the new process, and where its exit code will be told."""
+    source, target = os.pipe()
+    told = await _listen(source)
+    try:
+        socket.send_fds(_server(), [json.dumps(order).encode()], [*streams, target])
+    finally:
+        os.close(target)
+    return int(await told.reader.readline()), told.reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +137,7 @@ def _server() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.bot.cli.forking", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.harness.forking", str(theirs.fileno())],
             cwd=ROOT,
             env={"PYTHONPATH": str(ROOT), "PATH": os.defpath},
             stdin=subprocess.DEVNULL,
@@ -141,6 +163,7 @@ IMPORTED = (
     "core.model.http",
     "core.model.openai",
     "core.store.sqlite.queries",
+    "tests.crash.entry",
     "uvicorn",
 )
 """What nearly every command needs."""
@@ -163,23 +186,33 @@ class _ForkServer:
                     continue
                 message, numbers, _, _ = socket.recv_fds(self._orders, ORDER_LIMIT_BYTES, STREAMS)
                 if not message:
+                    self._kill_all()
                     return None
                 if (order := self._fork(json.loads(message), numbers)) is not None:
                     return order
 
     def _fork(self, order: dict[str, Any], numbers: list[int]) -> "_Order | None":
         *streams, told = numbers
+        # A child forgets what it was sent before its interpreter was ready: held back, the kernel keeps it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         pid = os.fork()
         if not pid:
             self._selector.close()
             self._orders.close()
             os.close(told)
             return _Order(order, streams)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         for number in streams:
             os.close(number)
         os.write(told, b"%d\n" % pid)
         self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, told))
         return None
+
+    def _kill_all(self) -> None:
+        for key in self._selector.get_map().values():
+            if key.fileobj is not self._orders:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(key.data[0], signal.SIGKILL)
 
     def _bury(self, pidfd: int, pid: int, told: int) -> None:
         self._selector.unregister(pidfd)
@@ -205,8 +238,16 @@ class _Order:
         os.chdir(self._order["directory"])
         os.environ.clear()
         os.environ.update(self._order["env"])
-        sys.argv = ["hubbub", *self._order["words"]]
-        program()
+        if self._order.get("session"):
+            os.setsid()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        if "hub" in self._order:
+            from tests.crash.entry import run_ordered
+
+            run_ordered(self._order["hub"])
+        else:
+            sys.argv = ["hubbub", *self._order["words"]]
+            program()
 
 
 def main() -> None:

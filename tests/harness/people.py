@@ -2,8 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
+from tests.harness.hub import AnyHub
 from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.slack import SlackSimulator
@@ -114,11 +116,9 @@ class OnTelegram:
         self._settled = settled
 
     def say(self, text: str) -> None:
-        """See Person."""
         self._telegram.user_sends_text(self._me, text)
 
     def shown(self) -> Sequence[Shown]:
-        """See Person."""
         return [
             Shown(
                 message.id,
@@ -131,21 +131,17 @@ class OnTelegram:
         ]
 
     def asides(self) -> Sequence[str]:
-        """See Person."""
         mine = [one for one in self._telegram.callback_queries() if one.user_id == self._me]
         return [answer.get("text", "") for one in mine for answer in one.answers]
 
     async def press(self, card: Shown, label: str) -> None:
-        """See Person."""
         query = self._telegram.user_presses_button(self._me, card.id, data=card.carried(label))
         await self._telegram.wait_callback_answer(query.id, LIMIT_S)
 
     async def change(self, card: Shown, command: str) -> None:
-        """See Person."""
         await (await self.begins_change(card))(command)
 
     async def begins_change(self, card: Shown) -> HandIn:
-        """See Person."""
 
         async def hand_in(command: str) -> None:
             await self._settled()
@@ -155,20 +151,16 @@ class OnTelegram:
         return hand_in
 
     def refusals(self) -> Sequence[str]:
-        """See Person."""
         return [one.text for one in self.shown()]
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """See Person."""
         await self._telegram.wait_for(holds, LIMIT_S)
 
     def hold_next_message(self) -> Callable[[], None]:
-        """See Person."""
         fault = self._telegram.fail("hold", method="sendMessage", when="before", count=1)
         return lambda: self._telegram.release(fault.id)
 
     async def held(self) -> None:
-        """See Person."""
         await self._telegram.wait_held(timeout_s=LIMIT_S)
 
 
@@ -184,11 +176,9 @@ class OnSlack:
         return self._slack.direct_channel(self._me).id
 
     def say(self, text: str) -> None:
-        """See Person."""
         self._slack.user_sends_text(self._me, text)
 
     def shown(self) -> Sequence[Shown]:
-        """See Person."""
         seen = [(one.ts, self._slack.look(one)) for one in self._slack.bot_messages(self._here)]
         return [
             Shown(ts, look.text, tuple(b[0] for b in look.buttons), tuple(b[1] for b in look.buttons))
@@ -196,22 +186,18 @@ class OnSlack:
         ]
 
     def asides(self) -> Sequence[str]:
-        """See Person."""
         return [self._slack.look(one).text for one in self._slack.ephemerals(self._me)]
 
     async def press(self, card: Shown, label: str) -> None:
-        """See Person."""
         pressed = self._slack.user_presses_button(
             self._me, self._here, card.id, value=card.carried(label), stale=True
         )
         assert (await self._slack.wait_settled(pressed.id, LIMIT_S)).state == "acked"
 
     async def change(self, card: Shown, command: str) -> None:
-        """See Person."""
         await (await self.begins_change(card))(command)
 
     async def begins_change(self, card: Shown) -> HandIn:
-        """See Person."""
         before = {*self._slack.views}
         await self.press(card, EDIT)
         view = await self._slack.wait_for(
@@ -226,20 +212,16 @@ class OnSlack:
         return hand_in
 
     def refusals(self) -> Sequence[str]:
-        """See Person."""
         return [text for view in self._slack.views.values() for text in (view.errors or {}).values()]
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """See Person."""
         await self._slack.wait_for(holds, LIMIT_S)
 
     def hold_next_message(self) -> Callable[[], None]:
-        """See Person."""
         self._slack.fail("hold", method="chat.postMessage", when="before", count=1)
         return self._slack.clear_faults
 
     async def held(self) -> None:
-        """See Person."""
         await self._slack.wait_held(timeout_s=LIMIT_S)
 
 
@@ -251,11 +233,9 @@ class OnDiscord:
         self._me = me
 
     def say(self, text: str) -> None:
-        """See Person."""
         self._discord.user_sends_text(self._me, text)
 
     def shown(self) -> Sequence[Shown]:
-        """See Person."""
         return [
             Shown(
                 one.id,
@@ -268,20 +248,16 @@ class OnDiscord:
         ]
 
     def asides(self) -> Sequence[str]:
-        """See Person."""
         return [one.text for one in self._discord.ephemeral_messages(self._me)]
 
     async def press(self, card: Shown, label: str) -> None:
-        """See Person."""
         pressed = self._discord.user_presses_button(self._me, card.id, custom_id=card.carried(label))
         assert (await self._discord.wait_interaction(pressed.id, LIMIT_S)).failure is None
 
     async def change(self, card: Shown, command: str) -> None:
-        """See Person."""
         await (await self.begins_change(card))(command)
 
     async def begins_change(self, card: Shown) -> HandIn:
-        """See Person."""
         pressed = self._discord.user_presses_button(self._me, card.id, custom_id=card.carried(EDIT))
         await self._discord.wait_interaction(pressed.id, LIMIT_S)
 
@@ -292,21 +268,28 @@ class OnDiscord:
         return hand_in
 
     def refusals(self) -> Sequence[str]:
-        """See Person."""
         return self.asides()
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """See Person."""
         await self._discord.wait_for(holds, LIMIT_S)
 
     def hold_next_message(self) -> Callable[[], None]:
-        """See Person."""
         self._discord.fail("hold", method="createMessage", when="before", count=1)
         return self._discord.clear_faults
 
     async def held(self) -> None:
-        """See Person."""
         await self._discord.wait_held(timeout_s=LIMIT_S)
+
+
+def person(hub: AnyHub, platform: str, account: str) -> Person:
+    """Somebody with an account there."""
+    match platform:
+        case "telegram":
+            return OnTelegram(hub.telegram, int(account), partial(hub.settled_sends, platform))
+        case "slack":
+            return OnSlack(hub.slack, account)
+        case _:
+            return OnDiscord(hub.discord, int(account))
 
 
 __all__ = [
@@ -319,6 +302,7 @@ __all__ = [
     "Shown",
     "card",
     "hears",
+    "person",
     "sees",
     "told",
 ]

@@ -6,7 +6,6 @@ hub, so that a pause of seconds passes in a blink; the simulator's time and conn
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -17,32 +16,16 @@ from channels.manager import ChannelManager
 from channels.supervisor import Phase
 from channels.telegram.channel import TelegramChannel
 from channels.telegram.places import Timeouts
-from core.clock import SECOND_US
 from core.safety.paths import PathGuard
 from tests.channels.memory import MemoryInbox, MemoryOutbox, Watched
+from tests.clock import HastyClock
+from tests.harness.simulators import TELEGRAM_TOKEN, open_simulators
 from tests.patience import PATIENCE_S
 from tests.simulators.telegram import TelegramSimulator
 
-TOKEN = "123456:AAE-a-token-of-the-usual-length-0123456"
+TOKEN = TELEGRAM_TOKEN
 SPEED = 50
 COMMANDS = {"help": "What I can do", "new": "Start over"}
-
-
-class FastClock:
-    """See core.clock.Clock; a second takes 20 ms."""
-
-    def __init__(self) -> None:
-        self._began_us = time.time_ns() // 1_000
-        self._began_s = time.monotonic()
-
-    def now(self) -> int:
-        return self._began_us + int(self.monotonic_s() * SECOND_US)
-
-    def monotonic_s(self) -> float:
-        return (time.monotonic() - self._began_s) * SPEED
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds / SPEED)
 
 
 class StateLog(Watched, logging.Handler):
@@ -71,7 +54,7 @@ def state_log() -> Iterator[StateLog]:
 
 
 @dataclass
-class House:
+class ChannelBench:
     """The manager and everything around it."""
 
     sim: TelegramSimulator
@@ -93,7 +76,7 @@ class House:
 
 def channel(
     sim: TelegramSimulator,
-    clock: FastClock,
+    clock: HastyClock,
     token: str = TOKEN,
     timeouts: Timeouts | None = None,
     files: Path | None = None,
@@ -103,7 +86,7 @@ def channel(
 
 
 @asynccontextmanager
-async def open_house(
+async def open_channel(
     sim: TelegramSimulator,
     *,
     token: str = TOKEN,
@@ -111,16 +94,16 @@ async def open_house(
     inbox: MemoryInbox | None = None,
     outbox: MemoryOutbox | None = None,
     files: Path | None = None,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[ChannelBench]:
     """Runs until the block ends; the end itself must come within two seconds."""
-    clock = FastClock()
+    clock = HastyClock(SPEED)
     inbox, outbox = inbox or MemoryInbox(), outbox or MemoryOutbox()
     manager = ChannelManager([channel(sim, clock, token, timeouts, files)], outbox, clock)
     outbox.listener = manager
     with state_log() as log:
         task = asyncio.create_task(manager.run(inbox))
         try:
-            yield House(sim, inbox, outbox, manager, log)
+            yield ChannelBench(sim, inbox, outbox, manager, log)
         finally:
             task.cancel()
             _, late = await asyncio.wait([task], timeout=2)
@@ -132,8 +115,7 @@ async def open_house(
 @asynccontextmanager
 async def simulated_telegram() -> AsyncIterator[TelegramSimulator]:
     """A Telegram with one bot and three people."""
-    async with TelegramSimulator() as sim:
-        sim.add_bot(TOKEN, username="the_hub_bot")
-        for user_id, name in ((7, "Ann"), (8, "Ben"), (9, "Cleo")):
-            sim.add_user(user_id, first_name=name)
-        yield sim
+    people = [("telegram", str(user_id), name) for user_id, name in ((7, "Ann"), (8, "Ben"), (9, "Cleo"))]
+    async with open_simulators("telegram", people=people) as around:
+        around.telegram.bot().user.username = "the_hub_bot"
+        yield around.telegram

@@ -93,7 +93,7 @@ def admit(principal: Principal, via: str = "config") -> Callable[[InboundEvent, 
     return lambda _event, _identity: Admitted(principal, via)
 
 
-class World:
+class Bench:
     """Everything a test says and hears. People are known to the channel by their user ids."""
 
     def __init__(self, store: Store, clock: StoppedClock, ids: CountingIds) -> None:

@@ -1,0 +1,163 @@
+"""The platforms and the model provider around a hub, simulated: whichever of them a test needs, and what the
+hub's configuration says of them."""
+
+import base64
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.patience import PATIENCE_S
+from tests.simulators.discord import DiscordSimulator
+from tests.simulators.model import ModelSimulator
+from tests.simulators.slack import SlackSimulator
+from tests.simulators.telegram import TelegramSimulator
+
+KEY = "model-key"
+TELEGRAM_TOKEN = "123456:AAE-a-token-of-the-usual-length-0123456"
+SLACK_BOT, SLACK_APP, SLACK_SECRET = "xoxb-1", "xapp-1", "8f742231b10e8888abcd99yyyzzz85a5"
+DISCORD_BOT = 900_000_000_000_000_001
+DISCORD_TOKEN = base64.b64encode(str(DISCORD_BOT).encode()).decode().rstrip("=") + ".Gabcde.secret-of-the-bot"
+TOKENS = {"telegram": TELEGRAM_TOKEN, "slack": SLACK_BOT, "discord": DISCORD_TOKEN}
+PLATFORMS = tuple(TOKENS)
+OLIVIA = {"telegram": "7", "slack": "U0OLIVIA", "discord": "100000000000000007"}
+"""The owner's accounts."""
+
+
+@dataclass(slots=True)
+class Simulators:
+    """What runs around a hub; asking for what does not run is a mistake of the test. `guild`: the Discord
+    server that everybody is in."""
+
+    model: ModelSimulator
+    slack_mode: str = "socket"
+    guild: int = 0
+    _telegram: TelegramSimulator | None = None
+    _slack: SlackSimulator | None = None
+    _discord: DiscordSimulator | None = None
+
+    @property
+    def telegram(self) -> TelegramSimulator:
+        """The one that runs."""
+        assert self._telegram is not None
+        return self._telegram
+
+    @property
+    def slack(self) -> SlackSimulator:
+        """The one that runs."""
+        assert self._slack is not None
+        return self._slack
+
+    @property
+    def discord(self) -> DiscordSimulator:
+        """The one that runs."""
+        assert self._discord is not None
+        return self._discord
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """Those that run."""
+        running = (self._telegram, self._slack, self._discord)
+        return tuple(name for name, one in zip(PLATFORMS, running, strict=True) if one is not None)
+
+    def add_person(self, platform: str, account: str, name: str) -> None:
+        """Somebody has an account there."""
+        match platform:
+            case "telegram":
+                self.telegram.add_user(int(account), first_name=name)
+            case "slack":
+                self.slack.add_user(account, name=name.lower(), real_name=name)
+            case _:
+                self.discord.add_user(int(account), name.lower(), global_name=name)
+                if self.guild:
+                    self.discord.join_guild(self.guild, int(account))
+                else:
+                    self.guild = self.discord.create_guild("house", [int(account)]).id
+
+    def model_section(self) -> str:
+        """What the configuration says of the model."""
+        return f"""[[models]]
+name = "main"
+provider = "openai"
+model = "sim-1"
+base_url = "{self.model.openai_base_url}"
+api_key = "{KEY}"
+"""
+
+    def section(self, platform: str, token: str = "", **more: object) -> str:
+        """What the configuration says of a platform."""
+        token = token or TOKENS[platform]
+        match platform:
+            case "telegram":
+                return section(platform, token=token, api_base_url=self.telegram.url, **more)
+            case "slack":
+                socket = self.slack_mode == "socket"
+                proof = {"app_token": SLACK_APP} if socket else {"signing_secret": SLACK_SECRET}
+                base = {"mode": self.slack_mode, "api_base_url": f"{self.slack.url}/api"}
+                return section(platform, bot_token=token, **proof, **base, **more)
+            case _:
+                urls = {"api_base_url": self.discord.api_base_url, "gateway_url": self.discord.gateway_url}
+                return section(platform, token=token, **urls, **more)
+
+    def sections(self, tokens: Mapping[str, str] = TOKENS, **more: object) -> str:
+        """What the configuration says of all platforms that run."""
+        return "".join(self.section(platform, tokens[platform], **more) for platform in self.platforms)
+
+
+def section(channel: str, **options: object) -> str:
+    """A channel's section. JSON's values are TOML's."""
+    lines = [f"{name} = {json.dumps(value)}" for name, value in options.items()]
+    return "\n".join([f"[channels.{channel}]", *lines, ""])
+
+
+def write_config(
+    directory: Path,
+    *sections: str,
+    owners: Iterable[str] = (),
+    hub: str = "",
+    http: str = "port = 0",
+) -> None:
+    """Write the hub's configuration: its data and workspace are in `directory`; `hub` and `http` are lines of
+    the sections of these names, `sections` follow as they are, usually a model's first."""
+    (directory / "workspace").mkdir(exist_ok=True)
+    owned = f"owner_identities = {json.dumps(list(owners))}\n" if owners else ""
+    text = f"""[hub]
+data_dir = "{directory}/data"
+{owned}{hub}
+[http]
+{http}
+[workspace]
+dir = "{directory}/workspace"
+"""
+    (directory / "hubbub.toml").write_text("\n".join([text, *sections, ""]))
+
+
+@contextlib.asynccontextmanager
+async def open_simulators(
+    *platforms: str,
+    people: Iterable[tuple[str, str, str]] | None = None,
+    tokens: Mapping[str, str] = TOKENS,
+    slack_mode: str = "socket",
+    patient: bool = True,
+) -> AsyncIterator[Simulators]:
+    """The model and these platforms, each with its bot; `people` are a platform, an account and a name each,
+    by default the owner everywhere. `patient`: forms and presses wait for a busy machine longer than real
+    ones, which is wrong for a hub that dies."""
+    async with contextlib.AsyncExitStack() as stack:
+        simulators = Simulators(ModelSimulator(api_key=KEY, models=("sim-1",)), slack_mode)
+        await stack.enter_async_context(simulators.model)
+        if "telegram" in platforms:
+            simulators._telegram = await stack.enter_async_context(TelegramSimulator())
+            simulators.telegram.add_bot(tokens["telegram"])
+        if "slack" in platforms:
+            simulators._slack = slack = await stack.enter_async_context(SlackSimulator())
+            slack.configure(trigger_ttl_s=PATIENCE_S if patient else None)
+            slack.add_app(tokens["slack"], SLACK_APP, SLACK_SECRET, mode=slack_mode, commands=["/hubbub"])
+        if "discord" in platforms:
+            simulators._discord = discord = await stack.enter_async_context(DiscordSimulator())
+            discord.configure(interaction_limit_s=PATIENCE_S if patient else None)
+            discord.add_bot(tokens["discord"])
+        for person in people or [(platform, OLIVIA[platform], "Olivia") for platform in platforms]:
+            simulators.add_person(*person)
+        yield simulators
