@@ -102,7 +102,7 @@ def _find(claim: Claim, view: ClaimView) -> PairingRequest | ClaimRefused:
     return same[0] if same else ClaimRefused("unknown code", pairing_texts.UNKNOWN_CODE, wrong_code=True)
 
 
-class PairingDesk:
+class PairingService:
     """The pairing operations of the console and the command line. `by` is always an owner's user.
 
     Raises StoreUnavailable as the store does.

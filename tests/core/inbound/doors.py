@@ -12,7 +12,7 @@ from core.inbound.judge import EventJudge, InboundRules
 from core.inbound.sessions import SessionManager
 from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
 from core.people.access import Access, ChannelAccess
-from core.people.pairing import ClaimRules, PairingDesk
+from core.people.pairing import ClaimRules, PairingService
 from core.ports import OutboxRow
 from core.store.accept import Accepted
 from core.store.sqlite.store import SqliteStore
@@ -58,7 +58,7 @@ class Front:
             max_waiting=10_000,
             laws=LAWS,
         )
-        self.desk = PairingDesk(store, ClaimRules(access, ids), self.sent)
+        self.desk = PairingService(store, ClaimRules(access, ids), self.sent)
         self._events = 0
         self.confiding: CredentialCapture | None = None
 
