@@ -152,14 +152,14 @@ class HubSettings:
         return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")
 
     async def pause_tools(self, *, paused: bool) -> DecisionView:
-        """See SettingsService. In force when this returns."""
+        """Pause or unpause all tools; the change applies when this returns."""
         try:
-            # Also where whoever asks has gone meanwhile: what is on record is in force.
+            # Applied even if the caller has gone: the recorded state is the one that counts.
             changed = await committed(self._pause(paused), lambda _: self._in_force(paused))
         except StoreUnavailable as error:
             raise AdminError("unavailable", str(error)) from error
         state = "paused" if paused else "running"
-        return DecisionView(id="tools", outcome=state if changed else f"{state} already")
+        return DecisionView(id="tools", outcome=state if changed else f"already {state}")
 
     async def _pause(self, paused: bool) -> bool:
         return await self._store.pause_tools(self._owner_id, paused=paused)

@@ -136,7 +136,7 @@ class Front:
         return await self._accept(event)
 
     async def _accept(self, event: InboundMessage | ChoiceAnswer) -> Accepted:
-        judge = EventJudge(self._rules, event, self.clock.now(), confiding=self.confiding)
+        judge = EventJudge(self._rules, event, self.clock.now(), capture=self.confiding)
         accepted = await self.store.accept_event(event, judge, send_now=False)
         self.sent.rows += accepted.outbox
         return accepted
