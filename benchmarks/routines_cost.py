@@ -29,7 +29,7 @@ from benchmarks.platforms import OnTelegram, Platform
 from bot.__main__ import FEW_COLLECTIONS
 from bot.app import USUAL_COLLECTIONS
 from bot.config.load import load
-from bot.routines.desks import build_desk
+from bot.routines.management import build_manager
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.model.demo import DemoModel
@@ -131,7 +131,7 @@ async def waiting(directory: Path, database: Path) -> Waiting:
         load_ms = (time.thread_time() - began) * 1e3
         gc.freeze()
         gc.set_threshold(*USUAL_COLLECTIONS)
-        desk = build_desk(config, store, service, clock, ids)
+        desk = build_manager(config, store, service, clock, ids)
         generator = random.Random(10)
         said = patterns(generator, words(generator, 20_000), SAVES)
         for row in (await store.routines(OWNER.user_id))[:SAVES]:

@@ -28,7 +28,7 @@ from bot.web.auth import AccessRules
 from bot.web.console import Console
 from bot.web.file_links import FileLinks
 from bot.web.health import Readiness, health_routes, metrics_routes, readiness_of
-from bot.web.login import LoginDesk, login_routes, login_url
+from bot.web.login import LoginService, login_routes, login_url
 from bot.web.server import OnDemand, WebServer, channel_routes
 from bot.web.uploads import TIDY_EVERY_S
 from channels.manager import ChannelManager
@@ -39,7 +39,7 @@ from core.events import SilentListener, TurnListener
 from core.ids import Ids, RandomIds
 from core.inbound.hub import Hub
 from core.model.base import Model
-from core.people.pairing import PairingDesk
+from core.people.pairing import PairingService
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.runs.actors import ThreadActors
@@ -78,7 +78,7 @@ class Serving:
         self._answering = answering
         self.access = ApiAccess.new(url_of(sock))
         self.inbox = MeteredInbox(answering.hub, ground.metrics)
-        self.login = LoginDesk(ground.store, ground.owner, ground.clock)
+        self.login = LoginService(ground.store, ground.owner, ground.clock)
         self.gate = AccessRules(
             self.access.token,
             ground.owner,
@@ -168,7 +168,7 @@ class App:
     inbox: Inbox
     manager: ChannelManager
     recovery: BootRecovery
-    pairing: PairingDesk
+    pairing: PairingService
     notices: Callable[[], "Notices"]
     routines: RoutineService
     mcp: "McpServers | None"

@@ -27,7 +27,7 @@ from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
 from core.model.base import Model
 from core.people.notices import ApproverCopies
-from core.people.pairing import ClaimRules, PairingDesk
+from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.runs.previews import TurnPreviews
@@ -110,7 +110,7 @@ class Tools:
         return build_notices(self._ground.store, self._manager, self.rules, self._ground.leaks)
 
     def _in_words(self) -> "RoutinesInWords":
-        from bot.routines.desks import build_words  # the first such tool that is used needs it
+        from bot.routines.management import build_words  # the first such tool that is used needs it
 
         ground = self._ground
         return build_words(ground.config, ground.store, self.routines, ground.clock, ground.ids, ground.leaks)
@@ -148,7 +148,7 @@ class Turns:
         self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (
             ground.hooks.beside(inbound) if ground.hooks is not None else {}
         )
-        self.pairing = PairingDesk(store, ClaimRules(calling.rules.access, ids), manager)
+        self.pairing = PairingService(store, ClaimRules(calling.rules.access, ids), manager)
         editable = calling.editing.editable
         self.expiry = GateExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
         self.recovery = BootRecovery(

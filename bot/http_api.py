@@ -6,18 +6,18 @@ from starlette.types import ASGIApp
 
 from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
-from bot.operator.decisions import HubDesk
+from bot.operator.decisions import HubAdminService
 from bot.operator.reload import ChannelReloader
-from bot.operator.settings import HubKeeping
+from bot.operator.settings import HubSettings
 from bot.parts import Dependencies
-from bot.routines.desks import desks
+from bot.routines.management import personal_routines
 from bot.runtime import StartError, version
 from bot.tools import build_tools, path_guard
 from bot.views import ChannelView, ServerView, StatusView, TimerView
 from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
 from bot.web.health import Readiness
-from bot.web.login import LoginDesk
+from bot.web.login import LoginService
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
 from core.errors import VaultError
@@ -68,7 +68,7 @@ def build_api(
     calling: Tools,
     answering: Turns,
     gate: AccessRules,
-    login: LoginDesk,
+    login: LoginService,
     inbox: Inbox,
     readiness: Callable[[], Awaitable[Readiness]],
     url: str,
@@ -83,8 +83,8 @@ def build_api(
     parts = ApiParts(
         store=store,
         hub=answering.hub,
-        desk=HubDesk(store, inbox, answering.pairing, gate.owner, clock, ids, calling.editing),
-        keeping=HubKeeping(store, ground.ring, tools, clock, gate.owner.user_id, calling.pause, reloading),
+        admin=HubAdminService(store, inbox, answering.pairing, gate.owner, clock, ids, calling.editing),
+        settings=HubSettings(store, ground.ring, tools, clock, gate.owner.user_id, calling.pause, reloading),
         reloading=reloading,
         web=speaking.webchat,
         live=ground.live,
@@ -94,7 +94,7 @@ def build_api(
         states=speaking.manager.states,
         platforms={name: channel.platform for name, channel in ground.config.channels.items()},
         status=lambda: status(store, readiness, ground.timers),
-        routines=desks(ground.config, store, calling.routines, clock, ids, ground.leaks),
+        routines=personal_routines(ground.config, store, calling.routines, clock, ids, ground.leaks),
         sensitive=calling.pipeline.sensitive,
         laws=calling.pipeline.laws,
         url=url,

@@ -54,7 +54,7 @@ class StartError(Exception):
     """The hub cannot start; the message names the problem and the remedy."""
 
 
-class DeskRefused(HubError):
+class AdminError(HubError):
     """Nothing was changed. `code` is for programs: `not_found`, `refused`, `unavailable`, `invalid` (of
     another form than it may be) or `unusable` (a value that means nothing here); `field`: the part of what
     was asked that it is about."""

@@ -14,10 +14,10 @@ from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, when, whole
 from bot.cli.show import asked, existing_database
 from bot.config.load import Loaded, load
-from bot.operator.decisions import Desk
-from bot.operator.settings import Keeping
+from bot.operator.decisions import AdminService
+from bot.operator.settings import SettingsService
 from bot.ops.api_access import ApiAccess, read_access
-from bot.runtime import DeskRefused, needed_to_start
+from bot.runtime import AdminError, needed_to_start
 from bot.views import DecisionView, GrantView, PairingRequestView, PermissionView, SecretView
 from core.errors import StoreLocked
 from core.gates import Option, ToolSetting
@@ -34,31 +34,31 @@ else:
 T = TypeVar("T")
 
 
-def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
+def with_admin(path: Path | None, action: Callable[[AdminService], Awaitable[T]]) -> T:
     """Return the result of an operator's action. Raises CommandFailed with the reason if it is refused."""
     loaded = load(path, secrets=False)
     existing_database(loaded.database)
 
     async def here() -> T:
-        async with offline.offline_desk(loaded) as desk:
-            return await action(desk)
+        async with offline.offline_admin(loaded) as admin:
+            return await action(admin)
 
     async def there(access: ApiAccess) -> T:
-        return await action(remote.RemoteDesk(access))
+        return await action(remote.RemoteAdminService(access))
 
     return in_place(loaded, here, there)
 
 
-def at_keeping(path: Path | None, action: Callable[[Keeping], Awaitable[T]]) -> T:
+def with_settings(path: Path | None, action: Callable[[SettingsService], Awaitable[T]]) -> T:
     """Return the result of a change to settings, also before the first start of a hub."""
     loaded = load(path, secrets=False)
 
     async def here() -> T:
-        async with offline.offline_keeping(loaded) as keeping:
-            return await action(keeping)
+        async with offline.offline_settings(loaded) as settings:
+            return await action(settings)
 
     async def there(access: ApiAccess) -> T:
-        return await action(remote.RemoteKeeping(access))
+        return await action(remote.RemoteSettings(access))
 
     return in_place(loaded, here, there)
 
@@ -94,7 +94,7 @@ def _settled(doing: Awaitable[T]) -> T:
 
     try:
         return asyncio.run(settle())
-    except DeskRefused as refused:
+    except AdminError as refused:
         raise CommandFailed(printable(str(refused))) from refused
 
 
@@ -118,7 +118,7 @@ def decide(path: Path | None, gate_id: str, answer: str, *, as_json: bool) -> No
         raise CommandFailed(
             f"{printable(answer)} is not a valid answer; use one of {known}", USAGE
         ) from error
-    tell(at_desk(path, lambda desk: desk.decide(gate_id, option)), as_json=as_json)
+    tell(with_admin(path, lambda admin: admin.decide(gate_id, option)), as_json=as_json)
 
 
 # --- people ---------------------------------------------------------------------------------------------
@@ -147,18 +147,18 @@ def let_in(path: Path | None, code: str, pair_as: str, *, as_json: bool) -> None
         role = PairAs(pair_as)
     except ValueError as error:
         raise CommandFailed(f"--as must be one of {', '.join(PairAs)}", USAGE) from error
-    tell(at_desk(path, lambda desk: desk.let_in(code, role)), as_json=as_json)
+    tell(with_admin(path, lambda admin: admin.let_in(code, role)), as_json=as_json)
 
 
 def turn_down(path: Path | None, code: str, *, as_json: bool) -> None:
     """Refuse the account that has this code."""
-    tell(at_desk(path, lambda desk: desk.turn_down(code)), as_json=as_json)
+    tell(with_admin(path, lambda admin: admin.turn_down(code)), as_json=as_json)
 
 
 def revoke(path: Path | None, account: str, *, as_json: bool) -> None:
     """Let an account in no more."""
     channel, person = account_of(account)
-    tell(at_desk(path, lambda desk: desk.revoke(channel, person)), as_json=as_json)
+    tell(with_admin(path, lambda admin: admin.revoke(channel, person)), as_json=as_json)
 
 
 def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool) -> None:
@@ -171,17 +171,17 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
         )
     where = None if account is None else account_of(account)
 
-    async def add(desk: Desk) -> str:
-        user = await desk.add_user(name.strip())
+    async def add(admin: AdminService) -> str:
+        user = await admin.add_user(name.strip())
         if where is not None:
             try:
-                await desk.link(user.id, *where)
-            except DeskRefused as error:
+                await admin.link(user.id, *where)
+            except AdminError as error:
                 without = f"{printable(name)} was added as {user.id}, but without that account: {error}"
-                raise DeskRefused(error.code, without) from error
+                raise AdminError(error.code, without) from error
         return user.id
 
-    user_id = at_desk(path, add)
+    user_id = with_admin(path, add)
     if as_json:
         print_json({"id": user_id, "name": name.strip(), "account": account})
     else:
@@ -191,13 +191,13 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
 def link(path: Path | None, user_id: str, account: str, *, as_json: bool) -> None:
     """Give an account to a user."""
     channel, person = account_of(account)
-    tell(at_desk(path, lambda desk: desk.link(user_id, channel, person)), as_json=as_json)
+    tell(with_admin(path, lambda admin: admin.link(user_id, channel, person)), as_json=as_json)
 
 
 def set_timezone(path: Path | None, user_id: str, name: str, *, as_json: bool) -> None:
     """Set a user's time zone; `default` for the hub's."""
     wanted = None if name.strip().lower() == "default" else name
-    tell(at_desk(path, lambda desk: desk.set_timezone(user_id, wanted)), as_json=as_json)
+    tell(with_admin(path, lambda admin: admin.set_timezone(user_id, wanted)), as_json=as_json)
 
 
 _ACCOUNT = re.compile(r"[a-z][\w-]*:[\w-]+")
@@ -227,7 +227,7 @@ def set_secret(path: Path | None, name: str, *, as_json: bool) -> None:
     value = _typed(name)
     if not value:
         raise CommandFailed("the value was empty; nothing was stored", USAGE)
-    tell(at_keeping(path, lambda keeping: keeping.keep_secret(name, value)), as_json=as_json)
+    tell(with_settings(path, lambda settings: settings.keep_secret(name, value)), as_json=as_json)
 
 
 def _typed(name: str) -> str:
@@ -243,12 +243,12 @@ def _typed(name: str) -> str:
 
 def delete_secret(path: Path | None, name: str, *, as_json: bool) -> None:
     """Forget a secret."""
-    tell(at_keeping(path, lambda keeping: keeping.drop_secret(name)), as_json=as_json)
+    tell(with_settings(path, lambda settings: settings.drop_secret(name)), as_json=as_json)
 
 
 def rotate(path: Path | None, *, as_json: bool) -> None:
     """Seal everything with a new key."""
-    tell(at_keeping(path, lambda keeping: keeping.change_vault_key()), as_json=as_json)
+    tell(with_settings(path, lambda settings: settings.change_vault_key()), as_json=as_json)
 
 
 # --- grants and permissions -----------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def rotate(path: Path | None, *, as_json: bool) -> None:
 
 def revoke_grant(path: Path | None, grant_id: str, *, as_json: bool) -> None:
     """Ask again from now on."""
-    tell(at_keeping(path, lambda keeping: keeping.revoke_grant(grant_id.strip())), as_json=as_json)
+    tell(with_settings(path, lambda settings: settings.revoke_grant(grant_id.strip())), as_json=as_json)
 
 
 def set_permission(path: Path | None, tool: str, said: str, user_id: str | None, *, as_json: bool) -> None:
@@ -268,12 +268,14 @@ def set_permission(path: Path | None, tool: str, said: str, user_id: str | None,
         known = ", ".join([*ToolSetting, AS_CONFIGURED])
         raise CommandFailed(f"{printable(said)} is not a setting; use one of {known}", USAGE) from error
     person = user_id or load(path, secrets=False).config.hub.owner
-    tell(at_keeping(path, lambda keeping: keeping.set_permission(person, tool, setting)), as_json=as_json)
+    tell(
+        with_settings(path, lambda settings: settings.set_permission(person, tool, setting)), as_json=as_json
+    )
 
 
 def pause_tools(path: Path | None, *, paused: bool, as_json: bool) -> None:
     """Pause all tools at once, or let them run again."""
-    tell(at_keeping(path, lambda keeping: keeping.pause_tools(paused=paused)), as_json=as_json)
+    tell(with_settings(path, lambda settings: settings.pause_tools(paused=paused)), as_json=as_json)
 
 
 # What was laid down, listed: `hubbub secrets list`, `grants list`, `permissions list`.

@@ -230,7 +230,7 @@ def why(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the outcome of a message, and why. Without a key, list new events and those only counted."""
+    """Show a message's outcome and the reason. Without a key, list the newest events and counted ones."""
     finish(lambda: show.why(config, key, limit, as_json=as_json))
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
-from bot.operator.decisions import Desk, HubDesk
+from bot.operator.decisions import AdminService, HubAdminService
 from bot.operator.routines import RoutineActions
-from bot.operator.settings import HubKeeping, Keeping
+from bot.operator.settings import HubSettings, SettingsService
 from bot.parts import build_rules, open_store
-from bot.routines.desks import desks
+from bot.routines.management import personal_routines
 from bot.routines.service import resting_routines
 from bot.tools import build_laws, build_tools
 from core.clock import Clock, SystemClock
@@ -18,7 +18,7 @@ from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
 from core.inbound.judge import EventJudge, InboundRules
 from core.messages import Address, InboundEvent, Message
-from core.people.pairing import ClaimRules, PairingDesk
+from core.people.pairing import ClaimRules, PairingService
 from core.ports import Acceptance, OutboxRow, Seen
 from core.store.port import Store
 from core.store.sqlite.store import SqliteStore
@@ -26,8 +26,8 @@ from core.users import Role
 
 
 @contextlib.asynccontextmanager
-async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
-    """Open a desk on the database itself. The caller holds the data directory's lock.
+async def offline_admin(loaded: Loaded) -> AsyncIterator[AdminService]:
+    """Open the admin service on the database itself. The caller holds the data directory's lock.
 
     Raises StoreUnavailable, SchemaTooNew, SchemaTooOld.
     """
@@ -37,19 +37,19 @@ async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
     async with open_store(config, ring, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_laws(config))
-        pairing = PairingDesk(store, ClaimRules(rules.access, ids), NoOutboxListener())
-        yield HubDesk(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
+        pairing = PairingService(store, ClaimRules(rules.access, ids), NoOutboxListener())
+        yield HubAdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
 
 
 @contextlib.asynccontextmanager
-async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
+async def offline_settings(loaded: Loaded) -> AsyncIterator[SettingsService]:
     """Open the settings the same way; makes the database if there is none yet."""
     config = loaded.config
     clock, ids = SystemClock(), RandomIds()
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
     async with open_store(config, ring, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        yield HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock, owner.user_id)
+        yield HubSettings(store, ring, lambda: build_tools(loaded, store, clock).names, clock, owner.user_id)
 
 
 @contextlib.asynccontextmanager
@@ -60,7 +60,7 @@ async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
     async with open_store(config, ring, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        yield desks(config, store, resting_routines(store), clock, ids)(owner)
+        yield personal_routines(config, store, resting_routines(store), clock, ids)(owner)
 
 
 async def pause_tools_in(copy: Path, loaded: Loaded) -> None:

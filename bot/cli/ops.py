@@ -20,7 +20,7 @@ from pydantic import BaseModel, SecretStr
 
 from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, whole
-from bot.cli.remote import RemoteDesk
+from bot.cli.remote import RemoteAdminService
 from bot.cli.serve import models_in_words
 from bot.cli.show import asked, row_id
 from bot.config.load import Loaded, load
@@ -30,7 +30,7 @@ from bot.ops.doctor import examine
 from bot.ops.logs import LOG_NAME, STRUCK_OUT, Redactor, log_files
 from bot.ops.model_trial import Trial, try_model
 from bot.ops.probes import Health, broken
-from bot.runtime import ConfigError, DeskRefused
+from bot.runtime import AdminError, ConfigError
 from bot.tools import build_laws, build_tools
 from bot.views import StatusView
 from core.clock import SystemClock
@@ -72,8 +72,8 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
     async def status() -> StatusView:
         access = read_access(loaded.config.hub.data_dir)
         if access is None:
-            raise DeskRefused("unavailable", "it has not published its API address")
-        return await RemoteDesk(access).status()
+            raise AdminError("unavailable", "it has not published its API address")
+        return await RemoteAdminService(access).status()
 
     findings = asyncio.run(examine(loaded, status))
     redact = Redactor(secret_values(loaded.config))
@@ -118,7 +118,7 @@ def reload(path: Path | None, *, as_json: bool) -> None:
         raise CommandFailed("no hub is running here; the next start reads the file: hubbub run")
     try:
         done = asyncio.run(remote.RemoteHub(access).reload())
-    except DeskRefused as refused:
+    except AdminError as refused:
         raise CommandFailed(printable(str(refused))) from refused
     if as_json:
         print_json(done)
@@ -157,8 +157,8 @@ def login(path: Path | None, *, as_json: bool) -> None:
     if access is None:
         raise CommandFailed("no hub is running here; start one with: hubbub run (it also prints a link)")
     try:
-        url = asyncio.run(RemoteDesk(access).login_link())
-    except DeskRefused as refused:
+        url = asyncio.run(RemoteAdminService(access).login_link())
+    except AdminError as refused:
         raise CommandFailed(printable(str(refused))) from refused
     if as_json:
         print_json({"url": url})

@@ -1,4 +1,4 @@
-"""The operator's desk of a hub that runs on this machine, over its API."""
+"""Admin service, settings and routines of the hub that runs on this machine, over its API."""
 
 import asyncio
 import http.client
@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from bot.operator.reload import ReloadView
 from bot.operator.routine_views import FiredView, RoutineView, RunView, TrialView
 from bot.ops.api_access import ApiAccess
-from bot.runtime import DeskRefused
+from bot.runtime import AdminError
 from bot.views import DecisionView, PairingRequestView, StatusView, UserView
 from core.gates import Option, ToolSetting
 from core.people.pairing import PairAs
@@ -24,7 +24,7 @@ View = TypeVar("View")
 
 
 class HubClient:
-    """Goes straight to the hub, past any configured proxy. Methods raise DeskRefused."""
+    """Goes straight to the hub, past any configured proxy. Methods raise AdminError."""
 
     def __init__(self, access: ApiAccess) -> None:
         self._access = access
@@ -33,7 +33,7 @@ class HubClient:
         return await asyncio.to_thread(self._request, "POST", path, json.dumps(body))
 
     def _request(self, method: str, path: str, body: str | None) -> Any:
-        """The answer's JSON; DeskRefused with the hub's own words if it is an error."""
+        """The answer's JSON; AdminError with the hub's own words if it is an error."""
         at = urlsplit(self._access.url)
         connection = http.client.HTTPConnection(at.hostname or "", at.port, timeout=ANSWER_LIMIT_S)
         # The name the API answers to, also where the hub listens on one of this machine's other addresses.
@@ -43,7 +43,7 @@ class HubClient:
             answer = connection.getresponse()
             page = json.loads(answer.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise DeskRefused(
+            raise AdminError(
                 "unavailable",
                 f"the hub at {self._access.url} does not respond ({error or type(error).__name__}); "
                 "it may be starting or stopping: try again in a moment",
@@ -55,8 +55,8 @@ class HubClient:
         return page
 
 
-class RemoteDesk(HubClient):
-    """See bot.operator.decisions.Desk."""
+class RemoteAdminService(HubClient):
+    """See bot.operator.decisions.AdminService."""
 
     async def status(self) -> StatusView:
         """The hub at a glance."""
@@ -67,36 +67,36 @@ class RemoteDesk(HubClient):
         return read_page(LoginLink, await self._post("/api/login-links")).url
 
     async def decide(self, gate_id: str, option: Option) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         page = await self._post("/api/chat/gate/resolve", request_id=gate_id, action=option.value)
         return read_page(DecisionView, page)
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
-        """See Desk."""
+        """See AdminService."""
         page = await asyncio.to_thread(self._request, "GET", "/api/pairing", None)
         entries = page["requests"] if isinstance(page, dict) else page
         return [read_page(PairingRequestView, entry) for entry in entries]
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         page = await self._post("/api/pairing/approve", **{"code": code, "as": pair_as.value})
         return read_page(DecisionView, page)
 
     async def turn_down(self, code: str) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         return read_page(DecisionView, await self._post("/api/pairing/reject", code=code))
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         page = await self._post("/api/pairing/revoke", channel=channel, platform_user_id=platform_user_id)
         return read_page(DecisionView, page)
 
     async def add_user(self, name: str) -> UserView:
-        """See Desk."""
+        """See AdminService."""
         return read_page(UserView, await self._post("/api/users", name=name))
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         account = {"user_id": user_id, "channel": channel, "platform_user_id": platform_user_id}
         return read_page(DecisionView, await self._post("/api/users/link", **account))
 
@@ -106,33 +106,33 @@ class RemoteDesk(HubClient):
         return read_page(DecisionView, page)
 
 
-class RemoteKeeping(HubClient):
-    """See bot.operator.settings.Keeping."""
+class RemoteSettings(HubClient):
+    """See bot.operator.settings.SettingsService."""
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         return read_page(DecisionView, await self._post("/api/secrets", name=name, value=value))
 
     async def drop_secret(self, name: str) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         return read_page(DecisionView, await self._post("/api/secrets/delete", name=name))
 
     async def change_vault_key(self) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         return read_page(DecisionView, await self._post("/api/secrets/rotate"))
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         return read_page(DecisionView, await self._post("/api/grants/revoke", id=grant_id))
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         word = None if setting is None else setting.value
         page = await self._post("/api/permissions", user_id=user_id, tool=tool, setting=word)
         return read_page(DecisionView, page)
 
     async def pause_tools(self, *, paused: bool) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         return read_page(DecisionView, await self._post(f"/api/tools/{'pause' if paused else 'unpause'}"))
 
 
@@ -151,21 +151,21 @@ class LoginLink(BaseModel):
 
 
 def read_page(view: type[View], page: Any) -> View:
-    """An answer of the hub. Raises DeskRefused for one of another version."""
+    """An answer of the hub. Raises AdminError for one of another version."""
     try:
         return TypeAdapter(view).validate_python(page)
     except ValidationError as error:
-        raise DeskRefused("unavailable", OTHER_VERSION) from error
+        raise AdminError("unavailable", OTHER_VERSION) from error
 
 
-def _refusal(page: Any) -> DeskRefused:
+def _refusal(page: Any) -> AdminError:
     match page:
         case {"error": {"code": "invalid", "message": str(message), "field": str(field)}}:
-            return DeskRefused("invalid", f"{field}: {message}")  # what of the words typed is meant
+            return AdminError("invalid", f"{field}: {message}")  # what of the words typed is meant
         case {"error": {"code": str(code), "message": str(message)}}:
-            return DeskRefused(code, message)
+            return AdminError(code, message)
         case _:
-            return DeskRefused("unavailable", OTHER_VERSION)
+            return AdminError("unavailable", OTHER_VERSION)
 
 
 # Routines of the owner in a hub that runs on this machine, over its API.

@@ -40,8 +40,8 @@ def at_routines(
         existing_database(loaded.database)
 
     async def here() -> T:
-        async with offline.offline_routines(loaded) as desk:
-            return await action(desk)
+        async with offline.offline_routines(loaded) as routines:
+            return await action(routines)
 
     async def there(access: ApiAccess) -> T:
         return await action(remote.RemoteRoutines(access))
@@ -54,7 +54,7 @@ def at_routines(
 
 def list_routines(path: Path | None, *, as_json: bool) -> None:
     """All of them."""
-    found = list(looked_up(path, lambda desk: desk.listed()))
+    found = list(looked_up(path, lambda routines: routines.listed()))
     if as_json:
         print_json(found)
     elif found:
@@ -70,7 +70,7 @@ def list_routines(path: Path | None, *, as_json: bool) -> None:
 
 def show(path: Path | None, name: str, *, as_json: bool) -> None:
     """One, with all it says."""
-    found = looked_up(path, lambda desk: desk.show(name))
+    found = looked_up(path, lambda routines: routines.show(name))
     if as_json:
         print_json(found)
         return
@@ -83,7 +83,7 @@ def show(path: Path | None, name: str, *, as_json: bool) -> None:
 
 def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
     """Its newest runs."""
-    runs = list(looked_up(path, lambda desk: desk.history(name, limit)))
+    runs = list(looked_up(path, lambda routines: routines.history(name, limit)))
     if as_json:
         print_json(runs)
     elif runs:
@@ -105,7 +105,7 @@ def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
 
 def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
     """Test whether a message would fire it; nothing runs."""
-    trial = looked_up(path, lambda desk: desk.test(name, text))
+    trial = looked_up(path, lambda routines: routines.test(name, text))
     if as_json:
         print_json(trial)
         return
@@ -120,30 +120,30 @@ def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
 
 def add(path: Path | None, page: dict[str, Any], *, as_json: bool) -> None:
     """A new one."""
-    _tell(at_routines(path, lambda desk: desk.create(page)), "saved", as_json=as_json)
+    _tell(at_routines(path, lambda routines: routines.create(page)), "saved", as_json=as_json)
 
 
 def edit(path: Path | None, name: str, page: dict[str, Any], *, as_json: bool) -> None:
     """Change the given fields."""
     if not page:
         raise CommandFailed("no change was given; see `hubbub routines edit --help`", USAGE)
-    _tell(at_routines(path, lambda desk: desk.change(name, page)), "updated", as_json=as_json)
+    _tell(at_routines(path, lambda routines: routines.change(name, page)), "updated", as_json=as_json)
 
 
 def switch(path: Path | None, name: str, *, enabled: bool, as_json: bool) -> None:
     """Pause it or let it go on."""
     word = "enabled" if enabled else "paused"
-    _tell(at_routines(path, lambda desk: desk.switch(name, enabled=enabled)), word, as_json=as_json)
+    _tell(at_routines(path, lambda routines: routines.switch(name, enabled=enabled)), word, as_json=as_json)
 
 
 def delete(path: Path | None, name: str, *, as_json: bool) -> None:
     """Forget it."""
-    _tell(at_routines(path, lambda desk: desk.delete(name)), "deleted", as_json=as_json)
+    _tell(at_routines(path, lambda routines: routines.delete(name)), "deleted", as_json=as_json)
 
 
 def fire(path: Path | None, name: str, *, as_json: bool) -> None:
     """Run it once."""
-    fired = at_routines(path, lambda desk: desk.fire(name))
+    fired = at_routines(path, lambda routines: routines.fire(name))
     if as_json:
         print_json(fired)
     else:

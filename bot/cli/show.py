@@ -15,7 +15,7 @@ from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
 from bot.config.load import database_of, load
 from bot.ops.api_access import read_access
-from bot.runtime import DeskRefused
+from bot.runtime import AdminError
 from bot.views import (
     ApprovalView,
     ConversationView,
@@ -320,8 +320,8 @@ def show_status(path: Path | None, *, as_json: bool) -> None:
     if access is None:
         raise CommandFailed(f"The hub on {data_dir} is starting or stopping. Try again in a moment.")
     try:
-        status = asyncio.run(remote.RemoteDesk(access).status())
-    except DeskRefused as refused:
+        status = asyncio.run(remote.RemoteAdminService(access).status())
+    except AdminError as refused:
         raise CommandFailed(printable(str(refused))) from refused
     if as_json:
         print_json(status)

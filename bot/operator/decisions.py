@@ -1,6 +1,6 @@
 """An operator's changes: decisions on gates, and who may speak to the hub.
 
-The same desk works in a running hub (behind its API) and in a command without one. Its decisions are
+The same admin service works in a running hub (behind its API) and in a command without one. Its decisions are
 judged like
 everyone's, in the transaction that records them.
 """
@@ -8,7 +8,7 @@ everyone's, in the transaction that records them.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from bot.runtime import DeskRefused
+from bot.runtime import AdminError
 from bot.views import DecisionView, PairingRequestView, UserView
 from channels.webchat import WEB
 from core.clock import Clock
@@ -19,7 +19,7 @@ from core.ids import Ids, normalise_gate_id
 from core.lazy_module import LazyModule
 from core.messages import Address, ChoiceAnswer, Sender
 from core.people.access import CONSOLE
-from core.people.pairing import PairAs, PairingDesk
+from core.people.pairing import PairAs, PairingService
 from core.ports import Inbox
 from core.store.effects import EditRefused
 from core.store.pairing import ClaimRefused, Decision, LetIn
@@ -33,11 +33,11 @@ else:
     timezones = LazyModule("core.timezones")
 
 
-class Desk(Protocol):
-    """All methods raise DeskRefused, and then nothing has changed."""
+class AdminService(Protocol):
+    """All methods raise AdminError, and then nothing has changed."""
 
     async def decide(self, gate_id: str, option: Option) -> DecisionView:
-        """Answer an open prompt as the owner."""
+        """Answer an open gate as the owner."""
         ...
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
@@ -45,23 +45,23 @@ class Desk(Protocol):
         ...
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
-        """Let the account in that has this code."""
+        """Pair the account that has this code."""
         ...
 
     async def turn_down(self, code: str) -> DecisionView:
-        """Refuse the account that has this code."""
+        """Deny the pairing request that has this code."""
         ...
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
-        """Let a paired or linked account in no more."""
+        """Remove the access of a paired or linked account."""
         ...
 
     async def add_user(self, name: str) -> UserView:
-        """Make a member without any account yet."""
+        """Add a member without an account."""
         ...
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
-        """Give an account to a user, without any code."""
+        """Link an account to a user without a code."""
         ...
 
     async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
@@ -69,14 +69,14 @@ class Desk(Protocol):
         ...
 
 
-class HubDesk:
-    """The desk on the store itself. `owner` is in whose name everything is done."""
+class HubAdminService:
+    """Admin service on the store itself. `owner`: the person in whose name it acts."""
 
     def __init__(
         self,
         store: Store,
         inbox: Inbox,
-        pairing: PairingDesk,
+        pairing: PairingService,
         owner: Principal,
         clock: Clock,
         ids: Ids,
@@ -91,35 +91,35 @@ class HubDesk:
         self._editing = editing
 
     async def decide(self, gate_id: str, option: Option) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         gate = await self.open_gate(gate_id)
         if not isinstance(gate.offer, Options):
-            raise DeskRefused(
+            raise AdminError(
                 "refused", "this is a question: only the person asked can answer it, where it was asked"
             )
         options = gate.offer.options
         if option not in options:
-            raise DeskRefused(
+            raise AdminError(
                 "refused", f"{option} is not an answer to this request; use one of {', '.join(options)}"
             )
         return await self.answer(gate, gate.first_choice + options.index(option), self._owner)
 
     async def open_gate(self, gate_id: str) -> Gate:
-        """Return the open gate of this id. Raises DeskRefused, also if it is closed."""
+        """Return the open gate of this id. Raises AdminError, also if it is closed."""
         found = await self._store.gate_glance(normalise_gate_id(gate_id))
         if found is None:
-            raise DeskRefused(
+            raise AdminError(
                 "not_found", f"no open request has the ID {gate_id}; run `hubbub approvals list`"
             )
         if found.gate.state is GateState.CLOSED:
-            raise DeskRefused("refused", f"already closed: {found.gate.outcome_text}")
+            raise AdminError("refused", f"already closed: {found.gate.outcome_text}")
         return found.gate
 
     async def answer(
         self, gate: Gate, choice: int, person: Principal, form: str | None = None
     ) -> DecisionView:
         """Answer what waits, in a person's name; `choice` and `form` as in ChoiceAnswer. Raises
-        DeskRefused."""
+        AdminError."""
         if form is not None and isinstance(gate.offer, Options):
             await self._check(gate, form)
         channel = CONSOLE if person.role is Role.OWNER else WEB
@@ -136,9 +136,9 @@ class HubDesk:
         try:
             accepted = await self._inbox.accept(answer)
         except InboxUnavailable as error:
-            raise DeskRefused("unavailable", f"the hub can't accept this now: {error}") from error
+            raise AdminError("unavailable", f"the hub can't accept this now: {error}") from error
         if not accepted.outcome.startswith("answer: "):
-            raise DeskRefused("refused", accepted.answer or accepted.outcome)
+            raise AdminError("refused", accepted.answer or accepted.outcome)
         return DecisionView(id=gate.id, outcome=accepted.answer or accepted.outcome)
 
     async def _check(self, gate: Gate, form: str) -> None:
@@ -147,65 +147,65 @@ class HubDesk:
         match edit:
             case EditRefused(reason, field):
                 where = "arguments" if field is None else f"arguments.{field}"
-                raise DeskRefused("invalid", reason, where)
+                raise AdminError("invalid", reason, where)
             case None:
-                raise DeskRefused("refused", card_texts.NOTHING_TO_EDIT, "arguments")
+                raise AdminError("refused", card_texts.NOTHING_TO_EDIT, "arguments")
             case _:
                 pass
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
-        """See Desk."""
+        """See AdminService."""
         return [PairingRequestView.of(request) for request in await self._pairing.requests()]
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         try:
             decision = await self._pairing.approve(code, by=self._owner, pair_as=pair_as)
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         return _settled(decision)
 
     async def turn_down(self, code: str) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         try:
             decision = await self._pairing.reject(code, by=self._owner)
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         return _settled(decision)
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         account = f"{channel}:{platform_user_id}"
         try:
             revoked = await self._pairing.revoke(channel, platform_user_id)
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         if not revoked:
-            raise DeskRefused(
+            raise AdminError(
                 "not_found",
                 f"{account} is neither paired nor linked; to remove a configured one, edit the configuration",
             )
         return DecisionView(id=account, outcome="access removed")
 
     async def add_user(self, name: str) -> UserView:
-        """See Desk."""
+        """See AdminService."""
         try:
             user = await self._store.ensure_user(self._ids.row_id(), Role.MEMBER, name)
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         return UserView.of(Person(user, ()))
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
-        """See Desk."""
+        """See AdminService."""
         if channel not in self._pairing.channels:
             known = ", ".join(self._pairing.channels) or "none yet"
-            raise DeskRefused("refused", f"there is no channel named {channel}; configured: {known}")
+            raise AdminError("refused", f"there is no channel named {channel}; configured: {known}")
         try:
             user = await self._pairing.link(user_id, channel, platform_user_id)
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         if user is None:
-            raise DeskRefused("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
+            raise AdminError("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
         return DecisionView(id=f"{channel}:{platform_user_id}", outcome=f"allowed as {user.name}")
 
     async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
@@ -213,19 +213,19 @@ class HubDesk:
         name = None if timezone is None else timezones.named(timezone)
         if timezone is not None and name is None:
             near = " or ".join(timezones.near(timezone)) or "a name such as Europe/Berlin"
-            raise DeskRefused("unusable", f"no time zone is called {timezone}; write {near}", "timezone")
+            raise AdminError("unusable", f"no time zone is called {timezone}; write {near}", "timezone")
         try:
             known = await self._store.set_timezone(user_id, name)
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         if not known:
-            raise DeskRefused("not_found", f"no user has the id {user_id}; list the users", "user_id")
+            raise AdminError("not_found", f"no user has the id {user_id}; list the users", "user_id")
         return DecisionView(id=user_id, outcome=f"time zone {name or 'of the hub'}")
 
 
 def _settled(decision: Decision) -> DecisionView:
     if isinstance(decision, ClaimRefused):
-        raise DeskRefused("refused", decision.word)
+        raise AdminError("refused", decision.word)
     request = decision.request
     account = f"{request.channel}:{request.sender.platform_user_id}"
     if isinstance(decision, LetIn):

@@ -18,7 +18,7 @@ from bot.config.schema import Config, secret_values
 from bot.config.sections import ChannelSection
 from bot.ops.logs import strike_out
 from bot.platforms import ChannelBuilder
-from bot.runtime import ConfigError, DeskRefused
+from bot.runtime import AdminError, ConfigError
 from channels.manager import ChannelManager
 from channels.supervisor import Phase
 from core.errors import ChannelError
@@ -57,7 +57,7 @@ class Reloader(Protocol):
     """Reader of a changed configuration in a running hub."""
 
     async def reload(self) -> ReloadView:
-        """Take over what can be taken over. Raises DeskRefused, and then nothing has changed."""
+        """Take over what can be taken over. Raises AdminError, and then nothing has changed."""
         ...
 
 
@@ -100,11 +100,11 @@ class ChannelReloader:
 
     async def _written(self) -> Config:
         if self._loaded.again is None:
-            raise DeskRefused("refused", "this hub's configuration has no source to reload; restart the hub")
+            raise AdminError("refused", "this hub's configuration has no source to reload; restart the hub")
         try:
             return (await asyncio.to_thread(self._loaded.again)).config
         except ConfigError as error:
-            raise DeskRefused("refused", str(error)) from error
+            raise AdminError("refused", str(error)) from error
 
     async def _channel(
         self, name: str, old: ChannelSection, written: ChannelSection | None

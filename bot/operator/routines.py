@@ -13,12 +13,12 @@ from bot.operator.routine_views import (
     RunView,
     TrialView,
 )
-from bot.runtime import DeskRefused
+from bot.runtime import AdminError
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.routines.describe import calendar
-from core.routines.manage import RoutineDesk, RoutineNotFound, RoutineRefused
+from core.routines.manage import RoutineManager, RoutineNotFound, RoutineRefused
 from core.routines.trial import Moment, try_page, try_text
 from core.store.port import Store
 from core.store.routines import RoutineRow
@@ -32,7 +32,7 @@ MAX_WITH_STATUS = 200
 
 
 class RoutineActions(Protocol):
-    """One person's operations on routines. Raises DeskRefused, and then nothing has changed."""
+    """One person's operations on routines. Raises AdminError, and then nothing has changed."""
 
     async def listed(
         self, *, after: str = "", limit: int | None = None, containing: str = ""
@@ -73,13 +73,13 @@ class RoutineActions(Protocol):
         ...
 
 
-class DeskOfRoutines:
+class PersonalRoutines:
     """Implements RoutineActions for `by`, in the process that holds the database. `timezone`: the hub's."""
 
     def __init__(
-        self, desk: RoutineDesk, store: Store, by: Principal, clock: Clock, ids: Ids, *, timezone: str
+        self, manager: RoutineManager, store: Store, by: Principal, clock: Clock, ids: Ids, *, timezone: str
     ) -> None:
-        self._desk = desk
+        self._manager = manager
         self._store = store
         self._by = by
         self._clock = clock
@@ -91,7 +91,7 @@ class DeskOfRoutines:
     ) -> Sequence[RoutineView]:
         """See RoutineActions."""
         with _Refusing():
-            rows = await self._desk.listed(self._by, after=after, limit=limit, containing=containing)
+            rows = await self._manager.listed(self._by, after=after, limit=limit, containing=containing)
             if len(rows) > MAX_WITH_STATUS:
                 return await _without_runs(rows)
             return [await self._view(row) for row in rows]
@@ -99,42 +99,42 @@ class DeskOfRoutines:
     async def show(self, name: str) -> RoutineView:
         """See RoutineActions."""
         with _Refusing():
-            return await self._view(await self._desk.find(self._by, name))
+            return await self._view(await self._manager.find(self._by, name))
 
     async def create(self, page: Mapping[str, Any]) -> RoutineView:
         """See RoutineActions."""
         with _Refusing():
-            return await self._view(await self._desk.create(self._by, page))
+            return await self._view(await self._manager.create(self._by, page))
 
     async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
         """See RoutineActions."""
         with _Refusing():
-            return await self._view(await self._desk.change(self._by, name, page))
+            return await self._view(await self._manager.change(self._by, name, page))
 
     async def switch(self, name: str, *, enabled: bool) -> RoutineView:
         """See RoutineActions."""
         with _Refusing():
-            return await self._view(await self._desk.switch(self._by, name, enabled=enabled))
+            return await self._view(await self._manager.switch(self._by, name, enabled=enabled))
 
     async def delete(self, name: str) -> RoutineView:
         """See RoutineActions."""
         with _Refusing():
-            return RoutineView.of(await self._desk.delete(self._by, name), None)
+            return RoutineView.of(await self._manager.delete(self._by, name), None)
 
     async def fire(self, name: str) -> FiredView:
         """See RoutineActions."""
         with _Refusing():
-            return FiredView(run_id=await self._desk.fire(self._by, name, self._ids.row_id()))
+            return FiredView(run_id=await self._manager.fire(self._by, name, self._ids.row_id()))
 
     async def history(self, name: str, limit: int) -> Sequence[RunView]:
         """See RoutineActions."""
         with _Refusing():
-            return [RunView.of(run) for run in await self._desk.history(self._by, name, limit)]
+            return [RunView.of(run) for run in await self._manager.history(self._by, name, limit)]
 
     async def test(self, name: str, text: str) -> TrialView:
         """See RoutineActions."""
         with _Refusing():
-            return TrialView.of(try_text(await self._desk.find(self._by, name), text, self._moment))
+            return TrialView.of(try_text(await self._manager.find(self._by, name), text, self._moment))
 
     async def draft(self, page: Mapping[str, Any], text: str | None) -> DraftView:
         """Return the judgement of a routine that is still being written; nothing is stored."""
@@ -144,7 +144,7 @@ class DeskOfRoutines:
         """The slots to come of the soonest schedules, by days of that zone."""
         found = zone(timezone)
         if found is None:
-            raise DeskRefused("unusable", "must be the name of a time zone", "timezone")
+            raise AdminError("unusable", "must be the name of a time zone", "timezone")
         with _Refusing():
             rows = await self._store.routines_due_first(self._by.user_id, MAX_IN_CALENDAR + 1)
         soonest, now = rows[:MAX_IN_CALENDAR], self._clock.now()
@@ -157,12 +157,12 @@ class DeskOfRoutines:
         """Tell the person's routines of an event."""
         with _Refusing():
             key = event_id or self._ids.row_id()
-            fired = await self._desk.emit(self._by, source, event_type, payload, key)
+            fired = await self._manager.emit(self._by, source, event_type, payload, key)
             return EmittedView(fired=list(fired))
 
     @property
     def _moment(self) -> Moment:
-        return Moment(self._by, self._clock.now(), self._timezone, self._desk.priced)
+        return Moment(self._by, self._clock.now(), self._timezone, self._manager.priced)
 
     async def _view(self, row: RoutineRow) -> RoutineView:
         newest = await self._store.routine_runs(row.id, 1)
@@ -180,7 +180,7 @@ async def _without_runs(rows: Sequence[RoutineRow]) -> list[RoutineView]:
 
 
 class _Refusing:
-    """Turns what the desk refuses into what commands and the API show."""
+    """Turn the manager's refusals into errors that commands and the API show."""
 
     def __enter__(self) -> None:
         pass
@@ -188,12 +188,12 @@ class _Refusing:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         match error:
             case RoutineNotFound():
-                raise DeskRefused("not_found", str(error)) from error
+                raise AdminError("not_found", str(error)) from error
             case RoutineRefused():
                 fields = [problem.field for problem in error.problems if problem.field]
                 code = "refused" if not fields else "invalid" if error.formal else "unusable"
-                raise DeskRefused(code, str(error), fields[0] if fields else None) from error
+                raise AdminError(code, str(error), fields[0] if fields else None) from error
             case StoreUnavailable():
-                raise DeskRefused("unavailable", str(error)) from error
+                raise AdminError("unavailable", str(error)) from error
             case _:
                 pass

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot.config.keys import VaultKeyRing
 from bot.operator.reload import Reloader
-from bot.runtime import DeskRefused, StartError
+from bot.runtime import AdminError, StartError
 from bot.views import DecisionView
 from core.clock import Clock
 from core.errors import StoreUnavailable, VaultError
@@ -25,35 +25,35 @@ else:
     vault_module = LazyModule("core.vault")
 
 
-class Keeping(Protocol):
-    """All methods raise DeskRefused, and then nothing has changed."""
+class SettingsService(Protocol):
+    """All methods raise AdminError, and then nothing has changed."""
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
         """Store a secret in the vault, replacing one of the same name."""
         ...
 
     async def drop_secret(self, name: str) -> DecisionView:
-        """Forget a secret."""
+        """Delete a secret."""
         ...
 
     async def change_vault_key(self) -> DecisionView:
-        """Seal every secret with a new key; the old one opens nothing any more."""
+        """Seal every secret with a new key; the old key opens none of them."""
         ...
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
-        """Ask again about what somebody had allowed once and for all."""
+        """Revoke a grant; its calls need approval again."""
         ...
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
-        """Write down a person's word on a tool; None takes it back."""
+        """Set a person's setting for a tool; None removes it."""
         ...
 
     async def pause_tools(self, *, paused: bool) -> DecisionView:
-        """Pause all tools at once, or let them run again."""
+        """Pause all tools at once, or unpause them."""
         ...
 
 
-class HubKeeping:
+class HubSettings:
     """On the store itself. `tools`: names of all tools of this hub; `owner_id`: in whose name it is done;
     `pause`: the switch of a hub that runs; `reloading`: the running one's."""
 
@@ -76,15 +76,15 @@ class HubKeeping:
         self._tool_pause = pause
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         try:
             await vault_module.Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(
                 name, value, by=self._owner_id
             )
         except VaultError as error:
-            raise DeskRefused("refused", str(error)) from error
+            raise AdminError("refused", str(error)) from error
         except (StartError, StoreUnavailable) as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         return DecisionView(id=name, outcome=f"stored; {await self._taken_up()}")
 
     async def _taken_up(self) -> str:
@@ -94,23 +94,24 @@ class HubKeeping:
             return later
         try:
             done = await self._reloading.reload()
-        except DeskRefused as refused:
+        except AdminError as refused:
             return f"not used yet: {refused}"
         changes = [change.in_words() for change in done.channels if change.outcome != "unchanged"]
         return "; ".join(changes) or later
 
     async def drop_secret(self, name: str) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         try:
             if not await self._store.drop_secret(name, by=self._owner_id):
-                raise DeskRefused("not_found", f"there is no secret named {name}; run `hubbub secrets list`")
+                raise AdminError("not_found", f"there is no secret named {name}; run `hubbub secrets list`")
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         return DecisionView(id=name, outcome="deleted")
 
     async def change_vault_key(self) -> DecisionView:
-        """See Keeping. Cut short anywhere, every secret can still be read: both keys stay until all are
-        sealed anew. A key given by the environment is changed there, with the old one behind it."""
+        """Replace the vault's key. If this is interrupted, every secret can still be read: both keys stay
+        until all secrets are sealed again. A key set by the environment is changed there; put the new one
+        before the old one."""
         try:
             if not self._ring.from_environment:
                 self._ring.keys_to_seal()
@@ -121,44 +122,44 @@ class HubKeeping:
             if not self._ring.from_environment:
                 self._ring.drop_older()
         except VaultError as error:
-            raise DeskRefused("refused", str(error)) from error
+            raise AdminError("refused", str(error)) from error
         except (StartError, StoreUnavailable) as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         where = "HUBBUB_VAULT_KEY" if self._ring.from_environment else str(self._ring.path)
         return DecisionView(id=where, outcome=f"{sealed} secrets are encrypted with the newest key")
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
-        """See Keeping."""
+        """See SettingsService."""
         try:
             if not await self._store.revoke_grant(grant_id, by=self._owner_id):
-                raise DeskRefused("not_found", f"no grant has the ID {grant_id}; run `hubbub grants list`")
+                raise AdminError("not_found", f"no grant has the ID {grant_id}; run `hubbub grants list`")
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         return DecisionView(id=grant_id, outcome="revoked")
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
-        """See Keeping. A word on a tool that this hub has no more can be taken back."""
+        """See SettingsService. The setting of a tool that no longer exists can be removed."""
         names = self._tools()
         if setting is not None and tool not in names:
             near = get_close_matches(tool, names, n=1)
             advice = f"did you mean {near[0]}?" if near else f"available: {', '.join(sorted(names))}"
-            raise DeskRefused("not_found", f"there is no tool named {tool}; {advice}")
+            raise AdminError("not_found", f"there is no tool named {tool}; {advice}")
         try:
             if not await self._store.set_tool_setting(user_id, tool, setting, by=self._owner_id):
-                raise DeskRefused("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
+                raise AdminError("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")
 
     async def pause_tools(self, *, paused: bool) -> DecisionView:
-        """See Keeping. In force when this returns."""
+        """Pause or unpause all tools; the change applies when this returns."""
         try:
-            # Also where whoever asks has gone meanwhile: what is on record is in force.
+            # Applied even if the caller has gone: the recorded state is the one that counts.
             changed = await committed(self._pause(paused), lambda _: self._in_force(paused))
         except StoreUnavailable as error:
-            raise DeskRefused("unavailable", str(error)) from error
+            raise AdminError("unavailable", str(error)) from error
         state = "paused" if paused else "running"
-        return DecisionView(id="tools", outcome=state if changed else f"{state} already")
+        return DecisionView(id="tools", outcome=state if changed else f"already {state}")
 
     async def _pause(self, paused: bool) -> bool:
         return await self._store.pause_tools(self._owner_id, paused=paused)

@@ -21,7 +21,7 @@ from bot.config.types import DATABASE_NAME
 from bot.ops.api_access import ACCESS_NAME
 from bot.ops.logs import LOG_NAME
 from bot.ops.probes import Finding, broken, fine, probed, warning
-from bot.runtime import DeskRefused, StartError, listen
+from bot.runtime import AdminError, StartError, listen
 from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
 from core.store.lock import is_held
@@ -183,7 +183,7 @@ Status = Callable[[], Awaitable[StatusView]]
 
 
 async def examine(loaded: Loaded, status: Status) -> list[Finding]:
-    """All findings. `status` asks the running hub, and raises DeskRefused if that does not answer."""
+    """All findings. `status` asks the running hub, and raises AdminError if that does not answer."""
     config = loaded.config
     data_dir = config.hub.data_dir
     findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
@@ -276,7 +276,7 @@ async def _store(database: Path, *, there: bool) -> list[Finding]:
 async def _hub(status: Status) -> list[Finding]:
     try:
         state = await status()
-    except DeskRefused as error:
+    except AdminError as error:
         return [broken("hub", f"running, but not responding: {error}", "check its log; restart it")]
     healthy = state.ready
     findings = [

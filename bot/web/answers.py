@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from bot.operator.decisions import HubDesk
-from bot.runtime import DeskRefused
+from bot.operator.decisions import HubAdminService
+from bot.runtime import AdminError
 from bot.views import DecisionView
 from bot.web.approvals import ApprovalPage
 from bot.web.auth import Caller
@@ -48,9 +48,9 @@ class ApprovalsPage(Page):
 class ApprovalsApi:
     """One method per endpoint."""
 
-    def __init__(self, store: Store, desk: HubDesk, presenter: Presenter) -> None:
+    def __init__(self, store: Store, admin: HubAdminService, presenter: Presenter) -> None:
         self._store = store
-        self._desk = desk
+        self._admin = admin
         self._presenter = presenter
 
     def endpoints(self) -> list[Endpoint]:
@@ -87,13 +87,13 @@ class ApprovalsApi:
         """Answer what waits."""
         said: Resolve = call.body
         await self._known_to(call.caller, normalise_gate_id(said.request_id))
-        gate = await self._desk.open_gate(said.request_id)
+        gate = await self._admin.open_gate(said.request_id)
         form = None if said.arguments is None else json.dumps(said.arguments)
         if isinstance(gate.offer, Replies):
             choice, form = _reply(said, gate.offer), said.text
         else:
             choice = _decision(said.action, gate.offer.options, gate.first_choice)
-        return await self._desk.answer(gate, choice, call.caller.principal, form)
+        return await self._admin.answer(gate, choice, call.caller.principal, form)
 
     async def _known_to(self, caller: Caller, gate_id: str) -> GateGlance:
         glance = await self._store.gate_glance(gate_id)
@@ -101,7 +101,7 @@ class ApprovalsApi:
         if glance is None or not (
             caller.is_owner or user_id == glance.gate.requester_id or user_id in glance.gate.rule.named
         ):
-            raise DeskRefused("not_found", "no open request has this ID; list the approvals")
+            raise AdminError("not_found", "no open request has this ID; list the approvals")
         return glance
 
 
@@ -115,19 +115,19 @@ def _decision(action: str, offered: tuple[Option, ...], first: int) -> int:
         return position
     words = ", ".join(offered)
     if action in set(Option):
-        raise DeskRefused("refused", f"{action} is not an answer to this request; use one of {words}")
-    raise DeskRefused("invalid", f"is not an answer to this request; use one of {words}", "action")
+        raise AdminError("refused", f"{action} is not an answer to this request; use one of {words}")
+    raise AdminError("invalid", f"is not an answer to this request; use one of {words}", "action")
 
 
 def _reply(said: Resolve, offered: Replies) -> int:
     """Return the chosen position of a question's choices; with free text, none of them."""
     if said.text is not None:
         if not offered.free_text or not said.text.strip():
-            raise DeskRefused("invalid", "must be one of the question's choices", "text")
+            raise AdminError("invalid", "must be one of the question's choices", "text")
         return len(offered.labels)
     index = _index(said.action)
     if index is None or index >= len(offered.labels):
-        raise DeskRefused("invalid", "must be the position of one of the choices", "action")
+        raise AdminError("invalid", "must be the position of one of the choices", "action")
     return index
 
 

@@ -17,10 +17,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from bot.live import Live
-from bot.operator.decisions import HubDesk
+from bot.operator.decisions import HubAdminService
 from bot.operator.reload import Reloader
-from bot.operator.routines import DeskOfRoutines
-from bot.operator.settings import Keeping
+from bot.operator.routines import PersonalRoutines
+from bot.operator.settings import SettingsService
 from bot.runtime import version
 from bot.views import StatusView
 from bot.web.answers import ApprovalsApi
@@ -29,10 +29,10 @@ from bot.web.chat import Chat, SentFiles
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, routes_of
 from bot.web.errors import HANDLERS, ErrorPage
 from bot.web.items import Presenter, SensitiveArguments
-from bot.web.login import LoginDesk
+from bot.web.login import LoginService
 from bot.web.people import People, StatusApi
 from bot.web.routines import RoutinesApi
-from bot.web.settings import ApprovalPolicies, KeepingApi
+from bot.web.settings import ApprovalPolicies, SettingsApi
 from bot.web.stream import ChannelStates
 from bot.web.threads import Threads
 from bot.web.uploads import FileUploads
@@ -189,18 +189,18 @@ class ApiParts:
 
     store: Store
     hub: Hub
-    desk: HubDesk
-    keeping: Keeping
+    admin: HubAdminService
+    settings: SettingsService
     reloading: Reloader
     web: WebChannel
     live: Live
-    login: LoginDesk
+    login: LoginService
     uploads: FileUploads
     workspace: PathGuard
     states: ChannelStates
     platforms: Mapping[str, str]
     status: Callable[[], Awaitable[StatusView]]
-    routines: Callable[[Principal], DeskOfRoutines]
+    routines: Callable[[Principal], PersonalRoutines]
     sensitive: SensitiveArguments
     laws: EffectivePolicy
     url: str
@@ -216,12 +216,12 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    deciding = ApprovalsApi(store, parts.desk, presenter)
-    people = People(store, parts.desk, parts.login, parts.url, parts.status, parts.states)
+    deciding = ApprovalsApi(store, parts.admin, presenter)
+    people = People(store, parts.admin, parts.login, parts.url, parts.status, parts.states)
     looking = StatusApi(store, parts.states, dict(parts.platforms))
-    keeping = KeepingApi(store, parts.keeping, parts.reloading)
+    settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
-    found += [*looking.endpoints(), *keeping.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
+    found += [*looking.endpoints(), *settings.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
     found += [
         *RoutinesApi(parts.routines).endpoints(),
         *SentFiles(store, parts.workspace, gate.links).endpoints(),

@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from bot.runtime import DeskRefused
+from bot.runtime import AdminError
 from core.errors import HubError, InboxUnavailable, StoreUnavailable
 
 
@@ -73,9 +73,9 @@ async def on_api_error(_: Request, error: Exception) -> Response:
     return error_response(error.status, error.code, str(error), error.field)
 
 
-async def on_desk_refused(_: Request, error: Exception) -> Response:
-    """Answer a refusal of the operator's desk."""
-    assert isinstance(error, DeskRefused)  # noqa: S101 - registered for nothing else
+async def on_admin_error(_: Request, error: Exception) -> Response:
+    """Answer a refusal by the admin service."""
+    assert isinstance(error, AdminError)  # noqa: S101 - registered for nothing else
     return error_response(_STATUS[error.code], error.code, str(error), error.field)
 
 
@@ -93,7 +93,7 @@ HANDLERS = {
     HTTPException: on_http_error,
     ValidationError: on_invalid,
     ApiError: on_api_error,
-    DeskRefused: on_desk_refused,
+    AdminError: on_admin_error,
     StoreUnavailable: on_store_unavailable,
     InboxUnavailable: on_store_unavailable,
     Exception: on_breakdown,

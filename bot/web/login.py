@@ -43,8 +43,8 @@ class _Code:
     until: int
 
 
-class LoginDesk:
-    """Makes links, and sessions of them."""
+class LoginService:
+    """Login links, and the sessions they start."""
 
     def __init__(self, keys: Keys, owner: Principal, clock: Clock) -> None:
         self._keys = keys
@@ -95,12 +95,12 @@ class LoginCode(Given):
     code: Annotated[str, Field(max_length=LONGEST_KEY)]
 
 
-def login_url(url: str, login: LoginDesk) -> str:
+def login_url(url: str, login: LoginService) -> str:
     """A fresh link."""
     return f"{url}{LOGIN_PATH}#code={login.new_code()}"
 
 
-def login_routes(desk: LoginDesk, gate: AccessRules) -> list[Route]:
+def login_routes(service: LoginService, gate: AccessRules) -> list[Route]:
     """`POST /login`, by which the console's script hands in a code and gets a secret."""
 
     async def login(request: Request) -> Response:
@@ -112,9 +112,9 @@ def login_routes(desk: LoginDesk, gate: AccessRules) -> list[Route]:
             given = LoginCode.model_validate_json(await body_of(request, BODY_LIMIT_BYTES, BODY_LIMIT_S))
         except ValidationError as error:
             return await on_invalid(request, error)
-        waits = desk.overrun
+        waits = service.overrun
         try:
-            secret = await desk.log_in(given.code, request.headers.get(SESSION_HEADER, "")[:LONGEST_KEY])
+            secret = await service.log_in(given.code, request.headers.get(SESSION_HEADER, "")[:LONGEST_KEY])
         except StoreUnavailable as error:
             return error_response(503, "unavailable", str(error))
         if secret is not None:

@@ -6,13 +6,13 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
-from bot.operator.decisions import Desk
-from bot.runtime import DeskRefused, version
+from bot.operator.decisions import AdminService
+from bot.runtime import AdminError, version
 from bot.views import DecisionView, PairingRequestView, StatusView, UserView
 from bot.web.auth import hash_of, new_key
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
-from bot.web.login import LoginDesk, login_url
+from bot.web.login import LoginService, login_url
 from bot.web.stream import ChannelStates
 from channels.webchat import WEB
 from core.people.pairing import PairAs
@@ -107,14 +107,14 @@ class People:
     def __init__(
         self,
         store: Store,
-        desk: Desk,
-        login: LoginDesk,
+        admin: AdminService,
+        login: LoginService,
         url: str,
         status: Callable[[], Awaitable[StatusView]],
         states: ChannelStates,
     ) -> None:
         self._store = store
-        self._desk = desk
+        self._admin = admin
         self._login = login
         self._url = url
         self._status = status
@@ -178,22 +178,22 @@ class People:
     async def pairing(self, call: Call) -> PairingPage:
         """Return pairing requests, oldest first."""
         del call
-        return PairingPage(requests=tuple(await self._desk.pairing_requests()))
+        return PairingPage(requests=tuple(await self._admin.pairing_requests()))
 
     async def let_in(self, call: Call) -> DecisionView:
         """Let the account in that has this code."""
         body: LetIn = call.body
-        return await self._desk.let_in(body.code, body.pair_as)
+        return await self._admin.let_in(body.code, body.pair_as)
 
     async def turn_down(self, call: Call) -> DecisionView:
         """Refuse the account that has this code."""
         body: TurnDown = call.body
-        return await self._desk.turn_down(body.code)
+        return await self._admin.turn_down(body.code)
 
     async def revoke(self, call: Call) -> DecisionView:
         """Let a paired or linked account in no more."""
         body: AccountOf = call.body
-        return await self._desk.revoke(body.channel, body.platform_user_id)
+        return await self._admin.revoke(body.channel, body.platform_user_id)
 
     async def users(self, call: Call) -> list[UserView]:
         """Everybody who was ever let in."""
@@ -203,26 +203,26 @@ class People:
     async def add_user(self, call: Call) -> UserView:
         """Make a member without any account yet."""
         body: NewUser = call.body
-        return await self._desk.add_user(body.name)
+        return await self._admin.add_user(body.name)
 
     async def link(self, call: Call) -> DecisionView:
         """Give an account to a user, without any code."""
         body: Link = call.body
-        return await self._desk.link(body.user_id, body.channel, body.platform_user_id)
+        return await self._admin.link(body.user_id, body.channel, body.platform_user_id)
 
     async def set_timezone(self, call: Call) -> DecisionView:
         """Set a user's time zone, by which quiet hours are judged."""
         body: TimezoneOf = call.body
-        return await self._desk.set_timezone(body.user_id, body.timezone)
+        return await self._admin.set_timezone(body.user_id, body.timezone)
 
     async def token(self, call: Call) -> TokenPage:
         """Make a token by which programs, or a person without a platform, are this member."""
         body: TokenOf = call.body
         user = await self._store.user(body.user_id)
         if user is None:
-            raise DeskRefused("not_found", "no user has this ID; list the users", "user_id")
+            raise AdminError("not_found", "no user has this ID; list the users", "user_id")
         if user.role is not Role.MEMBER:
-            raise DeskRefused("refused", f"tokens are for members; {user.name} is {user.role}", "user_id")
+            raise AdminError("refused", f"tokens are for members; {user.name} is {user.role}", "user_id")
         await self._store.link_account(user.user_id, WEB, user.user_id, user.name)
         token = new_key()
         await self._store.keep_key(hash_of(token), KeyKind.TOKEN, user.user_id, None)

@@ -18,7 +18,7 @@ from bot.operator.routine_views import (
     RunView,
     TrialView,
 )
-from bot.operator.routines import DeskOfRoutines
+from bot.operator.routines import PersonalRoutines
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from core.routine import Definition, Filters, QuietHours
 from core.routine_json import TYPES
@@ -148,8 +148,8 @@ class SystemEvent(Given):
 class RoutinesApi:
     """One method per endpoint."""
 
-    def __init__(self, desk_of: Callable[[Principal], DeskOfRoutines]) -> None:
-        self._desk_of = desk_of
+    def __init__(self, routines_of: Callable[[Principal], PersonalRoutines]) -> None:
+        self._routines_of = routines_of
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -178,65 +178,67 @@ class RoutinesApi:
     async def listed(self, call: Call) -> list[RoutineView]:
         """The caller's routines in order of name; further ones are asked for by the last one's name."""
         query: Listing = call.query
-        found = await self._desk(call).listed(after=query.after, limit=query.limit, containing=query.query)
+        found = await self._routines(call).listed(
+            after=query.after, limit=query.limit, containing=query.query
+        )
         return list(found)
 
     async def create(self, call: Call) -> RoutineView:
         """Make a routine."""
-        return await self._desk(call).create(_page(call))
+        return await self._routines(call).create(_page(call))
 
     async def show(self, call: Call) -> RoutineView:
         """One routine, by id or name."""
-        return await self._desk(call).show(_named(call))
+        return await self._routines(call).show(_named(call))
 
     async def change(self, call: Call) -> RoutineView:
         """Change what the page names."""
-        return await self._desk(call).change(_named(call), _page(call))
+        return await self._routines(call).change(_named(call), _page(call))
 
     async def delete(self, call: Call) -> RoutineView:
         """Forget a routine and its runs."""
-        return await self._desk(call).delete(_named(call))
+        return await self._routines(call).delete(_named(call))
 
     async def enable(self, call: Call) -> RoutineView:
         """Let a routine go on."""
-        return await self._desk(call).switch(_named(call), enabled=True)
+        return await self._routines(call).switch(_named(call), enabled=True)
 
     async def disable(self, call: Call) -> RoutineView:
         """Pause a routine."""
-        return await self._desk(call).switch(_named(call), enabled=False)
+        return await self._routines(call).switch(_named(call), enabled=False)
 
     async def fire(self, call: Call) -> FiredView:
         """Run a routine once, whatever its cooldown."""
-        return await self._desk(call).fire(_named(call))
+        return await self._routines(call).fire(_named(call))
 
     async def runs(self, call: Call) -> list[RunView]:
         """The newest runs of a routine, newest first."""
         query: Runs = call.query
-        return list(await self._desk(call).history(_named(call), query.limit))
+        return list(await self._routines(call).history(_named(call), query.limit))
 
     async def test(self, call: Call) -> TrialView:
         """Test whether a message would fire a routine, and why; nothing runs."""
         body: Trial = call.body
-        return await self._desk(call).test(_named(call), body.text)
+        return await self._routines(call).test(_named(call), body.text)
 
     async def draft(self, call: Call) -> DraftView:
         """Return the problems of a draft, its trigger in words, and the effect of a message; nothing is
         stored."""
         body: Draft = call.body
-        return await self._desk(call).draft(body.definition, body.text)
+        return await self._routines(call).draft(body.definition, body.text)
 
     async def calendar(self, call: Call) -> CalendarView:
         """The slots to come of the caller's schedules, day by day."""
         query: Days = call.query
-        return await self._desk(call).calendar(query.timezone, query.days)
+        return await self._routines(call).calendar(query.timezone, query.days)
 
     async def emit(self, call: Call) -> EmittedView:
         """Tell the caller's routines of an event."""
         body: SystemEvent = call.body
-        return await self._desk(call).emit(body.source, body.event_type, body.payload, body.event_id)
+        return await self._routines(call).emit(body.source, body.event_type, body.payload, body.event_id)
 
-    def _desk(self, call: Call) -> DeskOfRoutines:
-        return self._desk_of(call.caller.principal)
+    def _routines(self, call: Call) -> PersonalRoutines:
+        return self._routines_of(call.caller.principal)
 
 
 def _named(call: Call) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr
 
 from bot.operator.reload import Reloader, ReloadView
-from bot.operator.settings import Keeping
+from bot.operator.settings import SettingsService
 from bot.views import DecisionView, GrantView, PermissionView
 from bot.web.auth import Caller
 from bot.web.blocks import Page
@@ -55,12 +55,12 @@ class ToolsPage(Page):
     paused: bool
 
 
-class KeepingApi:
+class SettingsApi:
     """One method per endpoint. Secrets are for programs of this machine, never for a browser."""
 
-    def __init__(self, store: Store, keeping: Keeping, reloading: Reloader) -> None:
+    def __init__(self, store: Store, settings: SettingsService, reloading: Reloader) -> None:
         self._store = store
-        self._keeping = keeping
+        self._settings = settings
         self._reloading = reloading
 
     def endpoints(self) -> list[Endpoint]:
@@ -91,17 +91,17 @@ class KeepingApi:
     async def keep_secret(self, call: Call) -> DecisionView:
         """Keep a secret in the vault."""
         body: NewSecret = call.body
-        return await self._keeping.keep_secret(body.name, body.value.get_secret_value())
+        return await self._settings.keep_secret(body.name, body.value.get_secret_value())
 
     async def drop_secret(self, call: Call) -> DecisionView:
         """Forget a secret."""
         body: SecretOf = call.body
-        return await self._keeping.drop_secret(body.name)
+        return await self._settings.drop_secret(body.name)
 
     async def change_vault_key(self, call: Call) -> DecisionView:
         """Seal every secret with a new key."""
         del call
-        return await self._keeping.change_vault_key()
+        return await self._settings.change_vault_key()
 
     async def grants(self, call: Call) -> list[GrantView]:
         """Return the grants; for others than the owner their own."""
@@ -112,7 +112,7 @@ class KeepingApi:
         body: GrantOf = call.body
         if body.id not in {grant.id for grant in await self._of(call.caller)}:
             raise not_found(f"no grant has the ID {body.id}; run `hubbub grants list`")
-        return await self._keeping.revoke_grant(body.id)
+        return await self._settings.revoke_grant(body.id)
 
     async def _of(self, caller: Caller) -> Sequence[Grant]:
         return await self._store.grants(None if caller.is_owner else caller.principal.user_id)
@@ -125,7 +125,7 @@ class KeepingApi:
     async def set_permission(self, call: Call) -> DecisionView:
         """Write down a person's word on a tool."""
         body: Permission = call.body
-        return await self._keeping.set_permission(body.user_id, body.tool, body.setting)
+        return await self._settings.set_permission(body.user_id, body.tool, body.setting)
 
     async def reload(self, call: Call) -> ReloadView:
         """Read the configuration again: channels take up their tokens, the rest waits for the next start."""
@@ -140,12 +140,12 @@ class KeepingApi:
     async def pause_tools(self, call: Call) -> DecisionView:
         """Pause all tools at once. Running calls are stopped."""
         del call
-        return await self._keeping.pause_tools(paused=True)
+        return await self._settings.pause_tools(paused=True)
 
     async def unpause_tools(self, call: Call) -> DecisionView:
         """Let tools run again."""
         del call
-        return await self._keeping.pause_tools(paused=False)
+        return await self._settings.pause_tools(paused=False)
 
 
 def _changing(

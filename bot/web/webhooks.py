@@ -126,9 +126,9 @@ class WebhookEndpoint:
         if not length.isdecimal() or int(length[:20]) > BODY_LIMIT_BYTES:
             return error_response(413, "too_large", f"the body is over {BODY_LIMIT_BYTES} bytes")
         unsigned = self._webhooks.unsigned(path, headers)
-        return None if unsigned is None else self._not_let_in(path, unsigned)
+        return None if unsigned is None else self._refused(path, unsigned)
 
-    def _not_let_in(self, path: str, refused: Refused) -> Response:
+    def _refused(self, path: str, refused: Refused) -> Response:
         if refused.why is Refusal.UNPROVEN and not self._unproven[path].take():
             return _too_many("too many unsigned requests; try again later")
         return _refusal(refused)
@@ -143,7 +143,7 @@ class WebhookEndpoint:
         try:
             proven = await self._webhooks.prove(path, headers, body)
             if isinstance(proven, Refused):
-                return self._not_let_in(path, proven)
+                return self._refused(path, proven)
             if not self._signed[path].take():
                 return _too_many("too many requests for this webhook; try again later")
             return _response(await self._webhooks.deliver(proven))

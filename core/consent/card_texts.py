@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from core import texts
 
 NOTHING_WAITS = "Nothing is waiting for an answer here."
-NO_SUCH_PROMPT = "There is no request with that ID."
+NO_SUCH_GATE = "There is no request with that ID."
 NOT_ALLOWED_HERE = "You are not allowed to decide this."
 NOT_YOUR_QUESTION = "This question is for someone else."
 ANSWER_THE_QUESTION = "That doesn't answer this question. Press one of its buttons, or type what it asks for."

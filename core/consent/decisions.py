@@ -65,7 +65,7 @@ class Decisions:
             return _stale(view.gate.gate, by_form=event.form is not None)
         answer = None if view.gate is None else _pressed(event, view.gate.gate)
         if view.gate is None or answer is None:
-            return Verdict("refused: no such request", answer=card_texts.NO_SUCH_PROMPT)
+            return Verdict("refused: no such request", answer=card_texts.NO_SUCH_GATE)
         if event.form is not None and isinstance(view.gate.gate.offer, Options):
             return self._edited(view.gate, view, answer, by_text=False)
         return self.vote(view.gate, view, answer, by_text=False)
@@ -112,7 +112,7 @@ class Decisions:
         """Judge an answer that names its gate by id. `sent_at`: see InboundMessage."""
         # The answer must not reveal that another person's gate exists.
         if view.gate is None or may_decide(view.gate, view.principal) in _NOT_ENTITLED:
-            return refused("unknown prompt", card_texts.NO_SUCH_PROMPT)
+            return refused("no such request", card_texts.NO_SUCH_GATE)
         gate = view.gate.gate
         if option is not Option.DENY and _changed_after(gate, sent_at):
             return refused(f"answer to {gate.id}", card_texts.CHANGED_MEANWHILE)

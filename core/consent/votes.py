@@ -80,7 +80,7 @@ def _not_theirs(gate: Gate) -> str:
 def _not_offered(gate: Gate, answer: Answer) -> str:
     if gate.kind is GateKind.QUESTION:
         return card_texts.ANSWER_THE_QUESTION
-    return card_texts.ALWAYS_NOT_OFFERED if answer in _GRANTING else card_texts.NO_SUCH_PROMPT
+    return card_texts.ALWAYS_NOT_OFFERED if answer in _GRANTING else card_texts.NO_SUCH_GATE
 
 
 def _entitled(gate: Gate, user_id: str, role: Role) -> bool:

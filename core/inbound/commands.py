@@ -305,7 +305,7 @@ def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) 
     """Decide a pairing request for an owner. Anyone else is refused."""
     if view.claims is None:
         if view.principal.role is not Role.OWNER:
-            return refused("only the owner can pair people", pairing_texts.ONLY_OWNER_LETS_IN)
+            return refused("only the owner can pair people", pairing_texts.ONLY_OWNER_PAIRS)
         return refused("unknown channel", pairing_texts.unknown_channel(submission.channel))
     claim = Claim(submission.code, view.principal)
     decision = ClaimRules(access, ids).judge(claim, view.claims)

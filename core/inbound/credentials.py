@@ -287,12 +287,12 @@ class InboundCredentials:
     def __init__(self, leaks: LeakDetector, seal: Seal | None, ids: Ids) -> None:
         self._leaks = leaks
         self._seal = seal
-        self._confiding = CredentialCapture(seal)
+        self._capture = CredentialCapture(seal)
         self._ids = ids
 
-    def confiding(self, taken: Taken | None) -> CredentialCapture:
+    def capture(self, taken: Taken | None) -> CredentialCapture:
         """Return the judge of requested credentials for this event."""
-        return self._confiding if taken is None else CredentialCapture(self._seal, taken.written)
+        return self._capture if taken is None else CredentialCapture(self._seal, taken.written)
 
     async def take_out(self, event: InboundEvent) -> Taken | None:
         """Return the event as it may be stored, or None if there is nothing to remove, as is nearly always

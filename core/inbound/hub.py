@@ -179,13 +179,13 @@ class Hub:
         taken = await self._credentials.take_out(event) if self._credentials is not None else None
         if taken is not None:
             event = taken.event
-        confiding = self._credentials.confiding(taken) if self._credentials is not None else None
+        capture = self._credentials.capture(taken) if self._credentials is not None else None
         edit = await self._edit_of(event)
         # Matches are claimed in the transaction that stores the event, so neither can be lost alone.
         matches: Sequence[Match] = ()
         if self._routines is not None and isinstance(event, InboundMessage):
             matches = self._routines.matches(event)
-        judge: Judge = EventJudge(self._rules, event, self._clock.now(), edit, matches, confiding)
+        judge: Judge = EventJudge(self._rules, event, self._clock.now(), edit, matches, capture)
         if taken is not None:
             judge = CredentialJudge(judge, taken)
         send_now = not isinstance(event, Unreadable) and self._listener.may_send_now(

@@ -175,10 +175,10 @@ class EventJudge:
         now: int,
         edit: EditedCall | EditRefused | EditForm | None = None,
         matches: "Sequence[Match]" = (),
-        confiding: CredentialCapture | None = None,
+        capture: CredentialCapture | None = None,
     ) -> None:
         self._rules = rules
-        self._confiding = confiding or CredentialCapture(None)
+        self._capture = capture or CredentialCapture(None)
         self._matches = matches
         self._now = now
         self._event = event
@@ -231,10 +231,10 @@ class EventJudge:
         """Judge a message, checking first whether it may be a requested credential."""
         if view.asked is None:
             return self._ordinary(event, view)
-        confided = self._confiding.message(event, self._submission, view)
+        confided = self._capture.message(event, self._submission, view)
         if confided is not None:
             return confided
-        return self._confiding.beside(self._ordinary(event, view), event, self._submission, view)
+        return self._capture.beside(self._ordinary(event, view), event, self._submission, view)
 
     def _ordinary(self, event: InboundMessage, view: AcceptView) -> Verdict:
         if event.edits is not None:
@@ -248,7 +248,7 @@ class EventJudge:
         if self._over_limit(view):
             return Verdict(TOO_MANY_MESSAGES, answer=texts.TOO_MANY_PRESSES, counts=False, noise=True)
         if event.form is not None:
-            confided = self._confiding.form(event, view)
+            confided = self._capture.form(event, view)
             if confided is not None:
                 return confided
         if view.menu is None:

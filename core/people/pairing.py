@@ -63,7 +63,7 @@ class ClaimRules:
     def judge(self, claim: Claim, view: ClaimView) -> Decision:
         """Return the user the account is paired with, or why it is refused."""
         if claim.by.role is not Role.OWNER:
-            return ClaimRefused("only the owner can pair people", pairing_texts.ONLY_OWNER_LETS_IN)
+            return ClaimRefused("only the owner can pair people", pairing_texts.ONLY_OWNER_PAIRS)
         found = _find(claim, view)
         if isinstance(found, ClaimRefused):
             return found
@@ -72,11 +72,11 @@ class ClaimRules:
         if not found.is_open(view.now):
             return ClaimRefused("code expired", pairing_texts.CODE_EXPIRED)
         if claim.pair_as is None:
-            return TurnDown(found, claim.by.user_id, plain(pairing_texts.NOT_LET_IN))
+            return TurnDown(found, claim.by.user_id, plain(pairing_texts.REQUEST_DENIED))
         if claim.pair_as is PairAs.OWNER and not (claim.at_home and self._without_owner(view)):
-            return ClaimRefused("there is already an owner", pairing_texts.OWNER_KNOWN)
+            return ClaimRefused("there is already an owner", pairing_texts.OWNER_EXISTS)
         principal = self._member(found, view) if claim.pair_as is PairAs.MEMBER else claim.by
-        return LetIn(found, principal, claim.by.user_id, plain(pairing_texts.YOU_ARE_IN))
+        return LetIn(found, principal, claim.by.user_id, plain(pairing_texts.ACCESS_GRANTED))
 
     def _without_owner(self, view: ClaimView) -> bool:
         return not self.access.owner_identities and not view.owner_paired
@@ -102,7 +102,7 @@ def _find(claim: Claim, view: ClaimView) -> PairingRequest | ClaimRefused:
     return same[0] if same else ClaimRefused("unknown code", pairing_texts.UNKNOWN_CODE, wrong_code=True)
 
 
-class PairingDesk:
+class PairingService:
     """The pairing operations of the console and the command line. `by` is always an owner's user.
 
     Raises StoreUnavailable as the store does.

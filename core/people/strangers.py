@@ -78,9 +78,9 @@ class StrangerRules:
             return TurnedAway(CROWDED, noise=True)
         if rules.direct is not DirectMode.PAIRING:
             return TurnedAway(refusal, plain(pairing_texts.NOT_PAIRED))
-        return self._knock(event, view)
+        return self._offer_pairing(event, view)
 
-    def _knock(self, event: InboundMessage, view: StrangerView) -> StrangerOutcome:
+    def _offer_pairing(self, event: InboundMessage, view: StrangerView) -> StrangerOutcome:
         if view.own is not None and _was_answered(view.own, view.now):
             return TurnedAway(NOT_PAIRED)
         if len(view.open_here) >= OPEN_CODES:

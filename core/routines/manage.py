@@ -41,7 +41,7 @@ class RoutineRefused(HubError):
         self.formal = formal
 
 
-class RoutineDesk:
+class RoutineManager:
     """Management of routines; every method acts for the person named first.
 
     Raises RoutineNotFound, RoutineRefused, StoreError. `timezone`, `cooldown_s`: defaults for

@@ -12,7 +12,7 @@ from core.routine import Cron, Definition, Event, Lightweight, MessageInput, kep
 from core.routine_json import Problem, read_definition
 from core.routines.definitions import definition_of, kind_of, not_permitted
 from core.routines.describe import what_fires
-from core.routines.manage import RoutineDesk
+from core.routines.manage import RoutineManager
 from core.routines.run import Asked, system_text, user_text
 from core.routines.slots import schedule_of
 from core.routines.validation import problems
@@ -147,33 +147,33 @@ SHOWN_CHARS = 500
 class RoutinesInWords:
     """Operations on routines by talking. Raises what core.routines.manage raises."""
 
-    def __init__(self, desk: RoutineDesk) -> None:
-        self._desk = desk
+    def __init__(self, manager: RoutineManager) -> None:
+        self._manager = manager
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
         """Create a routine; its notices go to the thread where it was made."""
-        return f"Created: {_line(await self._desk.create(by, page, thread_id))}"
+        return f"Created: {_line(await self._manager.create(by, page, thread_id))}"
 
     async def listed(self, by: Principal) -> str:
         """List the person's routines."""
-        rows = await self._desk.listed(by)
+        rows = await self._manager.listed(by)
         return "\n".join(f"- {_line(row)}" for row in rows) or "There are no routines."
 
     async def change(self, by: Principal, name: str, page: Mapping[str, Any]) -> str:
         """Change the fields that the page names."""
-        return f"Changed: {_line(await self._desk.change(by, name, page))}"
+        return f"Changed: {_line(await self._manager.change(by, name, page))}"
 
     async def delete(self, by: Principal, name: str) -> str:
         """Delete a routine."""
-        return f"Deleted: {(await self._desk.delete(by, name)).text.name}"
+        return f"Deleted: {(await self._manager.delete(by, name)).text.name}"
 
     async def fire(self, by: Principal, name: str, key: str) -> str:
         """Run a routine once."""
-        return f"Queued: run {await self._desk.fire(by, name, key)}; its result will be sent."
+        return f"Queued: run {await self._manager.fire(by, name, key)}; its result will be sent."
 
     async def history(self, by: Principal, name: str, limit: int) -> str:
         """List the newest runs of a routine."""
-        runs = await self._desk.history(by, name, limit)
+        runs = await self._manager.history(by, name, limit)
         lines = (
             f"- {_when(run.due_at)}, fired by {run.kind}: {run.state.value}"
             f" {(run.error or run.result or '')[:SHOWN_CHARS]}".rstrip()
@@ -185,7 +185,7 @@ class RoutinesInWords:
         self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], key: str
     ) -> str:
         """Return the routines an event fires."""
-        fired = await self._desk.emit(by, source, event_type, payload, key)
+        fired = await self._manager.emit(by, source, event_type, payload, key)
         return (
             f"Fired: {', '.join(fired)}"
             if fired

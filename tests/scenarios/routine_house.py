@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.config.load import load
-from bot.routines.desks import build_desk
+from bot.routines.management import build_manager
 from core.ids import RandomIds
-from core.routines.manage import RoutineDesk
+from core.routines.manage import RoutineManager
 from core.store.routines import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from tests.harness.telegram_hub import OWNER, Hub
@@ -14,10 +14,10 @@ from tests.harness.telegram_hub import OWNER, Hub
 OLIVIA = Principal("owner", Role.OWNER, "Olivia")
 
 
-def desk_of(house: Hub) -> RoutineDesk:
+def desk_of(house: Hub) -> RoutineManager:
     assert house.app is not None
     config = load(house.directory / "hubbub.toml", environ={}).config
-    return build_desk(config, house.app.store, house.app.routines, house.clock, RandomIds())
+    return build_manager(config, house.app.store, house.app.routines, house.clock, RandomIds())
 
 
 async def greeted(house: Hub) -> None:

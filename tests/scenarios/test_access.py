@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from core.people.pairing import PairAs, PairingDesk
+from core.people.pairing import PairAs, PairingService
 from core.store.pairing import LetIn
 from core.users import Principal, Role
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
@@ -68,7 +68,7 @@ async def outcomes(house: Hub, *, count: int) -> list[str]:
     return [event.outcome for event in reversed(await house.app.store.explain_recent(count))]
 
 
-async def until_none_waits(desk: PairingDesk) -> None:
+async def until_none_waits(desk: PairingService) -> None:
     """Until all codes have expired, by the hub's own clock."""
     async with asyncio.timeout(LIMIT_S):
         while await desk.requests():  # noqa: ASYNC110 - a clock tells nobody that it moved

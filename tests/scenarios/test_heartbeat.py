@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.routine import RunStatus
-from core.routines.manage import RoutineDesk, RoutineRefused
+from core.routines.manage import RoutineManager, RoutineRefused
 from core.store.routines import RoutineRow, RoutineRunRow
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted
@@ -14,7 +14,7 @@ BEATS = '[heartbeat]\nenabled = true\nevery_s = 60\nactive_hours = ""'
 FAST = 240.0
 
 
-async def heartbeat(desk: RoutineDesk) -> RoutineRow:
+async def heartbeat(desk: RoutineManager) -> RoutineRow:
     return await desk.find(OLIVIA, "heartbeat")
 
 

@@ -101,7 +101,7 @@ async def test_programs_and_commands_stop_tools_too(house: Hub) -> None:
     pid = await sleeping(house)
     api = json.loads((house.directory / "data" / "api.json").read_text())
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api['token']}"}) as http:
-        for outcome in ("paused", "paused already"):
+        for outcome in ("paused", "already paused"):
             answer = await http.post(f"{house.app.url}/api/tools/pause", json={})
             assert await answer.json() == {"id": "tools", "outcome": outcome}
         await until(lambda: not is_alive(pid), "the command was ended")

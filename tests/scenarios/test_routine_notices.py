@@ -8,10 +8,10 @@ import pytest
 
 from bot.app import App
 from bot.config.load import load
-from bot.routines.desks import build_desk
+from bot.routines.management import build_manager
 from core.clock import SystemClock
 from core.ids import RandomIds
-from core.routines.manage import RoutineDesk
+from core.routines.manage import RoutineManager
 from tests.harness import discord_hub, slack_hub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted
@@ -29,9 +29,9 @@ def page(**notify: Any) -> Mapping[str, Any]:
     }
 
 
-def desk(app: App, directory: Path) -> RoutineDesk:
+def desk(app: App, directory: Path) -> RoutineManager:
     config = load(directory / "hubbub.toml", environ={}).config
-    return build_desk(config, app.store, app.routines, SystemClock(), RandomIds())
+    return build_manager(config, app.store, app.routines, SystemClock(), RandomIds())
 
 
 async def test_in_a_forum_a_routine_tells_in_a_topic_of_its_own(tmp_path: Path) -> None:

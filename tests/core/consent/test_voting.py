@@ -202,7 +202,7 @@ def test_what_is_not_offered_for_good_says_so(answer: Option) -> None:
 
 def test_any_other_answer_that_is_not_offered_is_to_no_such_question() -> None:
     asked = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
-    assert judge_vote(asked, ANN, Option.CONTINUE) == VoteRefused(card_texts.NO_SUCH_PROMPT)
-    assert judge_vote(asked, ANN, Wrote("yes")) == VoteRefused(card_texts.NO_SUCH_PROMPT)
+    assert judge_vote(asked, ANN, Option.CONTINUE) == VoteRefused(card_texts.NO_SUCH_GATE)
+    assert judge_vote(asked, ANN, Wrote("yes")) == VoteRefused(card_texts.NO_SUCH_GATE)
     question = view(VoteRule(), replies=Replies(("red",), free_text=False))
     assert judge_vote(question, ANN, Option.ALWAYS) == VoteRefused(card_texts.ANSWER_THE_QUESTION)

@@ -12,7 +12,7 @@ from core.inbound.judge import EventJudge, InboundRules
 from core.inbound.sessions import SessionManager
 from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
 from core.people.access import Access, ChannelAccess
-from core.people.pairing import ClaimRules, PairingDesk
+from core.people.pairing import ClaimRules, PairingService
 from core.ports import OutboxRow
 from core.store.accept import Accepted
 from core.store.sqlite.store import SqliteStore
@@ -58,7 +58,7 @@ class Front:
             max_waiting=10_000,
             laws=LAWS,
         )
-        self.desk = PairingDesk(store, ClaimRules(access, ids), self.sent)
+        self.desk = PairingService(store, ClaimRules(access, ids), self.sent)
         self._events = 0
         self.confiding: CredentialCapture | None = None
 
@@ -136,7 +136,7 @@ class Front:
         return await self._accept(event)
 
     async def _accept(self, event: InboundMessage | ChoiceAnswer) -> Accepted:
-        judge = EventJudge(self._rules, event, self.clock.now(), confiding=self.confiding)
+        judge = EventJudge(self._rules, event, self.clock.now(), capture=self.confiding)
         accepted = await self.store.accept_event(event, judge, send_now=False)
         self.sent.rows += accepted.outbox
         return accepted

@@ -118,7 +118,7 @@ async def test_the_owner_lets_a_member_in_by_a_message(front: Front) -> None:
     accepted = await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL.upper()} {code[:4].lower()}-{code[4:]}")
     assert accepted.outcome == "command: /approve"
     assert front.heard(OWNER_ACCOUNT) == ["Stan now has access as a member."]
-    assert front.heard("stan")[1:] == [pairing_texts.YOU_ARE_IN]
+    assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
     assert (await front.says("stan")).outcome == "turn 1"
     member = await front.store.user(await front.user_of("stan") or "")
     assert member is not None
@@ -189,7 +189,7 @@ async def test_a_request_is_decided_by_its_id_too(front: Front) -> None:
     assert refusal(await front.desk.approve("no such id", by=OWNER)) == "no such request"
     assert isinstance(await front.desk.approve(request.id, by=OWNER), LetIn)
     assert refusal(await front.desk.approve(request.id, by=OWNER)) == "code already used"
-    assert front.heard("stan")[1:] == [pairing_texts.YOU_ARE_IN]
+    assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
 
 
 async def test_of_a_message_and_the_desk_at_once_one_lets_in(front: Front) -> None:
@@ -201,13 +201,13 @@ async def test_of_a_message_and_the_desk_at_once_one_lets_in(front: Front) -> No
     )
     won = [chat.outcome == "command: /approve", isinstance(as_me, LetIn), isinstance(as_member, LetIn)]
     assert won.count(True) == 1
-    assert front.heard("stan")[1:] == [pairing_texts.YOU_ARE_IN]
+    assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
 
 
 async def test_who_is_turned_down_is_told_and_gets_no_code_for_a_day(front: Front) -> None:
     code = await front.code_for("stan")
     assert isinstance(await front.desk.reject(code, by=OWNER), TurnDown)
-    assert front.heard("stan")[1:] == [pairing_texts.NOT_LET_IN]
+    assert front.heard("stan")[1:] == [pairing_texts.REQUEST_DENIED]
     assert refusal(await front.desk.approve(code, by=OWNER)) == "code already used"
     front.clock.advance(23 * 3600)
     assert (await front.says("stan")).outcome == "refused: not paired"

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from bot.config.load import load
 from bot.config.schema import Config
-from bot.routines.desks import build_desk
+from bot.routines.management import build_manager
 from bot.routines.service import build_routines
 from bot.timers import ScheduledTimers
 from core.clock import Clock
@@ -18,7 +18,7 @@ from core.ids import Ids, RandomIds
 from core.messages import Address, Message
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.people.notices import Notices, Recipient
-from core.routines.manage import RoutineDesk
+from core.routines.manage import RoutineManager
 from core.routines.service import RoutineService
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
@@ -146,9 +146,9 @@ class Works:
         return self._service
 
     @property
-    def desk(self) -> RoutineDesk:
+    def desk(self) -> RoutineManager:
         """What the owner does."""
-        return build_desk(self.config, cast("Store", self.store), self.service, self.clock, self.ids)
+        return build_manager(self.config, cast("Store", self.store), self.service, self.clock, self.ids)
 
     async def start(self) -> None:
         """As a starting hub does it."""

@@ -1,12 +1,12 @@
-"""Operations on routines: by commands, the API and by talking."""
+"""Operations on routines, for commands, the API and the chat assistant."""
 
 from collections.abc import Callable
 
 from bot.config.schema import Config
-from bot.operator.routines import DeskOfRoutines
+from bot.operator.routines import PersonalRoutines
 from core.clock import Clock
 from core.ids import Ids
-from core.routines.manage import RoutineDesk
+from core.routines.manage import RoutineManager
 from core.routines.service import RoutineService
 from core.routines.trial import RoutinesInWords
 from core.safety.leaks import LeakDetector
@@ -14,16 +14,16 @@ from core.store.port import Store
 from core.users import Principal
 
 
-def build_desk(
+def build_manager(
     config: Config,
     store: Store,
     service: RoutineService,
     clock: Clock,
     ids: Ids,
     leaks: LeakDetector | None = None,
-) -> RoutineDesk:
+) -> RoutineManager:
     """Return the operations on routines."""
-    return RoutineDesk(
+    return RoutineManager(
         store,
         service,
         clock,
@@ -38,22 +38,22 @@ def build_desk(
 def build_words(
     config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids, leaks: LeakDetector
 ) -> RoutinesInWords:
-    """Return the operations on routines by talking."""
-    return RoutinesInWords(build_desk(config, store, service, clock, ids, leaks))
+    """Return the operations on routines for the chat assistant."""
+    return RoutinesInWords(build_manager(config, store, service, clock, ids, leaks))
 
 
-def desks(
+def personal_routines(
     config: Config,
     store: Store,
     service: RoutineService,
     clock: Clock,
     ids: Ids,
     leaks: LeakDetector | None = None,
-) -> Callable[[Principal], DeskOfRoutines]:
-    """Everybody's routines, for the API and for commands."""
+) -> Callable[[Principal], PersonalRoutines]:
+    """Return each person's routines, for the API and for commands."""
 
-    def desk_of(principal: Principal) -> DeskOfRoutines:
-        desk = build_desk(config, store, service, clock, ids, leaks)
-        return DeskOfRoutines(desk, store, principal, clock, ids, timezone=config.hub.timezone)
+    def routines_of(principal: Principal) -> PersonalRoutines:
+        manager = build_manager(config, store, service, clock, ids, leaks)
+        return PersonalRoutines(manager, store, principal, clock, ids, timezone=config.hub.timezone)
 
-    return desk_of
+    return routines_of
