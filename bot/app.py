@@ -19,7 +19,7 @@ from bot.config.load import Loaded
 from bot.live import Live
 from bot.ops.api_access import ApiAccess, published
 from bot.ops.logs import log_file
-from bot.ops.metrics import Gauges, MeteredInbox, MeteredModel
+from bot.ops.metrics import Gauges, MeteredInbox
 from bot.parts import Dependencies, open_models, open_store
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, listen, needed_to_start, url_of, with_advice
@@ -248,12 +248,13 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         pause = ToolPause(paused=await store.tools_paused())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         models = seams.model(await opened.enter_async_context(open_models(config, clock, certificates)))
-        ground = Dependencies(loaded, store, owner, ring, clock, ScheduledTimers(clock), ids)
-        metered = MeteredModel(models, ground.metrics)
+        ground = Dependencies(loaded, store, owner, ring, models, clock, ScheduledTimers(clock), ids)
+        if ground.hooks is not None:
+            opened.push_async_callback(ground.hooks.unfinished.finish)
         builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram)
         speaking = Channels(ground, builder, seams.turns)
-        calling = Tools(ground, speaking, metered, pause, seams.lookup)
-        answering = Turns(ground, speaking, calling, metered)
+        calling = Tools(ground, speaking, ground.models, pause, seams.lookup)
+        answering = Turns(ground, speaking, calling, ground.models)
         await opened.enter_async_context(_releasing(answering.actors, store))
         serving = Serving(ground, speaking, calling, answering, sock)
         opened.enter_context(published(config.hub.data_dir, serving.access))

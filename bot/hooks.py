@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
+from bot.config.load import Loaded
 from bot.config.schema import Config
 from bot.config.sections import Hook as HookSettings
 from bot.runtime import StartError
@@ -26,12 +27,18 @@ from core.hooks.points import (
     ToldWebhook,
     WebhookSender,
 )
+from core.hooks.summaries import SessionSummaries, Unfinished
 from core.ids import Ids
+from core.model.base import Model
 from core.ports import OutboxListener
+from core.runs.redacted_model import RedactingModel
 from core.safety.leaks import LeakDetector
 from core.safety.network import NetworkGuard
+from core.safety.paths import PathGuard
 from core.store.port import Store
 from core.timers import Timers
+from core.timezones import TimeZones
+from core.tools.builtin.file_changes import append_to_file, to_its_end
 from core.tools.web import WebAnswer, WebRequest
 from core.tools.web_client import WebClient
 
@@ -63,6 +70,7 @@ class Hooks:
     telling: TellingWebhooks
     store: Store
     clock: Clock
+    unfinished: Unfinished
 
     @property
     def calls(self) -> CallHooks | None:
@@ -116,22 +124,49 @@ class Hooks:
         if begin is None and end is None:
             return None
         idle_s = self.config.sessions.idle_days * DAY_S
-        return SessionHooks(begin, end, self.store, idle_s)
+        return SessionHooks(begin, end, self.store, idle_s, self.unfinished)
 
 
-def build_hooks(config: Config, leaks: LeakDetector, store: Store, clock: Clock, ids: Ids) -> Hooks:
+def build_hooks(
+    loaded: Loaded, leaks: LeakDetector, store: Store, model: Model, clock: Clock, ids: Ids
+) -> Hooks:
     """Raises StartError for a hook that is not there, or must not be asked."""
+    config, unfinished = loaded.config, Unfinished()
     guard = network_guard(config)
     telling = TellingWebhooks(sender := WebhookSender(_Web(guard), clock, ids))
     registered = [_registered(settings, guard, sender, telling) for settings in config.hooks]
     chains = {point: [one for one in registered if point in one.points] for point in Point}
+    if config.sessions.summary:
+        replies = ReplyHooks(Chain(chains[Point.TRANSFORM_RESPONSE], leaks))
+        unseen = RedactingModel(model, leaks, replies)
+        chains[Point.SESSION_END].append(_summary_hook(loaded, store, unseen, ids, unfinished))
     return Hooks(
         config,
         {point: Chain(hooks, leaks) for point, hooks in chains.items() if hooks},
         telling,
         store,
         clock,
+        unfinished,
     )
+
+
+def _summary_hook(loaded: Loaded, store: Store, model: Model, ids: Ids, unfinished: Unfinished) -> Registered:
+    config = loaded.config
+    guard = PathGuard(config.workspace.dir, loaded.closed)
+
+    async def append(path: str, text: str) -> None:
+        draft = f".hubbub-{ids.row_id()}.tmp"
+        await to_its_end(lambda given_up: append_to_file(guard, path, text, draft, given_up))
+
+    summaries = SessionSummaries(
+        store,
+        model,
+        append,
+        TimeZones(store.timezone, config.hub.timezone),
+        unfinished,
+        config.sessions.idle_days * DAY_S,
+    )
+    return Registered("session-summary", frozenset({Point.SESSION_END}), summaries)
 
 
 def _registered(

@@ -13,7 +13,7 @@ from bot.config.schema import Config, secret_values
 from bot.config.schema import Model as ModelSettings
 from bot.config.types import DATABASE_NAME
 from bot.live import Live
-from bot.ops.metrics import Metrics
+from bot.ops.metrics import MeteredModel, Metrics
 from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
 from bot.timers import ScheduledTimers
 from bot.tools import build_approvals, build_laws, vote_rule
@@ -85,22 +85,22 @@ def holds_inputs(config: Config) -> bool:
 
 
 def configured_hooks(
-    config: Config, leaks: LeakDetector, store: Store, clock: Clock, ids: Ids
+    loaded: Loaded, leaks: LeakDetector, store: Store, model: Model, clock: Clock, ids: Ids
 ) -> "Hooks | None":
     """Those the configuration names. Raises StartError for one that is not there, or must not be asked."""
-    if not config.hooks:
+    if not loaded.config.hooks and not loaded.config.sessions.summary:
         return None
     from bot.hooks import build_hooks
 
-    return build_hooks(config, leaks, store, clock, ids)
+    return build_hooks(loaded, leaks, store, model, clock, ids)
 
 
 # What every part of a running hub stands on.
 
 
 class Dependencies:
-    """The configuration, the open store, its owner, time, timers, ids and keys; who watches; what must not
-    get out.
+    """The configuration, the open store, its owner, models, time, timers, ids and keys; who watches; what
+    must not get out.
 
     Raises StartError for a hook that is not there, or must not be asked.
     """
@@ -111,6 +111,7 @@ class Dependencies:
         store: Store,
         owner: Principal,
         ring: VaultKeyRing,
+        models: Model,
         clock: Clock,
         timers: ScheduledTimers,
         ids: Ids,
@@ -124,9 +125,10 @@ class Dependencies:
         self.ids = ids
         self.timers = timers
         self.metrics = Metrics()
+        self.models = MeteredModel(models, self.metrics)
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
-        self.hooks: Hooks | None = configured_hooks(loaded.config, self.leaks, store, clock, ids)
+        self.hooks: Hooks | None = configured_hooks(loaded, self.leaks, store, self.models, clock, ids)
 
 
 SPILL_NAME = "outputs"

@@ -242,11 +242,12 @@ class Hook(Section):
 
 
 class Sessions(Section):
-    """The end of a session, for hooks on `session_end`."""
+    """The end of a session, for hooks on `session_end`. `summary`: the built-in hook is on."""
 
     idle_days: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=7, json_schema_extra=RESTART
     )
+    summary: bool = Field(default=False, json_schema_extra=RESTART)
 
 
 # What `hubbub.toml` can say of MCP servers, whose tools the hub offers.

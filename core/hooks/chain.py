@@ -52,6 +52,7 @@ class HookEvent:
     `text`: the text of a message.
     `tool` and `arguments`: the tool and arguments of a call.
     `user_id`: the person it is about.
+    `thread_ids`: the threads of a session that ended, last active last.
     `channel`, `address`: the destination of an outgoing message."""
 
     point: Point
@@ -62,6 +63,7 @@ class HookEvent:
     thread_id: str | None = None
     channel: str | None = None
     address: str | None = None
+    thread_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,12 @@ from yarl import URL
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, MessageRejected, StoreUnavailable, ToolFailed
 from core.hooks.chain import Chain, Change, HookEvent, Passed, Point, Reject, Rejected, Reply
+from core.hooks.summaries import Unfinished
 from core.ids import Ids
 from core.inbound.judge import ALBUM_WAIT_US
 from core.messages import Markdown, Message, Plain, plain
 from core.ports import OutboxListener, OutboxRow
-from core.store.facets import HeldInput
+from core.store.facets import HeldInput, SessionChange
 from core.store.port import Store
 from core.tools.web import WebAnswer, WebRequest
 
@@ -162,19 +163,30 @@ LOOK_EVERY_S = 30.0
 class SessionHooks:
     """A periodic check for sessions. A session ends after `idle_s` without a message from its person."""
 
-    def __init__(self, begin: Chain | None, end: Chain | None, store: Store, idle_s: float) -> None:
+    def __init__(
+        self, begin: Chain | None, end: Chain | None, store: Store, idle_s: float, unfinished: Unfinished
+    ) -> None:
         self._begin = begin
         self._end = end
         self._store = store
         self._idle_us = int(idle_s * SECOND_US)
+        self._unfinished = unfinished
 
     async def look(self) -> None:
-        """Tell what changed since the last look. Nothing can be said to it. Raises StoreUnavailable."""
-        for change in await self._store.session_changes(self._idle_us):
+        """Tell what changed since the last look. Nothing can be said to it. Raises StoreUnavailable.
+
+        Each change is found once, so a hub that stops meanwhile still tells it."""
+        changes = await self._store.session_changes(self._idle_us)
+        if changes:
+            await asyncio.shield(self._unfinished.begin(self._tell(changes), "hooks about sessions"))
+
+    async def _tell(self, changes: Sequence[SessionChange]) -> None:
+        for change in changes:
             chain = self._begin if change.began else self._end
             point = Point.SESSION_START if change.began else Point.SESSION_END
             if chain is not None:
-                await chain.judge(HookEvent(point, user_id=change.user_id))
+                event = HookEvent(point, user_id=change.user_id, thread_ids=change.thread_ids)
+                await chain.judge(event)
 
 
 # Webhooks: hooks called over the web, by requests whose origin the receiver can verify.
@@ -314,6 +326,7 @@ def _whole(event: HookEvent) -> Mapping[str, Any]:
         "thread_id": event.thread_id,
         "channel": event.channel,
         "address": event.address,
+        "thread_ids": list(event.thread_ids),
     }
 
 

@@ -81,10 +81,13 @@ class HeldInput:
 
 @dataclass(frozen=True, slots=True)
 class SessionChange:
-    """The beginning or end of a person's session."""
+    """The beginning or end of a person's session.
+
+    `thread_ids`: at its end, the threads that were active in it, last active last."""
 
     user_id: str
     began: bool
+    thread_ids: tuple[str, ...] = ()
 
 
 class HookedInputs(Protocol):
@@ -116,7 +119,8 @@ class HookedInputs(Protocol):
     async def session_changes(self, idle_us: int) -> Sequence[SessionChange]:
         """Return the sessions that began or ended since the last call. Each change is returned once.
 
-        A session ends when its person has said nothing for `idle_us`."""
+        A session ends when its person has said nothing for `idle_us` and none of their turns runs or
+        waits."""
         ...
 
 

@@ -125,26 +125,51 @@ def session_changes(tx: Transaction, idle_us: int) -> tuple[SessionChange, ...]:
     """See Hooking."""
     now = tx.clock.now()
     seen = tx.all(
-        "SELECT k.owner_id, max(t.last_active_at), s.ended_at, s.user_id IS NOT NULL"
+        "SELECT k.owner_id, max(t.last_active_at), s.began_at, s.ended_at"
         " FROM thread_keys k JOIN threads t ON t.id = k.thread_id"
         " LEFT JOIN hooked_sessions s ON s.user_id = k.owner_id GROUP BY k.owner_id ORDER BY k.owner_id"
     )
     changes: list[SessionChange] = []
-    for user_id, last_active_at, ended_at, known in seen:
+    for user_id, last_active_at, began_at, ended_at in seen:
         over = last_active_at + idle_us <= now
-        if (not known or ended_at is not None) and not over:
+        begun = began_at is not None and ended_at is None
+        if not begun and not over:
+            _begin_session(tx, user_id, max(ended_at or 0, now - idle_us + 1))
             changes.append(SessionChange(user_id, began=True))
-        elif known and ended_at is None and over:
-            changes.append(SessionChange(user_id, began=False))
-    for change in changes:
-        tx.run(
-            "INSERT INTO hooked_sessions (user_id, began_at, ended_at) VALUES (?, ?, NULL)"
-            " ON CONFLICT (user_id) DO UPDATE SET began_at = iif(?, excluded.began_at, began_at),"
-            " ended_at = iif(?, NULL, ?)",
-            change.user_id,
-            now,
-            change.began,
-            change.began,
-            now,
-        )
+        elif begun and over and not _is_busy(tx, user_id):
+            tx.run("UPDATE hooked_sessions SET ended_at = ? WHERE user_id = ?", now, user_id)
+            # A session always has the thread that was active last.
+            threads = _active_since(tx, user_id, min(began_at, last_active_at))
+            changes.append(SessionChange(user_id, began=False, thread_ids=threads))
     return tuple(changes)
+
+
+def _begin_session(tx: Transaction, user_id: str, since: int) -> None:
+    """Begin a session with the first activity since then, which may precede this look."""
+    tx.run(
+        "INSERT INTO hooked_sessions (user_id, began_at, ended_at)"
+        " SELECT owner_id, min(last_active_at), NULL FROM threads WHERE owner_id = ? AND last_active_at >= ?"
+        " GROUP BY owner_id"
+        " ON CONFLICT (user_id) DO UPDATE SET began_at = excluded.began_at, ended_at = NULL",
+        user_id,
+        since,
+    )
+
+
+def _is_busy(tx: Transaction, user_id: str) -> bool:
+    """Return True if a turn in one of the person's threads runs or waits."""
+    active = tx.one(
+        "SELECT 1 FROM threads t JOIN turns tn ON tn.thread_id = t.id AND tn.state IN ('running', 'waiting')"
+        " WHERE t.owner_id = ? LIMIT 1",
+        user_id,
+    )
+    return active is not None
+
+
+def _active_since(tx: Transaction, user_id: str, since: int) -> tuple[str, ...]:
+    rows = tx.all(
+        "SELECT id FROM threads WHERE owner_id = ? AND last_active_at >= ? ORDER BY last_active_at, id",
+        user_id,
+        since,
+    )
+    return tuple(thread_id for (thread_id,) in rows)

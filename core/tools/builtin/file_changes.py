@@ -159,6 +159,20 @@ def _write(guard: PathGuard, path: str, data: bytes, draft: str, given_up: threa
     return f"Wrote {len(data)} {unit} to {guard.name(path)} ({done})."
 
 
+def append_to_file(guard: PathGuard, path: str, text: str, draft: str, given_up: threading.Event) -> None:
+    """Add text to the end of a file, made if it is missing. Raises ToolDenied, ToolFailed."""
+    with guard.place(path, make_parents=True) as place:
+        known = _replaceable(guard, path, place) is not None
+    before = b""
+    if known:
+        with guard.reading(path) as file:
+            before = file.read(WRITE_LIMIT_BYTES + 1)
+    data = before + text.encode("utf-8", "replace")
+    if len(data) > WRITE_LIMIT_BYTES:
+        raise ToolFailed(f"{guard.name(path)} would have more than {WRITE_LIMIT_BYTES} bytes; move it away.")
+    _write(guard, path, data, draft, given_up)
+
+
 def _replaceable(guard: PathGuard, path: str, place: Place) -> os.stat_result | None:
     """Return the current file, None for none; raises if it may not be replaced."""
     try:

@@ -7,7 +7,8 @@ import pytest
 from core.messages import plain
 from core.store.facets import HELD, HeldInput, SessionChange
 from core.transcript import UserSaid
-from tests.contracts.store.bench import ADA, CHANNEL, Bench, text_of
+from core.users import Principal
+from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, text_of
 from tests.contracts.store.conftest import Database
 
 DAY_US = 86_400_000_000
@@ -87,8 +88,50 @@ async def test_a_session_begins_and_ends_once(world: Bench) -> None:
     assert await world.store.session_changes(DAY_US) == (SessionChange(ADA.user_id, began=True),)
     assert await world.store.session_changes(DAY_US) == ()
     await world.clock.sleep(86_400)
-    assert await world.store.session_changes(DAY_US) == (SessionChange(ADA.user_id, began=False),)
+    (over,) = await world.store.session_changes(DAY_US)
+    assert (over.user_id, over.began) == (ADA.user_id, False)
     assert await world.store.session_changes(DAY_US) == ()
+
+
+async def test_a_session_that_ends_names_the_threads_that_were_active_in_it(database: Database) -> None:
+    world = await database.open()
+
+    async def spoken(scope: str, by: Principal = ADA) -> str:
+        start = await world.turn(scope=scope, by=by)
+        await world.finish(start)
+        return start.thread.id
+
+    async def ended() -> list[tuple[str, ...]]:
+        changes = await world.store.session_changes(DAY_US)
+        return [change.thread_ids for change in changes if change.user_id == ADA.user_id and not change.began]
+
+    old = await spoken("old")
+    assert await ended() == []
+    await world.clock.sleep(86_400)
+    assert await ended() == [(old,)]
+    first = await spoken("first")
+    await world.clock.sleep(5)
+    second = await spoken("second")
+    await spoken("of ben", BEN)
+    await world.clock.sleep(20)
+    assert await ended() == [], "it begins, 25 seconds after its first message"
+    await world.clock.sleep(80_000)
+    third = await spoken("third")
+    await world.clock.sleep(80_000)
+    assert await ended() == []
+    await world.clock.sleep(6_400)
+    assert await ended() == [(first, second, third)]
+
+
+async def test_a_session_does_not_end_while_a_turn_runs_or_waits(database: Database) -> None:
+    world = await database.open()
+    start = await world.turn()
+    await world.store.session_changes(DAY_US)
+    await world.clock.sleep(100_000)
+    assert await world.store.session_changes(DAY_US) == ()
+    await world.finish(start)
+    over = SessionChange(ADA.user_id, began=False, thread_ids=(start.thread.id,))
+    assert await world.store.session_changes(DAY_US) == (over,)
 
 
 async def test_who_has_no_hooks_any_more_lets_everything_go(world: Bench, database: Database) -> None:
