@@ -95,6 +95,7 @@ READS = frozenset(
         "document",
         "documents",
         "executions",
+        "timezone",
         "tools_paused",
         "reach",
         "active_thread",
