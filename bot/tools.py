@@ -10,7 +10,8 @@ from bot.config.schema import Config
 from bot.config.sections import Rule
 from core.approvals import LoopLimits, Preset
 from core.clock import Clock
-from core.consent.facts import Policy, RolePolicy
+from core.consent.facts import Policy
+from core.consent.roles import RolePolicy
 from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy
 from core.gates import VoteRule
 from core.lazy_module import LazyModule

@@ -28,7 +28,7 @@ import pytest
 
 from tests.tree import ROOT
 
-MODULES = ("core.consent.decide", "core.consent.decide", "core.consent.votes", "core.consent.facts")
+MODULES = ("core.consent.decide", "core.consent.votes", "core.consent.facts", "core.consent.roles")
 TESTS = tuple(
     f"tests/core/consent/{name}.py"
     for name in (

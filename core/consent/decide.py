@@ -32,7 +32,6 @@ from typing import Any, assert_never
 
 from core.approvals import Preset
 from core.consent.facts import (
-    Access,
     Allow,
     Ask,
     Autonomous,
@@ -45,6 +44,7 @@ from core.consent.facts import (
     Policy,
     ToolFacts,
 )
+from core.consent.roles import Access
 from core.gates import Grant, GrantScope, ToolSetting
 from core.tool import Need, Requirement, Risk
 from core.users import Principal, Role

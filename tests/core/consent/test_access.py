@@ -5,7 +5,6 @@ import pytest
 from core.approvals import AdminPolicy
 from core.consent.decide import decide, never_runs
 from core.consent.facts import (
-    Access,
     Allow,
     Autonomous,
     CallFacts,
@@ -14,9 +13,9 @@ from core.consent.facts import (
     DenyReason,
     Interactive,
     Policy,
-    RolePolicy,
     ToolFacts,
 )
+from core.consent.roles import Access, RolePolicy
 from core.gates import ToolSetting
 from core.tool import Data, Requirement
 from core.users import Principal, Role

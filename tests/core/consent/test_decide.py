@@ -15,10 +15,10 @@ from core.consent.facts import (
     DenyReason,
     Interactive,
     Policy,
-    RolePolicy,
     ScopeGrant,
     ToolFacts,
 )
+from core.consent.roles import RolePolicy
 from core.gates import ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Principal

@@ -29,10 +29,10 @@ from core.consent.facts import (
     Interactive,
     Mode,
     Policy,
-    RolePolicy,
     ScopeGrant,
     ToolFacts,
 )
+from core.consent.roles import RolePolicy
 from core.gates import Grant, GrantScope
 from core.tool import Data, Requirement
 from core.users import Principal, Role

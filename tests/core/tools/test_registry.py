@@ -3,7 +3,8 @@
 import pytest
 
 from core.approvals import AdminPolicy
-from core.consent.facts import Autonomous, Interactive, Mode, Policy, RolePolicy
+from core.consent.facts import Autonomous, Interactive, Mode, Policy
+from core.consent.roles import RolePolicy
 from core.errors import ToolNotFound
 from core.tool import CallContext, Data, Tool
 from core.tools.definition import tool
