@@ -124,7 +124,6 @@ async def _led_to(page: Page, start: str, where: str) -> None:
 
 async def test_files_are_downloaded_and_sessions_expire(browser: Browser, tmp_path: Path) -> None:
     async with open_hub(tmp_path, direct="open", speed=1) as house, tab(browser) as page:
-        assert house.app is not None
         (house.workspace / "plan.txt").write_text("as agreed")
         await house.told("send_file", path="plan.txt")
         console = Console(page, house.app.url)

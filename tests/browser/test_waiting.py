@@ -44,7 +44,6 @@ users = ["{ben}"]
 @contextlib.asynccontextmanager
 async def at_the_console(browser: Browser, house: Hub) -> AsyncIterator[Console]:
     """The console of a hub in this process; nothing is complained of."""
-    assert house.app is not None
     complaints = Complaints()
     async with tab(browser, complaints) as page:
         console = Console(page, house.app.url)
@@ -101,7 +100,6 @@ async def test_what_a_member_is_not_answered_is_put_to_the_owner_here(
         at_the_console(browser, house) as console,
     ):
         page = console.page
-        assert house.app is not None
         house.telegram.add_user(BEN, first_name="Ben")
         await house.app.store.ensure_user(BEN_ID, Role.MEMBER, "Ben")
         await house.app.store.link_account(BEN_ID, "telegram", str(BEN), "Ben")

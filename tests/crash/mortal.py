@@ -23,17 +23,13 @@ from tests.harness.forking import Forked, fork_into
 from tests.harness.simulators import (
     OLIVIA,
     TELEGRAM_TOKEN,
-    Simulators,
+    Surrounded,
     open_simulators,
     section,
     write_config,
 )
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
-from tests.simulators.discord import DiscordSimulator
-from tests.simulators.model import ModelSimulator
-from tests.simulators.slack import SlackSimulator
-from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import Message
 
 TOKEN, OWNER = TELEGRAM_TOKEN, int(OLIVIA["telegram"])
@@ -60,44 +56,17 @@ class Setup:
 
 
 @dataclass(slots=True)
-class AnyMortalHub:
+class AnyMortalHub(Surrounded):
     """The processes of one hub on the same data, and its surroundings. `hub` is the process that runs now;
     `about_unknown`: the button pressed where the outcome of a call is unknown; `port`: where it listens for
     what a platform brings, 0 where none does; `served`: how many hubs before this one have served."""
 
-    simulators: Simulators
-    directory: Path
     hub: Forked | None = None
     starts: int = 0
     served: int = 0
     port: int = 0
     about_unknown: int = LEAVE_IT
     _commands: Iterator[int] = field(default_factory=itertools.count)
-
-    @property
-    def telegram(self) -> TelegramSimulator:
-        """See Simulators."""
-        return self.simulators.telegram
-
-    @property
-    def slack(self) -> SlackSimulator:
-        """See Simulators."""
-        return self.simulators.slack
-
-    @property
-    def discord(self) -> DiscordSimulator:
-        """See Simulators."""
-        return self.simulators.discord
-
-    @property
-    def model(self) -> ModelSimulator:
-        """See Simulators."""
-        return self.simulators.model
-
-    @property
-    def workspace(self) -> Path:
-        """Where tools work."""
-        return self.directory / "workspace"
 
     def trace(self, start: int | None = None) -> list[str]:
         """The commits the hub's `start`-th process passed (default: the newest)."""

@@ -84,7 +84,7 @@ async def converse(town: HubEverywhere, name: str) -> Held:
     await person.stops()
     await person.sees("Stopped.")
     notice = Message((Markdown(NOTICE),))
-    assert await town.running.notices().send(f"build 42 {name}", _to(person, name), notice)
+    assert await town.app.notices().send(f"build 42 {name}", _to(person, name), notice)
     await person.sees("the build is green")
     return Held(card, await person.transcript())
 

@@ -184,7 +184,7 @@ async def test_people_are_told_where_they_are(tmp_path: Path) -> None:
         await tell(town, "taken, and the answer lost", "slack")
         (town.directory / "workspace" / "report.txt").write_text("all is well")
         report = Message((), files=(File("report.txt", "report.txt", "text/plain"),))
-        assert await town.running.notices().send("a file", ToPerson(OWNER, "slack"), report)
+        assert await town.app.notices().send("a file", ToPerson(OWNER, "slack"), report)
         await town.people["slack"].sees("[report.txt]")
         said = [one.text for one in await town.people["slack"].transcript()]
         assert said == ["first on slack", "taken, and the answer lost", "[report.txt]"]
@@ -208,9 +208,7 @@ async def test_a_notice_outlives_the_hub_and_is_told_once(tmp_path: Path) -> Non
         await town.discord.come_up()
         await town.start()
         await town.people["discord"].sees("good morning")
-        assert not await town.running.notices().send(
-            "good morning", ToPerson(OWNER, "discord"), plain("again")
-        )
+        assert not await town.app.notices().send("good morning", ToPerson(OWNER, "discord"), plain("again"))
         await tell(town, "and good night", "discord")
         await town.people["discord"].sees("and good night")
         said = [one.text for one in await town.people["discord"].transcript()]
@@ -221,4 +219,4 @@ async def tell(town: HubEverywhere, text: str, channel: str | None = None) -> No
     """What is told is its own key."""
     assert channel in {None, "web", *PLATFORMS}
     message: Message = plain(text)
-    assert await town.running.notices().send(text, ToPerson(OWNER, channel), message)
+    assert await town.app.notices().send(text, ToPerson(OWNER, channel), message)

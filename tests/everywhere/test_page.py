@@ -55,8 +55,8 @@ async def console_picture(browser: Browser, town: HubEverywhere) -> str:
     person = town.people["web"]
     assert isinstance(person, Console)
     async with tab(browser, width=CONSOLE_WIDTH, height=2400) as page:
-        browsing = Browsing(page, town.running.url)
-        await browsing.log_in(town.running.login_url())
+        browsing = Browsing(page, town.app.url)
+        await browsing.log_in(town.app.login_url())
         await browsing.open(f"chat/{person.thread_id}")
         await expect(browsing.messages("assistant").filter(has_text="After the code.")).to_be_visible()
         await expect(browsing.messages("notice").filter(has_text="the build is green")).to_be_visible()

@@ -21,66 +21,35 @@ from core.safety.network import Lookup
 from core.store.port import Store
 from tests.clock import HastyClock
 from tests.databases import lay_database
-from tests.harness.simulators import Simulators
+from tests.harness.simulators import Surrounded
 from tests.patience import PATIENCE_S
-from tests.simulators.discord import DiscordSimulator
-from tests.simulators.model import ModelSimulator
-from tests.simulators.slack import SlackSimulator
-from tests.simulators.telegram import TelegramSimulator
 
 LIMIT_S = PATIENCE_S
 
 
 @dataclass(slots=True)
-class AnyHub:
+class AnyHub(Surrounded):
     """A hub on the configuration in `directory`, and its surroundings."""
 
-    simulators: Simulators
-    directory: Path
     speed: float = 1.0
     lookup: Lookup | None = None
     task: asyncio.Task[None] | None = None
-    app: App | None = None
+    _app: App | None = None
     clock: HastyClock = field(init=False)
 
     def __post_init__(self) -> None:
         self.clock = HastyClock(self.speed)
 
     @property
-    def telegram(self) -> TelegramSimulator:
-        """See Simulators."""
-        return self.simulators.telegram
-
-    @property
-    def slack(self) -> SlackSimulator:
-        """See Simulators."""
-        return self.simulators.slack
-
-    @property
-    def discord(self) -> DiscordSimulator:
-        """See Simulators."""
-        return self.simulators.discord
-
-    @property
-    def model(self) -> ModelSimulator:
-        """See Simulators."""
-        return self.simulators.model
-
-    @property
-    def running(self) -> App:
-        """The hub that serves now."""
-        assert self.app is not None
-        return self.app
+    def app(self) -> App:
+        """The hub that serves now, or did last."""
+        assert self._app is not None
+        return self._app
 
     @property
     def store(self) -> Store:
         """Its store."""
-        return self.running.store
-
-    @property
-    def workspace(self) -> Path:
-        """Where tools work."""
-        return self.directory / "workspace"
+        return self.app.store
 
     @property
     def database(self) -> Path:
@@ -101,8 +70,8 @@ class AnyHub:
             await asyncio.wait([self.task, serving], return_when=asyncio.FIRST_COMPLETED)
         if self.task.done():
             self.task.result()
-        self.app = serving.result()
-        return self.app
+        self._app = serving.result()
+        return self._app
 
     async def stop(self) -> None:
         """End it as Ctrl-C does, if it runs."""
@@ -114,7 +83,7 @@ class AnyHub:
 
     async def readyz(self) -> tuple[int, dict[str, Any]]:
         """Status and body of `/readyz`."""
-        async with aiohttp.ClientSession() as http, http.get(f"{self.running.url}/readyz") as answer:
+        async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
             return answer.status, await answer.json()
 
     async def channel_becomes(self, state: str, channel: str) -> str:

@@ -105,6 +105,39 @@ api_key = "{KEY}"
         return "".join(self.section(platform, tokens[platform], **more) for platform in self.platforms)
 
 
+@dataclass(slots=True)
+class Surrounded:
+    """A hub whose data and workspace are in `directory`, and what is around it."""
+
+    simulators: Simulators
+    directory: Path
+
+    @property
+    def telegram(self) -> TelegramSimulator:
+        """See Simulators."""
+        return self.simulators.telegram
+
+    @property
+    def slack(self) -> SlackSimulator:
+        """See Simulators."""
+        return self.simulators.slack
+
+    @property
+    def discord(self) -> DiscordSimulator:
+        """See Simulators."""
+        return self.simulators.discord
+
+    @property
+    def model(self) -> ModelSimulator:
+        """See Simulators."""
+        return self.simulators.model
+
+    @property
+    def workspace(self) -> Path:
+        """Where tools work."""
+        return self.directory / "workspace"
+
+
 def section(channel: str, **options: object) -> str:
     """A channel's section. JSON's values are TOML's."""
     lines = [f"{name} = {json.dumps(value)}" for name, value in options.items()]

@@ -40,7 +40,7 @@ class Hub(AnyHub):
         of, looked at all the time."""
         async with asyncio.timeout(LIMIT_S):
             while True:
-                now = self.running.manager.states()[channel]
+                now = self.app.manager.states()[channel]
                 if now.phase.value == state:
                     return now.reason or ""
                 await asyncio.sleep(0.001)

@@ -15,7 +15,6 @@ OLIVIA = Principal("owner", Role.OWNER, "Olivia")
 
 
 def desk_of(house: Hub) -> RoutineManager:
-    assert house.app is not None
     config = load(house.directory / "hubbub.toml", environ={}).config
     return build_manager(config, house.app.store, house.app.routines, house.clock, RandomIds())
 
@@ -27,7 +26,6 @@ async def greeted(house: Hub) -> None:
 
 
 async def runs_of(house: Hub, row: RoutineRow) -> list[RoutineRunRow]:
-    assert house.app is not None
     return list(await house.app.store.routine_runs(row.id, 100))
 
 

@@ -64,7 +64,6 @@ async def link(house: Hub, person: int, second: int) -> None:
 
 async def outcomes(house: Hub, *, count: int) -> list[str]:
     """What `why` says of the newest events, in order."""
-    assert house.app is not None
     return [event.outcome for event in reversed(await house.app.store.explain_recent(count))]
 
 
@@ -77,7 +76,6 @@ async def until_none_waits(desk: PairingService) -> None:
 
 async def everything_has_an_answer(house: Hub) -> None:
     """Each message the platform delivered is explained by its key, or counted."""
-    assert house.app is not None
     await house.telegram.wait_confirmed()
     store = house.app.store
     messages = [update.payload["message"] for update in house.telegram.updates(kind="message")]
@@ -138,7 +136,6 @@ async def test_a_code_expires(tmp_path: Path) -> None:
     async with open_hub(tmp_path, direct="pairing", speed=900) as house:
         invite(house)
         code = await code_for(house, STAN)
-        assert house.app is not None
         await until_none_waits(house.app.pairing)
         assert await says(house, OWNER, f"/approve telegram {code}") == (
             "This code has expired. Ask for a new one."
@@ -162,7 +159,6 @@ async def test_a_code_to_join_expires(tmp_path: Path) -> None:
         invite(house)
         code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
         await code_for(house, STAN)
-        assert house.app is not None
         await until_none_waits(house.app.pairing)  # made later, and good for as long
         assert await says(house, SECOND, f"/link {code}") == "This code has expired. Ask for a new one."
         assert (await says(house, SECOND, "hello")).startswith("This assistant is private.")
@@ -185,7 +181,6 @@ async def test_a_code_to_join_raced_for_joins_one(house: Hub) -> None:
 async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(house: Hub) -> None:
     await link(house, OWNER, SECOND)
     code = await code_for(house, STAN)
-    assert house.app is not None
     before = {person: len(house.says(person)) for person in (OWNER, SECOND)}
     for person in before:
         house.telegram.user_sends_text(person, f"/approve telegram {code}")
@@ -222,7 +217,6 @@ async def test_who_is_revoked_is_out_at_the_next_message_and_press(tmp_path: Pat
         await let_in(house, STAN)
         house.telegram.user_sends_text(STAN, "please run: echo mine >> out.txt")
         card = await house.card(STAN)
-        assert house.app is not None
         assert await house.app.pairing.revoke("telegram", str(STAN))
         assert await house.pressed(STAN, card, 0) == "You are not allowed to decide this."
         assert (await says(house, STAN, "yes")).startswith("This assistant is private.")
@@ -238,7 +232,6 @@ async def test_the_first_owner_comes_in_by_the_desk(tmp_path: Path) -> None:
         await house.start()
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
         first, second = await code_for(house, STAN), await code_for(house, EVE)
-        assert house.app is not None
         desk = house.app.pairing
         assert isinstance(await desk.approve(first, by=OPERATOR, pair_as=PairAs.OWNER), LetIn)
         assert not isinstance(await desk.approve(second, by=OPERATOR, pair_as=PairAs.OWNER), LetIn)
@@ -377,7 +370,6 @@ async def test_what_is_not_addressed_is_ignored_and_groups_that_are_off_are_nois
         for _ in range(3):
             house.telegram.user_sends_text(OWNER, f"{MENTION} hello", chat_id=group)
         await everything_has_an_answer(house)
-        assert house.app is not None
         assert [(row.reason, row.seen) for row in await house.app.store.noise(5)] == [
             ("ignored: groups are off", 3)
         ]
@@ -400,7 +392,6 @@ async def test_a_flood_of_presses_by_somebody_else_is_counted_and_not_kept(
         (card,) = house.open_cards(group)
         said = [await press(house, EVE, group, card.id, card.choices[0]) for _ in range(30)]
         assert said[:kept] == ["You are not allowed to decide this."] * kept
-        assert house.app is not None
         store = house.app.store
         found = await store.explain_recent(100)
         assert len([one for one in found if one.sender == "Eve"]) == kept

@@ -169,7 +169,6 @@ async def test_an_unanswered_card_expires_as_not_approved(tmp_path: Path) -> Non
 
 async def test_past_its_time_neither_button_nor_program_nor_command_approves(house: Hub) -> None:
     """The clock jumps: what was asked is over before anybody has looked for what has expired."""
-    assert house.app is not None
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     api = json.loads((house.directory / "data" / "api.json").read_text())

@@ -134,7 +134,6 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
         files = [{"name": "notes.txt", "content": b"twelve bytes"}]
         sent = place.discord.user_sends_text(OWNER, "look at this", files=files)
         await place.hears(place.direct(), "notes.txt")
-        assert place.app is not None
         discord = place.app.manager.channel("discord")
         handle = f"{place.direct()}:{sent.id}:{sent.attachments[0].id}"
         assert await discord.fetch(Attachment(handle, "notes.txt", "text/plain", 12), 12) == b"twelve bytes"
@@ -153,7 +152,6 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
 
 async def test_a_person_can_be_spoken_to_first(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
-        assert place.app is not None
         discord = place.app.manager.channel("discord")
         to = discord.direct(str(OWNER))
         for number in range(2):
@@ -281,7 +279,6 @@ async def test_a_hub_that_cannot_take_it_says_so_to_whoever_pressed(tmp_path: Pa
     async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "please run: echo ran >> log")
         card = await place.card(place.direct())
-        assert place.app is not None
         place.app.hub.shut()
         pressed = await place.presses(OWNER, card, 0)
         assert ["try again" in message.text for message in pressed.messages()] == [True]

@@ -48,7 +48,6 @@ async def test_each_request_that_says_something_names_nobody_to_be_notified(tmp_
 async def test_a_mention_that_got_past_the_escaping_notifies_nobody(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         room = Address(str(town(place)))
-        assert place.app is not None
         discord = place.app.manager.channel("discord")
         (part,) = discord.render(plain("look"))
         assert isinstance(part, dict)
@@ -65,7 +64,6 @@ async def test_a_file_that_answers_somebody_notifies_nobody(tmp_path: Path) -> N
     async with open_discord_hub(tmp_path) as place:
         room = town(place)
         asked = place.discord.user_sends_text(OWNER, "the report?", room)
-        assert place.app is not None
         discord = place.app.manager.channel("discord")
         (place.workspace / "report.txt").write_bytes(b"all is well")
         files = (File("report.txt", "report.txt", "text/plain"),)

@@ -97,7 +97,6 @@ async def test_only_the_owner_stops_tools(house: Hub) -> None:
 
 
 async def test_programs_and_commands_stop_tools_too(house: Hub) -> None:
-    assert house.app is not None
     pid = await sleeping(house)
     api = json.loads((house.directory / "data" / "api.json").read_text())
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api['token']}"}) as http:

@@ -84,7 +84,6 @@ async def test_a_routine_that_names_another_place_tells_in_a_topic_there(tmp_pat
 @SLOW
 async def test_on_slack_a_routine_tells_below_a_message_of_its_name(tmp_path: Path) -> None:
     async with slack_hub.open_slack_hub(tmp_path) as place:
-        assert place.app is not None
         room = place.slack.create_channel("build", [slack_hub.OWNER], apps=["hub"]).id
         routines = desk(place.app, tmp_path)
         await routines.create(OLIVIA, page(channel="slack", address=room, own_thread=True))
@@ -103,7 +102,6 @@ async def test_on_slack_a_routine_tells_below_a_message_of_its_name(tmp_path: Pa
 @SLOW
 async def test_on_discord_a_routine_tells_in_a_thread_of_its_own(tmp_path: Path) -> None:
     async with discord_hub.open_discord_hub(tmp_path) as place:
-        assert place.app is not None
         room = place.room("build")
         routines = desk(place.app, tmp_path)
         await routines.create(OLIVIA, page(channel="discord", address=str(room.id), own_thread=True))

@@ -37,7 +37,6 @@ def using(prompt: str, *allowed: str, **more: Any) -> Mapping[str, Any]:
 
 
 async def results(house: Hub, run_id: str) -> list[ToolResult]:
-    assert house.app is not None
     said = (await house.app.store.run_steps(run_id)).said
     return [one for one in said if isinstance(one, ToolResult)]
 

@@ -55,7 +55,6 @@ async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(t
         await place.hears(place.direct(), "You said: hello")
         await place.slack.wait_acked()
         assert len(bot_says(place, place.direct())) == 1
-        assert place.app is not None
         known = await place.app.store.explain_recent(10)
         assert [row.outcome for row in known] == ["turn 1", "failed: unreadable"]
 
@@ -67,7 +66,6 @@ async def test_an_event_that_cannot_be_read_is_recorded_and_acknowledged(tmp_pat
         await place.slack.wait_acked()
         place.slack.user_sends_text(OWNER, "hello")
         await place.hears(place.direct(), "You said: hello")
-        assert place.app is not None
         known = await place.app.store.explain_recent(10)
         assert [row.outcome for row in known] == ["turn 1", "failed: unreadable"]
 
@@ -191,7 +189,6 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
         place.slack.user_sends_file(OWNER, "notes.txt", b"twelve bytes", text="look at this")
         await place.hears(place.direct(), "notes.txt")
         file = place.slack.messages(place.direct())[0].body["files"][0]
-        assert place.app is not None
         slack = place.app.manager.channel("slack")
         sent = Attachment(file["url_private_download"], "notes.txt", "text/plain", 12)
         assert await slack.fetch(sent, 12) == b"twelve bytes"
@@ -304,7 +301,6 @@ async def test_a_broken_socket_is_opened_again_and_nothing_is_lost(tmp_path: Pat
 @pytest.mark.parametrize("wrong", ["secret", "stale", "body", "missing"])
 async def test_requests_that_slack_did_not_sign_change_nothing(tmp_path: Path, wrong: str) -> None:
     async with open_slack_hub(tmp_path, mode="http") as place:
-        assert place.app is not None
         body = b'{"type":"event_callback","team_id":"T1","event":{}}'
         stamp = str(int(time.time()) - (400 if wrong == "stale" else 0))
         secret = "another" if wrong == "secret" else SECRET

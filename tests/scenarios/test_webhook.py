@@ -41,7 +41,6 @@ async def house(tmp_path: Path, port: int) -> AsyncIterator[Hub]:
 
 
 async def post(house: Hub, body: bytes | io.BytesIO, secret: str | None = SECRET) -> int:
-    assert house.app is not None
     headers = {} if secret is None else {HEADER: secret}
     async with (
         aiohttp.ClientSession() as http,
@@ -58,7 +57,6 @@ def update(n: int, text: str) -> bytes:
 
 
 async def outcomes(house: Hub) -> list[str]:
-    assert house.app is not None
     return [explanation.outcome for explanation in await house.app.store.explain_recent(50)]
 
 
@@ -111,7 +109,6 @@ async def test_while_nothing_can_be_kept_nothing_is_acknowledged(house: Hub) -> 
         other.close()
     await house.telegram.wait_text(OWNER, "You said: meanwhile")
     await house.telegram.wait_confirmed()
-    assert house.app is not None
     explained = await house.app.store.explain(f"tg:123456:m:{OWNER}:{sent.id}")
     assert explained is not None
     assert explained.outcome == "turn 1"

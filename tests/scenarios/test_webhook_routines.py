@@ -51,7 +51,6 @@ class Gate:
         self, path: str, body: bytes, headers: Mapping[str, str], method: str = "POST"
     ) -> tuple[int, Any, Mapping[str, str]]:
         """Status, JSON and headers of the answer."""
-        assert self.house.app is not None
         url = f"{self.house.app.url}/api/webhooks/{path}"
         sent = {"Content-Type": "application/json", **headers}
         async with self.http.request(method, url, data=body, headers=sent) as answer:
@@ -61,7 +60,6 @@ class Gate:
         return (await self.bring(path, body, headers))[0]
 
     async def runs(self, row: RoutineRow) -> list[RoutineRunRow]:
-        assert self.house.app is not None
         return list(await self.house.app.store.routine_runs(row.id, 100))
 
 
@@ -70,7 +68,6 @@ def sender() -> Sender:
 
 
 async def keep_secret(house: Hub, name: str, value: str) -> None:
-    assert house.app is not None
     keys = VaultKeyRing(house.directory / "data", {}).keys_to_seal()
     await Vault(house.app.store, keys, SystemClock()).keep(name, value)
 
@@ -234,7 +231,6 @@ async def test_what_is_signed_has_its_own_limit(gate: Gate) -> None:
 
 async def test_a_body_that_does_not_come_keeps_no_place(gate: Gate) -> None:
     await desk_of(gate.house).create(OLIVIA, push("held"))
-    assert gate.house.app is not None
     host, port = gate.house.app.url.removeprefix("http://").split(":")
     head = f"POST /api/webhooks/held HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
     held = f"{head}X-Hub-Signature-256: sha256=0\r\nContent-Length: 9\r\n\r\n".encode()
@@ -262,7 +258,6 @@ async def test_secrets_are_named_and_never_shown(gate: Gate) -> None:
     with pytest.raises(RoutineRefused, match=r"trigger\.type webhook is for the owner"):
         await desk.create(Principal("mia", Role.MEMBER, "Mia"), push("secret"))
     await desk.create(OLIVIA, push("secret"))
-    assert gate.house.app is not None
     page = json.loads((gate.house.directory / "data" / "api.json").read_text())
     key = {"Authorization": f"Bearer {page['token']}"}
     async with gate.http.get(f"{page['url']}/api/routines/secret", headers=key) as answer:

@@ -33,7 +33,6 @@ def to_bot(house: Hub, text: str) -> str:
 
 async def delivery_of(house: Hub, chat: int, message_id: int) -> tuple[str, str, str | None]:
     """Once it is over: the turn's outcome, and what became of its answer and why."""
-    assert house.app is not None
     async with asyncio.timeout(LIMIT_S):
         while True:
             explained = await house.app.store.explain(f"tg:123456:m:{chat}:{message_id}")
@@ -126,7 +125,6 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: H
     wanted = ("remember me", "think", "and then this", "here I am")
     found = [next(i for i, text in enumerate(told) if word in text) for word in wanted]
     assert found == sorted(found)
-    assert house.app is not None
     (thread,) = await house.app.store.threads(10)
     assert (thread.scope, thread.address) == (f"={moved.id}", str(moved.id))
     explained = await house.app.store.explain(f"tg:123456:mv:{chat.id}:{moved.id}")
@@ -144,7 +142,6 @@ async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hub)
     await house.telegram.wait_text(BEN, "You said: hello")
     await house.telegram.wait_confirmed()
     house.model.release()
-    assert house.app is not None
     explained = await house.app.store.explain_recent(200)
     refused = [one for one in explained if one.outcome == "refused: too many messages queued"]
     assert len(explained) == 151

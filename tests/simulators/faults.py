@@ -1,16 +1,28 @@
 """Switches that make a simulated platform misbehave, each for some requests, some times or some while.
 
-A platform's own module says which kinds there are, adds what narrows them (a chat, an account) and subclasses
-``Fault``. ``when`` is ``"before"`` or ``"after"`` the request takes effect.
+A platform's own module says how it words them, adds what narrows them (a chat, an account) and subclasses
+``Fault``. Kinds of fault (``when`` is ``"before"`` or ``"after"`` the request takes effect):
+
+============= ===========================================================================================
+rate_limit    429 with ``retry_after_s`` (default: what is left of ``duration_s``); no effect
+server_error  a status of 500 and above; no effect
+error         any other refusal; no effect
+garbage       HTTP 200 with a body that is no JSON; takes effect when ``when="after"``
+drop          the connection is cut; ``when`` decides whether the request took effect
+hold          waits for release or until the client goes away, then answers (or drops: ``then="drop"``)
+slow          waits ``delay_s``, then answers
+silent        never answers; the connection stays open until the client or the simulator closes it
+late          waits for release, whatever the client does meanwhile, and only then takes effect
+============= ===========================================================================================
 """
 
 import asyncio
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 
 class FaultyRequest(Protocol):
@@ -22,8 +34,11 @@ class FaultyRequest(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """One armed switch. ``skip`` matching requests pass first; ``count`` then are hit (None: no end)."""
+    """One armed switch. ``skip`` matching requests pass first; ``count`` then are hit (None: no end).
+    ``NARROWED_BY``: fields that a request's record has, too.
+    """
 
+    NARROWED_BY: ClassVar[tuple[str, ...]] = ()
     id: int
     kind: str
     method: str = "*"
@@ -38,8 +53,8 @@ class Fault:
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     def concerns(self, record: Any) -> bool:
-        """Whether this switch is meant for the request's account and place; a platform says more."""
-        return True
+        """Whether this switch is meant for the request's account and place."""
+        return all(getattr(self, name) in {None, getattr(record, name)} for name in self.NARROWED_BY)
 
     def matches(self, record: FaultyRequest) -> bool:
         """Whether this switch is meant for this request (not whether its turn has come)."""
@@ -60,20 +75,21 @@ class Fault:
 
     def to_json(self) -> dict[str, Any]:
         """What was armed and the numbers of the requests it hit."""
-        names = ("id", "kind", "method", "when", "skip", "count", "hits")
+        names = ("id", "kind", "method", "when", "skip", "count", "hits", *self.NARROWED_BY)
         return {name: getattr(self, name) for name in names}
 
 
 F = TypeVar("F", bound=Fault)
+NO_EFFECT = {"rate_limit", "server_error", "error", "silent"}
+KINDS = NO_EFFECT | {"garbage", "drop", "hold", "slow"}
 
 
 class FaultBook(Generic[F]):
     """The armed switches; the oldest that fits a request hits it."""
 
-    def __init__(self, make: Callable[..., F], kinds: set[str], no_effect: set[str]) -> None:
+    def __init__(self, make: Callable[..., F], kinds: Set[str] = KINDS) -> None:
         self._make = make
         self._kinds = kinds
-        self._no_effect = no_effect
         self._faults: dict[int, F] = {}
         self._ids = itertools.count(1)
 
@@ -84,7 +100,7 @@ class FaultBook(Generic[F]):
         """
         if kind not in self._kinds:
             raise ValueError(f"unknown fault {kind!r}; one of {', '.join(sorted(self._kinds))}")
-        if kind in self._no_effect:
+        if kind in NO_EFFECT:
             fields["when"] = "before"
         if fields.get("when", "after") not in {"before", "after"}:
             raise ValueError('when is "before" or "after"')

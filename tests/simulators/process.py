@@ -23,6 +23,12 @@ def arguments_of(platform: str, told: str | None, port_of: str) -> argparse.Argu
     return parser
 
 
+def common(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What every platform's simulator takes, by name."""
+    names = ("host", "port", "control_port", "log_limit", "enforce_rate_limits")
+    return {name: getattr(arguments, name) for name in names}
+
+
 async def serve(
     simulator: AbstractAsyncContextManager[Any], names: Sequence[str] = ("url", "control_url")
 ) -> None:

@@ -136,7 +136,6 @@ async def test_secrets_are_kept_by_the_running_hub(house: Hub) -> None:
 async def test_a_link_to_the_console(house: Hub) -> None:
     link = await said(house, "login", "--json")
     assert (link.code, link.err) == (0, "")
-    assert house.app is not None
     assert json.loads(link.out)["url"].startswith(f"{house.app.url}/login#code=")
     await house.stop()
     none = await said(house, "login")

@@ -188,7 +188,6 @@ async def test_cookies_of_others_neither_end_nor_change_a_session(api: Client) -
 
 async def test_a_session_from_a_cookie_of_before_is_worth_nothing(house: Hub, api: Client) -> None:
     """Earlier versions kept the same secrets in a cookie, which every port of the machine was sent."""
-    assert house.app is not None
     user_id = (await api.get("/api/me"))["user_id"]
     kept = hashlib.sha256(b"seen by all").hexdigest()
     await house.app.store.keep_key(kept, KeyKind.SESSION, user_id, house.clock.now() + DAY_S * SECOND_US)

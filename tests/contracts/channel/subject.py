@@ -137,7 +137,7 @@ class HubSubject:
 
     @property
     def app(self) -> App:
-        return self.hub.running
+        return self.hub.app
 
     async def start(self) -> None:
         await self.hub.start()

@@ -8,7 +8,7 @@ import argparse
 import asyncio
 
 from tests.simulators.discord.simulator import DiscordSimulator
-from tests.simulators.process import arguments_of, serve
+from tests.simulators.process import arguments_of, common, serve
 
 
 def _arguments() -> argparse.Namespace:
@@ -23,13 +23,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _run(arguments: argparse.Namespace) -> None:
-    simulator = DiscordSimulator(
-        host=arguments.host,
-        port=arguments.port,
-        control_port=arguments.control_port,
-        log_limit=arguments.log_limit,
-        enforce_rate_limits=arguments.enforce_rate_limits,
-    )
+    simulator = DiscordSimulator(**common(arguments))
     for number, token in enumerate(arguments.token):
         simulator.add_bot(token, username="hub_bot" if number == 0 else f"hub_bot{number + 1}")
     for user_id in arguments.user:

@@ -5,17 +5,20 @@ from typing import Any
 from tests.patience import PATIENCE_S
 from tests.simulators.control import operation
 from tests.simulators.discord.interactions import Interaction
-from tests.simulators.discord.log import EventRecord, GatewayRecord, RequestRecord
+from tests.simulators.discord.log import EventRecord, GatewayRecord, Log, RequestRecord
 from tests.simulators.discord.people import Id
 from tests.simulators.discord.people_interactions import InteractionActions
 from tests.simulators.discord.state import BotName
 from tests.simulators.discord.world import Message
+from tests.simulators.platform import Platform
 
 Json = dict[str, Any]
 
 
-class Inspection(InteractionActions):
+class Inspection(Platform, InteractionActions):
     """Questions about what has happened so far. ``channel_id=None`` means all channels."""
+
+    log: Log
 
     @operation
     def requests(
@@ -110,11 +113,6 @@ class Inspection(InteractionActions):
             "gateway": self.gateway_log(),
         }
 
-    @operation
-    def last_number(self) -> int:
-        """The number of the newest request."""
-        return self.log.last_number
-
     # -- waiting
 
     @operation
@@ -122,51 +120,14 @@ class Inspection(InteractionActions):
         self, channel_id: Id, count: int = 1, timeout_s: float = PATIENCE_S
     ) -> list[Message]:
         """Waits until bots have put at least ``count`` messages into a channel."""
-
-        def enough() -> list[Message]:
-            found = self.messages(channel_id, by="bot")
-            return found if len(found) >= count else []
-
-        return await self.wait_for(enough, timeout_s)
+        return await self.wait_count(lambda: self.bot_messages(channel_id), count, timeout_s)
 
     @operation
     async def wait_text(self, channel_id: Id, contains: str, timeout_s: float = PATIENCE_S) -> Message:
         """Waits until a bot's message in a channel shows this text (after edits)."""
-
-        def shown() -> Message | None:
-            found = self.messages(channel_id, by="bot")
-            return next((message for message in found if contains in message.text), None)
-
-        return await self.wait_for(shown, timeout_s)
-
-    @operation
-    async def wait_requests(
-        self,
-        method: str | None = None,
-        count: int = 1,
-        channel_id: Id | None = None,
-        outcome: str | None = None,
-        ok: bool | None = None,
-        since: int = 0,
-        timeout_s: float = PATIENCE_S,
-    ) -> list[RequestRecord]:
-        """Waits until at least ``count`` requests match."""
-
-        def enough() -> list[RequestRecord]:
-            found = self.requests(method, channel_id, outcome=outcome, ok=ok, since=since)
-            return found if len(found) >= count else []
-
-        return await self.wait_for(enough, timeout_s)
-
-    @operation
-    async def wait_number(self, number: int, timeout_s: float = PATIENCE_S) -> int:
-        """Waits until the log has reached this request number."""
-        return await self.wait_for(lambda: self.log.last_number >= number and self.log.last_number, timeout_s)
-
-    @operation
-    async def wait_held(self, count: int = 1, timeout_s: float = PATIENCE_S) -> list[RequestRecord]:
-        """Waits until at least ``count`` requests are being held."""
-        return await self.wait_requests(outcome="held", count=count, timeout_s=timeout_s)
+        return await self.wait_for(
+            lambda: next((m for m in self.bot_messages(channel_id) if contains in m.text), None), timeout_s
+        )
 
     @operation
     async def wait_connected(self, bot: BotName = None, timeout_s: float = PATIENCE_S) -> bool:
@@ -183,12 +144,7 @@ class Inspection(InteractionActions):
         self, what: str, count: int = 1, timeout_s: float = PATIENCE_S
     ) -> list[GatewayRecord]:
         """Waits until something has happened on the gateway at least ``count`` times."""
-
-        def enough() -> list[GatewayRecord]:
-            found = self.gateway_log(what)
-            return found if len(found) >= count else []
-
-        return await self.wait_for(enough, timeout_s)
+        return await self.wait_count(lambda: self.gateway_log(what), count, timeout_s)
 
     @operation
     async def wait_interaction(self, interaction_id: Id, timeout_s: float = PATIENCE_S) -> Interaction:

@@ -1,8 +1,6 @@
 """HTTP in front of the world: `/api/v10/…`, `/gateway`, `/attachments/…`, and the faults between."""
 
-import asyncio
 import json
-import logging
 import time
 from typing import Any
 from urllib.parse import unquote
@@ -26,11 +24,9 @@ from tests.simulators.discord.interactions import Interactions
 from tests.simulators.discord.log import RequestRecord
 from tests.simulators.discord.registry import NO_CONTENT, Call, Created, Route, Router
 from tests.simulators.discord.world import Bot, User
-from tests.simulators.exchange import play_fault, send_answer
-from tests.simulators.listener import Listener
+from tests.simulators.server import PlatformServer
 
 Json = dict[str, Any]
-_log = logging.getLogger(__name__)
 ROUTER = Router(routes_account, routes_channels, routes_interactions, routes_messages)
 API = "/api/v10"
 _NGINX_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body><h1>{0}</h1></body>\r\n</html>\r\n"
@@ -38,18 +34,12 @@ NOBODY = Bot("", User(0, "nobody", is_bot=True))
 """Who asks when no bot's token is needed."""
 
 
-class ApiServer:
+class ApiServer(PlatformServer[RequestRecord, Fault]):
     """Answers the bots. ``go_down`` refuses connections on the port until ``come_up``."""
 
     def __init__(self, sim: Interactions, control: ControlApi, host: str, port: int) -> None:
+        super().__init__(sim, control, host, port, MAX_BODY_BYTES)
         self._sim = sim
-        self._control = control
-        self.listener = Listener(self._handle, host, port, request_factory=_request)
-
-    async def start(self) -> None:
-        """Reserves the port for good and listens on it."""
-        await self.listener.start()
-        self._sim.base_url = self.listener.url
 
     async def _gateway(self, request: web.BaseRequest) -> web.StreamResponse:
         closed_until = self._sim.gateway_closed_until
@@ -97,49 +87,15 @@ class ApiServer:
         except ApiError as error:
             refusal = error
         name = found.name if found is not None else f"{request.method} {path}"
-        record = sim.log.open(0 if bot is None else bot.id, name, path, body.logged(), sim.clock())
+        bot_id = 0 if bot is None else bot.id
+        record = sim.log.open(name, body.logged(), sim.clock(), bot_id=bot_id, path=path)
         channel = parts.get("channel_id", "")
         record.channel_id = int(channel) if channel.isdecimal() else None
-        sim.changed()
         parts = {key: unquote(value) for key, value in parts.items()}
         call = Call(sim, bot or NOBODY, record, body, dict(request.query), parts)
-        return await self._guarded(request, call, found, refusal)
+        return await self._logged(request, record, lambda: self._take(call, found, refusal))
 
-    async def _guarded(
-        self, request: web.BaseRequest, call: Call, found: Route | None, refusal: ApiError | None
-    ) -> web.StreamResponse:
-        record = call.record
-        try:
-            return await self._execute(request, call, found, refusal)
-        except asyncio.CancelledError:
-            if record.outcome in {"pending", "held"}:
-                record.outcome = "gone"
-            raise
-        finally:
-            record.finished_at = self._sim.clock()
-            self._sim.changed()
-
-    async def _execute(
-        self, request: web.BaseRequest, call: Call, found: Route | None, refusal: ApiError | None
-    ) -> web.StreamResponse:
-        record = call.record
-        fault = self._sim.faults.hit(record)
-        if fault is not None:
-            record.fault = fault.id
-            made_up = _made_up_answer(fault, record)
-            if made_up is not None:
-                return await send_answer(request, record, made_up)
-            if fault.when == "before" and not await play_fault(request, record, fault, self._sim.changed):
-                return web.Response()
-        answer = self._take(call, found, refusal)
-        if fault is not None and fault.when == "after":
-            if fault.kind == "garbage":
-                answer = web.Response(text="<!doctype html>", content_type="text/html")
-            elif not await play_fault(request, record, fault, self._sim.changed):
-                return web.Response()
-        return await send_answer(request, record, answer)
-
-    def _take(self, call: Call, found: Route | None, refusal: ApiError | None) -> web.Response:
+    async def _take(self, call: Call, found: Route | None, refusal: ApiError | None) -> web.Response:
         """Runs the operation; its answer."""
         record = call.record
         headers: dict[str, str] = {}
@@ -154,29 +110,39 @@ class ApiServer:
             result = found.function(call)
         except ApiError as error:
             record.code, record.error = error.code, error.message
-            answer = json_answer(error.body(), status=error.status, headers=headers)
+            return json_answer(error.body(), status=error.status, headers=headers)
         except Exception as error:
-            _log.exception("the simulator failed in %s", record.method)
-            record.error = f"{type(error).__name__}: {error}"
-            answer = json_answer(
-                ApiError(500, 0, "500: Internal Server Error (the simulator failed)").body(), status=500
-            )
-        else:
-            answer = _answer(result, headers)
-        record.taken, record.status = True, answer.status
-        self._sim.changed()
-        return answer
+            self._failed(record, error)
+            broken = ApiError(500, 0, "500: Internal Server Error (the simulator failed)")
+            return json_answer(broken.body(), status=500)
+        return _answer(result, headers)
+
+    def _made_up(self, fault: Fault, record: RequestRecord) -> web.Response | None:
+        if fault.kind == "rate_limit":
+            wait_s = float(fault.retry_after)
+            shared = fault.scope == "shared"
+            headers = rates.bucket_headers(record.method, 5, 4 if shared else 0, wait_s)
+            return _limited(fault.scope, wait_s, {} if fault.scope == "global" else headers)
+        if fault.kind == "server_error" and fault.html:
+            page = _NGINX_PAGE.format(f"{fault.status} Bad Gateway")
+            return web.Response(status=fault.status, text=page, content_type="text/html")
+        if fault.kind in {"server_error", "error"}:
+            record.code = fault.code
+            return json_answer(fault.refusal().body(), status=fault.status)
+        if fault.kind == "garbage" and fault.when == "before":
+            return self._garbled(web.Response())
+        return None
 
     async def _download(self, request: web.BaseRequest) -> web.StreamResponse:
         """https://docs.discord.com/developers/reference#signed-attachment-cdn-urls."""
         sim, path = self._sim, request.rel_url.path
-        record = sim.log.open(0, "downloadAttachment", path, {}, sim.clock())
+        record = sim.log.open("downloadAttachment", {}, sim.clock(), path=path)
         fault = sim.faults.hit(record)
         if fault is not None:
-            made_up = _made_up_answer(fault, record)
+            made_up = self._made_up(fault, record)
             if made_up is not None:
-                return await send_answer(request, record, made_up)
-            if not await play_fault(request, record, fault, sim.changed):
+                return await self._send(request, record, made_up)
+            if not await self._play(request, record, fault):
                 return web.Response()
         _, _, channel_id, attachment_id, _ = [*path.split("/"), "", "", "", ""][:5]
         expires = int(request.query.get("ex") or "0", 16)
@@ -188,10 +154,10 @@ class ApiServer:
         record.taken = True
         if wanted is None or not signed:
             gone = web.Response(status=404, text="This content is no longer available.")
-            return await send_answer(request, record, gone)
+            return await self._send(request, record, gone)
         kind = (wanted.media_type or "application/octet-stream").partition(";")[0]
         answer = web.Response(body=wanted.content, content_type=kind)
-        return await send_answer(request, record, answer)
+        return await self._send(request, record, answer)
 
 
 def _authorized(sim: Interactions, request: web.BaseRequest) -> Bot | None:
@@ -203,12 +169,6 @@ def _major(call: Call) -> str:
     """What buckets are kept apart by: the channel, guild or webhook in the path."""
     names = ("channel_id", "guild_id", "token")
     return next((call.path[name] for name in names if name in call.path), "")
-
-
-def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-    """A request with room for the largest body; aiohttp's own limit is 1 MB."""
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
 
 def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
@@ -228,21 +188,3 @@ def _answer(result: Any, headers: dict[str, str]) -> web.Response:
 def _limited(scope: str, retry_after_s: float, headers: dict[str, str]) -> web.Response:
     headers, body = rates.refusal(scope, retry_after_s, headers)
     return json_answer(body, status=429, headers=headers)
-
-
-def _made_up_answer(fault: Fault, record: RequestRecord) -> web.Response | None:
-    """The answer of faults that need no world."""
-    if fault.kind == "rate_limit":
-        wait_s = float(fault.retry_after)
-        shared = fault.scope == "shared"
-        headers = rates.bucket_headers(record.method, 5, 4 if shared else 0, wait_s)
-        return _limited(fault.scope, wait_s, {} if fault.scope == "global" else headers)
-    if fault.kind == "server_error" and fault.html:
-        page = _NGINX_PAGE.format(f"{fault.status} Bad Gateway")
-        return web.Response(status=fault.status, text=page, content_type="text/html")
-    if fault.kind in {"server_error", "error"}:
-        record.code = fault.code
-        return json_answer(fault.refusal().body(), status=fault.status)
-    if fault.kind == "garbage" and fault.when == "before":
-        return web.Response(text="<!doctype html>", content_type="text/html")
-    return None

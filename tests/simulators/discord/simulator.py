@@ -4,35 +4,35 @@ import base64
 from typing import Any
 
 from tests.simulators.control import ControlApi, operation
-from tests.simulators.discord.faults import Fault
 from tests.simulators.discord.people import Id
 from tests.simulators.discord.server import API, ApiServer
 from tests.simulators.discord.state import BotName
 from tests.simulators.discord.weather import Weather
 from tests.simulators.discord.world import FORUM, TEXT, Bot, Channel, Guild, Member, Overwrite, Role, User
 from tests.simulators.listener import Listener
-from tests.simulators.platform import Platform
 
 Json = dict[str, Any]
 KINDS = {"text": TEXT, "forum": FORUM, "category": 4, "announcement": 5}
 
 
-class DiscordSimulator(Weather, Platform):
+class DiscordSimulator(Weather):
     """A whole Discord."""
 
-    def __init__(
-        self, *, host: str = "127.0.0.1", port: int = 0, control_port: int = 0, **settings: Any
-    ) -> None:
-        super().__init__(**settings)
-        control = ControlApi(self)
-        self._server = ApiServer(self, control, host, port)
-        self._api = self._server.listener
-        self._control = Listener(control.handle, host, control_port)
+    def _listener(self, control: ControlApi, host: str, port: int) -> Listener:
+        return ApiServer(self, control, host, port).listener
 
-    @property
-    def url(self) -> str:
-        """Where everything listens."""
-        return self._api.url
+    async def start(self) -> None:
+        """Listens on both ports."""
+        await super().start()
+        self.base_url = self.url
+
+    async def _end(self) -> None:
+        self.end_interactions()
+
+    def _aimed(self, details: Json) -> Json:
+        bot, channel = details.pop("bot", None), details.pop("channel_id", None)
+        ids = {"bot_id": None if bot is None else self.bot(bot).id}
+        return details | ids | {"channel_id": None if channel is None else int(channel)}
 
     @property
     def api_base_url(self) -> str:
@@ -43,18 +43,6 @@ class DiscordSimulator(Weather, Platform):
     def gateway_url(self) -> str:
         """Where the gateway takes websockets."""
         return "ws" + self.url.removeprefix("http") + "/gateway"
-
-    async def start(self) -> None:
-        """Listens on both ports."""
-        await self._server.start()
-        await self._control.start()
-
-    async def stop(self) -> None:
-        """Cuts every connection and ends every clock."""
-        self.faults.clear()
-        self.end_interactions()
-        await self._api.stop()
-        await self._control.stop()
 
     # -- the world
 
@@ -194,32 +182,6 @@ class DiscordSimulator(Weather, Platform):
             self.rates.enforce = enforce_rate_limits
         for name, (limit, per_s) in (route_limits or {}).items():
             self.rates.overrides[name] = (int(limit), per_s)
-
-    # -- trouble
-
-    @operation
-    def fail(
-        self,
-        kind: str,
-        method: str = "*",
-        channel_id: Id | None = None,
-        bot: BotName = None,
-        count: int | None = None,
-        duration_s: float | None = None,
-        skip: int = 0,
-        **details: Any,
-    ) -> Fault:
-        """Arms a fault: ``kind`` and ``details`` as in ``faults``; ``method`` is an operation's name."""
-        return self.faults.arm(
-            kind,
-            method=method,
-            channel_id=None if channel_id is None else int(channel_id),
-            bot_id=None if bot is None else self.bot(bot).id,
-            count=count,
-            duration_s=duration_s,
-            skip=skip,
-            **details,
-        )
 
 
 def _id_of_token(token: str) -> int:

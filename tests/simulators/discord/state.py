@@ -8,12 +8,13 @@ from urllib.parse import quote
 
 from tests.simulators.changes import Changes
 from tests.simulators.discord import limits
-from tests.simulators.discord.faults import fault_book
+from tests.simulators.discord.faults import Fault
 from tests.simulators.discord.log import GatewayRecord, Log
 from tests.simulators.discord.rates import RateLimits
 from tests.simulators.discord.sessions import Sessions, Wire
 from tests.simulators.discord.snowflakes import Snowflakes
 from tests.simulators.discord.world import Attachment, Bot, Channel, Guild, Message, User, World
+from tests.simulators.faults import FaultBook
 
 Json = dict[str, Any]
 BotName = int | str | None
@@ -39,7 +40,7 @@ class SimulatorState(Changes):
         self.world = World()
         self.ids = Snowflakes(clock)
         self.log = Log(log_limit)
-        self.faults = fault_book()
+        self.faults = FaultBook(Fault)
         self.rates = RateLimits(enforce=enforce_rate_limits)
         self.sessions = Sessions(clock, session_ttl_s)
         self.heartbeat_interval_s = heartbeat_interval_s

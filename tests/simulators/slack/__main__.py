@@ -6,7 +6,7 @@ Prints one line of JSON when it is ready: ``{"url", "control_url", "pid"}``. End
 import argparse
 import asyncio
 
-from tests.simulators.process import arguments_of, serve
+from tests.simulators.process import arguments_of, common, serve
 from tests.simulators.slack.simulator import SlackSimulator
 
 
@@ -22,13 +22,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _run(arguments: argparse.Namespace) -> None:
-    simulator = SlackSimulator(
-        host=arguments.host,
-        port=arguments.port,
-        control_port=arguments.control_port,
-        log_limit=arguments.log_limit,
-        enforce_rate_limits=arguments.enforce_rate_limits,
-    )
+    simulator = SlackSimulator(**common(arguments))
     if arguments.bot_token:
         simulator.add_app(
             arguments.bot_token,

@@ -4,8 +4,9 @@ from typing import Any
 
 from tests.patience import PATIENCE_S
 from tests.simulators.control import operation
+from tests.simulators.platform import Platform
 from tests.simulators.slack.ids import ts_key
-from tests.simulators.slack.log import DeliveryRecord, RequestRecord
+from tests.simulators.slack.log import DeliveryRecord, Log, RequestRecord
 from tests.simulators.slack.people_interact import InteractiveActions
 from tests.simulators.slack.state import Ephemeral, View
 from tests.simulators.slack.visible import Seen, pings, seen
@@ -14,8 +15,10 @@ from tests.simulators.slack.world import Message
 Json = dict[str, Any]
 
 
-class Inspection(InteractiveActions):
+class Inspection(Platform, InteractiveActions):
     """Questions about what has happened so far."""
+
+    log: Log
 
     @operation
     def requests(
@@ -124,11 +127,6 @@ class Inspection(InteractiveActions):
         """All requests after number ``since`` and all deliveries; the control API calls it ``log``."""
         return {"requests": self.requests(since=since), "deliveries": self.deliveries()}
 
-    @operation
-    def last_number(self) -> int:
-        """The number of the newest request."""
-        return self.log.last_number
-
     # -- waiting
 
     @operation
@@ -136,34 +134,27 @@ class Inspection(InteractiveActions):
         self, channel: str, count: int = 1, thread_ts: str | None = None, timeout_s: float = PATIENCE_S
     ) -> list[Message]:
         """Waits until apps have put at least ``count`` messages into a conversation."""
-
-        def enough() -> list[Message]:
-            found = self.messages(channel, by="bot", thread_ts=thread_ts)
-            return found if len(found) >= count else []
-
-        return await self.wait_for(enough, timeout_s)
+        return await self.wait_count(lambda: self.bot_messages(channel, thread_ts), count, timeout_s)
 
     @operation
     async def wait_text(self, channel: str, contains: str, timeout_s: float = PATIENCE_S) -> Message:
         """Waits until an app's message in a conversation shows this text (after edits)."""
-
-        def shown() -> Message | None:
-            found = self.messages(channel, by="bot")
-            return next((m for m in found if contains in self.look(m).text), None)
-
-        return await self.wait_for(shown, timeout_s)
+        return await self.wait_for(
+            lambda: next((m for m in self.bot_messages(channel) if contains in self.look(m).text), None),
+            timeout_s,
+        )
 
     @operation
     async def wait_ephemeral(
         self, user_id: str, contains: str = "", channel: str | None = None, timeout_s: float = PATIENCE_S
     ) -> Ephemeral:
         """Waits until an app has shown this text to one person alone."""
-
-        def shown() -> Ephemeral | None:
-            found = self.ephemerals(user_id, channel)
-            return next((e for e in found if contains in self.look(e).text), None)
-
-        return await self.wait_for(shown, timeout_s)
+        return await self.wait_for(
+            lambda: next(
+                (e for e in self.ephemerals(user_id, channel) if contains in self.look(e).text), None
+            ),
+            timeout_s,
+        )
 
     @operation
     async def wait_view(self, user_id: str, timeout_s: float = PATIENCE_S) -> View:
@@ -171,45 +162,12 @@ class Inspection(InteractiveActions):
         return await self.wait_for(lambda: next(iter(self.open_views(user_id)), None), timeout_s)
 
     @operation
-    async def wait_requests(
-        self,
-        method: str | None = None,
-        count: int = 1,
-        channel: str | None = None,
-        outcome: str | None = None,
-        ok: bool | None = None,
-        since: int = 0,
-        timeout_s: float = PATIENCE_S,
-    ) -> list[RequestRecord]:
-        """Waits until at least ``count`` requests match."""
-
-        def enough() -> list[RequestRecord]:
-            found = self.requests(method=method, channel=channel, outcome=outcome, ok=ok, since=since)
-            return found if len(found) >= count else []
-
-        return await self.wait_for(enough, timeout_s)
-
-    @operation
-    async def wait_number(self, number: int, timeout_s: float = PATIENCE_S) -> int:
-        """Waits until the log has reached this request number."""
-        return await self.wait_for(lambda: self.log.last_number >= number and self.log.last_number, timeout_s)
-
-    @operation
-    async def wait_held(self, count: int = 1, timeout_s: float = PATIENCE_S) -> list[RequestRecord]:
-        """Waits until at least ``count`` requests are being held."""
-        return await self.wait_requests(outcome="held", count=count, timeout_s=timeout_s)
-
-    @operation
     async def wait_connected(
         self, count: int = 1, app: str | None = None, timeout_s: float = PATIENCE_S
     ) -> list[Json]:
         """Waits until at least ``count`` sockets of an app take envelopes."""
-
-        def enough() -> list[Json]:
-            found = self.sockets.of(self.app(app).id)
-            return [connection.to_json() for connection in found] if len(found) >= count else []
-
-        return await self.wait_for(enough, timeout_s)
+        found = await self.wait_count(lambda: self.sockets.of(self.app(app).id), count, timeout_s)
+        return [connection.to_json() for connection in found]
 
     @operation
     async def wait_settled(self, delivery_id: str, timeout_s: float = PATIENCE_S) -> DeliveryRecord:

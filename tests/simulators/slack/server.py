@@ -4,17 +4,13 @@ between.
 ``/api/<method>``, ``/upload/v1/<secret>``, ``/files-pri/…``, ``/actions/<team>/<key>``, ``/link/?ticket=…``.
 """
 
-import asyncio
 import json
-import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import BodyPartReader, web
 
 from tests.simulators.control import ControlApi
-from tests.simulators.exchange import play_fault, send_answer
-from tests.simulators.listener import Listener
+from tests.simulators.server import PlatformServer, Take
 from tests.simulators.slack import (
     methods_chat,
     methods_conversations,
@@ -34,24 +30,21 @@ from tests.simulators.slack.registry import Call, Declared, methods_of
 from tests.simulators.slack.world import App
 
 Json = dict[str, Any]
-_log = logging.getLogger(__name__)
 MAX_BODY_BYTES = 64 * 1024 * 1024
 METHODS = methods_of(
     methods_chat, methods_conversations, methods_files, methods_sockets, methods_streams, methods_views
 )
 _LOGIN_PAGE = "<!DOCTYPE html><html><head><title>Sign in | Slack</title></head><body></body></html>"
 _ERROR_PAGE = "<html><head><title>{0}</title></head><body><h1>{0}</h1></body></html>"
-Take = Callable[[], Awaitable[web.Response]]
 
 
-class ApiServer:
+class ApiServer(PlatformServer[RequestRecord, Fault]):
     """Answers the apps."""
 
     def __init__(self, sim: Interactions, control: ControlApi, host: str, port: int) -> None:
+        super().__init__(sim, control, host, port, MAX_BODY_BYTES)
         self._sim = sim
-        self._control = control
         self._rates = RateLimits()
-        self.listener = Listener(self._handle, host, port, request_factory=_request)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         area, _, rest = request.path.lstrip("/").partition("/")
@@ -59,15 +52,15 @@ class ApiServer:
             case "api":
                 return await self._api(request, rest)
             case "upload":
-                return await self._logged(request, None, "upload", {}, lambda: self._upload(request))
+                return await self._other(request, None, "upload", {}, lambda: self._upload(request))
             case "files-pri":
                 app, _ = self._account(request, Params({}))
                 params = {"path": rest}
-                return await self._logged(request, app, "download", params, lambda: self._download(app, rest))
+                return await self._other(request, app, "download", params, lambda: self._download(app, rest))
             case "actions":
                 body = await request.read()
                 params = _json_or_empty(body)
-                return await self._logged(
+                return await self._other(
                     request, None, "response_url", params, lambda: self._respond(rest, params)
                 )
             case "link":
@@ -80,66 +73,45 @@ class ApiServer:
 
     # -- every request: logged, hit by faults, answered
 
-    async def _logged(
-        self,
-        request: web.BaseRequest,
-        app: App | None,
-        name: str,
-        params: Json,
-        take: Take,
-        record: RequestRecord | None = None,
+    async def _other(
+        self, request: web.BaseRequest, app: App | None, name: str, params: Json, take: Take
     ) -> web.StreamResponse:
-        sim = self._sim
-        record = record or sim.log.open(app.id if app else None, name, params, sim.clock())
-        sim.changed()
-        try:
-            return await self._execute(request, record, take)
-        except asyncio.CancelledError:
-            if record.outcome in {"pending", "held"}:
-                record.outcome = "gone"
-            raise
-        finally:
-            record.finished_at = sim.clock()
-            sim.changed()
-
-    async def _execute(
-        self, request: web.BaseRequest, record: RequestRecord, take: Take
-    ) -> web.StreamResponse:
-        fault = self._sim.faults.hit(record)
-        if fault is None:
-            return await send_answer(request, record, await self._taken(record, take))
-        record.fault = fault.id
-        made_up = _made_up_answer(fault, record)
-        if made_up is not None:
-            return await send_answer(request, record, made_up)
-        response = web.Response()
-        if fault.when == "after":
-            response = await self._taken(record, take)
-        if fault.kind == "garbage":
-            response = web.Response(text="<!doctype html>", content_type="text/html")
-        elif not await play_fault(request, record, fault, self._sim.changed):
-            return web.Response()
-        if fault.when == "before" and fault.kind != "garbage":
-            response = await self._taken(record, take)
-        return await send_answer(request, record, response)
+        """A request that is for no method of the Web API."""
+        record = self._sim.log.open(name, params, self._sim.clock(), app_id=app.id if app else None)
+        return await self._logged(request, record, take)
 
     async def _taken(self, record: RequestRecord, take: Take) -> web.Response:
+        return await super()._taken(record, lambda: self._answered(record, take))
+
+    async def _answered(self, record: RequestRecord, take: Take) -> web.Response:
         """Runs what the request asks for; refusals become answers."""
         try:
-            response = await take()
+            return await take()
         except SlackError as error:
             record.error = error.error
-            response = web.json_response(error.body(), status=404 if record.method == "response_url" else 200)
+            return web.json_response(error.body(), status=404 if record.method == "response_url" else 200)
         except RateLimited as error:
             record.error = "ratelimited"
-            response = _rate_limited(error.retry_after_s)
+            return _rate_limited(error.retry_after_s)
         except Exception as error:
-            _log.exception("the simulator failed in %s", record.method)
-            record.error = f"{type(error).__name__}: {error}"
-            response = web.json_response({"ok": False, "error": "fatal_error"}, status=500)
-        record.taken, record.status = True, response.status
-        self._sim.changed()
-        return response
+            self._failed(record, error)
+            return web.json_response({"ok": False, "error": "fatal_error"}, status=500)
+
+    def _made_up(self, fault: Fault, record: RequestRecord) -> web.Response | None:
+        if fault.kind == "rate_limit":
+            record.error = "ratelimited"
+            return _rate_limited(fault.retry_after)
+        if fault.kind == "server_error":
+            title = f"{fault.status} Server Error"
+            text = _ERROR_PAGE.format(title) if fault.html else title
+            kind = "text/html" if fault.html else "text/plain"
+            return web.Response(status=fault.status, text=text, content_type=kind)
+        if fault.kind == "error":
+            record.error = fault.error
+            return web.json_response({"ok": False, "error": fault.error})
+        if fault.kind == "garbage" and fault.when == "before":
+            return self._garbled(web.Response())
+        return None
 
     # -- the Web API
 
@@ -152,9 +124,8 @@ class ApiServer:
             params, broken = Params({}), error
         declared = METHODS.get(name.lower())
         app, token = self._account(request, params)
-        record = self._sim.log.open(
-            app.id if app else None, declared.name if declared else name, params.logged(), self._sim.clock()
-        )
+        shown, app_id = declared.name if declared else name, app.id if app else None
+        record = self._sim.log.open(shown, params.logged(), self._sim.clock(), app_id=app_id)
         record.channel = _channel_of(params)
         record.warning = warning
 
@@ -166,7 +137,7 @@ class ApiServer:
             answer = self._call(declared, app, token, params, record)
             return web.json_response(with_warnings(answer, [warning]) if warning else answer)
 
-        return await self._logged(request, app, name, {}, take, record)
+        return await self._logged(request, record, take)
 
     def _account(self, request: web.BaseRequest, params: Params) -> tuple[App | None, str]:
         """The app a request's token belongs to, and the token."""
@@ -229,12 +200,6 @@ class ApiServer:
         return web.Response(text="ok")
 
 
-def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-    """A request with room for big files; aiohttp's own limit is 1 MB."""
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
-
-
 def _channel_of(params: Params) -> str | None:
     value = params.values.get("channel") or params.values.get("channel_id")
     return value if isinstance(value, str) else None
@@ -259,19 +224,3 @@ def _rate_limited(retry_after_s: int) -> web.Response:
     return web.json_response(
         {"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": str(retry_after_s)}
     )
-
-
-def _made_up_answer(fault: Fault, record: RequestRecord) -> web.Response | None:
-    """The answer of faults that need no world."""
-    if fault.kind == "rate_limit":
-        record.error = "ratelimited"
-        return _rate_limited(fault.retry_after)
-    if fault.kind == "server_error":
-        title = f"{fault.status} Server Error"
-        text = _ERROR_PAGE.format(title) if fault.html else title
-        kind = "text/html" if fault.html else "text/plain"
-        return web.Response(status=fault.status, text=text, content_type=kind)
-    if fault.kind == "error":
-        record.error = fault.error
-        return web.json_response({"ok": False, "error": fault.error})
-    return None

@@ -5,8 +5,6 @@ from typing import Any
 
 from tests.simulators.control import ControlApi, operation
 from tests.simulators.listener import Listener
-from tests.simulators.platform import Platform
-from tests.simulators.slack.faults import Fault
 from tests.simulators.slack.inspection import Inspection
 from tests.simulators.slack.log import DeliveryRecord
 from tests.simulators.slack.server import ApiServer
@@ -29,42 +27,30 @@ SCOPES = frozenset(
 )
 
 
-class SlackSimulator(Inspection, Platform):
-    """A whole Slack workspace."""
+class SlackSimulator(Inspection):
+    """A whole Slack workspace; the Web API is ``{url}/api/<method>``."""
 
-    def __init__(
-        self, *, host: str = "127.0.0.1", port: int = 0, control_port: int = 0, **settings: Any
-    ) -> None:
+    def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        control = ControlApi(self)
-        self._api = ApiServer(self, control, host, port).listener
-        self._control = Listener(control.handle, host, control_port)
         self._leaving: set[asyncio.Task[None]] = set()
 
-    @property
-    def url(self) -> str:
-        """Where everything is served; the Web API is ``{url}/api/<method>``."""
-        return self._api.url
+    def _listener(self, control: ControlApi, host: str, port: int) -> Listener:
+        return ApiServer(self, control, host, port).listener
+
+    async def _end(self) -> None:
+        await self.close_deliveries()
+        for task in list(self._leaving):
+            task.cancel()
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+
+    def _aimed(self, details: Json) -> Json:
+        app = details.pop("app", None)
+        return details | {"app_id": None if app is None else self.app(app).id}
 
     @property
     def api_url(self) -> str:
         """The base URL that SDKs take, ending in ``/api/``."""
         return f"{self.url}/api/"
-
-    async def start(self) -> None:
-        """Listens on both ports."""
-        await self._api.start()
-        await self._control.start()
-
-    async def stop(self) -> None:
-        """Cuts every connection and ends every task."""
-        self.faults.clear()
-        await self.close_deliveries()
-        for task in list(self._leaving):
-            task.cancel()
-        await asyncio.gather(*self._leaving, return_exceptions=True)
-        await self._api.stop()
-        await self._control.stop()
 
     # -- accounts
 
@@ -253,29 +239,3 @@ class SlackSimulator(Inspection, Platform):
         """Cuts sockets without a word; for ``duration_s`` no new one can be opened."""
         self.sockets.cut_until = self.clock() + duration_s
         self.sockets.abort(None if app is None else self.app(app).id, connection)
-
-    # -- faults
-
-    @operation
-    def fail(
-        self,
-        kind: str,
-        method: str = "*",
-        channel: str | None = None,
-        app: str | None = None,
-        count: int | None = None,
-        duration_s: float | None = None,
-        skip: int = 0,
-        **details: Any,
-    ) -> Fault:
-        """Arms a fault; ``details`` are the other fields of ``faults.Fault`` (``when``, ``status``, …)."""
-        return self.faults.arm(
-            kind,
-            method=method,
-            channel=channel,
-            app_id=None if app is None else self.app(app).id,
-            count=count,
-            duration_s=duration_s,
-            skip=skip,
-            **details,
-        )

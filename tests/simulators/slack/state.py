@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulators.changes import Changes
+from tests.simulators.faults import FaultBook
+from tests.simulators.request_log import AsJson
 from tests.simulators.slack import limits
-from tests.simulators.slack.faults import fault_book
+from tests.simulators.slack.faults import Fault
 from tests.simulators.slack.ids import Ids
 from tests.simulators.slack.log import DeliveryRecord, Log
 from tests.simulators.slack.world import App, Channel, Message, User, World
@@ -16,7 +18,7 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Ephemeral:
+class Ephemeral(AsJson):
     """A message only one person sees; ``via`` is the method or ``response`` that made it."""
 
     ts: str
@@ -39,10 +41,6 @@ class Ephemeral:
         """The layout blocks."""
         blocks: list[Json] = self.body.get("blocks", [])
         return blocks
-
-    def to_json(self) -> Json:
-        """All of it."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(slots=True)
@@ -108,7 +106,7 @@ class SlackState(Changes):
         self.ids = Ids()
         self.world = World(self.ids)
         self.log = Log(log_limit)
-        self.faults = fault_book()
+        self.faults = FaultBook(Fault)
         self.enforce_rate_limits = enforce_rate_limits
         self.ack_timeout_s = ack_timeout_s
         self.retry_delays_s = retry_delays_s

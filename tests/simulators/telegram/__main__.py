@@ -6,7 +6,7 @@ Prints one line of JSON when it is ready: ``{"url", "control_url", "pid"}``. End
 import argparse
 import asyncio
 
-from tests.simulators.process import arguments_of, serve
+from tests.simulators.process import arguments_of, common, serve
 from tests.simulators.telegram.simulator import TelegramSimulator
 
 
@@ -23,14 +23,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _run(arguments: argparse.Namespace) -> None:
-    simulator = TelegramSimulator(
-        host=arguments.host,
-        port=arguments.port,
-        control_port=arguments.control_port,
-        log_limit=arguments.log_limit,
-        enforce_rate_limits=arguments.enforce_rate_limits,
-        enforce_poll_pacing=arguments.enforce_poll_pacing,
-    )
+    simulator = TelegramSimulator(**common(arguments), enforce_poll_pacing=arguments.enforce_poll_pacing)
     for token in arguments.token:
         simulator.add_bot(token)
     for user_id in arguments.user:

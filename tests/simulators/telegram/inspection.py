@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.patience import PATIENCE_S
 from tests.simulators.control import operation
-from tests.simulators.telegram.log import RequestRecord, UpdateRecord
+from tests.simulators.platform import Platform
+from tests.simulators.telegram.log import Log, RequestRecord, UpdateRecord
 from tests.simulators.telegram.people import PeopleActions
 from tests.simulators.telegram.state import CallbackQuery
 from tests.simulators.telegram.world import Message
@@ -12,8 +13,10 @@ from tests.simulators.telegram.world import Message
 Json = dict[str, Any]
 
 
-class Inspection(PeopleActions):
+class Inspection(Platform, PeopleActions):
     """Questions about what has happened so far."""
+
+    log: Log
 
     @operation
     def requests(
@@ -111,62 +114,20 @@ class Inspection(PeopleActions):
         return {"requests": self.requests(since=since), "updates": self.updates()}
 
     @operation
-    def last_number(self) -> int:
-        """The number of the newest request."""
-        return self.log.last_number
-
-    @operation
     async def wait_bot_messages(
         self, chat_id: int, count: int = 1, bot: int | str | None = None, timeout_s: float = PATIENCE_S
     ) -> list[Message]:
         """Waits until bots have put at least ``count`` messages into a chat."""
-
-        def enough() -> list[Message]:
-            found = self.messages(chat_id, bot, by="bot")
-            return found if len(found) >= count else []
-
-        return await self.wait_for(enough, timeout_s)
+        return await self.wait_count(lambda: self.bot_messages(chat_id, bot), count, timeout_s)
 
     @operation
     async def wait_text(
         self, chat_id: int, contains: str, bot: int | str | None = None, timeout_s: float = PATIENCE_S
     ) -> Message:
         """Waits until a bot's message in a chat shows this text (after edits)."""
-
-        def shown() -> Message | None:
-            found = self.messages(chat_id, bot, by="bot")
-            return next((message for message in found if contains in message.text), None)
-
-        return await self.wait_for(shown, timeout_s)
-
-    @operation
-    async def wait_requests(
-        self,
-        method: str | None = None,
-        count: int = 1,
-        chat_id: int | None = None,
-        outcome: str | None = None,
-        ok: bool | None = None,
-        since: int = 0,
-        timeout_s: float = PATIENCE_S,
-    ) -> list[RequestRecord]:
-        """Waits until at least ``count`` requests match."""
-
-        def enough() -> list[RequestRecord]:
-            found = self.requests(method=method, chat_id=chat_id, outcome=outcome, ok=ok, since=since)
-            return found if len(found) >= count else []
-
-        return await self.wait_for(enough, timeout_s)
-
-    @operation
-    async def wait_number(self, number: int, timeout_s: float = PATIENCE_S) -> int:
-        """Waits until the log has reached this request number."""
-        return await self.wait_for(lambda: self.log.last_number >= number and self.log.last_number, timeout_s)
-
-    @operation
-    async def wait_held(self, count: int = 1, timeout_s: float = PATIENCE_S) -> list[RequestRecord]:
-        """Waits until at least ``count`` requests are being held."""
-        return await self.wait_requests(outcome="held", count=count, timeout_s=timeout_s)
+        return await self.wait_for(
+            lambda: next((m for m in self.bot_messages(chat_id, bot) if contains in m.text), None), timeout_s
+        )
 
     @operation
     async def wait_polling(self, bot: int | str | None = None, timeout_s: float = PATIENCE_S) -> bool:

@@ -4,9 +4,7 @@ from typing import Any
 
 from tests.simulators.control import ControlApi, operation
 from tests.simulators.listener import Listener
-from tests.simulators.platform import Platform
 from tests.simulators.telegram.chats import ChatActions
-from tests.simulators.telegram.faults import Fault
 from tests.simulators.telegram.inspection import Inspection
 from tests.simulators.telegram.log import UpdateRecord
 from tests.simulators.telegram.people_files import FileActions
@@ -17,35 +15,20 @@ from tests.simulators.telegram.world import Bot, User
 Json = dict[str, Any]
 
 
-class TelegramSimulator(Inspection, FileActions, ChatActions, Platform):
-    """A whole Telegram."""
+class TelegramSimulator(Inspection, FileActions, ChatActions):
+    """A whole Telegram; bots send requests to ``{url}/bot<token>/<method>``."""
 
-    def __init__(
-        self, *, host: str = "127.0.0.1", port: int = 0, control_port: int = 0, **settings: Any
-    ) -> None:
-        super().__init__(**settings)
-        control = ControlApi(self)
-        self._api = ApiServer(self, control, host, port).listener
-        self._control = Listener(control.handle, host, control_port)
+    def _listener(self, control: ControlApi, host: str, port: int) -> Listener:
+        return ApiServer(self, control, host, port).listener
 
-    @property
-    def url(self) -> str:
-        """The base of the Bot API: requests go to ``{url}/bot<token>/<method>``."""
-        return self._api.url
-
-    async def start(self) -> None:
-        """Listens on both ports."""
-        await self._api.start()
-        await self._control.start()
-
-    async def stop(self) -> None:
-        """Cuts every connection and ends every task."""
-        self.faults.clear()
+    async def _end(self) -> None:
         for webhook in self.webhooks.values():
             await webhook.close()
         self.webhooks.clear()
-        await self._api.stop()
-        await self._control.stop()
+
+    def _aimed(self, details: Json) -> Json:
+        bot = details.pop("bot", None)
+        return details | {"bot_id": None if bot is None else self.bot(bot).id}
 
     # -- accounts
 
@@ -168,30 +151,3 @@ class TelegramSimulator(Inspection, FileActions, ChatActions, Platform):
         record = self.queues[self.bot(bot).id].push_raw("raw", payload, update_id=update_id)
         self.changed()
         return record
-
-    # -- faults
-
-    @operation
-    def fail(
-        self,
-        kind: str,
-        method: str = "*",
-        chat_id: int | None = None,
-        bot: int | str | None = None,
-        count: int | None = None,
-        duration_s: float | None = None,
-        skip: int = 0,
-        **details: Any,
-    ) -> Fault:
-        """Arms a fault; ``details`` are the other fields of ``faults.Fault`` (``when``, ``status``, …)."""
-        bot_id = None if bot is None else self.bot(bot).id
-        return self.faults.arm(
-            kind,
-            method=method,
-            chat_id=chat_id,
-            bot_id=bot_id,
-            count=count,
-            duration_s=duration_s,
-            skip=skip,
-            **details,
-        )

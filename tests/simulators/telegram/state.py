@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.simulators.changes import Changes
-from tests.simulators.telegram.faults import fault_book
+from tests.simulators.faults import FaultBook
+from tests.simulators.request_log import AsJson
+from tests.simulators.telegram.faults import KINDS, Fault
 from tests.simulators.telegram.files import FileStore
 from tests.simulators.telegram.limits import CALLBACK_ANSWER_TTL_S
 from tests.simulators.telegram.log import Log, UpdateRecord
@@ -19,7 +21,7 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class CallbackQuery:
+class CallbackQuery(AsJson):
     """A pressed button and what the bot answered."""
 
     id: str
@@ -30,9 +32,6 @@ class CallbackQuery:
     data: str
     pressed_at: float
     answers: list[Json]
-
-    def to_json(self) -> Json:
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 class SimulatorState(Changes):
@@ -51,7 +50,7 @@ class SimulatorState(Changes):
         self.clock = clock
         self.world = World()
         self.log = Log(log_limit)
-        self.faults = fault_book()
+        self.faults = FaultBook(Fault, KINDS)
         self.files = FileStore()
         self.enforce_rate_limits = enforce_rate_limits
         self.enforce_poll_pacing = enforce_poll_pacing

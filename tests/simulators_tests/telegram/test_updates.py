@@ -124,11 +124,13 @@ async def test_updates_expire_like_on_the_platform() -> None:
         sim.user_presses_button(ANN, _button_message(sim, message.chat.id), data="x")
         queue = sim.queues[5]
         now[0] += 149
-        assert len(queue.read(0, 100, sim.log.open(5, "getUpdates", {}, now[0]))) == 2
+        assert len(queue.read(0, 100, sim.log.open("getUpdates", {}, now[0], bot_id=5))) == 2
         now[0] += 2
-        assert [u.kind for u in queue.read(0, 100, sim.log.open(5, "getUpdates", {}, now[0]))] == ["message"]
+        assert [u.kind for u in queue.read(0, 100, sim.log.open("getUpdates", {}, now[0], bot_id=5))] == [
+            "message"
+        ]
         now[0] += 86_400
-        assert queue.read(0, 100, sim.log.open(5, "getUpdates", {}, now[0])) == []
+        assert queue.read(0, 100, sim.log.open("getUpdates", {}, now[0], bot_id=5)) == []
         assert {u.discarded for u in sim.updates()} == {"expired"}
 
 
