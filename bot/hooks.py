@@ -54,7 +54,6 @@ class _Web:
         self._client: WebClient | None = None
 
     async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
-        """See core.hooks.points.Fetches."""
         if self._client is None:
             tls = await asyncio.to_thread(authorities)  # reading them takes a while
             self._client = WebClient(self._guard, tls)

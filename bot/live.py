@@ -164,7 +164,6 @@ class Live:
     # --- what happens ------------------------------------------------------------------------------------
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
-        """See TurnListener."""
         if isinstance(event, TextDelta):
             turn = self._turns.get(thread_id)
             if turn is not None:
@@ -194,7 +193,6 @@ class Live:
                 pass
 
     def changed(self, changes: Changes) -> None:
-        """See ChangeListener."""
         if not self._count:
             return
         for thread_id in changes.threads:

@@ -329,7 +329,6 @@ class ChangeListeners:
         self._listeners = listeners
 
     def changed(self, changes: Changes) -> None:
-        """See ChangeListener."""
         for listener in self._listeners:
             listener.changed(changes)
 

@@ -323,13 +323,9 @@ class ConversationView:
 class Conversations(Protocol):
     """The store as far as conversations are shown."""
 
-    async def thread(self, thread_id: str) -> ThreadRow | None:
-        """See Store."""
-        ...
+    async def thread(self, thread_id: str) -> ThreadRow | None: ...
 
-    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
-        """See Store."""
-        ...
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]: ...
 
 
 async def conversation(store: Conversations, thread_id: str, limit: int) -> ConversationView | None:

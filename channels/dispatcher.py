@@ -119,7 +119,6 @@ class Dispatcher:
 
     @property
     def unreachable(self) -> Mapping[Address, Unreachable]:
-        """See Outlet."""
         return self._outlet.unreachable
 
     def would_send_now(self, address: Address) -> bool:

@@ -52,7 +52,6 @@ class GuardedInbox:
         return acceptance
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
-        """See Inbox.last_seen."""
         return await self._inbox.last_seen(channel)
 
     async def _set_aside(self, event: InboundEvent) -> Acceptance:
@@ -178,13 +177,12 @@ class ChannelManager:
     # --- for the core ---------------------------------------------------------------------------------
 
     def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        """See OutboxListener. Rows of channels that are not configured stay in the store."""
+        """Rows of channels that are not configured stay in the store."""
         for row in rows:
             if (slot := self._slots.get(row.channel)) is not None:
                 slot.dispatcher.put((row,))
 
     def may_send_now(self, channel: str, address: Address) -> bool:
-        """See OutboxListener."""
         slot = self._slots.get(channel)
         return (
             slot is not None
@@ -193,26 +191,22 @@ class ChannelManager:
         )
 
     def prerender(self, channel: str, message: Message) -> None:
-        """See OutboxListener."""
         if (slot := self._slots.get(channel)) is not None:
             slot.dispatcher.prerender(message)
 
     def open_preview(self, preview: Preview) -> None:
-        """See Previews."""
         if (slot := self._slots.get(preview.channel)) is not None:
             slot.dispatcher.open_preview(preview)
 
     def close_preview(self, preview: Preview) -> None:
-        """See Previews."""
         if (slot := self._slots.get(preview.channel)) is not None:
             slot.dispatcher.close_preview(preview)
 
     def speaks(self, channel: str) -> bool:
-        """See Directory."""
         return channel in self._slots
 
     def direct(self, channel: str, platform_user_id: str) -> Address | None:
-        """See Directory. What is no id there, a person wrote into the configuration."""
+        """What is no id there, a person wrote into the configuration."""
         try:
             return self._slots[channel].channel.direct(platform_user_id) if channel in self._slots else None
         except ValueError:
@@ -233,7 +227,6 @@ class ChannelManager:
         return await slot.channel.fetch(attachment, limit_bytes)
 
     def acknowledge(self, channel: str, ref: MessageRef) -> None:
-        """See Acknowledger."""
         if (slot := self._slots.get(channel)) is not None:
             slot.dispatcher.acknowledge(ref)
 

@@ -37,7 +37,6 @@ class WebChannel:
 
     @property
     def name(self) -> str:
-        """See Channel."""
         return WEB
 
     # --- receiving ---------------------------------------------------------------------------------------
@@ -51,7 +50,6 @@ class WebChannel:
         """See Channel: there is nobody to ask."""
 
     async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
-        """See Channel."""
         self._inbox = inbox
         connected()
         try:
@@ -102,7 +100,6 @@ class WebChannel:
         """See Channel: so is what it says now."""
 
     async def retract(self, ref: MessageRef) -> bool:
-        """See Channel."""
         del ref
         return True
 
@@ -119,7 +116,6 @@ class WebChannel:
         return None
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
-        """See Channel."""
         try:
             content = await self._uploads.read(attachment.handle)
         except FileNotFoundError as error:
@@ -129,7 +125,6 @@ class WebChannel:
         return content
 
     def direct(self, platform_user_id: str) -> Address:
-        """See Channel."""
         return Address(platform_user_id)
 
     async def close(self) -> None:

@@ -129,7 +129,6 @@ class NoPolicy:
     _POLICY = AdminPolicy()
 
     def current(self) -> AdminPolicy:
-        """See PolicySource."""
         return self._POLICY
 
 

@@ -114,7 +114,6 @@ class PassingKeys:
         self._key = ChainKey.of(secrets.token_bytes(KEY_BYTES))
 
     def newest(self) -> ChainKey:
-        """See ChainKeys."""
         return self._key
 
 

@@ -116,6 +116,5 @@ class TurnListeners:
         self._listeners = listeners
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
-        """See TurnListener."""
         for listener in self._listeners:
             listener.turn_event(thread_id, turn_id, event)

@@ -35,17 +35,11 @@ _NAMING = b"hubbub vault 1: name of the key"
 class SecretStore(Protocol):
     """The part of the store that holds the vault's secrets."""
 
-    async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
-        """See Store."""
-        ...
+    async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]: ...
 
-    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
-        """See Store."""
-        ...
+    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None: ...
 
-    async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
-        """See Store."""
-        ...
+    async def drop_secret(self, name: str, *, by: str | None = None) -> bool: ...
 
 
 class VaultKeys:

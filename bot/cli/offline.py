@@ -102,7 +102,7 @@ class RecordingInbox:
         self._clock = clock
 
     async def accept(self, event: InboundEvent) -> Acceptance:
-        """See Inbox. A turn that goes on by this is found by the next hub, and counts as no crash."""
+        """A turn that goes on by this is found by the next hub, and counts as no crash."""
         judge = EventJudge(self._rules, event, self._clock.now())
         try:
             accepted = await self._store.accept_event(event, judge, send_now=False)
@@ -113,6 +113,6 @@ class RecordingInbox:
         return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
-        """See Inbox. Nothing is received, so nothing was missed."""
+        """Nothing is received, so nothing was missed."""
         del channel
         return ()

@@ -34,7 +34,6 @@ class Whole(str):
 
 
 def whole(title: str) -> Whole:
-    """See Whole."""
     return Whole(title)
 
 

@@ -67,41 +67,33 @@ class RemoteAdminService(HubClient):
         return read_page(LoginLink, await self._post("/api/login-links")).url
 
     async def decide(self, gate_id: str, option: Option) -> DecisionView:
-        """See AdminService."""
         page = await self._post("/api/chat/gate/resolve", request_id=gate_id, action=option.value)
         return read_page(DecisionView, page)
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
-        """See AdminService."""
         page = await asyncio.to_thread(self._request, "GET", "/api/pairing", None)
         entries = page["requests"] if isinstance(page, dict) else page
         return [read_page(PairingRequestView, entry) for entry in entries]
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
-        """See AdminService."""
         page = await self._post("/api/pairing/approve", **{"code": code, "as": pair_as.value})
         return read_page(DecisionView, page)
 
     async def turn_down(self, code: str) -> DecisionView:
-        """See AdminService."""
         return read_page(DecisionView, await self._post("/api/pairing/reject", code=code))
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
-        """See AdminService."""
         page = await self._post("/api/pairing/revoke", channel=channel, platform_user_id=platform_user_id)
         return read_page(DecisionView, page)
 
     async def add_user(self, name: str) -> UserView:
-        """See AdminService."""
         return read_page(UserView, await self._post("/api/users", name=name))
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
-        """See AdminService."""
         account = {"user_id": user_id, "channel": channel, "platform_user_id": platform_user_id}
         return read_page(DecisionView, await self._post("/api/users/link", **account))
 
     async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
-        """See Desk."""
         page = await self._post("/api/users/timezone", user_id=user_id, timezone=timezone)
         return read_page(DecisionView, page)
 
@@ -110,29 +102,23 @@ class RemoteSettings(HubClient):
     """See bot.operator.settings.SettingsService."""
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
-        """See SettingsService."""
         return read_page(DecisionView, await self._post("/api/secrets", name=name, value=value))
 
     async def drop_secret(self, name: str) -> DecisionView:
-        """See SettingsService."""
         return read_page(DecisionView, await self._post("/api/secrets/delete", name=name))
 
     async def change_vault_key(self) -> DecisionView:
-        """See SettingsService."""
         return read_page(DecisionView, await self._post("/api/secrets/rotate"))
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
-        """See SettingsService."""
         return read_page(DecisionView, await self._post("/api/grants/revoke", id=grant_id))
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
-        """See SettingsService."""
         word = None if setting is None else setting.value
         page = await self._post("/api/permissions", user_id=user_id, tool=tool, setting=word)
         return read_page(DecisionView, page)
 
     async def pause_tools(self, *, paused: bool) -> DecisionView:
-        """See SettingsService."""
         return read_page(DecisionView, await self._post(f"/api/tools/{'pause' if paused else 'unpause'}"))
 
 
@@ -140,7 +126,6 @@ class RemoteHub(HubClient):
     """See bot.operator.reload.Reloading."""
 
     async def reload(self) -> ReloadView:
-        """See Reloading."""
         return read_page(ReloadView, await self._post("/api/config/reload"))
 
 
@@ -179,7 +164,6 @@ class RemoteRoutines(HubClient):
     async def listed(
         self, *, after: str = "", limit: int | None = None, containing: str = ""
     ) -> Sequence[RoutineView]:
-        """See RoutineActions."""
         found: list[RoutineView] = []
         while limit is None or len(found) < limit:
             query = urlencode({"after": found[-1].name if found else after, "query": containing})
@@ -190,37 +174,29 @@ class RemoteRoutines(HubClient):
         return found[:limit]
 
     async def show(self, name: str) -> RoutineView:
-        """See RoutineActions."""
         return read_page(RoutineView, await self._call("GET", _of(name)))
 
     async def create(self, page: Mapping[str, Any]) -> RoutineView:
-        """See RoutineActions."""
         return read_page(RoutineView, await self._call("POST", ROUTINES, page))
 
     async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
-        """See RoutineActions."""
         return read_page(RoutineView, await self._call("PATCH", _of(name), page))
 
     async def switch(self, name: str, *, enabled: bool) -> RoutineView:
-        """See RoutineActions."""
         action = "enable" if enabled else "disable"
         return read_page(RoutineView, await self._call("POST", f"{_of(name)}/{action}"))
 
     async def delete(self, name: str) -> RoutineView:
-        """See RoutineActions."""
         return read_page(RoutineView, await self._call("DELETE", _of(name)))
 
     async def fire(self, name: str) -> FiredView:
-        """See RoutineActions."""
         return read_page(FiredView, await self._call("POST", f"{_of(name)}/fire"))
 
     async def history(self, name: str, limit: int) -> Sequence[RunView]:
-        """See RoutineActions."""
         pages = await self._call("GET", f"{_of(name)}/runs?limit={limit}")
         return [read_page(RunView, page) for page in pages]
 
     async def test(self, name: str, text: str) -> TrialView:
-        """See RoutineActions."""
         return read_page(TrialView, await self._call("POST", f"{_of(name)}/test", {"text": text}))
 
     async def _call(self, method: str, path: str, page: Mapping[str, Any] | None = None) -> Any:

@@ -109,7 +109,7 @@ class VaultKeyRing:
         return found
 
     def newest(self) -> "ChainKey":
-        """See core.audit_chain.ChainKeys. Read once, until the key is changed; made like `keys_to_seal`."""
+        """Read once, until the key is changed; made like `keys_to_seal`."""
         if self._chain is None:
             try:
                 if not self._read():

@@ -381,7 +381,7 @@ def _telegram(config: Config, name: str, channel: TelegramChannel) -> Iterator[P
 
 
 def config_of(source: Path | None, environ: Mapping[str, str], cwd: Path, *, secrets: bool) -> Config:
-    """See bot.config.load.load. Raises ConfigError with every problem found."""
+    """Raises ConfigError with every problem found."""
     base = cwd if source is None else (cwd / source).parent
     document = read(source, cwd) if source else Document({}, Where(None, {}))
     problems = [*apply_overrides(document, environ), *apply_references(document, environ, secrets=secrets)]

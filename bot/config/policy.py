@@ -82,7 +82,6 @@ class PolicyFile:
         self._read: tuple[tuple[int, ...], AdminPolicy] | None = None
 
     def current(self) -> AdminPolicy:
-        """See PolicySource."""
         seen = self._seen()
         known = self._read
         if known is not None and known[0] == seen:

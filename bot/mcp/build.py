@@ -50,7 +50,6 @@ class KnownTools:
         self._of = hashlib.sha256(json.dumps(list(of)).encode()).hexdigest()
 
     def load(self) -> Sequence[Listed]:
-        """See Known."""
         try:
             if self._path.stat().st_size > LIMIT_BYTES:
                 return ()
@@ -63,7 +62,6 @@ class KnownTools:
             return ()
 
     def save(self, listed: Sequence[Listed]) -> None:
-        """See Known."""
         fresh = self._path.with_suffix(".new")
         text = json.dumps({"of": self._of, "tools": [asdict(tool) for tool in listed]})
         try:
@@ -147,7 +145,6 @@ class _LateConnector:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[Connection]:
-        """See Connector."""
         try:
             connector = await asyncio.to_thread(self._connector)
         except ImportError as error:
@@ -208,7 +205,6 @@ class StdioConnector:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[SdkConnection]:
-        """See Connector."""
         if await end_marked(self._mark):
             logger.warning("mcp.processes_stopped server=%s", self._name)
         child = ServerChild(self._argv, self._environment, self._directory, self._mark)

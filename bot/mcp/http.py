@@ -45,7 +45,6 @@ class HttpConnector:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[SdkConnection]:
-        """See Connector."""
         told: list[SdkConnection] = []
         tls = await asyncio.to_thread(tls_context) if self._url.startswith("https:") else True
         transport = _Bounded(httpx2.AsyncHTTPTransport(verify=tls, trust_env=False), told)
@@ -108,7 +107,6 @@ class _Bounded(httpx2.AsyncBaseTransport):
         self.trouble: str | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """See httpx2.AsyncBaseTransport."""
         if request.method == "GET":
             self._standing_times += 1
             if self._standing_times > STANDING_LIMIT_TIMES:
@@ -148,7 +146,6 @@ class _Bounded(httpx2.AsyncBaseTransport):
             connection.lose(self.trouble)
 
     async def aclose(self) -> None:
-        """See httpx2.AsyncBaseTransport."""
         await self._inner.aclose()
 
 
@@ -169,5 +166,4 @@ class _Counted(httpx2.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        """See httpx2.AsyncByteStream."""
         await self._inner.aclose()

@@ -56,7 +56,6 @@ class SdkConnection:
 
     @property
     def process(self) -> ProcessInfo | None:
-        """See Connection."""
         return self._process
 
     def lose(self, because: str) -> None:
@@ -69,7 +68,6 @@ class SdkConnection:
         self._news.set()
 
     async def changed(self) -> None:
-        """See Connection."""
         await self._news.wait()
         self._news.clear()
         if self._lost is not None:
@@ -87,7 +85,6 @@ class SdkConnection:
                 await self._session.discover()
 
     async def tools(self) -> Sequence[Listed]:
-        """See Connection."""
         listed: list[Listed] = []
         cursor: str | None = None
         async with self._in_time("list its tools"):
@@ -113,7 +110,6 @@ class SdkConnection:
             raise ServerFailed(_NO_PROTOCOL) from error
 
     async def call(self, tool: str, arguments: Arguments, idempotency_key: str) -> Reply:
-        """See Connection."""
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         if self._lost is not None:
             raise NotCalled(self._lost)

@@ -91,7 +91,6 @@ class HubAdminService:
         self._editing = editing
 
     async def decide(self, gate_id: str, option: Option) -> DecisionView:
-        """See AdminService."""
         gate = await self.open_gate(gate_id)
         if not isinstance(gate.offer, Options):
             raise AdminError(
@@ -154,11 +153,9 @@ class HubAdminService:
                 pass
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
-        """See AdminService."""
         return [PairingRequestView.of(request) for request in await self._pairing.requests()]
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
-        """See AdminService."""
         try:
             decision = await self._pairing.approve(code, by=self._owner, pair_as=pair_as)
         except StoreUnavailable as error:
@@ -166,7 +163,6 @@ class HubAdminService:
         return _settled(decision)
 
     async def turn_down(self, code: str) -> DecisionView:
-        """See AdminService."""
         try:
             decision = await self._pairing.reject(code, by=self._owner)
         except StoreUnavailable as error:
@@ -174,7 +170,6 @@ class HubAdminService:
         return _settled(decision)
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
-        """See AdminService."""
         account = f"{channel}:{platform_user_id}"
         try:
             revoked = await self._pairing.revoke(channel, platform_user_id)
@@ -188,7 +183,6 @@ class HubAdminService:
         return DecisionView(id=account, outcome="access removed")
 
     async def add_user(self, name: str) -> UserView:
-        """See AdminService."""
         try:
             user = await self._store.ensure_user(self._ids.row_id(), Role.MEMBER, name)
         except StoreUnavailable as error:
@@ -196,7 +190,6 @@ class HubAdminService:
         return UserView.of(Person(user, ()))
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
-        """See AdminService."""
         if channel not in self._pairing.channels:
             known = ", ".join(self._pairing.channels) or "none yet"
             raise AdminError("refused", f"there is no channel named {channel}; configured: {known}")
@@ -209,7 +202,6 @@ class HubAdminService:
         return DecisionView(id=f"{channel}:{platform_user_id}", outcome=f"allowed as {user.name}")
 
     async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
-        """See Desk."""
         name = None if timezone is None else timezones.named(timezone)
         if timezone is not None and name is None:
             near = " or ".join(timezones.near(timezone)) or "a name such as Europe/Berlin"

@@ -83,7 +83,6 @@ class ChannelReloader:
         self._one_at_a_time = asyncio.Lock()
 
     async def reload(self) -> ReloadView:
-        """See Reloading."""
         async with self._one_at_a_time:
             written = await self._written()
             strike_out(secret_values(written))

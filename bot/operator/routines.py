@@ -89,7 +89,6 @@ class PersonalRoutines:
     async def listed(
         self, *, after: str = "", limit: int | None = None, containing: str = ""
     ) -> Sequence[RoutineView]:
-        """See RoutineActions."""
         with _Refusing():
             rows = await self._manager.listed(self._by, after=after, limit=limit, containing=containing)
             if len(rows) > MAX_WITH_STATUS:
@@ -97,42 +96,34 @@ class PersonalRoutines:
             return [await self._view(row) for row in rows]
 
     async def show(self, name: str) -> RoutineView:
-        """See RoutineActions."""
         with _Refusing():
             return await self._view(await self._manager.find(self._by, name))
 
     async def create(self, page: Mapping[str, Any]) -> RoutineView:
-        """See RoutineActions."""
         with _Refusing():
             return await self._view(await self._manager.create(self._by, page))
 
     async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
-        """See RoutineActions."""
         with _Refusing():
             return await self._view(await self._manager.change(self._by, name, page))
 
     async def switch(self, name: str, *, enabled: bool) -> RoutineView:
-        """See RoutineActions."""
         with _Refusing():
             return await self._view(await self._manager.switch(self._by, name, enabled=enabled))
 
     async def delete(self, name: str) -> RoutineView:
-        """See RoutineActions."""
         with _Refusing():
             return RoutineView.of(await self._manager.delete(self._by, name), None)
 
     async def fire(self, name: str) -> FiredView:
-        """See RoutineActions."""
         with _Refusing():
             return FiredView(run_id=await self._manager.fire(self._by, name, self._ids.row_id()))
 
     async def history(self, name: str, limit: int) -> Sequence[RunView]:
-        """See RoutineActions."""
         with _Refusing():
             return [RunView.of(run) for run in await self._manager.history(self._by, name, limit)]
 
     async def test(self, name: str, text: str) -> TrialView:
-        """See RoutineActions."""
         with _Refusing():
             return TrialView.of(try_text(await self._manager.find(self._by, name), text, self._moment))
 

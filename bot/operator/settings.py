@@ -76,7 +76,6 @@ class HubSettings:
         self._tool_pause = pause
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
-        """See SettingsService."""
         try:
             await vault_module.Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(
                 name, value, by=self._owner_id
@@ -100,7 +99,6 @@ class HubSettings:
         return "; ".join(changes) or later
 
     async def drop_secret(self, name: str) -> DecisionView:
-        """See SettingsService."""
         try:
             if not await self._store.drop_secret(name, by=self._owner_id):
                 raise AdminError("not_found", f"there is no secret named {name}; run `hubbub secrets list`")
@@ -129,7 +127,6 @@ class HubSettings:
         return DecisionView(id=where, outcome=f"{sealed} secrets are encrypted with the newest key")
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
-        """See SettingsService."""
         try:
             if not await self._store.revoke_grant(grant_id, by=self._owner_id):
                 raise AdminError("not_found", f"no grant has the ID {grant_id}; run `hubbub grants list`")
@@ -138,7 +135,7 @@ class HubSettings:
         return DecisionView(id=grant_id, outcome="revoked")
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
-        """See SettingsService. The setting of a tool that no longer exists can be removed."""
+        """The setting of a tool that no longer exists can be removed."""
         names = self._tools()
         if setting is not None and tool not in names:
             near = get_close_matches(tool, names, n=1)

@@ -92,7 +92,6 @@ class _Formatter(logging.Formatter):
         self._redact = redact
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """See Redactor."""
         self._redact.learn(secrets)
 
     def _at(self, record: logging.LogRecord) -> str:

@@ -56,7 +56,6 @@ class Metrics:
         self.model_calls[state] += 1
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
-        """See TurnListener."""
         del thread_id, turn_id
         state = _TURN_STATES.get(type(event))
         if state is not None:
@@ -71,14 +70,12 @@ class MeteredInbox:
         self._metrics = metrics
 
     async def accept(self, event: InboundEvent) -> Acceptance:
-        """See Inbox."""
         acceptance = await self._inbox.accept(event)
         if not acceptance.duplicate:
             self._metrics.accepted(event.channel, acceptance.outcome)
         return acceptance
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
-        """See Inbox."""
         return await self._inbox.last_seen(channel)
 
 
@@ -91,11 +88,9 @@ class MeteredModel:
 
     @property
     def name(self) -> str:
-        """See Model."""
         return self._model.name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """See Model."""
         state = "failed"
         try:
             async with closing(self._model.reply(request)) as pieces:

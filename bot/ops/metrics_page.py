@@ -22,7 +22,6 @@ class _Counts(Collector):
         self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        """See Collector."""
         metrics = self._metrics
         yield _counted(
             "events_accepted", "Inbound events accepted.", metrics.events_accepted, "channel", "outcome"

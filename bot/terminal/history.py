@@ -38,7 +38,6 @@ class WithholdingHistory(History):
         self._kept = kept
 
     def load_history_strings(self) -> Iterable[str]:
-        """See History."""
         return self._kept.load_history_strings()
 
     def store_string(self, string: str) -> None:

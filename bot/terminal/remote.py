@@ -248,7 +248,7 @@ class RemoteTalk:
     # --- asking ------------------------------------------------------------------------------------------
 
     async def say(self, text: str) -> bool:
-        """See Talk. The same key each time it is tried: it counts once."""
+        """The same key each time it is tried: it counts once."""
         body: dict[str, Any] = {"text": text, "client_key": self._new_key()}
         if self._thread_id is not None:
             body["thread_id"] = self._thread_id
@@ -265,11 +265,9 @@ class RemoteTalk:
         return not str(sent.get("outcome", "")).startswith(ASKED_FOR)
 
     async def decide(self, gate_id: str, choice: int) -> str:
-        """See Talk."""
         return await self._resolve(request_id=gate_id, action=str(choice))
 
     async def approve_edited(self, gate_id: str, arguments: Mapping[str, Any], choice: int) -> str:
-        """See Talk."""
         return await self._resolve(request_id=gate_id, action=str(choice), arguments=dict(arguments))
 
     async def _resolve(self, **body: object) -> str:
@@ -278,11 +276,10 @@ class RemoteTalk:
     # --- looking -----------------------------------------------------------------------------------------
 
     async def next(self) -> Event:
-        """See Talk."""
         return await self._feed.get()
 
     async def standing(self) -> Standing | None:
-        """See Talk. Told only once everything that the hub has said by now was given, cards included."""
+        """Told only once everything that the hub has said by now was given, cards included."""
         if self._thread_id is None:
             return Standing.IDLE if self._feed.empty else None
         found = await self._conversation(self._thread_id, 1)

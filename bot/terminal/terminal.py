@@ -37,7 +37,6 @@ class CommandCompleter(Completer):
         self._waiting = waiting
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """See Completer."""
         del complete_event
         text = document.text_before_cursor
         for command in _TAKE_IDS:

@@ -54,13 +54,9 @@ class Caller:
 class Holders(Protocol):
     """The store as far as it knows who holds a key."""
 
-    async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None:
-        """See core.store.port.Keys."""
-        ...
+    async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None: ...
 
-    async def user(self, user_id: str) -> Principal | None:
-        """See core.store.port.People."""
-        ...
+    async def user(self, user_id: str) -> Principal | None: ...
 
 
 def new_key() -> str:

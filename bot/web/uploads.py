@@ -107,7 +107,6 @@ class FileUploads:
         return await asyncio.to_thread(self._describe, user_id, handle)
 
     async def read(self, handle: str) -> bytes:
-        """See channels.webchat.Uploads."""
         return await asyncio.to_thread(self._read, handle)
 
     def _require_room(self, user_id: str) -> None:

@@ -302,21 +302,17 @@ class DiscordChannel:
 
     @property
     def name(self) -> str:
-        """See Channel."""
         return self._name
 
     # --- receiving ---------------------------------------------------------------------------------------
 
     def routes(self, inbox: Inbox) -> Sequence[Route]:  # noqa: ARG002 - Discord calls nobody
-        """See Channel."""
         return ()
 
     async def check(self) -> None:
-        """See Channel."""
         await self._client.account()
 
     async def run(self, inbox: Inbox, connected: Connected) -> None:
-        """See Channel."""
         account = self._account = await self._client.account()
         reader = EventHandler(self._client, self._name, account, inbox, self._pending, self._clock)
         gateway = Gateway(self._token, self._server, self._tls, self._name, reader)
@@ -344,7 +340,6 @@ class DiscordChannel:
     # --- sending -----------------------------------------------------------------------------------------
 
     def render(self, message: Message) -> tuple[Payload, ...]:
-        """See Channel."""
         return outbound.render(message)
 
     async def post(
@@ -355,18 +350,16 @@ class DiscordChannel:
         nonce: str,
         repeated: bool = False,  # noqa: ARG002 - the nonce does it
     ) -> Posted:
-        """See Channel. Discord shows a nonce once within some minutes."""
+        """Discord shows a nonce once within some minutes."""
         return await self._delivery.post(to, payload, nonce)
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
-        """See Channel."""
         if outbound.FILE in payload:
             raise MessageRejected("a text message can't be edited into a file")
         spot = spot_of(ref)
         await self._client.edit(spot.channel, spot.message, edited(payload))
 
     async def retract(self, ref: MessageRef) -> bool:
-        """See Channel."""
         spot = spot_of(ref)
         return await self._client.delete(spot.channel, spot.message)
 
@@ -383,7 +376,6 @@ class DiscordChannel:
             return None
 
     async def typing(self, to: Address) -> None:
-        """See Channel."""
         await self._client.typing(await self._delivery.channel_of(to))
 
     async def acknowledge(self, ref: MessageRef) -> None:
@@ -397,7 +389,7 @@ class DiscordChannel:
         nonce: str,  # noqa: ARG002 - the history does not show it
         look: Look,
     ) -> Posted | None:
-        """See Channel. The newest message of ours that is not known to be another."""
+        """The newest message of ours that is not known to be another."""
         account = self._account or await self._client.account()
         found = await self._delivery.find(to, account, await look())
         if found is not None:
@@ -405,7 +397,7 @@ class DiscordChannel:
         return found
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
-        """See Channel. Addresses of files are good for a day: the message is asked for a new one."""
+        """Addresses of files are good for a day: the message is asked for a new one."""
         if attachment.size_bytes > limit_bytes:
             raise AttachmentTooLarge(f"the file is larger than {limit_bytes} bytes")
         channel_id, _, rest = attachment.handle.partition(":")
@@ -421,5 +413,4 @@ class DiscordChannel:
         return direct_address(platform_user_id)
 
     async def close(self) -> None:
-        """See Channel."""
         await self._client.close()

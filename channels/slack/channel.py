@@ -244,13 +244,11 @@ class SlackChannel:
 
     @property
     def name(self) -> str:
-        """See Channel."""
         return self._name
 
     # --- receiving ---------------------------------------------------------------------------------------
 
     def routes(self, inbox: Inbox) -> Sequence[Route]:  # noqa: ARG002 - requests are taken while it runs
-        """See Channel."""
         http = self._http
         if http is None:
             return ()
@@ -261,13 +259,12 @@ class SlackChannel:
         )
 
     async def check(self) -> None:
-        """See Channel. The app's token, if there is one, is another than the bot's."""
+        """The app's token, if there is one, is another than the bot's."""
         await self._client.account()
         if self._socket is not None:
             await self._socket.check(self._client.web)
 
     async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
-        """See Channel."""
         account = self._account = await self._client.account()
         self._streams.team_id = account.team_id
         reader = EventHandler(self._client, self._name, account, inbox, self._clock, self._streams.heard)
@@ -303,11 +300,10 @@ class SlackChannel:
     # --- sending -----------------------------------------------------------------------------------------
 
     def render(self, message: Message) -> tuple[Payload, ...]:
-        """See Channel."""
         return outbound.render(message)
 
     async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
-        """See Channel. A message that may have been taken before is looked for by its nonce."""
+        """A message that may have been taken before is looked for by its nonce."""
         return await self._delivery.post(to, payload, nonce, repeated=repeated)
 
     async def open_thread(self, at: Address, title: str, nonce: str) -> Address | None:
@@ -318,7 +314,6 @@ class SlackChannel:
         return address_of(spot.channel, spot.ts)
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
-        """See Channel."""
         spot = spot_of(ref)
         if outbound.FILE in payload or spot.is_file:
             raise MessageRejected(
@@ -327,7 +322,6 @@ class SlackChannel:
         await self._changing(spot, lambda: self._client.update(spot.channel, spot.ts, payload))
 
     async def retract(self, ref: MessageRef) -> bool:
-        """See Channel."""
         spot = spot_of(ref)
         if spot.is_file:
             return await self._files.delete(spot.ts)
@@ -346,23 +340,21 @@ class SlackChannel:
     # --- live messages --------------------------------------------------------------------------------
 
     async def begin(self, to: Address, said: Message, nonce: str) -> Posted | None:
-        """See Growing."""
         sent = await self._streams.begin(place_of(to), said, nonce)
         return None if sent is None else Posted(ref_of(sent.channel, sent.ts), order_key_of(sent.ts))
 
     async def grow(self, ref: MessageRef, said: Message) -> bool:
-        """See Growing."""
         return await self._streams.grow(spot_of(ref), said)
 
     async def typing(self, to: Address) -> None:
-        """See Channel. Slack shows none for bots outside its assistant view."""
+        """Slack shows none for bots outside its assistant view."""
 
     async def acknowledge(self, ref: MessageRef) -> None:
         """See Channel: reactions take a permission the app does not ask for."""
         del ref
 
     async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
-        """See Channel. The nonce in the message's metadata tells; a message that grows has none."""
+        """The nonce in the message's metadata tells; a message that grows has none."""
         around, found = await look(), await self._delivery.find(to, nonce)
         if found is None and place_of(to).thread_ts is not None:
             account = self._account or await self._client.account()
@@ -372,7 +364,6 @@ class SlackChannel:
         return found
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
-        """See Channel."""
         return await self._files.download(attachment.handle, limit_bytes)
 
     def direct(self, platform_user_id: str) -> Address:
@@ -380,5 +371,4 @@ class SlackChannel:
         return address_of(platform_user_id)
 
     async def close(self) -> None:
-        """See Channel."""
         await self._client.close()

@@ -51,7 +51,6 @@ class _Response(aiohttp.ClientResponse):
     characters."""
 
     async def json(self, **how: Any) -> Any:
-        """See aiohttp.ClientResponse."""
         content = await self.read()
         if len(content) <= ON_LOOP_CHARS:
             return await super().json(**how)

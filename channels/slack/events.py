@@ -292,7 +292,6 @@ class _Socket(SocketModeClient):
         self._handled: set[asyncio.Task[None]] = set()
 
     async def enqueue_message(self, message: str) -> None:
-        """See AsyncBaseSocketModeClient."""
         if len(message) > ENVELOPE_LIMIT_CHARS:
             await self._too_large(message)
         else:
@@ -312,7 +311,6 @@ class _Socket(SocketModeClient):
         task.add_done_callback(self._handled.discard)
 
     async def issue_new_wss_url(self) -> str:
-        """See AsyncBaseSocketModeClient."""
         try:
             response = await cast("Any", self.web_client).apps_connections_open(app_token=self.app_token)
         except SlackApiError as error:

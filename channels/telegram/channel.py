@@ -221,13 +221,11 @@ class TelegramChannel:
 
     @property
     def name(self) -> str:
-        """See Channel."""
         return self._name
 
     # --- receiving ---------------------------------------------------------------------------------------
 
     def routes(self, inbox: Inbox) -> Sequence[Route]:
-        """See Channel."""
         webhook = self._webhook
         if webhook is None:
             return ()
@@ -238,11 +236,9 @@ class TelegramChannel:
         return (Route("POST", PATH, handle),)
 
     async def check(self) -> None:
-        """See Channel."""
         await self._client.me()
 
     async def run(self, inbox: Inbox, connected: Connected) -> None:
-        """See Channel."""
         account = await self._client.me()
         self._hint_at_groups(account)
         remark = clock_remark(self._clock.now(), self._client.answer_date)
@@ -284,7 +280,6 @@ class TelegramChannel:
     # --- sending -----------------------------------------------------------------------------------------
 
     def render(self, message: Message) -> tuple[Payload, ...]:
-        """See Channel."""
         return outbound.render(message)
 
     async def post(
@@ -295,18 +290,16 @@ class TelegramChannel:
         nonce: str,  # noqa: ARG002 - Telegram knows none
         repeated: bool = False,  # noqa: ARG002 - it is not told apart
     ) -> Posted:
-        """See Channel. Telegram knows no nonce."""
+        """Telegram knows no nonce."""
         return await self._delivery.post(to, payload)
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
-        """See Channel."""
         if outbound.FILE in payload:
             raise MessageRejected("a text message can't be edited into a file")
         spot = spot_of(ref)
         await self._client.edit({"chat_id": spot.chat_id, "message_id": spot.message_id, **_change(payload)})
 
     async def retract(self, ref: MessageRef) -> bool:
-        """See Channel."""
         spot = spot_of(ref)
         return await self._client.delete(spot.chat_id, spot.message_id)
 
@@ -325,7 +318,6 @@ class TelegramChannel:
             return None
 
     async def typing(self, to: Address) -> None:
-        """See Channel."""
         await self._client.typing(where(to))
 
     async def acknowledge(self, ref: MessageRef) -> None:
@@ -335,7 +327,6 @@ class TelegramChannel:
 
     @property
     def taken_within_s(self) -> float:
-        """See Seeking."""
         return self._taken_within_s
 
     async def recover_post(
@@ -345,11 +336,10 @@ class TelegramChannel:
         nonce: str,  # noqa: ARG002 - Telegram knows none
         look: Look,
     ) -> Posted | None:
-        """See Channel. Ids of messages are given in order, and only a message of ours can be edited."""
+        """Ids of messages are given in order, and only a message of ours can be edited."""
         return await self._prober.find(to, payload, look)
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
-        """See Channel."""
         return await self._client.download(attachment.handle, limit_bytes)
 
     def direct(self, platform_user_id: str) -> Address:
@@ -357,7 +347,6 @@ class TelegramChannel:
         return address_of(int(platform_user_id))
 
     async def close(self) -> None:
-        """See Channel."""
         await self._client.close()
 
 

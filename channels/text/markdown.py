@@ -197,7 +197,6 @@ class _Parser(MarkdownIt):
     """A parser that skips the encoding of URLs that need none, which is nearly all of them."""
 
     def normalizeLink(self, url: str) -> str:
-        """See MarkdownIt."""
         return url if _PLAIN_ADDRESS.fullmatch(url) else super().normalizeLink(url)
 
 

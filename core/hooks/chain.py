@@ -266,7 +266,6 @@ class CallHooks:
     async def judge(
         self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
     ) -> Mapping[str, Any] | str:
-        """See CallHook."""
         event = HookEvent(
             Point.BEFORE_TOOL_CALL,
             tool=tool.name,
@@ -289,7 +288,6 @@ class AnswerHooks:
         self._chain = chain
 
     async def heard(self, text: str, user_id: str, thread_id: str, channel: str) -> Wrote | str:
-        """See AnswerHook."""
         event = HookEvent(
             Point.BEFORE_INBOUND, text=text, user_id=user_id, thread_id=thread_id, channel=channel
         )
@@ -307,7 +305,6 @@ class ReplyHooks:
         self._chain = chain
 
     async def transformed(self, text: str, user_id: str | None, thread_id: str | None) -> str:
-        """See ReplyHook."""
         event = HookEvent(Point.TRANSFORM_RESPONSE, text=text, user_id=user_id, thread_id=thread_id)
         match await self._chain.judge(event):
             case Passed(changed):

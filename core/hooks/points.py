@@ -129,7 +129,6 @@ class OutboundHooks:
         self._store = store
 
     async def released(self, row: OutboxRow) -> Message:
-        """See OutboundGate."""
         if not row.message.blocks:
             return row.message  # it removes a message, or contains only files
         kept = await self._store.outbound_judged(row.id)
@@ -258,7 +257,7 @@ class AskingWebhook:
         self._target = target
 
     async def __call__(self, event: HookEvent) -> Reply:
-        """See core.hooks.chain. Raises ToolError, and ValueError for an answer that means nothing."""
+        """Raises ToolError, and ValueError for an answer that means nothing."""
         return _reply(await self._sender.send(self._target, _whole(event)))
 
 

@@ -83,17 +83,11 @@ class Line:
 class Conversations(Protocol):
     """The part of the store that summaries read."""
 
-    async def user(self, user_id: str) -> Principal | None:
-        """See People."""
-        ...
+    async def user(self, user_id: str) -> Principal | None: ...
 
-    async def thread(self, thread_id: str) -> ThreadRow | None:
-        """See Store."""
-        ...
+    async def thread(self, thread_id: str) -> ThreadRow | None: ...
 
-    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
-        """See Store."""
-        ...
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]: ...
 
 
 class SessionSummaries:

@@ -339,20 +339,16 @@ class CredentialJudge:
 
     @property
     def gate_id(self) -> str | None:
-        """See Judge."""
         return self._judge.gate_id
 
     @property
     def routine_ids(self) -> Sequence[str]:
-        """See Judge."""
         return self._judge.routine_ids
 
     def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
-        """See Judge."""
         return self._judge.admit(event, identity)
 
     def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
-        """See Judge."""
         verdict = self._judge.decide(event, view)
         if verdict.withheld:
             return verdict  # it was requested, and stored as such

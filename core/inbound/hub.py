@@ -172,7 +172,6 @@ class Hub:
         self._open = False
 
     async def accept(self, event: InboundEvent) -> Acceptance:
-        """See core.ports.Inbox."""
         if not self._open:
             raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
         event = within_size(event)
@@ -245,7 +244,6 @@ class Hub:
             raise InboxUnavailable(str(error)) from error
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
-        """See core.ports.Inbox."""
         try:
             return await self._store.last_seen(channel, self._clock.now() - LATELY_US)
         except StoreUnavailable as error:

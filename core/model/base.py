@@ -148,7 +148,7 @@ class FailoverModel:
         return self._name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """See Model.reply. If every model fails: the only one's error, or one that sums all up."""
+        """If every model fails: the only one's error, or one that sums all up."""
         failures: list[ModelError] = []
         for number, model in enumerate(self._models, start=1):
             shown, reply = False, None
@@ -212,11 +212,9 @@ class PricedModel:
 
     @property
     def name(self) -> str:
-        """See Model."""
         return self._model.name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """See Model."""
         async with closing(self._model.reply(request)) as pieces:
             async for piece in pieces:
                 yield self._priced(piece) if isinstance(piece, ModelReply) else piece
@@ -262,7 +260,6 @@ class RetryingModel:
         return self._model.name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """See Model.reply."""
         attempt = 0
         while True:
             shown, reply = False, None

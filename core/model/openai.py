@@ -74,7 +74,6 @@ class MessageWriter:
     dialect: Dialect
 
     def written(self, piece: Sequence[Said]) -> str:
-        """See Writer."""
         messages = conversation_messages(piece, self._kept)
         if not self.dialect.user_after_tool:
             messages = answered(messages)
@@ -244,7 +243,7 @@ class OpenAIModel:
         return self._name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """See Model.reply. Closing the iterator ends the request at the provider."""
+        """Closing the iterator ends the request at the provider."""
         assembler = ReplyAssembler(
             name=self._name, model=self._model, host=self._url.host, api_key=self._api_key
         )

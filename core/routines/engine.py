@@ -220,27 +220,22 @@ class RoutineEngine:
     # --- messages --------------------------------------------------------------------------------------
 
     def matches(self, message: InboundMessage) -> Sequence[Match]:
-        """See core.inbound.hub.EventRoutines."""
         return self._parts.listening.matches(message)
 
     def changed(self, row: RoutineRow) -> None:
-        """See Engine."""
         self._parts.listening.changed(row)
         self._parts.doors.changed(row)
 
     def deleted(self, routine_id: str) -> None:
-        """See Engine."""
         self._parts.listening.deleted(routine_id)
         self._parts.doors.deleted(routine_id)
 
     def door(self, path: str) -> WebhookEntry | None:
-        """See Engine."""
         return self._parts.doors.at(path)
 
     # --- starting --------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
-        """See Engine."""
         after = ""
         while rows := await self._store.listening_routines(after, READ_AT_ONCE):
             await self._parts.listening.load(rows)
@@ -250,7 +245,6 @@ class RoutineEngine:
         await self._interrupted.settle()
 
     async def run(self) -> None:
-        """See Engine."""
         await self._parts.events.started()
         async with asyncio.TaskGroup() as group:
             look = partial(self._look, group)

@@ -231,7 +231,6 @@ class _WithoutTools:
     spent: SpentSoFar
 
     async def reply(self) -> ModelReply:
-        """See Conversation."""
         request = ModelRequest(
             system=system_text(self.asked, with_tools=False),
             conversation=(UserSaid(user_text(self.asked)),),

@@ -43,9 +43,7 @@ class Engine(Protocol):
         """Run until cancelled."""
         ...
 
-    def matches(self, message: InboundMessage) -> "Sequence[Match]":
-        """See core.inbound.hub.EventRoutines."""
-        ...
+    def matches(self, message: InboundMessage) -> "Sequence[Match]": ...
 
     def door(self, path: str) -> "WebhookEntry | None":
         """Return the webhook at that path."""
@@ -112,11 +110,9 @@ class RoutineService:
         await self._loaded().run()
 
     def matches(self, message: InboundMessage) -> "Sequence[Match]":
-        """See EventRoutines."""
         return () if self._engine is None else self._engine.matches(message)
 
     def fired(self, routine_ids: Sequence[str]) -> None:
-        """See EventRoutines."""
         del routine_ids
         self._signals.wake()
 

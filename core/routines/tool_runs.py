@@ -114,7 +114,7 @@ class ToolRuns:
         return ToolRun(services, asked, started, steps, owner, standing, spent)
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
-        """See core.routines.run.ScopedTools. Judged anew, so that a crash loses none."""
+        """Judged anew, so that a crash loses none."""
         if steps.scope is None:
             return ()
         thread_id, mode = _thread_of(started), scope_from_json(steps.scope).mode
@@ -222,13 +222,11 @@ class ToolRun:
         )
 
     def last_batch_failed(self) -> bool:
-        """See LoopDelegate."""
         return bool(self._statuses) and all(status is not ResultStatus.OK for status in self._statuses)
 
     # --- limits ----------------------------------------------------------------------------------------
 
     def limit_reached(self) -> Exhausted | None:
-        """See LoopDelegate."""
         if self._rounds < self._scope.rounds:
             return None
         return Exhausted(
@@ -249,7 +247,6 @@ class ToolRun:
     # --- the model -------------------------------------------------------------------------------------
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
-        """See LoopDelegate."""
         pipeline, mode = self._services.pipeline, self._scope.mode
         tools = pipeline.offered(self._owner, self._standing.disabled, mode) if with_tools else ()
         request = ModelRequest(
@@ -261,7 +258,6 @@ class ToolRun:
         return await one_reply(self._services.model, request, self._spent)
 
     async def record_calls(self, reply: ModelReply) -> None:
-        """See LoopDelegate."""
         services = self._services
         self._rounds += 1
         intents = await services.pipeline.intents(
@@ -282,7 +278,6 @@ class ToolRun:
         self._said.extend(intents.refused)
 
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
-        """See LoopDelegate."""
         if reply is not None and reply.text:
             await self._record(AssistantSaid(reply.text, reply.origin), [])
         await self._kept(lambda store: store.record_run_note(self._run_id, Note(note)))

@@ -255,9 +255,7 @@ class Proven:
 class Runs(Protocol):
     """The part of the store that deliveries use."""
 
-    async def claim_run(self, new: NewRun) -> Claim:
-        """See core.store.routine_port.Routines."""
-        ...
+    async def claim_run(self, new: NewRun) -> Claim: ...
 
 
 class Webhooks:

@@ -173,7 +173,6 @@ class ChatDelegate:
     # --- calls -----------------------------------------------------------------------------------------
 
     async def settle_calls(self) -> Paused | None:
-        """See LoopDelegate."""
         return await self._calls.settle()
 
     def _in_private(self) -> bool:
@@ -183,13 +182,11 @@ class ChatDelegate:
         return not any(isinstance(one, UserSaid) and one.sender for one in said)
 
     def last_batch_failed(self) -> bool:
-        """See LoopDelegate."""
         return self._calls.all_failed
 
     # --- limits ----------------------------------------------------------------------------------------
 
     def limit_reached(self) -> Exhausted | None:
-        """See LoopDelegate."""
         return self._budget.exhausted(self._services.clock.monotonic_s())
 
     async def at_limit(self, limit: Exhausted) -> Paused | None:
@@ -201,7 +198,6 @@ class ChatDelegate:
         return Paused()
 
     def ended(self, outcome: LoopOutcome | None) -> None:
-        """See LoopDelegate."""
         match outcome:
             case Answered():
                 self._loop.finished()
@@ -211,7 +207,6 @@ class ChatDelegate:
                 pass
 
     def failed(self) -> None:
-        """See LoopDelegate."""
         self._loop.cancelled(FAILED)
 
     # --- the model -------------------------------------------------------------------------------------
@@ -248,7 +243,6 @@ class ChatDelegate:
         )
 
     async def record_calls(self, reply: ModelReply) -> None:
-        """See LoopDelegate."""
         services = self._services
         self._budget.rounds += 1
         intents = await services.pipeline.intents(
@@ -274,7 +268,6 @@ class ChatDelegate:
             self._calls.refused(result)
 
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
-        """See LoopDelegate."""
         services, turn_id = self._services, self._start.turn_id
         if reply is not None and reply.text:
             said = AssistantSaid(reply.text, reply.origin)
@@ -286,7 +279,6 @@ class ChatDelegate:
         self._append(Note(note))
 
     def transcript(self) -> Sequence[Entry]:
-        """See LoopDelegate."""
         return self._entries
 
     # --- transcript and events ------------------------------------------------------------------------

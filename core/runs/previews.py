@@ -59,7 +59,6 @@ class TurnPreviews:
         self._some_young = asyncio.Event()
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:  # noqa: ARG002 - by turn
-        """See TurnListener."""
         match event:
             case TextDelta():
                 if self._texts and (running := self._running.get(turn_id)) is not None:

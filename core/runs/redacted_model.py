@@ -53,7 +53,6 @@ class RedactingModel:
 
     @property
     def name(self) -> str:
-        """See Model."""
         return self._model.name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:

@@ -107,7 +107,6 @@ class ChatTurnRunner:
         self._ended_while_stopped: dict[str, TurnStart | None] = {}
 
     async def run(self, start: TurnStart) -> TurnStart | None:
-        """See core.runs.actors.TurnRunner."""
         thread = start.thread
         self._turns.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
         try:
@@ -139,7 +138,7 @@ class ChatTurnRunner:
         return await run_agentic_loop(delegate), delegate.transcript()
 
     async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
-        """See core.runs.actors.TurnRunner. The stop was already answered when it was accepted; what it could
+        """The stop was already answered when it was accepted; what it could
         not end is said now."""
         if start.turn_id in self._ended_while_stopped:
             return self._ended_while_stopped.pop(start.turn_id)

@@ -130,7 +130,6 @@ class SystemLookup:
         self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="look-up")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        """See Lookup."""
         look = partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
         found = await asyncio.get_running_loop().run_in_executor(self._threads, look)
         return list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -168,17 +168,13 @@ class Feeds(Protocol):
         """Return a thread by id."""
         ...
 
-    async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]:
-        """See ThreadsWanted."""
-        ...
+    async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]: ...
 
     async def gate_glance(self, gate_id: str) -> GateGlance | None:
         """Return a gate by id, open or closed."""
         ...
 
-    async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
-        """See GatesWanted."""
-        ...
+    async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]: ...
 
     async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
         """Return the open gates of a thread, oldest first."""

@@ -229,7 +229,6 @@ class RunningCall:
     record_process: Callable[[ProcessInfo], Awaitable[None]]
 
     async def process_started(self, process: ProcessInfo) -> None:
-        """See CallContext."""
         await self.record_process(process)
 
 

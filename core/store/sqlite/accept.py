@@ -227,7 +227,6 @@ UNREADABLE = "failed: unreadable"
 
 
 def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
-    """See Store.accept_event."""
     seen = tx.one("SELECT outcome, answer, thread_id FROM inbox WHERE key = ?", event.key)
     if seen is not None:
         return Accepted(seen[0], seen[1], duplicate=True, thread_id=seen[2])
@@ -361,7 +360,7 @@ STOPPED_NOTHING = "command: /stop, nothing was running"
 def answer(
     tx: Transaction, event: InboundMessage, by: Principal, thread_id: str, message: Message
 ) -> tuple[OutboxRow, ...]:
-    """See Store.answer_as_operator. While a turn is active, it is said within that turn: entries of a turn
+    """While a turn is active, it is said within that turn: entries of a turn
     stay side by side."""
     if tx.one("SELECT 1 FROM inbox WHERE key = ?", event.key) is not None:
         return ()
@@ -374,7 +373,6 @@ def answer(
 
 
 def take_up(tx: Transaction, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
-    """See Store.take_up_thread."""
     mine = "SELECT 1 FROM threads WHERE id = ? AND owner_id = ? AND channel = ?"
     if tx.one(mine, thread_id, user_id, channel) is None:
         return False
@@ -388,7 +386,6 @@ def take_up(tx: Transaction, user_id: str, channel: str, external_id: str, threa
 def stop(
     tx: Transaction, event: InboundMessage, by: Principal, thread_id: str, told: Callable[[int], str]
 ) -> Accepted:
-    """See Store.stop_thread."""
     seen = tx.one("SELECT outcome, answer FROM inbox WHERE key = ?", event.key)
     if seen is not None:
         return Accepted(seen[0], seen[1], duplicate=True, thread_id=thread_id)

@@ -103,7 +103,6 @@ def _key(tx: Transaction) -> ChainKey:
 
 
 def link(tx: Transaction, limit: int) -> tuple[str | None, bool]:
-    """See Audit.link_audit."""
     waiting = tx.all("SELECT id, seal FROM audit WHERE link IS NULL ORDER BY id LIMIT ?", limit)
     if waiting:
         key = _key(tx)
@@ -123,7 +122,6 @@ def _link_before(tx: Transaction, number: int) -> str:
 
 
 def record_policy(tx: Transaction, detail: dict[str, Any]) -> bool:
-    """See Audit.record_policy."""
     last = tx.one(
         "SELECT detail FROM audit WHERE subject = 'policy' AND kind = ? ORDER BY id DESC LIMIT 1",
         AuditKind.POLICY.value,
@@ -135,7 +133,6 @@ def record_policy(tx: Transaction, detail: dict[str, Any]) -> bool:
 
 
 def prune(tx: Transaction, before: int, limit: int) -> int:
-    """See Audit.prune_audit."""
     rows = tx.all("SELECT id, at, link FROM audit ORDER BY id LIMIT ?", limit)
     old: list[Row] = []
     for row in rows:
@@ -163,7 +160,6 @@ def prune(tx: Transaction, before: int, limit: int) -> int:
 
 
 def about(tx: Transaction, subjects: Sequence[str]) -> "tuple[AuditRow, ...]":
-    """See Audit.audit_of."""
     from core.store.rows import AuditRow  # a turn writes records but reads none
 
     wanted = json.dumps(list(subjects))

@@ -99,14 +99,12 @@ _OTHERS = (
 
 
 def after(tx: Transaction, thread_id: str, seq: int, limit: int) -> tuple[FeedItem, ...]:
-    """See Feeds.feed_after."""
     entries = tx.all(f"{_ENTRIES} AND e.seq > ? ORDER BY e.seq LIMIT ?", thread_id, seq, limit)
     others = tx.all(f"{_OTHERS} AND f.seq > ? ORDER BY f.seq LIMIT ?", thread_id, seq, limit)
     return _merged(entries, others)[:limit]
 
 
 def before(tx: Transaction, thread_id: str, seq: int | None, limit: int) -> tuple[FeedItem, ...]:
-    """See Feeds.feed_before."""
     entries = tx.all(
         f"{_ENTRIES} AND (?2 IS NULL OR e.seq < ?2) ORDER BY e.seq DESC LIMIT ?3", thread_id, seq, limit
     )
@@ -117,7 +115,6 @@ def before(tx: Transaction, thread_id: str, seq: int | None, limit: int) -> tupl
 
 
 def waiting(tx: Transaction, thread_id: str, limit: int) -> tuple[PersonSaid, ...]:
-    """See Feeds.waiting_in."""
     rows = tx.all(
         "SELECT i.text, i.extra, i.sender, i.channel, u.role FROM inbox i"
         " LEFT JOIN users u ON u.id = i.user_id WHERE i.thread_id = ? AND i.outcome = 'waiting'"

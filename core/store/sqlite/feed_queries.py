@@ -26,63 +26,48 @@ class FeedQueries:
     # --- the console -----------------------------------------------------------------------------------
 
     async def feed_after(self, thread_id: str, after: int, limit: int) -> Sequence[FeedItem]:
-        """See Feeds."""
         return await self._reader.run(lambda tx: feed.after(tx, thread_id, after, limit))
 
     async def feed_before(self, thread_id: str, before: int | None, limit: int) -> Sequence[FeedItem]:
-        """See Feeds."""
         return await self._reader.run(lambda tx: feed.before(tx, thread_id, before, limit))
 
     async def waiting_in(self, thread_id: str, limit: int) -> Sequence[PersonSaid]:
-        """See Feeds."""
         return await self._reader.run(lambda tx: feed.waiting(tx, thread_id, limit))
 
     async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
-        """See Feeds."""
         return await self._queries.pages.thread_glance(thread_id)
 
     async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]:
-        """See Feeds."""
         return await self._queries.pages.thread_glances(wanted)
 
     async def gate_glance(self, gate_id: str) -> GateGlance | None:
-        """See Feeds."""
         return await self._queries.pages.gate_glance(gate_id)
 
     async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
-        """See Feeds."""
         return await self._queries.pages.gate_glances(wanted)
 
     async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
-        """See Feeds."""
         return await self._queries.pages.open_gates_of(thread_id)
 
     async def said_to(self, event_key: str) -> Sequence[Message]:
-        """See Feeds."""
         return await self._queries.said_to(event_key)
 
     async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
-        """See Feeds."""
         return await self._queries.explanations.matching(text, limit)
 
     async def active_thread(self, user_id: str) -> ThreadRow | None:
-        """See Feeds."""
         return await self._queries.active_thread(user_id)
 
     # --- API keys --------------------------------------------------------------------------------------
 
     async def keep_key(self, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None) -> None:
-        """See Keys."""
         await self._writer.run(lambda tx: people.keep(tx, hash_, kind, user_id, expires_at))
 
     async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None:
-        """See Keys."""
         return await self._reader.run(lambda tx: people.holder(tx, hash_, kind))
 
     async def drop_key(self, hash_: str) -> None:
-        """See Keys."""
         await self._writer.run(lambda tx: people.drop(tx, hash_))
 
     async def drop_keys_of(self, user_id: str, kind: KeyKind) -> int:
-        """See Keys."""
         return await self._writer.run(lambda tx: people.drop_of(tx, user_id, kind))

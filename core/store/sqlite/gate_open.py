@@ -19,7 +19,7 @@ from core.store.sqlite.turns import events_of, require_running
 
 
 def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-    """See Store.ask_person. All prompts are of one turn."""
+    """All prompts are of one turn."""
     turn_id = gates[0].turn_id
     require_running(tx, turn_id, heed_stop=True)
     _wait(tx, turn_id)
@@ -48,7 +48,7 @@ def _bind(tx: Transaction, gate: Gate, call_id: str, binding: str) -> None:
 
 
 def mark_unknown(tx: Transaction, call_id: str, gate: Gate, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-    """See Store.mark_unknown. A stop that was asked for before the hub died is overtaken by the question:
+    """A stop that was asked for before the hub died is overtaken by the question:
     the person is told of the call, and may stop again."""
     changed = tx.run(
         "UPDATE calls SET state = 'unknown', binding = ?, gate_id = ?, answer = NULL, answered_by = NULL"

@@ -46,33 +46,27 @@ class GateTimers:
     _reader: ReaderThread
 
     async def gate_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
-        """See Tending."""
         found = await self._reader.run(lambda tx: gates.card_with(tx, channel, ref))
         return None if found is None else (found[0], message_from_json(found[1]).first_choice)
 
     async def expire_gates(
         self, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
     ) -> Expired:
-        """See Tending."""
         return await self._writer.run(lambda tx: expire(tx, now, outcome_text, card))
 
     async def remind_gates(self, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
-        """See Tending."""
         return await self._writer.run(lambda tx: remind(tx, now, reminder))
 
     async def gates_to_escalate(self, now: int) -> Sequence[GateView]:
-        """See Tending."""
         return await self._reader.run(lambda tx: to_escalate(tx, now))
 
     async def escalate_gate(self, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
-        """See Tending."""
         return await self._writer.run(lambda tx: escalate(tx, gate_id, cards, told))
 
 
 def expire(
     tx: Transaction, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
 ) -> Expired:
-    """See Tending.expire_gates."""
     rows = tx.all(
         f"SELECT {GATE} FROM gates g WHERE g.state = 'open' AND g.expires_at <= ?"
         " ORDER BY g.expires_at, g.id",
@@ -91,7 +85,6 @@ def expire(
 
 
 def remind(tx: Transaction, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
-    """See Tending.remind_gates."""
     due = tx.all(
         f"SELECT {GATE} FROM gates g WHERE g.state = 'open' AND g.remind_at <= ? ORDER BY g.remind_at, g.id",
         now,
@@ -134,7 +127,6 @@ def _say(tx: Transaction, thread_id: str, turn_id: str, drafts: Sequence[Draft])
 
 
 def to_escalate(tx: Transaction, now: int) -> tuple[GateView, ...]:
-    """See Tending.gates_to_escalate."""
     rows = tx.all(
         f"SELECT {GATE_VIEW} FROM {GATE_VIEW_FROM}"
         " WHERE g.state = 'open' AND g.escalate_at <= ? ORDER BY g.escalate_at, g.id, v.at",
@@ -144,7 +136,6 @@ def to_escalate(tx: Transaction, now: int) -> tuple[GateView, ...]:
 
 
 def escalate(tx: Transaction, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
-    """See Tending.escalate_gate."""
     row = tx.one(
         "UPDATE gates SET escalated = 1, escalate_at = NULL"
         " WHERE id = ? AND state = 'open' AND escalate_at IS NOT NULL RETURNING thread_id, turn_id",
@@ -164,20 +155,16 @@ class NoticeUnits(FeedQueries):
     """The units of core.store.facets.NoticeUnits, and Outbox.fail_outbox."""
 
     async def reach(self, user_id: str) -> Reach:
-        """See core.store.facets.NoticeUnits."""
         return await self._reader.run(lambda tx: reach(tx, user_id))
 
     async def add_notice(self, key: str, message: Message, places: Sequence[Place]) -> tuple[OutboxRow, ...]:
-        """See core.store.facets.NoticeUnits."""
         return await self._writer.run(lambda tx: add(tx, key, message, places))
 
     async def fail_outbox(self, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
-        """See Outbox."""
         return await self._writer.run(lambda tx: fail(tx, row_id, reason))
 
 
 def reach(tx: Transaction, user_id: str) -> Reach:
-    """See core.store.facets.NoticeUnits."""
     accounts = tx.all("SELECT channel, platform_user_id FROM identities WHERE user_id = ?", user_id)
     found = (people.identity(tx, channel, platform_user_id) for channel, platform_user_id in accounts)
     # Keys are looked up by person. Threads are not: other people may have very many.
@@ -195,7 +182,6 @@ def reach(tx: Transaction, user_id: str) -> Reach:
 
 
 def add(tx: Transaction, key: str, message: Message, places: Sequence[Place]) -> tuple[OutboxRow, ...]:
-    """See core.store.facets.NoticeUnits."""
     if tx.one("SELECT 1 FROM notices WHERE key = ?", key) is not None:
         return ()
     row = _queue(tx, message, places[0])
@@ -210,7 +196,6 @@ def add(tx: Transaction, key: str, message: Message, places: Sequence[Place]) ->
 
 
 def fail(tx: Transaction, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
-    """See Outbox.fail_outbox."""
     if not outbox.fail(tx, row_id, reason):
         return ()
     notice = tx.one(

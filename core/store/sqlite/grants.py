@@ -13,7 +13,6 @@ from core.store.sqlite.people import user
 
 
 def in_thread(tx: Transaction, user_id: str, thread_id: str) -> ConsentSettings:
-    """See Store.standing."""
     rows = tx.all("SELECT tool, setting FROM tool_settings WHERE user_id = ?", user_id)
     settings = {tool: ToolSetting(setting) for tool, setting in rows}
     person, thread = _approvals(tx, user_id, thread_id)
@@ -38,7 +37,6 @@ def _approvals(
 def set_thread_approvals(
     tx: Transaction, thread_id: str, settings: ApprovalSettings, by: str | None = None
 ) -> bool:
-    """See Store.set_thread_approvals."""
     limits = limits_to_json(settings)
     changed = tx.run(
         "UPDATE threads SET preset = ?, limits = ? WHERE id = ?", settings.preset, limits, thread_id
@@ -57,7 +55,6 @@ def set_thread_approvals(
 
 
 def set_person_approvals(tx: Transaction, user_id: str, settings: ApprovalSettings) -> bool:
-    """See Store.set_person_approvals."""
     limits = limits_to_json(settings)
     changed = tx.run("UPDATE users SET preset = ?, limits = ? WHERE id = ?", settings.preset, limits, user_id)
     if changed:
@@ -143,7 +140,6 @@ def revoke_grant(tx: Transaction, grant_id: str, by: str | None = None) -> bool:
 def set_tool_setting(
     tx: Transaction, user_id: str, tool: str, setting: ToolSetting | None, by: str | None = None
 ) -> bool:
-    """See Store.set_tool_setting."""
     if user(tx, user_id) is None:
         return False
     if setting is None:

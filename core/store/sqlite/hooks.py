@@ -18,27 +18,21 @@ class HookUnits(FeedQueries):
     """The units of core.store.facets.Hooking."""
 
     async def held_inputs(self, limit: int) -> Sequence[HeldInput]:
-        """See Hooking."""
         return await self._reader.run(lambda tx: held_inputs(tx, limit))
 
     async def release_input(self, held: HeldInput, text: str, *, album_wait_us: int) -> int | None:
-        """See Hooking."""
         return await self._writer.run(lambda tx: release(tx, held, text, album_wait_us))
 
     async def refuse_input(self, held: HeldInput, outcome: str, told: Message) -> tuple[OutboxRow, ...]:
-        """See Hooking."""
         return await self._writer.run(lambda tx: refuse(tx, held, outcome, told))
 
     async def outbound_judged(self, row_id: int) -> Message | None:
-        """See Hooking."""
         return await self._reader.run(lambda tx: outbound_judged(tx, row_id))
 
     async def judge_outbound(self, row_id: int, message: Message) -> None:
-        """See Hooking."""
         await self._writer.run(lambda tx: judge_outbound(tx, row_id, message))
 
     async def session_changes(self, idle_us: int) -> Sequence[SessionChange]:
-        """See Hooking."""
         return await self._writer.run(lambda tx: session_changes(tx, idle_us))
 
 
@@ -46,7 +40,6 @@ class HookUnits(FeedQueries):
 
 
 def held_inputs(tx: Transaction, limit: int) -> tuple[HeldInput, ...]:
-    """See Hooking."""
     rows = tx.all(
         "SELECT id, coalesce(text, ''), user_id, thread_id, channel FROM inbox"
         " WHERE outcome = 'waiting' AND thread_id IS NOT NULL AND wait_until = ? ORDER BY id LIMIT ?",
@@ -57,7 +50,6 @@ def held_inputs(tx: Transaction, limit: int) -> tuple[HeldInput, ...]:
 
 
 def release(tx: Transaction, held: HeldInput, text: str, album_wait_us: int) -> int | None:
-    """See Hooking."""
     now = tx.clock.now()
     row = tx.one(
         "UPDATE inbox SET text = ?, wait_until = iif(album IS NULL, 0, ?)"
@@ -73,7 +65,6 @@ def release(tx: Transaction, held: HeldInput, text: str, album_wait_us: int) -> 
 
 
 def refuse(tx: Transaction, held: HeldInput, outcome: str, told: Message) -> tuple[OutboxRow, ...]:
-    """See Hooking."""
     row = tx.one(
         "UPDATE inbox SET outcome = ?, text = ?, wait_until = 0"
         " WHERE id = ? AND outcome = 'waiting' AND wait_until = ? AND coalesce(text, '') = ?"
@@ -101,7 +92,6 @@ def let_go(tx: Transaction) -> None:
 
 
 def outbound_judged(tx: Transaction, row_id: int) -> Message | None:
-    """See Hooking."""
     row = tx.one(
         "SELECT o.message FROM outbox o JOIN outbound_judged j ON j.outbox_id = o.id WHERE o.id = ?", row_id
     )
@@ -109,7 +99,6 @@ def outbound_judged(tx: Transaction, row_id: int) -> Message | None:
 
 
 def judge_outbound(tx: Transaction, row_id: int, message: Message) -> None:
-    """See Hooking."""
     tx.run("UPDATE outbox SET message = ? WHERE id = ? AND settled = 0", message_to_json(message), row_id)
     tx.run(
         "INSERT INTO outbound_judged (outbox_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -122,7 +111,6 @@ def judge_outbound(tx: Transaction, row_id: int, message: Message) -> None:
 
 
 def session_changes(tx: Transaction, idle_us: int) -> tuple[SessionChange, ...]:
-    """See Hooking."""
     now = tx.clock.now()
     seen = tx.all(
         "SELECT k.owner_id, max(t.last_active_at), s.began_at, s.ended_at"

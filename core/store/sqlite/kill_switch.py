@@ -10,7 +10,6 @@ from core.tool import TOOLS_PAUSED, UseLimit
 
 
 def pause_tools(tx: Transaction, by: str, *, paused: bool) -> bool:
-    """See Store.pause_tools."""
     now = tx.clock.now()
     if paused:
         changed = tx.run(
@@ -25,7 +24,6 @@ def pause_tools(tx: Transaction, by: str, *, paused: bool) -> bool:
 
 
 def tools_paused(tx: Transaction) -> bool:
-    """See Store.tools_paused."""
     return tx.one("SELECT 1 FROM tool_pause WHERE id = 1") is not None
 
 
@@ -54,7 +52,6 @@ def use(tx: Transaction, user_id: str, tool: str, limits: Sequence[UseLimit]) ->
 
 
 def count_model_call(tx: Transaction, user_id: str, day: str, most: int) -> bool:
-    """See Store.count_model_call."""
     counted = tx.run(
         "INSERT INTO model_calls (user_id, day, calls) SELECT ?1, ?2, 1 WHERE ?3 > 0 ON CONFLICT DO UPDATE"
         " SET calls = CASE day WHEN ?2 THEN calls + 1 ELSE 1 END, day = ?2 WHERE day <> ?2 OR calls < ?3",

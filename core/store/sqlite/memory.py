@@ -15,7 +15,6 @@ from core.store.sqlite.mapping import SEALED, secret_of
 
 
 def write_memory(tx: Transaction, user_id: str, key: str, text: str) -> None:
-    """See Store.write_memory."""
     row = tx.one(
         "INSERT INTO memories (user_id, key, text, created_at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (user_id, key) DO NOTHING RETURNING id",
@@ -31,7 +30,7 @@ def write_memory(tx: Transaction, user_id: str, key: str, text: str) -> None:
 def write_document(
     tx: Transaction, user_id: str, key: str, path: str, text: str, *, append: bool, most: int
 ) -> Document | None:
-    """See Kept.write_document. A document's number grows with each change, so that newer ones come first."""
+    """A document's number grows with each change, so that newer ones come first."""
     old = tx.one(
         "SELECT id, text, key, created_at FROM memories WHERE user_id = ? AND path = ?", user_id, path
     )
@@ -61,7 +60,6 @@ def write_document(
 
 
 def document(tx: Transaction, user_id: str, path: str) -> MemoryNote | None:
-    """See Kept.document."""
     row = tx.one(
         "SELECT id, text, created_at, path FROM memories WHERE user_id = ? AND path = ?", user_id, path
     )
@@ -69,7 +67,6 @@ def document(tx: Transaction, user_id: str, path: str) -> MemoryNote | None:
 
 
 def documents(tx: Transaction, user_id: str, folder: str, limit: int) -> tuple[Document, ...]:
-    """See Kept.documents."""
     rows = tx.all(
         "SELECT path, length(text), created_at FROM memories WHERE user_id = ? AND path IS NOT NULL"
         " AND (? = '' OR path = ? OR substr(path, 1, length(?) + 1) = ? || '/') ORDER BY path LIMIT ?",
@@ -93,7 +90,6 @@ def _terms(text: str) -> str:
 
 
 def search_memory(tx: Transaction, user_id: str, query: str, limit: int) -> tuple[MemoryNote, ...]:
-    """See Store.search_memory."""
     match = " AND ".join(_phrase(phrase) for phrase in query_phrases(storable(query)))
     if not match:
         rows = tx.all(
@@ -121,7 +117,6 @@ def _phrase(phrase: tuple[str, ...]) -> str:
 
 
 def keep(tx: Transaction, sealed: Sequence[SealedSecret], by: str | None = None) -> None:
-    """See Kept.keep_secrets."""
     for secret in sealed:
         tx.run(
             "INSERT INTO secrets (name, key_id, sealed, changed_at) VALUES (?, ?, ?, ?)"
@@ -136,7 +131,6 @@ def keep(tx: Transaction, sealed: Sequence[SealedSecret], by: str | None = None)
 
 
 def drop(tx: Transaction, name: str, by: str | None = None) -> bool:
-    """See Kept.drop_secret."""
     if name.startswith(RETIRED) or not tx.run("DELETE FROM secrets WHERE name = ?", name):
         return False
     record(tx, AuditKind.SECRET_DELETED, name, actor=by)

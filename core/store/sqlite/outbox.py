@@ -132,13 +132,11 @@ def _unsettled(tx: Transaction, channel: str, address: Address) -> bool:
 
 
 def pending(tx: Transaction, channel: str) -> tuple[OutboxRow, ...]:
-    """See core.ports.Outbox."""
     rows = tx.all(f"SELECT {OUTBOX} FROM outbox WHERE channel = ? AND settled = 0 ORDER BY id", channel)
     return tuple(outbox_of(row) for row in rows)
 
 
 def claim(tx: Transaction, row_id: int) -> OutboxRow:
-    """See core.ports.Outbox."""
     row = tx.one(
         "UPDATE outbox SET state = 'sending', attempts = attempts + 1,"
         " repeats = repeats + (state = 'ambiguous'),"
@@ -152,7 +150,6 @@ def claim(tx: Transaction, row_id: int) -> OutboxRow:
 
 
 def sent_refs(tx: Transaction, row_id: int) -> tuple[MessageRef, ...]:
-    """See core.ports.Outbox."""
     row = tx.one(
         "SELECT refs FROM outbox WHERE id = ? AND state IN ('sent', 'ambiguous', 'replaced')", row_id
     )
@@ -160,7 +157,6 @@ def sent_refs(tx: Transaction, row_id: int) -> tuple[MessageRef, ...]:
 
 
 def record_part_sent(tx: Transaction, row_id: int, posted: Posted, *, last: bool) -> None:
-    """See core.ports.Outbox."""
     row = _row(tx, row_id)
     if row.state in {SendState.SENT, SendState.FAILED}:
         raise StoreError(f"outbox row {row_id} is {row.state}: no part of it can go out any more")
@@ -180,7 +176,6 @@ def record_part_sent(tx: Transaction, row_id: int, posted: Posted, *, last: bool
 
 
 def record_sent(tx: Transaction, row_id: int) -> None:
-    """See core.ports.Outbox."""
     tx.run(
         "UPDATE outbox SET state = 'sent', settled = 1, sent_at = ?, error = NULL"
         " WHERE id = ? AND state <> 'failed'",
@@ -190,7 +185,6 @@ def record_sent(tx: Transaction, row_id: int) -> None:
 
 
 def retry(tx: Transaction, row_id: int, not_before: int, reason: str) -> None:
-    """See core.ports.Outbox."""
     tx.run(
         "UPDATE outbox SET state = 'queued', not_before = ?, error = ? WHERE id = ? AND settled = 0",
         not_before,
@@ -200,7 +194,6 @@ def retry(tx: Transaction, row_id: int, not_before: int, reason: str) -> None:
 
 
 def mark_ambiguous(tx: Transaction, row_id: int, reason: str, asked_by: int | None) -> OutboxRow:
-    """See core.ports.Outbox."""
     row = tx.one(
         "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?), error = ?, asked_by = ?"
         f" WHERE id = ? AND settled = 0 RETURNING {OUTBOX}",
@@ -265,7 +258,6 @@ _NEWEST = "id > (SELECT max(id) FROM outbox) - ? AND channel = ?"
 
 
 def surroundings(tx: Transaction, row_id: int) -> PostContext:
-    """See core.ports.Outbox."""
     row = tx.one(
         f"SELECT {OUTBOX}, coalesce(asked_at, created_at), coalesce(asked_after, event_id, 0), asked_by"
         " FROM outbox WHERE id = ?",

@@ -68,12 +68,10 @@ class Pages:
         self._ask = ask
 
     async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
-        """See Feeds."""
         rows = await self._ask(f"SELECT {_GLANCE} FROM {_GLANCE_FROM} WHERE t.id = ?", thread_id)
         return _glance_of(rows[0]) if rows else None
 
     async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]:
-        """See Feeds."""
         conditions, parameters = _threads_where(wanted)
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         page = (
@@ -89,16 +87,13 @@ class Pages:
         return [_glance_of(row) for row in rows]
 
     async def gate_glance(self, gate_id: str) -> GateGlance | None:
-        """See Feeds."""
         found = await self._gates("g.id = ?", "g.id", gate_id)
         return found[0] if found else None
 
     async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
-        """See Feeds."""
         return await self._gates("g.thread_id = ? AND g.state = 'open'", "g.created_at, g.id", thread_id)
 
     async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
-        """See Feeds."""
         at, order, beyond = ("created_at", "", ">") if wanted.open else ("closed_at", " DESC", "<")
         conditions = [f"x.state = '{'open' if wanted.open else 'closed'}'"]
         parameters: list[Any] = []
@@ -191,19 +186,16 @@ class Explanations:
         self._ask = ask
 
     async def of(self, event_key: str) -> Explanation | None:
-        """See Store.explain."""
         sql = f"SELECT {_EXPLANATION} FROM inbox i {_CAUSED} WHERE i.key = ? ORDER BY o.id"
         found = _explanations(await self._ask(sql, event_key))
         return found[0] if found else None
 
     async def recent(self, limit: int) -> Sequence[Explanation]:
-        """See Store.explain_recent."""
         newest = "SELECT * FROM inbox ORDER BY id DESC LIMIT ?"
         sql = f"SELECT {_EXPLANATION} FROM ({newest}) i {_CAUSED} ORDER BY i.id DESC, o.id"
         return _explanations(await self._ask(sql, limit))
 
     async def matching(self, text: str, limit: int) -> Sequence[Explanation]:
-        """See Feeds.explain_matching."""
         matching = (
             "SELECT * FROM inbox WHERE key LIKE ?1 ESCAPE '\\' OR sender LIKE ?1 ESCAPE '\\'"
             " OR text LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"

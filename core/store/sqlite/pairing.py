@@ -77,7 +77,6 @@ def _owner_paired(tx: Transaction) -> bool:
 def settle(
     tx: Transaction, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
 ) -> Settled:
-    """See Store.settle_pairing."""
     decision = judge(claims(tx, channel, guesser))
     outbox: tuple[OutboxRow, ...] = ()
     match decision:

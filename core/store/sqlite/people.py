@@ -48,13 +48,11 @@ def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Princip
 
 
 def timezone(tx: Transaction, user_id: str) -> str | None:
-    """See People."""
     row = tx.one("SELECT timezone FROM users WHERE id = ?", user_id)
     return None if row is None else row[0]
 
 
 def set_timezone(tx: Transaction, user_id: str, name: str | None) -> bool:
-    """See People."""
     return tx.run("UPDATE users SET timezone = ? WHERE id = ?", name, user_id) > 0
 
 
@@ -182,7 +180,7 @@ def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:
 
 
 def keep(tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None) -> None:
-    """See Keys. Keys past their time make room."""
+    """Keys past their time make room."""
     now = tx.clock.now()
     tx.run("DELETE FROM api_keys WHERE expires_at <= ?", now)
     tx.run(
@@ -198,7 +196,6 @@ def keep(tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: i
 
 
 def holder(tx: Transaction, hash_: str, kind: KeyKind) -> Principal | None:
-    """See Keys."""
     row = tx.one(
         f"SELECT {PRINCIPAL} FROM api_keys k JOIN users u ON u.id = k.user_id"
         " WHERE k.hash = ? AND k.kind = ? AND (k.expires_at IS NULL OR k.expires_at > ?)",
@@ -210,14 +207,12 @@ def holder(tx: Transaction, hash_: str, kind: KeyKind) -> Principal | None:
 
 
 def drop(tx: Transaction, hash_: str) -> None:
-    """See Keys."""
     row = tx.one("DELETE FROM api_keys WHERE hash = ? RETURNING user_id", hash_)
     if row is not None:
         record(tx, AuditKind.LOGOUT, row[0], actor=row[0])
 
 
 def drop_of(tx: Transaction, user_id: str, kind: KeyKind) -> int:
-    """See Keys."""
     dropped = tx.run("DELETE FROM api_keys WHERE user_id = ? AND kind = ?", user_id, kind.value)
     if dropped:
         record(tx, AuditKind.TOKENS_REVOKED, user_id, what=kind.value, keys=dropped)

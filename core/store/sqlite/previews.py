@@ -77,7 +77,6 @@ def _take_away(tx: Transaction, preview: Row) -> OutboxRow:
 
 
 def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
-    """See core.ports.Outbox.begin_preview."""
     turn = tx.one("SELECT reply_to FROM turns WHERE id = ? AND state = 'running'", turn_id)
     if turn is None:
         return None
@@ -104,7 +103,6 @@ def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> Outb
 
 
 def record(tx: Transaction, row_id: int, posted: Posted | None) -> None:
-    """See core.ports.Outbox.record_preview."""
     tx.run(
         "UPDATE outbox SET refs = ?, order_key = ?, sent_at = ?, settled = (state = 'replaced'),"
         " asked_by = NULL, attempts = iif(? IS NULL, 0, attempts)"
@@ -118,7 +116,6 @@ def record(tx: Transaction, row_id: int, posted: Posted | None) -> None:
 
 
 def shown(tx: Transaction, row_id: int) -> Posted | None:
-    """See core.ports.Outbox.preview_shown."""
     row = tx.one("SELECT refs, order_key FROM outbox WHERE id = ?", row_id)
     refs = () if row is None else refs_from_json(row[0])
     return None if row is None or not refs else Posted(refs[-1], row[1])

@@ -106,24 +106,20 @@ class SqliteReader:
         await self.close()
 
     async def thread(self, thread_id: str) -> ThreadRow | None:
-        """See Store.thread."""
         rows = await self._all(f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id)
         return thread_of(rows[0]) if rows else None
 
     async def threads(self, limit: int) -> Sequence[ThreadRow]:
-        """See Store.threads."""
         rows = await self._all(
             f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} ORDER BY t.last_active_at DESC LIMIT ?", limit
         )
         return [thread_of(row) for row in rows]
 
     async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
-        """See Store.entries."""
         newest = f"SELECT {ENTRY} FROM entries WHERE thread_id = ? ORDER BY seq DESC LIMIT ?"
         return [entry_of(row) for row in reversed(await self._all(newest, thread_id, limit))]
 
     async def executions(self, thread_id: str, before: int | None, limit: int) -> Sequence[Execution]:
-        """See Store.executions."""
         rows = await self._all(
             f"SELECT {EXECUTION} FROM calls c JOIN turns tn ON tn.id = c.turn_id"
             " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
@@ -135,7 +131,6 @@ class SqliteReader:
         return [execution_of(row) for row in rows]
 
     async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
-        """See Store.last_seen."""
         rows = await self._all(
             "SELECT address, max(order_key) FROM inbox WHERE channel = ? AND kind = 'message'"
             " AND received_at >= ? AND address IS NOT NULL AND order_key <> '' GROUP BY address",
@@ -145,7 +140,6 @@ class SqliteReader:
         return [Seen(Address(row[0]), row[1]) for row in rows]
 
     async def said_to(self, event_key: str) -> Sequence[Message]:
-        """See Feeds.said_to."""
         rows = await self._all(
             "SELECT o.message FROM inbox i JOIN outbox o ON o.event_id = i.id"
             " WHERE i.key = ? AND o.edit_of IS NULL AND o.state NOT IN ('streaming', 'replaced')"
@@ -155,7 +149,6 @@ class SqliteReader:
         return [message_from_json(row[0]) for row in rows]
 
     async def active_thread(self, user_id: str) -> ThreadRow | None:
-        """See Feeds.active_thread."""
         rows = await self._all(
             f"SELECT {THREAD} FROM sessions s JOIN threads t ON t.id = s.active_thread {ACTIVE_TURN}"
             " WHERE s.user_id = ?",
@@ -164,7 +157,6 @@ class SqliteReader:
         return thread_of(rows[0]) if rows else None
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
-        """See Store.noise."""
         rows = await self._all(
             "SELECT channel, address, platform_user_id, reason, seen, first_at, last_at FROM noise"
             " ORDER BY last_at DESC LIMIT ?",
@@ -173,7 +165,6 @@ class SqliteReader:
         return [NoiseRow(row[0], Address(row[1]), *row[2:]) for row in rows]
 
     async def open_gates(self) -> Sequence[GateView]:
-        """See Store.open_gates."""
         rows = await self._all(
             f"SELECT {GATE_VIEW} FROM {GATE_VIEW_FROM} WHERE g.state = 'open'"
             " ORDER BY g.created_at, g.id, v.at"
@@ -185,12 +176,10 @@ class SqliteReader:
         return bool(await self._all("SELECT 1 FROM tool_pause"))
 
     async def user(self, user_id: str) -> Principal | None:
-        """See Store.user."""
         rows = await self._all(f"SELECT {PRINCIPAL} FROM users u WHERE u.id = ?", user_id)
         return principal_of(rows[0]) if rows else None
 
     async def people(self) -> Sequence[Person]:
-        """See Store.people."""
         rows = await self._all(
             f"SELECT {PRINCIPAL}, u.timezone, i.channel, i.platform_user_id, i.via, i.name FROM users u"
             " LEFT JOIN identities i ON i.user_id = u.id ORDER BY u.name, u.id, i.channel, i.created_at"
@@ -198,7 +187,6 @@ class SqliteReader:
         return [_person(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
 
     async def pairing_requests(self) -> Sequence[PairingRequest]:
-        """See Store.pairing_requests."""
         rows = await self._all(
             f"SELECT {REQUEST} FROM pairing_requests r WHERE r.state = 'open' AND r.expires_at > ?"
             " ORDER BY r.created_at, r.id",
@@ -207,7 +195,6 @@ class SqliteReader:
         return [request_of(row) for row in rows]
 
     async def grants(self, user_id: str | None) -> Sequence[Grant]:
-        """See Store.grants."""
         rows = await self._all(
             f"SELECT {GRANT} FROM grants WHERE user_id = coalesce(?, user_id)"
             " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
@@ -217,7 +204,6 @@ class SqliteReader:
         return [grant_of(row) for row in rows]
 
     async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
-        """See Store.tool_settings."""
         rows = await self._all(
             f"SELECT {TOOL_SETTING} FROM tool_settings WHERE user_id = coalesce(?, user_id)"
             " ORDER BY user_id, tool",
@@ -226,7 +212,6 @@ class SqliteReader:
         return [tool_setting_of(row) for row in rows]
 
     async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
-        """See Store.secrets."""
         found = [secret_of(row) for row in await self._all(f"SELECT {SEALED} FROM secrets ORDER BY name")]
         return found if own else [secret for secret in found if not secret.name.startswith(RETIRED)]
 

@@ -127,7 +127,6 @@ def _started_of(row: Row) -> StartedRun:
 
 
 def begin(tx: Transaction, most: int, lease_until: int, day: BudgetDay) -> tuple[StartedRun, ...]:
-    """See Routines.begin_runs."""
     now = tx.clock.now()
     running: dict[str, int] = dict(
         tx.connection.execute(
@@ -179,18 +178,15 @@ def _started(tx: Transaction, condition: str, *parameters: object) -> tuple[Star
 
 
 def extend_leases(tx: Transaction, run_ids: Sequence[str], until: int) -> None:
-    """See Routines.extend_leases."""
     for run_id in run_ids:
         tx.run("UPDATE routine_runs SET lease_until = ? WHERE id = ? AND state = 'running'", until, run_id)
 
 
 def lapsed(tx: Transaction, before: int | None) -> tuple[StartedRun, ...]:
-    """See Routines.lapsed_runs."""
     return _started(tx, "(?1 IS NULL OR r.lease_until < ?1)", before)
 
 
 def requeue(tx: Transaction, run_id: str) -> bool:
-    """See Routines.requeue_run."""
     changed = tx.run(
         "UPDATE routine_runs SET state = 'waiting', lease_until = NULL, started_at = NULL"
         " WHERE id = ? AND state = 'running'",
@@ -202,7 +198,6 @@ def requeue(tx: Transaction, run_id: str) -> bool:
 
 
 def finish(tx: Transaction, run_id: str, end: RunEnd) -> bool:
-    """See Routines.finish_run."""
     now = tx.clock.now()
     found = tx.one("SELECT routine_id FROM routine_runs WHERE id = ? AND state = 'running'", run_id)
     if found is None:
@@ -301,7 +296,6 @@ COALESCED = "replaced by a later scheduled run while it waited"
 
 
 def claim(tx: Transaction, new: NewRun) -> Claim:
-    """See Routines.claim_run."""
     known = tx.one("SELECT id FROM routine_runs WHERE routine_id = ? AND key = ?", new.routine_id, new.key)
     if known is not None:
         return Claim(known[0], repeated=True)
@@ -373,7 +367,7 @@ def claim_slots(
     next_slot_at: int | None,
     skipped: int,
 ) -> tuple[Claim, ...]:
-    """See Routines.claim_slots. A slot within the cooldown waits for its end: it is late, not lost.
+    """A slot within the cooldown waits for its end: it is late, not lost.
 
     The next one takes its place and its time, or slots closer together than the cooldown would never run.
     """

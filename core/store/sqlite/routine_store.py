@@ -39,20 +39,16 @@ class RoutineUnits:
     async def save_routine(
         self, routine_id: str, owner_id: str, text: "RoutineText", thread_id: str | None
     ) -> "RoutineRow | None":
-        """See Routines."""
         return await self._writer.run(lambda tx: routines.save(tx, routine_id, owner_id, text, thread_id))
 
     async def rewrite_routine(
         self, routine_id: str, text: "RoutineText", *, version: int
     ) -> "RoutineRow | None":
-        """See Routines."""
         return await self._writer.run(lambda tx: routines.rewrite(tx, routine_id, text, version))
 
     async def switch_routine(
         self, routine_id: str, *, enabled: bool, next_slot_at: int | None, because: str | None = None
     ) -> "RoutineRow | None":
-        """See Routines."""
-
         def unit(tx: Transaction) -> "RoutineRow | None":
             return routines.switch(
                 tx, routine_id, enabled=enabled, next_slot_at=next_slot_at, because=because
@@ -61,49 +57,38 @@ class RoutineUnits:
         return await self._writer.run(unit)
 
     async def delete_routine(self, routine_id: str) -> bool:
-        """See Routines."""
         return await self._writer.run(lambda tx: routines.delete(tx, routine_id))
 
     async def has_routines(self) -> bool:
-        """See Routines."""
         return await self._reader.run(lambda tx: tx.one("SELECT 1 FROM routines LIMIT 1")) is not None
 
     async def routine(self, routine_id: str) -> "RoutineRow | None":
-        """See Routines."""
         return await self._reader.run(lambda tx: routines.by_id(tx, routine_id))
 
     async def routines(
         self, owner_id: str | None = None, *, after: str = "", limit: int | None = None, containing: str = ""
     ) -> "Sequence[RoutineRow]":
-        """See Routines."""
         return await self._reader.run(lambda tx: routines.listed(tx, owner_id, after, limit, containing))
 
     async def routine_named(self, owner_id: str, named: str) -> "RoutineRow | None":
-        """See Routines."""
         return await self._reader.run(lambda tx: routines.named(tx, owner_id, named))
 
     async def count_routines(self, owner_id: str) -> int:
-        """See Routines."""
         return await self._reader.run(lambda tx: routines.count(tx, owner_id))
 
     async def routines_due_first(self, owner_id: str, limit: int) -> "Sequence[RoutineRow]":
-        """See Routines."""
         return await self._reader.run(lambda tx: routines.due_first(tx, owner_id, limit))
 
     async def listening_routines(self, after: str, limit: int) -> "Sequence[RoutineRow]":
-        """See Routines."""
         return await self._reader.run(lambda tx: routines.listening(tx, after, limit))
 
     async def event_routines(self, owner_id: str) -> "Sequence[RoutineRow]":
-        """See Routines."""
         return await self._reader.run(lambda tx: routines.told_of_events(tx, owner_id))
 
     async def claim_run(self, new: "NewRun") -> "Claim":
-        """See Routines."""
         return await self._writer.run(lambda tx: routine_runs.claim(tx, new))
 
     async def due_routines(self, now: int) -> "Sequence[RoutineRow]":
-        """See Routines."""
         return await self._reader.run(lambda tx: routines.due(tx, now))
 
     async def claim_slots(
@@ -115,51 +100,39 @@ class RoutineUnits:
         next_slot_at: int | None,
         skipped: int = 0,
     ) -> "Sequence[Claim]":
-        """See Routines."""
         return await self._writer.run(
             lambda tx: routine_runs.claim_slots(tx, routine_id, slot_at, runs, next_slot_at, skipped)
         )
 
     async def begin_runs(self, *, most: int, lease_until: int, day: "BudgetDay") -> "Sequence[StartedRun]":
-        """See Routines."""
         return await self._writer.run(lambda tx: routine_runs.begin(tx, most, lease_until, day))
 
     async def extend_leases(self, run_ids: Sequence[str], until: int) -> None:
-        """See Routines."""
         await self._writer.run(lambda tx: routine_runs.extend_leases(tx, run_ids, until))
 
     async def finish_run(self, run_id: str, end: "RunEnd") -> bool:
-        """See Routines."""
         return await self._writer.run(lambda tx: routine_runs.finish(tx, run_id, end))
 
     async def lapsed_runs(self, before: int | None) -> "Sequence[StartedRun]":
-        """See Routines."""
         return await self._reader.run(lambda tx: routine_runs.lapsed(tx, before))
 
     async def requeue_run(self, run_id: str) -> bool:
-        """See Routines."""
         return await self._writer.run(lambda tx: routine_runs.requeue(tx, run_id))
 
     async def next_due(self) -> "NextDue":
-        """See Routines."""
         return await self._reader.run(routine_views.next_due)
 
     async def due_notices(self, now: int) -> "Sequence[DueNotice]":
-        """See Routines."""
         return await self._reader.run(lambda tx: routine_views.due_notices(tx, now))
 
     async def keep_own_place(self, routine_id: str, place: str) -> None:
-        """See Routines."""
         await self._writer.run(lambda tx: routine_views.keep_own_place(tx, routine_id, place))
 
     async def settle_notice(self, run_id: str, *, sent: bool) -> None:
-        """See Routines."""
         await self._writer.run(lambda tx: routine_views.settle_notice(tx, run_id, sent=sent))
 
     async def notices_sent(self, routine_id: str, since: int) -> int:
-        """See Routines."""
         return await self._reader.run(lambda tx: routine_views.notices_sent(tx, routine_id, since))
 
     async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
-        """See Routines."""
         return await self._reader.run(lambda tx: routine_views.newest(tx, routine_id, limit))

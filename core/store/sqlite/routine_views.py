@@ -13,7 +13,6 @@ from core.store.sqlite.routine_runs import RUN, run_of
 
 
 def next_due(tx: Transaction) -> NextDue:
-    """See Routines.next_due."""
     row = tx.one(
         "SELECT (SELECT min(next_slot_at) FROM routines WHERE enabled = 1),"
         " (SELECT min(not_before) FROM routine_runs WHERE state = 'waiting'),"
@@ -23,7 +22,6 @@ def next_due(tx: Transaction) -> NextDue:
 
 
 def due_notices(tx: Transaction, now: int) -> tuple[DueNotice, ...]:
-    """See Routines.due_notices."""
     rows = tx.all(
         "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id, o.own_place,"
         " r.missing_grants"
@@ -39,12 +37,10 @@ def _grants(stored: str | None) -> tuple[str, ...]:
 
 
 def keep_own_place(tx: Transaction, routine_id: str, place: str) -> None:
-    """See Routines.keep_own_place."""
     tx.run("UPDATE routines SET own_place = ? WHERE id = ?", place, routine_id)
 
 
 def settle_notice(tx: Transaction, run_id: str, *, sent: bool) -> None:
-    """See Routines.settle_notice."""
     changed = tx.run(
         "UPDATE routine_runs SET notice_state = ?, notice_at = ? WHERE id = ? AND notice_state = 'due'",
         "sent" if sent else "dropped",
@@ -71,7 +67,6 @@ def _record_answer(tx: Transaction, run_id: str) -> None:
 
 
 def notices_sent(tx: Transaction, routine_id: str, since: int) -> int:
-    """See Routines.notices_sent."""
     row = tx.one(
         "SELECT count(*) FROM routine_runs WHERE routine_id = ? AND notice_state = 'sent' AND notice_at > ?",
         routine_id,
@@ -81,7 +76,6 @@ def notices_sent(tx: Transaction, routine_id: str, since: int) -> int:
 
 
 def newest(tx: Transaction, routine_id: str, limit: int) -> tuple[RoutineRunRow, ...]:
-    """See Routines.routine_runs."""
     rows = tx.all(
         f"SELECT {RUN} FROM routine_runs r WHERE r.routine_id = ? ORDER BY r.created_at DESC, r.id DESC"
         " LIMIT ?",

@@ -41,7 +41,6 @@ def routine_of(row: Row) -> RoutineRow:
 def save(
     tx: Transaction, routine_id: str, owner_id: str, text: RoutineText, thread_id: str | None
 ) -> RoutineRow | None:
-    """See Routines.save_routine."""
     now = tx.clock.now()
     try:
         tx.run(
@@ -66,7 +65,6 @@ def save(
 
 
 def rewrite(tx: Transaction, routine_id: str, text: RoutineText, version: int) -> RoutineRow | None:
-    """See Routines.rewrite_routine."""
     try:
         changed = tx.run(
             f"UPDATE routines SET {_TEXT}, version = version + 1, updated_at = ?"
@@ -87,7 +85,6 @@ def rewrite(tx: Transaction, routine_id: str, text: RoutineText, version: int) -
 def switch(
     tx: Transaction, routine_id: str, *, enabled: bool, next_slot_at: int | None, because: str | None
 ) -> RoutineRow | None:
-    """See Routines.switch_routine."""
     tx.run(
         "UPDATE routines SET enabled = ?, next_slot_at = ?, paused_because = ?,"
         " failures = iif(?, 0, failures), backoff_until = iif(?, 0, backoff_until),"
@@ -145,14 +142,12 @@ def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
 
 
 def delete(tx: Transaction, routine_id: str) -> bool:
-    """See Routines.delete_routine."""
     tx.changes.routines.add(routine_id)
     tx.run("DELETE FROM routine_runs WHERE routine_id = ?", routine_id)
     return tx.run("DELETE FROM routines WHERE id = ?", routine_id) > 0
 
 
 def by_id(tx: Transaction, routine_id: str) -> RoutineRow | None:
-    """See Routines.routine."""
     row = tx.one(f"SELECT {ROUTINE} FROM routines o WHERE o.id = ?", routine_id)
     return None if row is None else routine_of(row)
 
@@ -160,7 +155,6 @@ def by_id(tx: Transaction, routine_id: str) -> RoutineRow | None:
 def listed(
     tx: Transaction, owner_id: str | None, after: str, limit: int | None, containing: str
 ) -> tuple[RoutineRow, ...]:
-    """See Routines.routines."""
     rows = tx.all(
         f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = coalesce(?, o.owner_id) AND o.name > ?"
         " AND (?3 = '' OR instr(lower(o.name), lower(?3)) > 0) ORDER BY o.name, o.owner_id LIMIT ?4",
@@ -173,7 +167,6 @@ def listed(
 
 
 def named(tx: Transaction, owner_id: str, named: str) -> RoutineRow | None:
-    """See Routines.routine_named."""
     row = tx.one(
         f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = ?1 AND (o.name = ?2 OR o.id = ?2)"
         " ORDER BY o.name = ?2 DESC LIMIT 1",
@@ -184,13 +177,11 @@ def named(tx: Transaction, owner_id: str, named: str) -> RoutineRow | None:
 
 
 def count(tx: Transaction, owner_id: str) -> int:
-    """See Routines.count_routines."""
     row = tx.one("SELECT count(*) FROM routines WHERE owner_id = ?", owner_id)
     return 0 if row is None else row[0]
 
 
 def due_first(tx: Transaction, owner_id: str, limit: int) -> tuple[RoutineRow, ...]:
-    """See Routines.routines_due_first."""
     rows = tx.all(
         f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = ? AND o.enabled = 1"
         " AND o.next_slot_at IS NOT NULL ORDER BY o.next_slot_at, o.name LIMIT ?",
@@ -201,7 +192,6 @@ def due_first(tx: Transaction, owner_id: str, limit: int) -> tuple[RoutineRow, .
 
 
 def listening(tx: Transaction, after: str, limit: int) -> tuple[RoutineRow, ...]:
-    """See Routines.listening_routines."""
     rows = tx.all(
         f"SELECT {ROUTINE} FROM routines o WHERE o.id > ?"
         " AND (o.kind = 'webhook' OR o.kind = 'event' AND o.enabled = 1) ORDER BY o.id LIMIT ?",
@@ -212,7 +202,6 @@ def listening(tx: Transaction, after: str, limit: int) -> tuple[RoutineRow, ...]
 
 
 def told_of_events(tx: Transaction, owner_id: str) -> tuple[RoutineRow, ...]:
-    """See Routines.event_routines."""
     rows = tx.all(
         f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = ? AND o.kind = 'system_event' AND o.enabled = 1"
         " ORDER BY o.name",
@@ -222,7 +211,6 @@ def told_of_events(tx: Transaction, owner_id: str) -> tuple[RoutineRow, ...]:
 
 
 def due(tx: Transaction, now: int) -> tuple[RoutineRow, ...]:
-    """See Routines.due_routines."""
     rows = tx.all(
         f"SELECT {ROUTINE} FROM routines o WHERE o.enabled = 1 AND o.next_slot_at <= ?"
         " ORDER BY o.next_slot_at, o.id",

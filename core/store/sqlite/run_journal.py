@@ -27,7 +27,6 @@ _CALL = "call_id, run_id, seq, name, text, state, effect, pid, process_group, st
 
 
 def steps(tx: Transaction, run_id: str) -> RunSteps:
-    """See RunJournal.run_steps."""
     row = tx.one("SELECT scope FROM routine_runs WHERE id = ?", run_id)
     said = tx.all(
         "SELECT kind, text, call_id, name, extra FROM run_steps WHERE run_id = ? ORDER BY seq", run_id
@@ -41,12 +40,10 @@ def steps(tx: Transaction, run_id: str) -> RunSteps:
 
 
 def standing(tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSettings:
-    """See RunJournal.run_standing."""
     return in_thread(tx, owner_id, thread_id or "")
 
 
 def begin(tx: Transaction, run_id: str, scope: str, asked: Said) -> None:
-    """See RunJournal.open_run_journal."""
     changed = tx.run(
         "UPDATE routine_runs SET scope = ? WHERE id = ? AND state = 'running' AND scope IS NULL",
         storable(scope),
@@ -65,7 +62,6 @@ def record_reply(
     spent: Spent,
     refused: Sequence[ToolResult] = (),
 ) -> None:
-    """See RunJournal.record_run_reply."""
     _running(tx, run_id)
     _append(tx, run_id, reply)
     for call in calls:
@@ -82,7 +78,6 @@ def record_reply(
 
 
 def record_note(tx: Transaction, run_id: str, said: Said) -> None:
-    """See RunJournal.record_run_note."""
     _running(tx, run_id)
     _append(tx, run_id, said)
 
@@ -90,7 +85,6 @@ def record_note(tx: Transaction, run_id: str, said: Said) -> None:
 def mark_call(
     tx: Transaction, run_id: str, call_id: str, check: RunCheck, limits: Sequence[UseLimit]
 ) -> str | None:
-    """See RunJournal.mark_run_call."""
     owner_id, thread_id, trigger = _running(tx, run_id)
     found = tx.one(
         f"SELECT {_CALL} FROM run_steps WHERE run_id = ? AND call_id = ? AND kind = 'call'", run_id, call_id
@@ -124,7 +118,6 @@ def mark_call(
 
 
 def record_process(tx: Transaction, call_id: str, process: ProcessInfo) -> None:
-    """See RunJournal.record_run_process."""
     changed = tx.run(
         "UPDATE run_steps SET pid = ?, process_group = ?, started_ticks = ?"
         " WHERE call_id = ? AND state = 'running'",
@@ -138,7 +131,6 @@ def record_process(tx: Transaction, call_id: str, process: ProcessInfo) -> None:
 
 
 def finish_call(tx: Transaction, run_id: str, result: ToolResult) -> None:
-    """See RunJournal.finish_run_call."""
     _running(tx, run_id)
     if not _end(tx, run_id, result):
         raise StaleTurn(f"run {run_id} has no call {result.call_id} without an outcome")

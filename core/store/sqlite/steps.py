@@ -56,7 +56,6 @@ def record_reply(
     calls: Sequence[NewCall],
     refused: Sequence[ToolResult] = (),
 ) -> None:
-    """See Store.record_reply_and_intents."""
     thread_id = progress(tx, turn_id)
     said: list[Said] = [reply]
     said.extend(ToolCalled(call.call_id, call.tool, call.arguments) for call in calls)
@@ -78,7 +77,6 @@ def record_reply(
 
 
 def record_notes(tx: Transaction, turn_id: str, notes: Sequence[Note]) -> None:
-    """See Store.record_notes."""
     thread_id = progress(tx, turn_id)
     if notes:
         append(tx, thread_id, turn_id, notes)
@@ -87,7 +85,6 @@ def record_notes(tx: Transaction, turn_id: str, notes: Sequence[Note]) -> None:
 def mark_running(
     tx: Transaction, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
 ) -> str | None:
-    """See Store.mark_running."""
     row = tx.one(
         "SELECT thread_id, principal_id, stop_requested FROM turns WHERE id = ? AND state = 'running'",
         turn_id,
@@ -141,7 +138,6 @@ def _may_run(call: CallRow) -> bool:
 
 
 def record_process(tx: Transaction, call_id: str, process: ProcessInfo) -> None:
-    """See Store.record_process."""
     changed = tx.run(
         "UPDATE calls SET pid = ?, process_group = ?, started_ticks = ? WHERE id = ? AND state = 'running'",
         process.pid,
@@ -156,7 +152,6 @@ def record_process(tx: Transaction, call_id: str, process: ProcessInfo) -> None:
 def finish_calls(
     tx: Transaction, turn_id: str, results: Sequence[ToolResult], started_at: int | None = None
 ) -> None:
-    """See Store.finish_calls."""
     thread_id = progress(tx, turn_id)
     for result in results:
         ended = tx.one(
@@ -202,7 +197,6 @@ def _record_end(tx: Transaction, thread_id: str, turn_id: str, result: ToolResul
 
 
 def load_turn(tx: Transaction, start: TurnStart) -> LoadedTurn:
-    """See Store.load_turn."""
     thread_id, turn_id = start.thread.id, start.turn_id
     entries = history(tx, thread_id)
     if not start.resumed:
@@ -279,7 +273,6 @@ def _continued(tx: Transaction, turn_id: str) -> Option | None:
 
 
 def recover(tx: Transaction) -> Recovery:
-    """See Store.recover."""
     find_pressed(tx)
     give_back_sending(tx)
     settle_replaced(tx)
@@ -329,7 +322,7 @@ def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
 
 
 def resume_turn(tx: Transaction, turn_id: str) -> TurnStart:
-    """See Store.resume_turn. The time until the turn's last journalled step counts as spent."""
+    """The time until the turn's last journalled step counts as spent."""
     changed = tx.run(
         "UPDATE turns SET attempts = attempts + 1, running_since = ?, spent_us = spent_us + max(0,"
         " (SELECT e.at FROM entries e WHERE e.thread_id = turns.thread_id AND e.seq = turns.last_seq)"
@@ -343,6 +336,5 @@ def resume_turn(tx: Transaction, turn_id: str) -> TurnStart:
 
 
 def release_turns(tx: Transaction, turn_ids: Sequence[str]) -> None:
-    """See Store.release_turns."""
     for turn_id in turn_ids:
         tx.run("UPDATE turns SET attempts = max(0, attempts - 1) WHERE id = ? AND state = 'running'", turn_id)

@@ -109,7 +109,6 @@ class SqliteStore(
         await self._writer.close()
 
     def watch(self, listener: ChangeListener) -> None:
-        """See Store."""
         self._writer.watch(listener)
 
     async def healthy(self) -> bool:
@@ -125,57 +124,45 @@ class SqliteStore(
     # --- inbound events --------------------------------------------------------------------------------
 
     async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
-        """See Store."""
         return await self._writer.run(lambda tx: accept_event(tx, event, judge, send_now=send_now))
 
     async def answer_as_operator(
         self, event: InboundMessage, by: Principal, thread_id: str, message: Message
     ) -> tuple[OutboxRow, ...]:
-        """See Store."""
         return await self._writer.run(lambda tx: accept.answer(tx, event, by, thread_id, message))
 
     async def stop_thread(
         self, event: InboundMessage, by: Principal, thread_id: str, told: Callable[[int], str]
     ) -> Accepted:
-        """See Store."""
         return await self._writer.run(lambda tx: accept.stop(tx, event, by, thread_id, told))
 
     async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
-        """See Store."""
         return await self._writer.run(lambda tx: accept.take_up(tx, user_id, channel, external_id, thread_id))
 
     # --- queries ---------------------------------------------------------------------------------------
 
     async def open_gates(self) -> Sequence[GateView]:
-        """See Store."""
         return await self._queries.open_gates()
 
     async def thread(self, thread_id: str) -> ThreadRow | None:
-        """See Store."""
         return await self._queries.thread(thread_id)
 
     async def threads(self, limit: int) -> Sequence[ThreadRow]:
-        """See Store."""
         return await self._queries.threads(limit)
 
     async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
-        """See Store."""
         return await self._queries.entries(thread_id, limit)
 
     async def explain(self, event_key: str) -> Explanation | None:
-        """See Store."""
         return await self._queries.explanations.of(event_key)
 
     async def explain_recent(self, limit: int) -> Sequence[Explanation]:
-        """See Store."""
         return await self._queries.explanations.recent(limit)
 
     async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
-        """See Store."""
         return await self._queries.last_seen(channel, since)
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
-        """See Store."""
         return await self._queries.noise(limit)
 
 

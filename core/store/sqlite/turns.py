@@ -291,7 +291,6 @@ def finish(
     *,
     send_now: bool,
 ) -> TurnFinished:
-    """See Store.finish_turn_and_enqueue."""
     thread_id = require_running(tx, turn_id)
     called = end_turn(tx, thread_id, turn_id, state, answer, error)
     rows = enqueue_instead(tx, turn_id, as_replies(tx, turn_id, messages), send_now=send_now)

@@ -126,7 +126,6 @@ class _PageReader(HTMLParser):
         return "\n".join(self._lines).strip("\n")
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """See HTMLParser."""
         if tag in _SILENT and len(self._silent) < _SILENT_DEPTH:
             self._silent.append(tag)
         if self._silent:
@@ -155,7 +154,6 @@ class _PageReader(HTMLParser):
                 pass
 
     def handle_endtag(self, tag: str) -> None:
-        """See HTMLParser."""
         if tag in self._silent:
             del self._silent[self._silent.index(tag) :]
             return
@@ -172,7 +170,6 @@ class _PageReader(HTMLParser):
             self._verbatim = False
 
     def handle_data(self, data: str) -> None:
-        """See HTMLParser."""
         if self._silent:
             return
         if not self._verbatim:

@@ -171,7 +171,6 @@ class McpServer:
     async def _carry_out(
         self, tool: Tool, listed: Listed, judge: Judge | None, call: CallContext, arguments: Arguments
     ) -> str:
-        """See core.tool.Tool.run."""
         await self._settled.wait()
         async with self._places:
             connection = self._connection
