@@ -136,7 +136,7 @@ async def test_a_key_approves_nothing_of_a_conversation_one_has_left(tmp_path: P
         await screen.writes("run: touch made")
         await screen.shows(WAITING)
         await screen.writes("/new")
-        await screen.shows("1 question waits in the conversation you left")
+        await screen.shows("1 request is open in the previous conversation")
         await screen.shows(READY)
         await screen.writes("a")
         await screen.shows("^You said: a")
