@@ -84,7 +84,7 @@ async def test_the_open_page_names_what_runs_and_what_had_been_asked_for(
     await card.get_by_role("button", name="Edit…").click()
     await card.get_by_label("command").fill("touch as-edited")
     await card.get_by_role("button", name="Approve as edited").click()
-    given, asked = (steps.get_by_label(f"Code, {label}") for label in ("arguments", "asked for"))
+    given, asked = (steps.get_by_label(f"Code, {label}") for label in ("arguments", "requested"))
     await expect(given).to_contain_text("touch as-edited")
     await expect(asked).to_contain_text("touch as-asked")
     await console.sees("I ran")
@@ -134,7 +134,7 @@ async def test_what_became_of_a_call_that_was_cut_off_is_said_here(
     (workspace / "gate").write_text("")
     await expect(console.card()).to_contain_text("I was interrupted while running shell", timeout=30_000)
     await console.decide_when_reached(label)
-    await expect(console.outcome()).to_contain_text("owner says")
+    await expect(console.outcome()).to_contain_text("owner")
     await expect(console.card()).to_have_count(0)
     async with asyncio.timeout(LIMIT_S):
         while len(lines(hub)) != times:  # noqa: ASYNC110 - the file tells nobody

@@ -47,7 +47,7 @@ async def test_somebody_is_let_in_answered_looked_up_and_let_in_no_more(
     await page.keyboard.press("Enter")
     await telegram.wait_text(STRANGER, "You now have access.", timeout_s=LIMIT_S)
     await expect(page.get_by_role("button", name="Member")).to_have_count(1)
-    await tab_to(page, "Refuse")
+    await tab_to(page, "Deny")
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("No pairing requests.")).to_be_visible()
     await expect(page.get_by_role("heading", name="Pairing requests")).to_be_focused()

@@ -59,7 +59,7 @@ async def test_who_is_refused_stays_outside(
     telegram.user_sends_text(STRANGER, "let me in")
     await console.open("channels")
     asking = console.page.get_by_role("region", name="Pairing requests")
-    await asking.get_by_role("button", name="Refuse").click()
+    await asking.get_by_role("button", name="Deny").click()
     await expect(asking.get_by_text("No pairing requests.")).to_be_visible()
     people = console.page.get_by_role("region", name="People")
     await expect(people).not_to_contain_text("Stan")

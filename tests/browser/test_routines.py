@@ -51,7 +51,7 @@ async def test_a_routine_is_made_and_tried_by_keyboard_alone(
     await expect(page.get_by_label("Trigger")).to_have_value("event")
     await expect(page.get_by_label("Trigger")).to_be_focused()
     await type_into(page, "Pattern to match", "deploy (")
-    await tab_to(page, "Capitals")
+    await tab_to(page, "Ignore case")
     await expect(page.get_by_text("is not closed")).to_be_visible()
     await tab_to(page, "Pattern to match", back=True)
     await page.keyboard.press("End")
@@ -96,7 +96,7 @@ async def test_a_routine_is_paused_changed_and_forgotten(
     await page.get_by_role("button", name="Pause", exact=True).click()
     await expect(page.locator(".pane-head .badge")).to_have_text("disabled")
     await expect(page.get_by_role("button", name="Run now")).to_be_disabled()
-    await page.get_by_role("button", name="Resume").click()
+    await page.get_by_role("button", name="Enable").click()
     await page.get_by_role("button", name="Edit").click()
     await expect(page.locator(".fires-on")).to_contain_text(
         "At 09:00 on Monday to Friday (Europe/Berlin). Next:"

@@ -165,7 +165,7 @@ async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Pa
             await screen.writes("run: echo one; echo two")
             await screen.shows(CARD)
             hub.process.kill()
-            await screen.shows("^the hub does not answer .*; retrying")
+            await screen.shows("^the hub does not respond .*; retrying")
         async with HubProcess(tmp_path, env=ANY_PORT):
             await screen.shows("^waiting for your answer:")
             await screen.type("a")
@@ -193,7 +193,7 @@ async def test_what_was_begun_alone_goes_on_with_the_hub_and_is_decided_elsewher
             said = await screen.shows("^I did not run ls")
             assert "┗ Denied by owner" in said
             await screen.writes("/new")
-            await screen.shows("^A new conversation")
+            await screen.shows("^Started a new conversation")
             await screen.writes("hello there")
             await screen.shows("^You said: hello there")
 
