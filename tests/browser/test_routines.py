@@ -52,7 +52,7 @@ async def test_a_routine_is_made_and_tried_by_keyboard_alone(
     await expect(page.get_by_label("Trigger")).to_be_focused()
     await type_into(page, "Pattern to match", "deploy (")
     await tab_to(page, "Ignore case")
-    await expect(page.get_by_text("is not closed")).to_be_visible()
+    await expect(page.get_by_text("has an unclosed parenthesis")).to_be_visible()
     await tab_to(page, "Pattern to match", back=True)
     await page.keyboard.press("End")
     await page.keyboard.type("\\w+)")
