@@ -39,6 +39,9 @@ TESTS = tuple(
         "test_decide",
         "test_risk",
         "test_autonomous",
+        "test_needs",
+        "test_binding",
+        "test_rules",
     )
 )
 """What notices most comes first."""

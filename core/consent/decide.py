@@ -83,7 +83,7 @@ class Wanted:
 def granted(grants: Iterable[Grant], wanted: Wanted, now: int) -> bool:
     """Return True if the grants together cover the call at `now` (microseconds UTC)."""
     patterns = [grant.pattern for grant in grants if holds(grant, wanted, now)]
-    return bool(patterns) and covered(patterns, wanted.needs, rated=wanted.rated)
+    return covered(patterns, wanted.needs, rated=wanted.rated)
 
 
 def holds(grant: Grant, wanted: Wanted, now: int) -> bool:
@@ -312,10 +312,10 @@ def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous, principal: Princi
 
     A need that must be granted exactly is covered by the run's grants alone."""
     needs = needs_of(call.risk)
-    patterns = [grant.pattern for grant in mode.grants if grant.tool == tool.name]
+    patterns: list[str | None] = [grant.pattern for grant in mode.grants if grant.tool == tool.name]
     if call.risk is not None and call.risk.needs and not any(need.exactly for need in needs):
         wanted = _wanted(call, tool, principal)
-        patterns += [grant.pattern or "" for grant in call.grants if holds(grant, wanted, call.now)]
+        patterns += [grant.pattern for grant in call.grants if holds(grant, wanted, call.now)]
     return covered(patterns, needs, rated=True)
 
 

@@ -144,7 +144,7 @@ class GatedChild:
 
     async def _bury(self) -> None:
         try:
-            await end_marked(self._call_id, self._orphans.kill_strays)
+            await end_marked(self._call_id, self._orphans.kill_strays, self.pid)
             if not await self.exits_within(_BURIAL_S):
                 logger.warning("call.process_unkillable call=%s process=%d", self._call_id, self.pid)
             await self._take_last_output()

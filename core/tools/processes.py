@@ -15,6 +15,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.tool import ProcessInfo
@@ -97,14 +98,33 @@ def number_borne(pid: int) -> int | None:
         return None  # gone, or another user's
 
 
-async def end_marked(call_id: str, kill_others: Callable[[], bool] = lambda: False) -> bool:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The processes of a call that one look at all processes found.
+
+    `living`: whether there were live ones; they were killed. `dead`: IDs of those nobody waited for yet."""
+
+    living: bool = False
+    dead: frozenset[int] = frozenset()
+
+
+async def end_marked(
+    call_id: str, kill_others: Callable[[], Found] = Found, leader: int | None = None
+) -> bool:
     """Kill every process that carries the call's marker or its number, and wait until they are gone.
 
-    `kill_others` (called in another thread) kills the others, and returns whether there were any. Return
-    whether there
-    were any; see `end_process` for those that will not go.
+    `kill_others` (called in another thread) kills the others. `leader`: the first one, known to be dead.
+    Return whether there were any live ones; see `end_process` for those that will not go.
     """
-    return await _end(call_id, lambda: _kill_marked(call_id) or kill_others())
+
+    def kill_all() -> Found:
+        found = _kill_marked(call_id)
+        if found.living:
+            return found
+        others = kill_others()
+        return Found(others.living, found.dead | others.dead)
+
+    return await _end(call_id, kill_all, leader)
 
 
 async def end_process(process: ProcessInfo, call_id: str) -> bool:
@@ -117,16 +137,27 @@ async def end_process(process: ProcessInfo, call_id: str) -> bool:
     about 5 s (another
     user's, or stuck in the kernel) is logged and left.
     """
-    return await _end(call_id, lambda: _kill_recorded(process) | _kill_marked(call_id))
+
+    def kill_all() -> Found:
+        recorded, found = _kill_recorded(process), _kill_marked(call_id)
+        return Found(recorded or found.living, found.dead)
+
+    return await _end(call_id, kill_all)
 
 
-async def _end(call_id: str, kill_all: Callable[[], bool]) -> bool:
-    """Repeat `kill_all` until it finds nothing: processes may fork in the meantime, and take a moment to
-    go."""
-    for look in range(_LOOKS):
-        if not await asyncio.to_thread(kill_all):
-            return look > 0
-        await asyncio.sleep(_BETWEEN_LOOKS_S)
+async def _end(call_id: str, kill_all: Callable[[], Found], leader: int | None = None) -> bool:
+    """Repeat `kill_all` until it finds nothing alive and nobody newly dead.
+
+    Processes may fork in the meantime, and take a moment to go. Of a chain in which each starts the next
+    and ends, a look may meet no live one, but always the last ones that died."""
+    seen, any_lived = {leader}, False
+    for _ in range(_LOOKS):
+        found = await asyncio.to_thread(kill_all)
+        if not found.living and found.dead <= seen:
+            return any_lived
+        any_lived |= found.living
+        seen |= found.dead
+        await asyncio.sleep(_BETWEEN_LOOKS_S if found.living else 0)
     logger.warning("call.processes_unkillable call=%s", call_id)
     return True
 
@@ -139,31 +170,34 @@ def _kill_recorded(process: ProcessInfo) -> bool:
     return True
 
 
-def _kill_marked(call_id: str) -> bool:
-    """SIGKILL all live processes with the number or the marker; return whether there were any.
+def _kill_marked(call_id: str) -> Found:
+    """SIGKILL all live processes with the number or the marker.
 
-    Markers are searched only after numbers find nothing: reading environments takes ten times as
+    Markers are searched only after numbers find nothing alive: reading environments takes ten times as
     long.
     """
-    return _kill_numbered(number_of(call_id)) or _kill_carriers(f"{MARKER}={call_id}".encode())
+    found = _kill_numbered(number_of(call_id))
+    if found.living:
+        return found
+    return Found(_kill_carriers(f"{MARKER}={call_id}".encode()).living, found.dead)
 
 
-def _kill_numbered(number: int) -> bool:
+def _kill_numbered(number: int) -> Found:
     found = _kill_live([pid for pid in all_pids() if number_borne(pid) == number])
-    if found:
+    if found.living:
         chase(lambda pid: number_borne(pid) == number)
     return found
 
 
-def _kill_carriers(mark: bytes) -> bool:
+def _kill_carriers(mark: bytes) -> Found:
     return _kill_live([pid for pid in all_pids() if pid != os.getpid() and _carries(pid, mark)])
 
 
-def _kill_live(pids: Sequence[int]) -> bool:
+def _kill_live(pids: Sequence[int]) -> Found:
     living = [pid for pid in pids if started_ticks(pid) is not None]
     for pid in living:
         kill(pid)
-    return bool(living)
+    return Found(bool(living), frozenset(pids).difference(living))
 
 
 def chase(hunted: Callable[[int], bool]) -> None:
@@ -242,18 +276,20 @@ class Orphans:
         if not self._running:
             _adopt(False)
 
-    def kill_strays(self) -> bool:
-        """SIGKILL processes of calls that are over, whatever their names; return whether there were any.
+    def kill_strays(self) -> Found:
+        """SIGKILL processes of calls that are over, whatever their names.
 
         Call it in its own thread: it reads every process.
         """
-        strays = [pid for pid in _numbered() if self._strayed(pid) and _descends(pid)]
+        numbered = [pid for pid in _numbered() if self._strayed(pid)]
+        strays = [pid for pid in numbered if _descends(pid)]
         for pid in strays:
             kill(pid)
         if strays:
             own = _own_number()
             chase(lambda pid: number_borne(pid) not in (None, own) and self._strayed(pid) and _descends(pid))
-        return bool(strays)
+        hub = os.getpid()
+        return Found(bool(strays), frozenset(pid for pid in numbered if _looked_at(pid) == (hub, True)))
 
     def bury_next(self) -> bool:
         """Wait for adopted dead children, as long as the system names them first; never blocks.

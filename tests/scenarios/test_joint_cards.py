@@ -174,7 +174,7 @@ async def test_no_more_are_asked_about_than_may_run(tmp_path: Path) -> None:
         assert "May I run these 2 calls?" in card.text
         await house.pressed(OWNER, card, ALL)
         (limit,) = await cards(house, but=[card])
-        assert "2 tools" in limit.text
+        assert "made 2 tool calls" in limit.text
         assert lines(house.workspace) == ["one", "two"]
 
 

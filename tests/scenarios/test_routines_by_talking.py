@@ -64,7 +64,7 @@ async def _made(scene: Scene, name: str, trigger: Mapping[str, Any]) -> None:
     page = {"name": name, "prompt": f"say: {name} looked into it", "cooldown_s": 0, **trigger}
     scene.owner.say(f"please call: routine_create {json.dumps(page)}")
     await presses(scene, f"name: {name}", APPROVE)
-    await hears(scene.owner, f"Made: {name}, {trigger['kind']}, on")
+    await hears(scene.owner, f"Created: {name}")
     allowed = json.loads((await _routine(scene, name)).text.definition)["action"].get("allowed_tools")
     assert allowed == trigger.get("tools")
 

@@ -125,7 +125,9 @@ async def test_commands_are_completed_and_answered(tmp_path: Path) -> None:
         offered = await screen.shows("show the current run and what is waiting")
         assert "/status" in offered
         await screen.type("a")
-        await screen.press("Tab", "Enter")
+        await screen.press("Tab")
+        await screen.shows("^› /status")
+        await screen.press("Enter")
         await screen.shows("Nothing is running here")
 
 
