@@ -1,11 +1,9 @@
 """Audit records, written by the units they describe and chained by a separate unit."""
 
 # ruff: noqa: S608 - column lists are constants of this module, values are always bound
-# ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 import contextlib
 import json
-import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +13,9 @@ from core.errors import StoreUnavailable
 from core.store.codecs import storable
 from core.store.facets import SealedSecret
 from core.store.rows import AuditRow, Checkpoint, InboundRow
-from core.store.sqlite.connection import Row, Transaction, connect_reader
-from core.store.sqlite.maintenance import require_current, schema_version
-from core.store.sqlite.mapping import SEALED, secret_of
+from core.store.sqlite.connection import Row, Transaction
+from core.store.sqlite.maintenance import snapshot
+from core.store.sqlite.mapping import SEALED, holds, marks, secret_of
 from core.transcript import ResultStatus, ToolResult
 
 if TYPE_CHECKING:
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
 
 AUDIT = "id, at, kind, actor, subject, thread_id, detail, key_id, seal, link"
 REFUSAL_CHARS = 300
+PAGE_ROWS = 1000
+"""How many records are in memory at once while all are read."""
 CHECKPOINT = "last_id, link, at, key_id, seal"
 
 
@@ -162,10 +162,7 @@ def prune(tx: Transaction, before: int, limit: int) -> int:
 def about(tx: Transaction, subjects: Sequence[str]) -> "tuple[AuditRow, ...]":
     from core.store.rows import AuditRow  # a turn writes records but reads none
 
-    wanted = json.dumps(list(subjects))
-    rows = tx.all(
-        f"SELECT {AUDIT} FROM audit WHERE subject IN (SELECT value FROM json_each(?)) ORDER BY id", wanted
-    )
+    rows = tx.all(f"SELECT {AUDIT} FROM audit WHERE subject IN {marks(subjects)} ORDER BY id", *subjects)
     return tuple(AuditRow(*row) for row in rows)
 
 
@@ -179,86 +176,86 @@ _OF_CALLS = "'asked', 'edited', 'vote', 'decided', 'started', 'ended', 'answered
 class AuditSnapshot:
     """One consistent view of the audit, valid while `audit_in` holds it open."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
 
     def checkpoint(self) -> Checkpoint | None:
         """Return the start of the chain, if its older part was dropped."""
-        row = self._connection.execute(f"SELECT {CHECKPOINT} FROM audit_checkpoint").fetchone()
+        row = self._tx.one(f"SELECT {CHECKPOINT} FROM audit_checkpoint")
         return None if row is None else Checkpoint(*row)
 
     def rows(self, after: int = 0) -> Iterator[AuditRow]:
         """Return the records after that number, in order."""
-        for row in self._connection.execute(f"SELECT {AUDIT} FROM audit WHERE id > ? ORDER BY id", (after,)):
-            yield AuditRow(*row)
+        while page := self._tx.all(
+            f"SELECT {AUDIT} FROM audit WHERE id > ? ORDER BY id LIMIT ?", after, PAGE_ROWS
+        ):
+            yield from (AuditRow(*row) for row in page)
+            after = page[-1][0]
 
     def of_turn(self, turn_id: str) -> tuple[AuditRow, ...]:
         """Return the records about a turn's calls and gates, in order."""
-        rows = self._connection.execute(
+        rows = self._tx.all(
             f"SELECT {AUDIT} FROM audit WHERE subject IN (SELECT id FROM calls WHERE turn_id = ?1"
             " UNION ALL SELECT id FROM gates WHERE turn_id = ?1) ORDER BY id",
-            (turn_id,),
+            turn_id,
         )
         return tuple(AuditRow(*row) for row in rows)
 
     def naming(self, key: str) -> tuple[AuditRow, ...]:
         """Return the records that name an inbound event or what fired a run, and those about the same calls,
         requests and answers, in order."""
-        rows = self._connection.execute(
-            f"SELECT {AUDIT} FROM audit WHERE instr(detail, ?) > 0 ORDER BY id", (json.dumps(key)[1:-1],)
+        rows = self._tx.all(
+            f"SELECT {AUDIT} FROM audit WHERE {holds('detail')} ORDER BY id", json.dumps(key)[1:-1]
         )
         found = {row[0]: AuditRow(*row) for row in rows if _names(json.loads(row[6]), key)}
-        subjects = json.dumps([row.subject for row in found.values()])
-        related = self._connection.execute(
-            f"SELECT {AUDIT} FROM audit WHERE kind IN ({_OF_CALLS})"
-            " AND subject IN (SELECT value FROM json_each(?))",
-            (subjects,),
+        subjects = {row.subject for row in found.values()}
+        related = self._tx.all(
+            f"SELECT {AUDIT} FROM audit WHERE kind IN ({_OF_CALLS}) AND subject IN {marks(subjects)}",
+            *subjects,
         )
         found.update((row[0], AuditRow(*row)) for row in related)
         return tuple(found[number] for number in sorted(found))
 
     def event(self, key: str) -> InboundRow | None:
         """Return the stored fields of an inbound event, with the messages sent by its turn."""
-        row = self._connection.execute(
+        row = self._tx.one(
             "SELECT id, key, channel, sender, received_at, outcome, thread_id, turn_id FROM inbox"
             " WHERE key = ?",
-            (key,),
-        ).fetchone()
+            key,
+        )
         if row is None:
             return None
-        sent = self._connection.execute(
+        sent = self._tx.all(
             "SELECT id FROM outbox WHERE (turn_id = ? OR event_id = ?) AND edit_of IS NULL"
             " AND gate_id IS NULL AND state NOT IN ('streaming', 'replaced') ORDER BY id",
-            (row[7], row[0]),
+            row[7],
+            row[0],
         )
         return InboundRow(*row[1:], outbox=tuple(row[0] for row in sent))
 
     def outbox_states(self, row_ids: Sequence[int]) -> Mapping[int, str]:
         """Return the states of outbox rows. Rows that no longer exist are left out."""
-        rows = self._connection.execute(
-            "SELECT id, state FROM outbox WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(row_ids)),),
-        )
-        return dict(rows.fetchall())
+        rows = self._tx.all(f"SELECT id, state FROM outbox WHERE id IN {marks(row_ids)}", *row_ids)
+        return {row_id: state for row_id, state in rows}
 
     def arguments(self, record: AuditRow) -> str | None:
         """Return the arguments of the call a record is about, as stored in the conversation or run, if at
         all."""
         detail = json.loads(record.detail)
         call_id = detail["call"] if record.kind == "edited" else record.subject
-        row = self._connection.execute(
+        row = self._tx.one(
             "SELECT coalesce(c.edited, e.text) FROM calls c"
             " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.id = ?1"
             " UNION ALL SELECT text FROM run_steps WHERE call_id = ?1 AND kind = 'call' LIMIT 1",
-            (call_id,),
-        ).fetchone()
+            call_id,
+        )
         return None if row is None else row[0]
 
     def retired_keys(self) -> tuple[SealedSecret, ...]:
         """Return the keys of older records, sealed by the vault."""
-        rows = self._connection.execute(
-            f"SELECT {SEALED} FROM secrets WHERE substr(name, 1, ?) = ?", (len(RETIRED), RETIRED)
-        ).fetchall()
+        rows = self._tx.all(
+            f"SELECT {SEALED} FROM secrets WHERE substr(name, 1, ?) = ?", len(RETIRED), RETIRED
+        )
         return tuple(secret_of(row) for row in rows)
 
 
@@ -273,10 +270,5 @@ def _names(detail: dict[str, Any], key: str) -> bool:
 def audit_in(path: Path) -> Generator[AuditSnapshot]:
     """Open a database's audit, with or without a running hub. Raises StoreUnavailable, SchemaTooNew,
     SchemaTooOld."""
-    try:
-        with contextlib.closing(connect_reader(path)) as connection:
-            connection.execute("BEGIN")
-            require_current(schema_version(connection))
-            yield AuditSnapshot(connection)
-    except sqlite3.Error as error:
-        raise StoreUnavailable(f"can't read {path}: {error}") from error
+    with snapshot(path) as tx:
+        yield AuditSnapshot(tx)

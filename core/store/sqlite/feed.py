@@ -15,7 +15,7 @@ from core.store.codecs import event_extra_from_json, message_from_json, said_fro
 from core.store.feed import CallShown, CardSettled, CardShown, FeedItem, HubSaid, PersonSaid, Shown
 from core.store.rows import CallState
 from core.store.sqlite.connection import Row, Transaction
-from core.store.sqlite.mapping import GATE, gate_of
+from core.store.sqlite.mapping import ALL, GATE, gate_of
 from core.transcript import AssistantSaid, Note, OperatorSaid, Said, Summary, ToolCalled, ToolResult, UserSaid
 from core.users import Role
 
@@ -105,12 +105,9 @@ def after(tx: Transaction, thread_id: str, seq: int, limit: int) -> tuple[FeedIt
 
 
 def before(tx: Transaction, thread_id: str, seq: int | None, limit: int) -> tuple[FeedItem, ...]:
-    entries = tx.all(
-        f"{_ENTRIES} AND (?2 IS NULL OR e.seq < ?2) ORDER BY e.seq DESC LIMIT ?3", thread_id, seq, limit
-    )
-    others = tx.all(
-        f"{_OTHERS} AND (?2 IS NULL OR f.seq < ?2) ORDER BY f.seq DESC LIMIT ?3", thread_id, seq, limit
-    )
+    last = ALL if seq is None else seq
+    entries = tx.all(f"{_ENTRIES} AND e.seq < ? ORDER BY e.seq DESC LIMIT ?", thread_id, last, limit)
+    others = tx.all(f"{_OTHERS} AND f.seq < ? ORDER BY f.seq DESC LIMIT ?", thread_id, last, limit)
     return _merged(entries, others)[-limit:]
 
 

@@ -1,5 +1,7 @@
 """Opening of gates. Their turn waits from then on."""
 
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -13,6 +15,7 @@ from core.store.sqlite.audit import record
 from core.store.sqlite.connection import Transaction
 from core.store.sqlite.feed import put_card
 from core.store.sqlite.inbox import as_replies
+from core.store.sqlite.mapping import SPENT_SINCE
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.previews import withdraw
 from core.store.sqlite.turns import events_of, require_running
@@ -35,7 +38,7 @@ def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -
 def _bind(tx: Transaction, gate: Gate, call_id: str, binding: str) -> None:
     """Make the call wait for the gate's decision."""
     changed = tx.run(
-        "UPDATE calls SET state = iif(state = 'unknown', 'unknown', 'waiting'), binding = ?,"
+        "UPDATE calls SET state = CASE state WHEN 'unknown' THEN state ELSE 'waiting' END, binding = ?,"
         " gate_id = ?, answer = NULL, answered_by = NULL"
         " WHERE id = ? AND turn_id = ? AND state IN ('intent', 'approved', 'unknown')",
         binding,
@@ -70,10 +73,12 @@ def _show(tx: Transaction, turn_id: str, cards: Sequence[Draft]) -> tuple[Outbox
 
 
 def _wait(tx: Transaction, turn_id: str) -> None:
+    now = tx.clock.now()
     tx.run(
         "UPDATE turns SET state = 'waiting', attempts = 0, stop_requested = 0, running_since = NULL,"
-        " spent_us = spent_us + max(0, ? - running_since) WHERE id = ? AND state = 'running'",
-        tx.clock.now(),
+        f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state = 'running'",
+        now,
+        now,
         turn_id,
     )
 

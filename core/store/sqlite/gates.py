@@ -262,7 +262,7 @@ def close(
     request ended."""
     row = tx.one(
         "UPDATE gates SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?,"
-        " awaits = iif(?, 0, awaits)"
+        " awaits = CASE WHEN ? THEN 0 ELSE awaits END"
         " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id, thread_id, calls, binding",
         None if outcome is None else answer_to_text(outcome),
         storable(outcome_text),
@@ -360,7 +360,8 @@ def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart |
     fresh = outcome is Option.CONTINUE or isinstance(outcome, Chose | Wrote)
     changed = tx.run(
         "UPDATE turns SET state = 'running', attempts = 1, running_since = ?,"
-        " spent_us = iif(?, 0, spent_us), budget_from = iif(?, last_seq, budget_from)"
+        " spent_us = CASE WHEN ? THEN 0 ELSE spent_us END,"
+        " budget_from = CASE WHEN ? THEN last_seq ELSE budget_from END"
         " WHERE id = ? AND state = 'waiting'",
         tx.clock.now(),
         fresh,

@@ -8,7 +8,7 @@ from core.gates import ConsentSettings, Grant, ToolSetting
 from core.store.codecs import limits_to_json, settings_from_columns
 from core.store.sqlite.audit import record
 from core.store.sqlite.connection import Transaction
-from core.store.sqlite.mapping import GRANT, grant_of
+from core.store.sqlite.mapping import GRANT, grant_of, same
 from core.store.sqlite.people import user
 
 
@@ -94,12 +94,12 @@ def grants_of(tx: Transaction, user_id: str) -> tuple[Grant, ...]:
 def record_grant(tx: Transaction, grant: Grant) -> None:
     """Store a grant, replacing one for the same thing, so that revoking it leaves none."""
     tx.run(
-        "DELETE FROM grants WHERE user_id = ? AND tool = ? AND pattern IS ? AND scope = ? AND thread_id IS ?",
+        "DELETE FROM grants WHERE user_id = ? AND tool = ? AND scope = ?"
+        f" AND {same('pattern', grant.pattern)} AND {same('thread_id', grant.thread_id)}",
         grant.user_id,
         grant.tool,
-        grant.pattern,
         grant.scope.value,
-        grant.thread_id,
+        *(name for name in (grant.pattern, grant.thread_id) if name is not None),
     )
     tx.run(
         f"INSERT INTO grants ({GRANT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -52,7 +52,7 @@ def held_inputs(tx: Transaction, limit: int) -> tuple[HeldInput, ...]:
 def release(tx: Transaction, held: HeldInput, text: str, album_wait_us: int) -> int | None:
     now = tx.clock.now()
     row = tx.one(
-        "UPDATE inbox SET text = ?, wait_until = iif(album IS NULL, 0, ?)"
+        "UPDATE inbox SET text = ?, wait_until = CASE WHEN album IS NULL THEN 0 ELSE ? END"
         " WHERE id = ? AND outcome = 'waiting' AND wait_until = ? AND coalesce(text, '') = ?"
         " RETURNING wait_until",
         storable(text),
@@ -113,7 +113,7 @@ def judge_outbound(tx: Transaction, row_id: int, message: Message) -> None:
 def session_changes(tx: Transaction, idle_us: int) -> tuple[SessionChange, ...]:
     now = tx.clock.now()
     seen = tx.all(
-        "SELECT k.owner_id, max(t.last_active_at), s.began_at, s.ended_at"
+        "SELECT k.owner_id, max(t.last_active_at), max(s.began_at), max(s.ended_at)"
         " FROM thread_keys k JOIN threads t ON t.id = k.thread_id"
         " LEFT JOIN hooked_sessions s ON s.user_id = k.owner_id GROUP BY k.owner_id ORDER BY k.owner_id"
     )

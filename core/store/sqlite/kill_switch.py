@@ -53,8 +53,10 @@ def use(tx: Transaction, user_id: str, tool: str, limits: Sequence[UseLimit]) ->
 
 def count_model_call(tx: Transaction, user_id: str, day: str, most: int) -> bool:
     counted = tx.run(
-        "INSERT INTO model_calls (user_id, day, calls) SELECT ?1, ?2, 1 WHERE ?3 > 0 ON CONFLICT DO UPDATE"
-        " SET calls = CASE day WHEN ?2 THEN calls + 1 ELSE 1 END, day = ?2 WHERE day <> ?2 OR calls < ?3",
+        "INSERT INTO model_calls (user_id, day, calls) SELECT ?1, ?2, 1 WHERE ?3 > 0"
+        " ON CONFLICT (user_id) DO UPDATE SET"
+        " calls = CASE model_calls.day WHEN ?2 THEN model_calls.calls + 1 ELSE 1 END,"
+        " day = ?2 WHERE model_calls.day <> ?2 OR model_calls.calls < ?3",
         user_id,
         day,
         most,

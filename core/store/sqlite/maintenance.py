@@ -3,15 +3,25 @@
 Plain functions that take as long as the file is large; none needs a running event loop.
 """
 
+import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from core.clock import Clock, SystemClock
 from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
-from core.store.sqlite.connection import connect_reader, connect_writer, database_uri, what_to_do
+from core.ids import RandomIds
+from core.store.sqlite.connection import (
+    Policy,
+    Transaction,
+    connect_reader,
+    connect_writer,
+    database_uri,
+    what_to_do,
+)
 
 # The schema: one script that makes a new database, and numbered ones that upgrade older databases.
 
@@ -84,6 +94,22 @@ def require_current(version: int) -> None:
         raise StoreUnavailable(
             f"the database has schema {version}, this version needs {current.version}: run: hubbub db upgrade"
         )
+
+
+@contextlib.contextmanager
+def snapshot(path: Path, clock: Clock | None = None, *, any_schema: bool = False) -> Generator[Transaction]:
+    """Open a database for reading at one moment, with or without a running hub.
+
+    `any_schema`: also one that an upgrade is due for, for statements that know its schema.
+    Raises StoreUnavailable, SchemaTooNew, SchemaTooOld."""
+    try:
+        with contextlib.closing(connect_reader(path)) as connection:
+            connection.execute("BEGIN")
+            if not any_schema:
+                require_current(schema_version(connection))
+            yield Transaction(connection, clock or SystemClock(), RandomIds(), Policy())
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"can't read {path}: {error}") from error
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

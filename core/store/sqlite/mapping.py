@@ -1,6 +1,6 @@
 """Database rows as values. Each list of columns is next to the function that reads it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from core.gates import (
@@ -38,11 +38,39 @@ from core.users import Principal, Role
 ACTIVE = "('running', 'waiting')"
 """The states of a thread's active turn, spelled as in the index: otherwise SQLite does not use it."""
 
+ALL = 1 << 62
+"""A limit no listing reaches, a position after every entry."""
+SPENT_SINCE = "CASE WHEN ? > running_since THEN ? - running_since ELSE 0 END"
+"""The microseconds a turn ran until then (given twice); 0 if it did not run."""
+
 THREAD = (
     "t.id, t.owner_id, t.channel, t.scope, t.address, t.title, t.created_at, t.last_active_at,"
     " a.id, a.state, t.preset"
 )
 ACTIVE_TURN = f"LEFT JOIN turns a ON a.thread_id = t.id AND a.state IN {ACTIVE}"
+
+
+def marks(values: Collection[object]) -> str:
+    """Return a list of parameters for `IN`. An empty one matches nothing."""
+    return f"({', '.join('?' * len(values)) or 'NULL'})"
+
+
+def same(column: str, value: object | None) -> str:
+    """Return the condition that a column has a value; the value is a parameter unless it is None."""
+    return f"{column} IS NULL" if value is None else f"{column} = ?"
+
+
+_LITERAL = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
+
+
+def like(text: str) -> str:
+    r"""Return a LIKE pattern (with `ESCAPE '\'`) for texts that contain this one."""
+    return f"%{text.translate(_LITERAL)}%"
+
+
+def holds(column: str) -> str:
+    """Return the condition that a text contains the parameter, letter by letter."""
+    return f"replace({column}, ?, '') <> {column}"
 
 
 def thread_of(row: Row) -> ThreadRow:

@@ -1,6 +1,5 @@
 """Notes and documents that people asked the hub to keep."""
 
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,8 @@ from core.store.codecs import storable
 from core.store.facets import Document, MemoryNote, SealedSecret
 from core.store.rows import is_prefix, note_terms, query_phrases
 from core.store.sqlite.audit import record
-from core.store.sqlite.connection import Transaction, connect_reader
+from core.store.sqlite.connection import Transaction
+from core.store.sqlite.maintenance import snapshot
 from core.store.sqlite.mapping import SEALED, secret_of
 
 
@@ -138,21 +138,13 @@ def drop(tx: Transaction, name: str, by: str | None = None) -> bool:
 
 
 def sealed_in(path: Path) -> tuple[SealedSecret, ...]:
-    """Return the secrets of a database before a store is open on it. Empty if there is none, or it is
-    older than secrets.
+    """Return the secrets of a database before a store is open on it. Empty if there is none yet.
 
     Raises StoreUnavailable if it cannot be read."""
     try:
-        if not path.is_file():
+        if not path.is_file() or not path.stat().st_size:
             return ()
-        connection = connect_reader(path)
-        try:
-            if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'secrets'").fetchone() is None:
-                return ()
-            rows = connection.execute(f"SELECT {SEALED} FROM secrets ORDER BY name").fetchall()  # noqa: S608
-        finally:
-            connection.close()
-    except (OSError, sqlite3.Error) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise StoreUnavailable(f"can't read {path}: {why}") from error
-    return tuple(secret_of(row) for row in rows)
+    except OSError as error:
+        raise StoreUnavailable(f"can't read {path}: {error.strerror}") from error
+    with snapshot(path, any_schema=True) as tx:
+        return tuple(secret_of(row) for row in tx.all(f"SELECT {SEALED} FROM secrets ORDER BY name"))  # noqa: S608

@@ -137,16 +137,18 @@ def pending(tx: Transaction, channel: str) -> tuple[OutboxRow, ...]:
 
 
 def claim(tx: Transaction, row_id: int) -> OutboxRow:
+    known = _row(tx, row_id)
     row = tx.one(
         "UPDATE outbox SET state = 'sending', attempts = attempts + 1,"
-        " repeats = repeats + (state = 'ambiguous'),"
-        " repeated_part = iif(state = 'ambiguous', json_array_length(refs), repeated_part),"
+        " repeats = CASE state WHEN 'ambiguous' THEN repeats + 1 ELSE repeats END,"
+        " repeated_part = CASE state WHEN 'ambiguous' THEN ? ELSE repeated_part END,"
         f" asked_at = ?, asked_after = {NEWEST_EVENT}"
         f" WHERE id = ? AND settled = 0 AND state IN ('queued', 'ambiguous') RETURNING {OUTBOX}",
+        len(known.refs),
         tx.clock.now(),
         row_id,
     )
-    return outbox_of(row) if row is not None else _row(tx, row_id)
+    return known if row is None else outbox_of(row)
 
 
 def sent_refs(tx: Transaction, row_id: int) -> tuple[MessageRef, ...]:
@@ -195,7 +197,8 @@ def retry(tx: Transaction, row_id: int, not_before: int, reason: str) -> None:
 
 def mark_ambiguous(tx: Transaction, row_id: int, reason: str, asked_by: int | None) -> OutboxRow:
     row = tx.one(
-        "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?), error = ?, asked_by = ?"
+        "UPDATE outbox SET state = 'ambiguous', settled = CASE WHEN repeats >= ? THEN 1 ELSE 0 END,"
+        " error = ?, asked_by = ?"
         f" WHERE id = ? AND settled = 0 RETURNING {OUTBOX}",
         REPEATS_LIMIT,
         storable(reason),
@@ -229,7 +232,8 @@ def give_back_sending(tx: Transaction) -> None:
     )
     now = tx.clock.now()
     tx.run(
-        "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?), asked_by = ?,"
+        "UPDATE outbox SET state = 'ambiguous', settled = CASE WHEN repeats >= ? THEN 1 ELSE 0 END,"
+        " asked_by = ?,"
         " error = 'the hub ended while the request was under way' WHERE settled = 0 AND state = 'sending'",
         REPEATS_LIMIT,
         now,

@@ -6,8 +6,6 @@ ten thousand threads.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-import contextlib
-import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from core.clock import Clock
-from core.errors import StoreUnavailable
 from core.gates import ConsentSettings
-from core.ids import RandomIds
+from core.store.codecs import refs_from_json, strings_to_json
 from core.store.feed import GateGlance, GatesWanted, ThreadGlance, ThreadsWanted
 from core.store.rows import CallRow, CallState, Delivery, Explanation
-from core.store.sqlite.connection import Policy, Row, Transaction, connect_reader
+from core.store.sqlite.connection import Row, Transaction
 from core.store.sqlite.grants import in_thread
-from core.store.sqlite.maintenance import require_current, schema_version
+from core.store.sqlite.maintenance import snapshot
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
     GATE_VIEW,
@@ -31,6 +28,8 @@ from core.store.sqlite.mapping import (
     PRINCIPAL,
     THREAD,
     gate_views_of,
+    holds,
+    like,
     principal_of,
     thread_of,
 )
@@ -102,10 +101,11 @@ class Pages:
             parameters += wanted.before
         if wanted.concerning is not None:
             conditions.append(
-                "(x.requester_id = ? OR EXISTS (SELECT 1 FROM json_each(x.approvers) y WHERE y.value = ?)"
-                " OR x.escalated AND EXISTS (SELECT 1 FROM json_each(x.escalate_to) z WHERE z.value = ?))"
+                f"(x.requester_id = ? OR {holds('x.approvers')}"
+                f" OR x.escalated = 1 AND {holds('x.escalate_to')})"
             )
-            parameters += [wanted.concerning] * 3
+            listed = strings_to_json((wanted.concerning,))[1:-1]
+            parameters += [wanted.concerning, listed, listed]
         page = (
             f"SELECT x.id FROM gates x WHERE {' AND '.join(conditions)}"
             f" ORDER BY x.{at}{order}, x.id{order} LIMIT ?"
@@ -118,6 +118,10 @@ class Pages:
         sql = f"SELECT {_GATE} FROM {_GATE_FROM} WHERE {condition} ORDER BY {order}, v.at"
         rows = await self._ask(sql, *parameters)
         return [_gate_of(list(group)) for _, group in groupby(rows, key=lambda row: row[_OWN_COLUMNS])]
+
+
+def _contains(column: str) -> str:
+    return f"lower({column}) LIKE lower(?) ESCAPE '\\'"
 
 
 def _threads_where(wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
@@ -134,18 +138,10 @@ def _threads_where(wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
         parameters.append(wanted.channel)
     if wanted.text:
         part = like(wanted.text)
-        said = f"EXISTS (SELECT 1 FROM entries e WHERE {_SPOKEN} AND e.text LIKE ? ESCAPE '\\')"
-        conditions.append(f"(t.title LIKE ? ESCAPE '\\' OR u.name LIKE ? ESCAPE '\\' OR {said})")
+        said = f"EXISTS (SELECT 1 FROM entries e WHERE {_SPOKEN} AND {_contains('e.text')})"
+        conditions.append(f"({_contains('t.title')} OR {_contains('u.name')} OR {said})")
         parameters += [part, part, part]
     return conditions, parameters
-
-
-_LITERAL = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
-
-
-def like(text: str) -> str:
-    r"""Return a LIKE pattern (with `ESCAPE '\'`) for texts that contain this one."""
-    return f"%{text.translate(_LITERAL)}%"
 
 
 def _glance_of(row: Row) -> ThreadGlance:
@@ -170,7 +166,7 @@ def _gate_of(rows: Sequence[Row]) -> GateGlance:
 
 _EXPLANATION = (
     "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
-    " o.id, o.state, json_array_length(o.refs), o.repeats, o.error, i.text"
+    " o.id, o.state, o.refs, o.repeats, o.error, i.text"
 )
 _CAUSED = (
     "LEFT JOIN turns tn ON tn.id = i.turn_id"
@@ -197,11 +193,12 @@ class Explanations:
 
     async def matching(self, text: str, limit: int) -> Sequence[Explanation]:
         matching = (
-            "SELECT * FROM inbox WHERE key LIKE ?1 ESCAPE '\\' OR sender LIKE ?1 ESCAPE '\\'"
-            " OR text LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"
+            f"SELECT * FROM inbox WHERE {_contains('key')} OR {_contains('sender')} OR {_contains('text')}"
+            " ORDER BY id DESC LIMIT ?"
         )
         sql = f"SELECT {_EXPLANATION} FROM ({matching}) i {_CAUSED} ORDER BY i.id DESC, o.id"
-        return _explanations(await self._ask(sql, like(text), limit))
+        part = like(text)
+        return _explanations(await self._ask(sql, part, part, part, limit))
 
 
 def _explanations(rows: Sequence[Row]) -> list[Explanation]:
@@ -220,7 +217,11 @@ def _explanation(rows: Sequence[Row]) -> Explanation:
         turn_id=turn_id,
         turn_state=turn_state,
         turn_error=turn_error,
-        deliveries=tuple(Delivery(*row[9:14]) for row in rows if row[9] is not None),
+        deliveries=tuple(
+            Delivery(row[9], row[10], len(refs_from_json(row[11])), *row[12:14])
+            for row in rows
+            if row[9] is not None
+        ),
         text=rows[0][14] or "",
     )
 
@@ -271,16 +272,10 @@ def past_calls(path: Path, limit: int, clock: Clock) -> tuple[Sequence[PastCall]
 
     Raises StoreUnavailable, SchemaTooNew, SchemaTooOld.
     """
-    try:
-        with contextlib.closing(connect_reader(path)) as connection:
-            connection.execute("BEGIN")
-            require_current(schema_version(connection))
-            tx = Transaction(connection, clock, RandomIds(), Policy())
-            rows = tx.all(_CALLS, limit)
-            found = [call for row in reversed(rows) if (call := _past_call(tx, row)) is not None]
-            return found, len(rows) - len(found)
-    except sqlite3.Error as error:
-        raise StoreUnavailable(f"can't read {path}: {error}") from error
+    with snapshot(path, clock) as tx:
+        rows = tx.all(_CALLS, limit)
+        found = [call for row in reversed(rows) if (call := _past_call(tx, row)) is not None]
+        return found, len(rows) - len(found)
 
 
 def _past_call(tx: Transaction, row: Row) -> PastCall | None:

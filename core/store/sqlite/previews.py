@@ -104,13 +104,14 @@ def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> Outb
 
 def record(tx: Transaction, row_id: int, posted: Posted | None) -> None:
     tx.run(
-        "UPDATE outbox SET refs = ?, order_key = ?, sent_at = ?, settled = (state = 'replaced'),"
-        " asked_by = NULL, attempts = iif(? IS NULL, 0, attempts)"
+        "UPDATE outbox SET refs = ?, order_key = ?, sent_at = ?, asked_by = NULL,"
+        " settled = CASE state WHEN 'replaced' THEN 1 ELSE 0 END,"
+        " attempts = CASE WHEN ? THEN attempts ELSE 0 END"
         " WHERE id = ? AND state IN ('streaming', 'replaced')",
         refs_to_json(() if posted is None else (posted.ref,)),
         None if posted is None else posted.order_key,
         None if posted is None else tx.clock.now(),
-        None if posted is None else posted.ref,
+        posted is not None,
         row_id,
     )
 

@@ -128,11 +128,10 @@ def _started_of(row: Row) -> StartedRun:
 
 def begin(tx: Transaction, most: int, lease_until: int, day: BudgetDay) -> tuple[StartedRun, ...]:
     now = tx.clock.now()
-    running: dict[str, int] = dict(
-        tx.connection.execute(
-            "SELECT routine_id, count(*) FROM routine_runs WHERE state = 'running' GROUP BY routine_id"
-        ).fetchall()
+    counted = tx.all(
+        "SELECT routine_id, count(*) FROM routine_runs WHERE state = 'running' GROUP BY routine_id"
     )
+    running: dict[str, int] = {routine_id: count for routine_id, count in counted}
     room = most - sum(running.values())
     if room <= 0:
         return ()
@@ -183,7 +182,9 @@ def extend_leases(tx: Transaction, run_ids: Sequence[str], until: int) -> None:
 
 
 def lapsed(tx: Transaction, before: int | None) -> tuple[StartedRun, ...]:
-    return _started(tx, "(?1 IS NULL OR r.lease_until < ?1)", before)
+    if before is None:
+        return _started(tx, "1 = 1")
+    return _started(tx, "r.lease_until < ?", before)
 
 
 def requeue(tx: Transaction, run_id: str) -> bool:
@@ -237,8 +238,8 @@ def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
     tx.run(
         "UPDATE routines SET run_count = run_count + 1, last_ended_at = ?,"
         " failures = CASE WHEN ? THEN failures + 1 WHEN ? THEN 0 ELSE failures END,"
-        " backoff_until = iif(?, ?, iif(?, 0, backoff_until)), state = coalesce(?, state),"
-        " tested_as = coalesce(?, tested_as) WHERE id = ?",
+        " backoff_until = CASE WHEN ? THEN ? WHEN ? THEN 0 ELSE backoff_until END,"
+        " state = coalesce(?, state), tested_as = coalesce(?, tested_as) WHERE id = ?",
         now,
         failed,
         end.state in {RunStatus.OK, RunStatus.ATTENTION},
@@ -250,18 +251,17 @@ def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
         routine_id,
     )
     tx.run(  # a slot that came while it ran waits until the cooldown that begins now is over
-        "UPDATE routine_runs SET not_before = max(not_before, ?"
-        " + (SELECT cooldown_us FROM routines WHERE id = ?))"
-        " WHERE routine_id = ? AND state = 'waiting' AND kind = 'cron'",
+        "UPDATE routine_runs SET not_before = ?1 + (SELECT cooldown_us FROM routines WHERE id = ?2)"
+        " WHERE routine_id = ?2 AND state = 'waiting' AND kind = 'cron'"
+        " AND not_before < ?1 + (SELECT cooldown_us FROM routines WHERE id = ?2)",
         now,
-        routine_id,
         routine_id,
     )
     if not failed:
         return False
     tx.run(  # runs queued before the failure wait too, except runs that a person asked for
-        "UPDATE routine_runs SET not_before = max(not_before, ?)"
-        " WHERE routine_id = ? AND state = 'waiting' AND kind <> 'manual'",
+        "UPDATE routine_runs SET not_before = ?1"
+        " WHERE routine_id = ?2 AND state = 'waiting' AND kind <> 'manual' AND not_before < ?1",
         now + end.backoff_us,
         routine_id,
     )

@@ -2,14 +2,13 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-import sqlite3
-
 from core.audit_chain import AuditKind
 from core.store.codecs import storable
 from core.store.effects import GrantToRoutine
 from core.store.routines import RoutineRow, RoutineStanding, RoutineText
 from core.store.sqlite.audit import record
 from core.store.sqlite.connection import Row, Transaction
+from core.store.sqlite.mapping import ALL, like, marks
 
 ROUTINE = (
     "o.id, o.owner_id, o.name, o.kind, o.definition, o.cooldown_us, o.max_concurrent,"
@@ -23,12 +22,11 @@ ROUTINE_COLUMNS = 29
 _TEXT = (
     "name = ?, kind = ?, definition = ?, cooldown_us = ?, max_concurrent = ?, dedup_window_us = ?,"
     " reruns = ?, webhook_path = ?,"
-    " next_slot_at = iif(enabled, ?, NULL), daily_runs = ?, daily_tokens = ?, daily_micro_usd = ?"
+    " next_slot_at = CASE enabled WHEN 1 THEN ? END, daily_runs = ?, daily_tokens = ?, daily_micro_usd = ?"
 )
 MAX_WAITING = 1000
 """Maximum number of waiting runs of one routine."""
 PAUSED = "the routine was paused"
-NO_LIMIT = -1
 
 
 def routine_of(row: Row) -> RoutineRow:
@@ -41,45 +39,51 @@ def routine_of(row: Row) -> RoutineRow:
 def save(
     tx: Transaction, routine_id: str, owner_id: str, text: RoutineText, thread_id: str | None
 ) -> RoutineRow | None:
+    if _is_taken(tx, routine_id, owner_id, text):
+        return None
     now = tx.clock.now()
-    try:
-        tx.run(
-            "INSERT INTO routines (id, owner_id, name, kind, definition, cooldown_us, max_concurrent,"
-            " dedup_window_us, reruns, webhook_path, next_slot_at, daily_runs, daily_tokens, daily_micro_usd,"
-            " enabled, thread_id, created_at, updated_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1,"
-            " (SELECT id FROM threads WHERE id = ?), ?, ?)",
-            routine_id,
-            owner_id,
-            *_columns(text),
-            thread_id,
-            now,
-            now,
-        )
-    except sqlite3.IntegrityError as error:
-        if "UNIQUE" in str(error):
-            return None
-        raise
+    tx.run(
+        "INSERT INTO routines (id, owner_id, name, kind, definition, cooldown_us, max_concurrent,"
+        " dedup_window_us, reruns, webhook_path, next_slot_at, daily_runs, daily_tokens, daily_micro_usd,"
+        " enabled, thread_id, created_at, updated_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1,"
+        " (SELECT id FROM threads WHERE id = ?), ?, ?)",
+        routine_id,
+        owner_id,
+        *_columns(text),
+        thread_id,
+        now,
+        now,
+    )
     tx.changes.routines.add(routine_id)
     return by_id(tx, routine_id)
 
 
 def rewrite(tx: Transaction, routine_id: str, text: RoutineText, version: int) -> RoutineRow | None:
-    try:
-        changed = tx.run(
-            f"UPDATE routines SET {_TEXT}, version = version + 1, updated_at = ?"
-            " WHERE id = ? AND version = ?",
-            *_columns(text),
-            tx.clock.now(),
-            routine_id,
-            version,
-        )
-    except sqlite3.IntegrityError as error:
-        if "UNIQUE" in str(error):
-            return None
-        raise
+    routine = by_id(tx, routine_id)
+    if routine is None or _is_taken(tx, routine_id, routine.owner_id, text):
+        return None
+    changed = tx.run(
+        f"UPDATE routines SET {_TEXT}, version = version + 1, updated_at = ? WHERE id = ? AND version = ?",
+        *_columns(text),
+        tx.clock.now(),
+        routine_id,
+        version,
+    )
     tx.changes.routines.add(routine_id)
     return by_id(tx, routine_id) if changed else None
+
+
+def _is_taken(tx: Transaction, routine_id: str, owner_id: str, text: RoutineText) -> bool:
+    """Return True if another routine has the name or the webhook path."""
+    other = tx.one(
+        "SELECT 1 FROM routines WHERE id <> ? AND (owner_id = ? AND name = ? OR webhook_path = ?) LIMIT 1",
+        routine_id,
+        owner_id,
+        storable(text.name),
+        text.webhook_path,
+    )
+    return other is not None
 
 
 def switch(
@@ -87,13 +91,14 @@ def switch(
 ) -> RoutineRow | None:
     tx.run(
         "UPDATE routines SET enabled = ?, next_slot_at = ?, paused_because = ?,"
-        " failures = iif(?, 0, failures), backoff_until = iif(?, 0, backoff_until),"
+        " failures = CASE WHEN ? THEN 0 ELSE failures END,"
+        " backoff_until = CASE WHEN ? THEN 0 ELSE backoff_until END,"
         " version = version + 1, updated_at = ? WHERE id = ?",
         int(enabled),
         next_slot_at if enabled else None,
         because,
-        int(enabled),
-        int(enabled),
+        enabled,
+        enabled,
         tx.clock.now(),
         routine_id,
     )
@@ -157,11 +162,11 @@ def listed(
 ) -> tuple[RoutineRow, ...]:
     rows = tx.all(
         f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = coalesce(?, o.owner_id) AND o.name > ?"
-        " AND (?3 = '' OR instr(lower(o.name), lower(?3)) > 0) ORDER BY o.name, o.owner_id LIMIT ?4",
+        " AND lower(o.name) LIKE lower(?) ESCAPE '\\' ORDER BY o.name, o.owner_id LIMIT ?",
         owner_id,
         storable(after),
-        storable(containing),
-        NO_LIMIT if limit is None else limit,
+        like(storable(containing)),
+        ALL if limit is None else limit,
     )
     return tuple(routine_of(row) for row in rows)
 
@@ -222,13 +227,14 @@ def due(tx: Transaction, now: int) -> tuple[RoutineRow, ...]:
 def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStanding, ...]:
     """Return the state on which an event that matches these routines is judged."""
     now = tx.clock.now()
-    marks = ", ".join("?" * len(routine_ids))
     rows = tx.all(
-        "SELECT o.id, o.owner_id, o.name, o.enabled"
-        " AND max(coalesce(o.last_claimed_at, 0), coalesce(o.last_ended_at, 0)) + o.cooldown_us <= ?"
+        "SELECT o.id, o.owner_id, o.name, o.enabled = 1"
+        " AND coalesce(o.last_claimed_at, 0) + o.cooldown_us <= ?"
+        " AND coalesce(o.last_ended_at, 0) + o.cooldown_us <= ?"
         " AND (SELECT count(*) FROM routine_runs r WHERE r.routine_id = o.id AND r.state = 'waiting') < ?,"
-        " u.role = 'owner'"
-        f" FROM routines o JOIN users u ON u.id = o.owner_id WHERE o.id IN ({marks}) ORDER BY o.name, o.id",
+        " u.role = 'owner' FROM routines o JOIN users u ON u.id = o.owner_id"
+        f" WHERE o.id IN {marks(routine_ids)} ORDER BY o.name, o.id",
+        now,
         now,
         MAX_WAITING,
         *routine_ids,

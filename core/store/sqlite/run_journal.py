@@ -165,8 +165,9 @@ def _append(tx: Transaction, run_id: str, said: Said, effect: Effect | None = No
     """Append a step to the journal. `effect`: the effect of a call, which is then to be run."""
     tx.run(
         "INSERT INTO run_steps (run_id, seq, at, effect, state, kind, text, call_id, name, extra)"
-        " VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM run_steps WHERE run_id = ?1),"
+        " VALUES (?, (SELECT coalesce(max(seq), 0) + 1 FROM run_steps WHERE run_id = ?),"
         " ?, ?, ?, ?, ?, ?, ?, ?)",
+        run_id,
         run_id,
         tx.clock.now(),
         None if effect is None else effect.value,

@@ -34,6 +34,7 @@ from core.store.sqlite.mapping import (
     CALL,
     CALL_FROM,
     PRINCIPAL,
+    SPENT_SINCE,
     THREAD,
     call_of,
     principal_of,
@@ -156,7 +157,7 @@ def finish_calls(
     for result in results:
         ended = tx.one(
             "UPDATE calls SET state = 'ended', status = ?, started_at = coalesce(started_at, ?),"
-            " ended_at = iif(coalesce(started_at, ?) IS NULL, NULL, ?)"
+            " ended_at = CASE WHEN coalesce(started_at, ?) IS NOT NULL THEN ? END"
             " WHERE id = ? AND turn_id = ? AND state <> 'ended' RETURNING tool, started_at, ended_at",
             result.status.value,
             started_at,
@@ -280,7 +281,7 @@ def recover(tx: Transaction) -> Recovery:
     if not tx.policy.holds_inputs:
         let_go(tx)
     tx.run(
-        "UPDATE calls SET state = iif(answer IS NULL, 'intent', 'approved')"
+        "UPDATE calls SET state = CASE WHEN answer IS NULL THEN 'intent' ELSE 'approved' END"
         " WHERE state = 'running' AND effect <> 'effect'"
     )
     running_calls = _running_calls(tx)
@@ -323,11 +324,18 @@ def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
 
 def resume_turn(tx: Transaction, turn_id: str) -> TurnStart:
     """The time until the turn's last journalled step counts as spent."""
+    last_step = tx.one(
+        "SELECT e.at FROM turns t JOIN entries e ON e.thread_id = t.thread_id AND e.seq = t.last_seq"
+        " WHERE t.id = ?",
+        turn_id,
+    )
+    at = 0 if last_step is None else last_step[0]
     changed = tx.run(
-        "UPDATE turns SET attempts = attempts + 1, running_since = ?, spent_us = spent_us + max(0,"
-        " (SELECT e.at FROM entries e WHERE e.thread_id = turns.thread_id AND e.seq = turns.last_seq)"
-        " - running_since) WHERE id = ? AND state = 'running'",
+        f"UPDATE turns SET attempts = attempts + 1, running_since = ?, spent_us = spent_us + {SPENT_SINCE}"
+        " WHERE id = ? AND state = 'running'",
         tx.clock.now(),
+        at,
+        at,
         turn_id,
     )
     if not changed:
@@ -337,4 +345,7 @@ def resume_turn(tx: Transaction, turn_id: str) -> TurnStart:
 
 def release_turns(tx: Transaction, turn_ids: Sequence[str]) -> None:
     for turn_id in turn_ids:
-        tx.run("UPDATE turns SET attempts = max(0, attempts - 1) WHERE id = ? AND state = 'running'", turn_id)
+        tx.run(
+            "UPDATE turns SET attempts = attempts - 1 WHERE id = ? AND state = 'running' AND attempts > 0",
+            turn_id,
+        )

@@ -168,8 +168,8 @@ class SqliteStore(
 
 def _probe(tx: Transaction) -> None:
     tx.run(
-        "INSERT INTO probe (id, at, filler) VALUES (1, ?, zeroblob(?))"
+        "INSERT INTO probe (id, at, filler) VALUES (1, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET at = excluded.at, filler = excluded.filler",
         tx.clock.now(),
-        PROBE_BYTES,
+        bytes(PROBE_BYTES),
     )

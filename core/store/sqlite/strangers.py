@@ -139,7 +139,8 @@ def count_noise(tx: Transaction, event: Person, reason: str) -> None:
     now = tx.clock.now()
     tx.run(
         "INSERT INTO noise (channel, address, platform_user_id, reason, seen, first_at, last_at)"
-        " VALUES (?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET seen = seen + 1, last_at = excluded.last_at",
+        " VALUES (?, ?, ?, ?, 1, ?, ?) ON CONFLICT (channel, address, platform_user_id, reason)"
+        " DO UPDATE SET seen = noise.seen + 1, last_at = excluded.last_at",
         event.channel,
         event.address,
         event.sender.platform_user_id,

@@ -3,7 +3,7 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
@@ -19,8 +19,10 @@ from core.store.sqlite.inbox import as_replies, take_waiting
 from core.store.sqlite.mapping import (
     ACTIVE,
     ACTIVE_TURN,
+    ALL,
     ENTRY,
     PRINCIPAL,
+    SPENT_SINCE,
     THREAD,
     entry_of,
     principal_of,
@@ -30,6 +32,9 @@ from core.store.sqlite.people import known_user
 from core.store.sqlite.previews import enqueue_instead
 from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolResult, UserSaid
 from core.users import Principal
+
+PAGE_ENTRIES = 200
+"""How many entries one statement reads of a long thread."""
 
 # The journal: appending entries, and loading the ones a turn needs.
 
@@ -58,10 +63,14 @@ def write(
     now = tx.clock.now()
     entries = tuple(Entry(seq, turn_id, now, one) for seq, one in enumerate(said, start=first_seq))
     for entry in entries:
-        tx.connection.execute(
+        tx.run(
             "INSERT INTO entries (thread_id, seq, turn_id, at, kind, text, call_id, name, extra)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (thread_id, entry.seq, turn_id, now, *said_to_columns(entry.said)),
+            thread_id,
+            entry.seq,
+            turn_id,
+            now,
+            *said_to_columns(entry.said),
         )
     return entries
 
@@ -77,23 +86,34 @@ def history(tx: Transaction, thread_id: str) -> tuple[Entry, ...]:
         thread_id,
     )
     covered = int(summary[7]) if summary is not None else 0
-    newest_first = tx.connection.execute(
-        f"SELECT {ENTRY} FROM entries WHERE thread_id = ? AND seq > ? AND kind <> 'summary'"
-        " ORDER BY seq DESC",
-        (thread_id, covered),
-    )
     entries: list[Entry] = []
     size_chars, limit_chars = 0, tx.policy.history_limit_chars
-    for row in newest_first:
+    for row in _newest_first(tx, thread_id, covered):
         if size_chars > limit_chars and row[1] != entries[-1].turn_id:
             break
         size_chars += len(row[4])
         entries.append(entry_of(row))
-    newest_first.close()
     if summary is not None:
         entries.append(entry_of(summary))
     entries.reverse()
     return tuple(entries)
+
+
+def _newest_first(tx: Transaction, thread_id: str, after: int) -> Iterator[Row]:
+    """Return the thread's entries after a position, the newest first, read as far as they are needed."""
+    before = ALL
+    while page := tx.all(
+        f"SELECT {ENTRY} FROM entries WHERE thread_id = ? AND seq > ? AND seq < ? AND kind <> 'summary'"
+        " ORDER BY seq DESC LIMIT ?",
+        thread_id,
+        after,
+        before,
+        PAGE_ENTRIES,
+    ):
+        yield from page
+        before = page[-1][0]
+        if len(page) < PAGE_ENTRIES:
+            return
 
 
 def thread(tx: Transaction, thread_id: str) -> ThreadRow:
@@ -334,9 +354,10 @@ def end_turn(
     now = tx.clock.now()
     tx.run(
         "UPDATE turns SET state = ?, error = ?, ended_at = ?, running_since = NULL,"
-        f" spent_us = spent_us + coalesce(max(0, ? - running_since), 0) WHERE id = ? AND state IN {ACTIVE}",
+        f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state IN {ACTIVE}",
         state.value,
         error,
+        now,
         now,
         now,
         turn_id,
