@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.store import Bench
 from core.clock import SystemClock
 from core.ids import RandomIds
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from tests.tree import ROOT
 
 GATE_S = 0.3
@@ -44,7 +44,7 @@ COMMANDS = (
 async def fill(database: Path, threads: int) -> None:
     """As many conversations, each with an answered message."""
     database.parent.mkdir()
-    store = await SqliteStore.open(database, SystemClock(), RandomIds())
+    store = await open_store(database, SystemClock(), RandomIds())
     try:
         bench = Bench(store, callers=64, conversations=threads)
         _, started = await bench.accept(bench.events())

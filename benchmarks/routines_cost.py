@@ -35,7 +35,7 @@ from core.ids import RandomIds
 from core.model.demo import DemoModel
 from core.routine import Definition, Event, Guardrails, Lightweight
 from core.routines.definitions import text_of
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.users import Principal, Role
 from tests.core.routines.engine_world import Told, service_of
 from tests.timers import ManualTimers
@@ -65,14 +65,14 @@ async def fill(database: Path, count: int) -> None:
     database.parent.mkdir(parents=True)
     generator, ids = random.Random(9), RandomIds()
     said = patterns(generator, words(generator, 20_000), count)
-    store = await SqliteStore.open(database, SystemClock(), ids)
+    store = await open_store(database, SystemClock(), ids)
     try:
-        await store.ensure_user(OWNER.user_id, OWNER.role, OWNER.name)
+        await store.people.ensure_user(OWNER.user_id, OWNER.role, OWNER.name)
         for begin in range(0, count, AT_ONCE):
             async with asyncio.TaskGroup() as group:
                 for number, pattern in enumerate(said[begin : begin + AT_ONCE], start=begin):
                     text = text_of(definition(f"routine {number:05}", pattern), None)
-                    group.create_task(store.save_routine(ids.row_id(), OWNER.user_id, text, None))
+                    group.create_task(store.routines.save_routine(ids.row_id(), OWNER.user_id, text, None))
     finally:
         await store.close()
 
@@ -121,7 +121,7 @@ async def waiting(directory: Path, database: Path) -> Waiting:
     config_file.write_text('[hub]\ndata_dir = "data"\n[[models]]\nname = "main"\nprovider = "demo"\n')
     config = load(config_file, environ={}).config
     clock, ids = SystemClock(), RandomIds()
-    store = await SqliteStore.open(database, clock, ids)
+    store = await open_store(database, clock, ids)
     try:
         service = service_of(config, store, DemoModel(), Told(), clock, ManualTimers(clock), ids)
         gc.set_threshold(FEW_COLLECTIONS)
@@ -134,7 +134,7 @@ async def waiting(directory: Path, database: Path) -> Waiting:
         desk = build_manager(config, store, service, clock, ids)
         generator = random.Random(10)
         said = patterns(generator, words(generator, 20_000), SAVES)
-        for row in (await store.routines(OWNER.user_id))[:SAVES]:
+        for row in (await store.routines.routines(OWNER.user_id))[:SAVES]:
             await desk.delete(OWNER, row.id)  # one person has no more than there are now
         async with ticking() as save_waits:
             for number, pattern in enumerate(said):

@@ -25,7 +25,8 @@ from core.messages import Address, InboundEvent, InboundMessage, Sender, plain
 from core.store.accept import AcceptView, Admission, Admitted, Verdict
 from core.store.effects import QueueInput
 from core.store.rows import Draft, TurnStart, TurnState
-from core.store.sqlite.store import SqliteStore
+from core.store.sql.store import SqlStore
+from core.store.sqlite.store import open_store
 from core.transcript import AssistantSaid
 from core.users import Identity, Principal, Role
 
@@ -68,7 +69,7 @@ class QueueingJudge:
 class Bench:
     """One database and the people who write to it."""
 
-    def __init__(self, store: SqliteStore, callers: int, conversations: int) -> None:
+    def __init__(self, store: SqlStore, callers: int, conversations: int) -> None:
         self._store = store
         self._callers = callers
         self._conversations = conversations
@@ -100,7 +101,7 @@ class Bench:
         started: list[TurnStart] = []
 
         async def one(event: InboundMessage) -> None:
-            accepted = await self._store.accept_event(event, self._judge, send_now=True)
+            accepted = await self._store.inbound.accept_event(event, self._judge, send_now=True)
             if accepted.started is not None:
                 started.append(accepted.started)
 
@@ -114,7 +115,7 @@ class Bench:
         async def one(start: TurnStart) -> None:
             thread = start.thread
             answer = Draft(thread.channel, thread.address, plain(TEXT), self._ids.row_id())
-            done = await self._store.finish_turn_and_enqueue(
+            done = await self._store.turns.finish_turn_and_enqueue(
                 start.turn_id,
                 TurnState.DONE,
                 AssistantSaid(TEXT),
@@ -153,7 +154,7 @@ def _cpu_s() -> float:
 async def run(directory: Path | None, callers: int, conversations: int, rounds: int) -> dict[str, Figures]:
     """Medians over rounds, by kind of event; people's very first messages are measured once."""
     with tempfile.TemporaryDirectory(dir=directory) as place:
-        store = await SqliteStore.open(Path(place) / "hub.db", SystemClock(), RandomIds())
+        store = await open_store(Path(place) / "hub.db", SystemClock(), RandomIds())
         try:
             bench = Bench(store, callers, conversations)
             first, starts = await bench.accept(bench.events())

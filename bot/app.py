@@ -78,11 +78,12 @@ class Serving:
         self._answering = answering
         self.access = ApiAccess.new(url_of(sock))
         self.inbox = MeteredInbox(answering.hub, ground.metrics)
-        self.login = LoginService(ground.store, ground.owner, ground.clock)
+        self.login = LoginService(ground.store.keys, ground.owner, ground.clock)
         self.gate = AccessRules(
             self.access.token,
             ground.owner,
-            ground.store,
+            ground.store.keys,
+            ground.store.people,
             FileLinks(ground.clock),
             ground.config.http.public_url,
         )
@@ -244,8 +245,8 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
         ring.require_sound()
         store = seams.store(await opened.enter_async_context(open_store(config, ring, clock, ids)))
-        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        pause = ToolPause(paused=await store.tools_paused())
+        owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        pause = ToolPause(paused=await store.kill_switch.tools_paused())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         models = seams.model(await opened.enter_async_context(open_models(config, clock, certificates)))
         ground = Dependencies(loaded, store, owner, ring, models, clock, ScheduledTimers(clock), ids)
@@ -317,6 +318,6 @@ async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[Thread
     finally:
         if unfinished:
             try:
-                await store.release_turns(unfinished)
+                await store.recovery.release_turns(unfinished)
             except StoreUnavailable as error:
                 logger.warning("turn.release_failed count=%d error=%s", len(unfinished), error)

@@ -55,7 +55,7 @@ class Channels:
         self.webchat = WebChannel(self.uploads, clock)
         self.manager = ChannelManager(
             [*builder.all(config), self.webchat],
-            ground.store,
+            ground.store.outbox,
             clock,
             on_state=ground.live.channel_changed,
             on_send=ground.metrics.sent,
@@ -124,7 +124,7 @@ class Turns:
 
     def __init__(self, ground: Dependencies, speaking: Channels, calling: Tools, models: Model) -> None:
         store, manager, clock, ids = ground.store, speaking.manager, ground.clock, ground.ids
-        elsewhere = ApproverCopies(store, calling.rules.access, manager, ids)
+        elsewhere = ApproverCopies(store.notices, calling.rules.access, manager, ids)
         delegates = build_chat(ground, models, calling.pipeline, manager, speaking.turns, elsewhere)
         runner = ChatTurnRunner(store, delegates, manager, speaking.turns, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)

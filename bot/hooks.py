@@ -158,10 +158,11 @@ def _summary_hook(loaded: Loaded, store: Store, model: Model, ids: Ids, unfinish
         await to_its_end(lambda given_up: append_to_file(guard, path, text, draft, given_up))
 
     summaries = SessionSummaries(
-        store,
+        store.people,
+        store.threads,
         model,
         append,
-        TimeZones(store.timezone, config.hub.timezone),
+        TimeZones(store.people.timezone, config.hub.timezone),
         unfinished,
         config.sessions.idle_days * DAY_S,
     )

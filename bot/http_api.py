@@ -56,8 +56,8 @@ async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]], ti
             )
             for name, server in state.mcp.items()
         },
-        approvals=len(await store.open_gates()),
-        pairing_requests=len(await store.pairing_requests()),
+        approvals=len(await store.gates.open_gates()),
+        pairing_requests=len(await store.people.pairing_requests()),
         timers=tuple(map(TimerView.of, timers.listing())),
     )
 
@@ -124,6 +124,8 @@ def build_webhooks(
             raise VaultError(str(error)) from error
         if keys is None:
             raise VaultError(f"the vault's key is missing; restore {ring.path}, or set HUBBUB_VAULT_KEY")
-        return await Vault(store, keys, clock).value(name)
+        return await Vault(store.secrets, keys, clock).value(name)
 
-    return WebhookEndpoint(Webhooks(store, service.door, secret, service.fired, clock, ids, leaks), clock)
+    return WebhookEndpoint(
+        Webhooks(store.runs, service.door, secret, service.fired, clock, ids, leaks), clock
+    )

@@ -43,7 +43,7 @@ from core.store.facets import SealedSecret
 from core.store.feed import ChangeListener, Changes
 from core.store.port import Store
 from core.store.rows import LoadedTurn
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store as open_sqlite
 from core.tools.execution import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry
@@ -138,7 +138,7 @@ SPILL_NAME = "outputs"
 async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids) -> AsyncIterator[Store]:
     """The database in the data directory; its audit is sealed by keys that come from the vault's."""
     database = config.hub.data_dir / DATABASE_NAME
-    store = await SqliteStore.open(
+    store = await open_sqlite(
         database, clock, ids, queue=config.agent.queue, chain=ring, holds_inputs=holds_inputs(config)
     )
     try:
@@ -311,7 +311,7 @@ def build_audit(loaded: Loaded, store: Store, laws: EffectivePolicy, clock: Cloc
     """The linker of this hub. A policy file that changes is recorded once a call was judged by it."""
     config = loaded.config
     linker = AuditLinker(
-        store,
+        store.audit,
         HeadFile(config.hub.data_dir / HEADS_NAME),
         clock,
         lambda: laid_down(config, laws),

@@ -2,7 +2,8 @@
 
 import ssl
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 from bot.config.load import Loaded
 from bot.config.policy import policy_source
@@ -17,10 +18,10 @@ from core.gates import VoteRule
 from core.lazy_module import LazyModule
 from core.safety.network import Exemption, Lookup, NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
+from core.store.port import Store
 from core.tool import Requirement, Tool, use_limits
-from core.tools.builtin.attachments import AttachmentSource, Conversations, attachment_tools
+from core.tools.builtin.attachments import AttachmentSource, attachment_tools
 from core.tools.builtin.basics import (
-    Secrets,
     ask_user_tool,
     echo_tool,
     json_tool,
@@ -32,7 +33,7 @@ from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.http import http_tool
 from core.tools.builtin.message import Notifier, message_tool
-from core.tools.builtin.notes import Documents, Notes, document_tools, memory_tools
+from core.tools.builtin.notes import document_tools, memory_tools
 from core.tools.builtin.routines import Told, routine_tools
 from core.tools.builtin.shell import shell_tool
 from core.tools.pipeline import INTERACTIVE
@@ -47,10 +48,6 @@ else:
     http = LazyModule("core.model.http")
 
 
-class ToolStore(Notes, Documents, Conversations, Secrets, Protocol):
-    """The part of the store that tools need."""
-
-
 def no_routines() -> Told:
     """Return no routines, for callers that only list tools."""
     raise LookupError("routines are not available here")
@@ -58,7 +55,7 @@ def no_routines() -> Told:
 
 def build_tools(
     configured: Loaded,
-    store: ToolStore | None,
+    store: Store | None,
     clock: Clock,
     telling: Callable[[], Notifier] | None = None,
     routines: Callable[[], Told] = no_routines,
@@ -69,7 +66,8 @@ def build_tools(
     resolver of host
     names, by default the system's; `fetching`: source of attached files."""
     config = configured.config
-    kept = store if store is not None else cast("ToolStore", None)
+    nothing = SimpleNamespace(threads=None, memory=None, secrets=None)
+    kept = store if store is not None else cast("Store", nothing)
     guard = path_guard(configured)
     laws = build_laws(config)
 
@@ -82,13 +80,13 @@ def build_tools(
             json_tool(),
             echo_tool(),
             ask_user_tool(),
-            message_tool(kept, telling),
-            *memory_tools(kept),
-            *document_tools(kept),
+            message_tool(kept.threads, telling),
+            *memory_tools(kept.memory),
+            *document_tools(kept.memory),
             *reading_tools(guard),
             *searching_tools(guard),
             *writing_tools(guard),
-            *attachment_tools(guard, kept, fetching, telling),
+            *attachment_tools(guard, kept.threads, fetching, telling),
             http_tool(network_guard(config, lookup), authorities),
             shell_tool(
                 configured.environment,
@@ -100,7 +98,7 @@ def build_tools(
             ),
             *routine_tools(routines),
             *tool_name_tools(visible),
-            *secret_name_tools(kept),
+            *secret_name_tools(kept.secrets),
         ]
     )
     if config.mcp:

@@ -4,13 +4,13 @@ Times are integer microseconds UTC. Secrets never appear in here. Plain values, 
 nothing but the store; the API describes them by the same declarations.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, assert_never
+from typing import Self, assert_never
 
 from core.consent.cards import in_full
 from core.gates import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
 from core.store.facets import SealedSecret, ToolSettingRow
+from core.store.feed import Threads
 from core.store.pairing import PairingRequest
 from core.store.rows import GateView, ThreadRow
 from core.timers import TimerState
@@ -320,20 +320,12 @@ class ConversationView:
     earlier: bool
 
 
-class Conversations(Protocol):
-    """The store as far as conversations are shown."""
-
-    async def thread(self, thread_id: str) -> ThreadRow | None: ...
-
-    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]: ...
-
-
-async def conversation(store: Conversations, thread_id: str, limit: int) -> ConversationView | None:
+async def conversation(threads: Threads, thread_id: str, limit: int) -> ConversationView | None:
     """A thread with its newest entries; None if there is none of that id."""
-    row = await store.thread(thread_id)
+    row = await threads.thread(thread_id)
     if row is None:
         return None
-    newest = await store.entries(thread_id, limit + 1)
+    newest = await threads.entries(thread_id, limit + 1)
     entries = tuple(EntryView.of(entry) for entry in newest[-limit:])
     return ConversationView(thread=ThreadView.of(row), entries=entries, earlier=len(newest) > limit)
 

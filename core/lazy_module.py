@@ -10,9 +10,9 @@ class LazyModule:
     A name is declared twice, so that linters and readers see the import:
 
         if TYPE_CHECKING:
-            from core.store.sqlite import routines
+            from core.store.sql import routines
         else:
-            routines = LazyModule("core.store.sqlite.routines")
+            routines = LazyModule("core.store.sql.routines")
     """
 
     def __init__(self, name: str) -> None:

@@ -9,7 +9,6 @@ drop the old one.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -20,7 +19,7 @@ from core.audit_chain import RETIRED, ChainKey
 from core.clock import Clock
 from core.errors import VaultError
 from core.ids import is_secret_name
-from core.store.facets import SealedSecret
+from core.store.facets import SealedSecret, Secrets
 
 KEY_BYTES = 32
 VALUE_LIMIT_BYTES = 8 * 1024
@@ -30,16 +29,6 @@ _NONCE_BYTES = 12
 _KEY_ID_BYTES = 8
 _SEALING = b"hubbub vault 1: secrets"
 _NAMING = b"hubbub vault 1: name of the key"
-
-
-class SecretStore(Protocol):
-    """The part of the store that holds the vault's secrets."""
-
-    async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]: ...
-
-    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None: ...
-
-    async def drop_secret(self, name: str, *, by: str | None = None) -> bool: ...
 
 
 class VaultKeys:
@@ -97,7 +86,7 @@ class Vault:
     """A store of secrets by name. Raises VaultError, whose message says how to fix the problem, and
     StoreError."""
 
-    def __init__(self, store: SecretStore, keys: VaultKeys, clock: Clock) -> None:
+    def __init__(self, store: Secrets, keys: VaultKeys, clock: Clock) -> None:
         self._store = store
         self._keys = keys
         self._clock = clock

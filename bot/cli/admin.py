@@ -126,7 +126,7 @@ def decide(path: Path | None, gate_id: str, answer: str, *, as_json: bool) -> No
 
 def list_pairing(path: Path | None, *, as_json: bool) -> None:
     """List pairing requests."""
-    requests = asked(path, lambda reader: reader.pairing_requests())
+    requests = asked(path, lambda reader: reader.people.pairing_requests())
     found = [PairingRequestView.of(request) for request in requests]
     if as_json:
         print_json(found)
@@ -283,7 +283,7 @@ def pause_tools(path: Path | None, *, paused: bool, as_json: bool) -> None:
 
 def list_secrets(path: Path | None, *, as_json: bool) -> None:
     """Names, never values."""
-    found = [SecretView.of(secret) for secret in asked(path, lambda reader: reader.secrets())]
+    found = [SecretView.of(secret) for secret in asked(path, lambda reader: reader.secrets.secrets())]
     if as_json:
         print_json(found)
     elif found:
@@ -294,7 +294,7 @@ def list_secrets(path: Path | None, *, as_json: bool) -> None:
 
 def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
     """List the grants people gave with "always"."""
-    found = [GrantView.of(grant) for grant in asked(path, lambda reader: reader.grants(user_id))]
+    found = [GrantView.of(grant) for grant in asked(path, lambda reader: reader.consents.grants(user_id))]
     if as_json:
         print_json(found)
     elif found:
@@ -318,7 +318,9 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
 
 def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
     """People's own settings of tools."""
-    found = [PermissionView.of(row) for row in asked(path, lambda reader: reader.tool_settings(user_id))]
+    found = [
+        PermissionView.of(row) for row in asked(path, lambda reader: reader.consents.tool_settings(user_id))
+    ]
     if as_json:
         print_json(found)
     elif found:

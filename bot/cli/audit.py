@@ -23,8 +23,9 @@ from core.clock import SystemClock
 from core.errors import VaultError
 from core.safety.fencing import ResultLimits
 from core.store.rows import AuditRow, InboundRow
-from core.store.sqlite.audit import AuditSnapshot, audit_in
-from core.store.sqlite.pages import PastCall, Was, past_calls
+from core.store.sql.audit import AuditSnapshot
+from core.store.sql.past_calls import PastCall, Was
+from core.store.sqlite.offline import audit_in, past_calls_in
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus
 
@@ -228,7 +229,7 @@ def test(path: Path | None, policy: Path | None, limit: int, *, as_json: bool) -
     """Judge them, and list what would be decided otherwise."""
     loaded = _with_policy(load(path, secrets=False), policy)
     database = existing_database(loaded.database)
-    calls, left_out = past_calls(database, limit, SystemClock())
+    calls, left_out = past_calls_in(database, limit, SystemClock())
     pipeline = _pipeline(loaded)
     differ = [found for call in calls if (found := _otherwise(pipeline, call)) is not None]
     if as_json:

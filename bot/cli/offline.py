@@ -21,7 +21,7 @@ from core.messages import Address, InboundEvent, Message
 from core.people.pairing import ClaimRules, PairingService
 from core.ports import Acceptance, OutboxRow, Seen
 from core.store.port import Store
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store as open_sqlite
 from core.users import Role
 
 
@@ -35,7 +35,7 @@ async def offline_admin(loaded: Loaded) -> AsyncIterator[AdminService]:
     clock, ids = SystemClock(), RandomIds()
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
     async with open_store(config, ring, clock, ids) as store:
-        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_laws(config))
         pairing = PairingService(store, ClaimRules(rules.access, ids), NoOutboxListener())
         yield HubAdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
@@ -48,7 +48,7 @@ async def offline_settings(loaded: Loaded) -> AsyncIterator[SettingsService]:
     clock, ids = SystemClock(), RandomIds()
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
     async with open_store(config, ring, clock, ids) as store:
-        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         yield HubSettings(store, ring, lambda: build_tools(loaded, store, clock).names, clock, owner.user_id)
 
 
@@ -59,7 +59,7 @@ async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
     clock, ids = SystemClock(), RandomIds()
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
     async with open_store(config, ring, clock, ids) as store:
-        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         yield personal_routines(config, store, resting_routines(store), clock, ids)(owner)
 
 
@@ -70,10 +70,10 @@ async def pause_tools_in(copy: Path, loaded: Loaded) -> None:
     """
     config = loaded.config
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
-    store = await SqliteStore.open(copy, SystemClock(), RandomIds(), chain=ring)
+    store = await open_sqlite(copy, SystemClock(), RandomIds(), chain=ring)
     try:
-        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        await store.pause_tools(owner.user_id, paused=True)
+        owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        await store.kill_switch.pause_tools(owner.user_id, paused=True)
     finally:
         await store.close()
 
@@ -105,9 +105,9 @@ class RecordingInbox:
         """A turn that goes on by this is found by the next hub, and counts as no crash."""
         judge = EventJudge(self._rules, event, self._clock.now())
         try:
-            accepted = await self._store.accept_event(event, judge, send_now=False)
+            accepted = await self._store.inbound.accept_event(event, judge, send_now=False)
             if accepted.started is not None:
-                await self._store.release_turns([accepted.started.turn_id])
+                await self._store.recovery.release_turns([accepted.started.turn_id])
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
         return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)

@@ -40,7 +40,7 @@ from core.runs.chat import PromptFacts, system_prompt
 from core.tools.pipeline import INTERACTIVE
 
 if TYPE_CHECKING:
-    from core.store.sqlite.queries import SqliteReader
+    from core.store.sql.store import SqlViews
 
 if TYPE_CHECKING:
     from bot import parts, runtime
@@ -375,12 +375,12 @@ def show_prompt(path: Path | None, thread_id: str, *, as_json: bool) -> None:
         typer.echo(printable_lines(view.prompt))
 
 
-async def _prompt(reader: "SqliteReader", loaded: Loaded, thread_id: str) -> PromptView | None:
-    thread = await reader.thread(thread_id)
-    owner = None if thread is None else await reader.user(thread.owner_id)
+async def _prompt(reader: "SqlViews", loaded: Loaded, thread_id: str) -> PromptView | None:
+    thread = await reader.threads.thread(thread_id)
+    owner = None if thread is None else await reader.people.user(thread.owner_id)
     if thread is None or owner is None:
         return None
-    said = await reader.tool_settings(owner.user_id)
+    said = await reader.consents.tool_settings(owner.user_id)
     disabled = frozenset(one.tool for one in said if one.setting is ToolSetting.DISABLED)
     clock, config = SystemClock(), loaded.config
     tools = build_tools(loaded, None, clock).specs(owner, INTERACTIVE, build_laws(config).policy(), disabled)

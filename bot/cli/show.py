@@ -30,12 +30,12 @@ from core.lazy_module import LazyModule
 from core.store.lock import is_held
 from core.store.pairing import NoiseRow
 from core.store.rows import AuditRow, Explanation
-from core.store.sqlite.audit import audit_in
+from core.store.sqlite.offline import audit_in
 
 if TYPE_CHECKING:
     from bot.cli import remote
     from core.store.rows import GateView, ThreadRow
-    from core.store.sqlite.queries import SqliteReader
+    from core.store.sql.store import SqlViews
 else:
     remote = LazyModule("bot.cli.remote")
 
@@ -53,14 +53,14 @@ def existing_database(database: Path) -> Path:
     return database
 
 
-def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]]) -> T:
+def asked(path: Path | None, question: Callable[["SqlViews"], Awaitable[T]]) -> T:
     """The answer to a question to the store. Raises ConfigError, or CommandFailed without a database."""
     database = existing_database(database_of(path))
 
     async def ask() -> T:
-        from core.store.sqlite.queries import SqliteReader
+        from core.store.sqlite.store import open_listings
 
-        async with SqliteReader(database) as reader:
+        async with open_listings(database) as reader:
             return await question(reader)
 
     try:
@@ -75,8 +75,8 @@ def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]])
 def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
     """The most recently active threads."""
 
-    async def listed(reader: "SqliteReader") -> "tuple[Sequence[ThreadRow], Mapping[str, str]]":
-        return await reader.threads(limit), await _names(reader)
+    async def listed(reader: "SqlViews") -> "tuple[Sequence[ThreadRow], Mapping[str, str]]":
+        return await reader.threads.threads(limit), await _names(reader)
 
     threads, names = asked(path, listed)
     found = [ThreadView.of(row) for row in threads]
@@ -93,15 +93,15 @@ def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
         typer.echo("There are no conversations yet.")
 
 
-async def _names(reader: "SqliteReader") -> Mapping[str, str]:
+async def _names(reader: "SqlViews") -> Mapping[str, str]:
     """Return names by user id."""
-    return {person.user.user_id: person.user.name for person in await reader.people()}
+    return {person.user.user_id: person.user.name for person in await reader.people.people()}
 
 
 def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
     """The newest entries of a thread."""
     wanted = row_id(thread_id)
-    found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, limit)))
+    found = _known(thread_id, asked(path, lambda reader: conversation(reader.threads, wanted, limit)))
     if as_json:
         print_json(found)
         return
@@ -117,7 +117,7 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
 def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
     """A whole thread: as JSON exactly, as Markdown without what could steer a terminal."""
     wanted = row_id(thread_id)
-    found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, WHOLE_THREAD)))
+    found = _known(thread_id, asked(path, lambda reader: conversation(reader.threads, wanted, WHOLE_THREAD)))
     if as_json:
         print_json(found)
         return
@@ -175,7 +175,7 @@ def row_id(typed: str) -> str:
 
 def list_users(path: Path | None, *, as_json: bool) -> None:
     """Everybody who was ever let in."""
-    found = [UserView.of(person) for person in asked(path, lambda reader: reader.people())]
+    found = [UserView.of(person) for person in asked(path, lambda reader: reader.people.people())]
     if as_json:
         print_json(found)
     elif found:
@@ -194,8 +194,8 @@ def _person(user: UserView) -> Sequence[str]:
 def list_approvals(path: Path | None, *, as_json: bool) -> None:
     """List open gates."""
 
-    async def waiting(reader: "SqliteReader") -> "tuple[Sequence[GateView], Mapping[str, str]]":
-        return await reader.open_gates(), await _names(reader)
+    async def waiting(reader: "SqlViews") -> "tuple[Sequence[GateView], Mapping[str, str]]":
+        return await reader.gates.open_gates(), await _names(reader)
 
     gates, names = asked(path, waiting)
     found = [ApprovalView.of(view) for view in gates]
@@ -269,10 +269,10 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> Non
         print_table(columns, map(_counted, told.noise))
 
 
-async def _told(reader: "SqliteReader", key: str | None, limit: int) -> Told:
+async def _told(reader: "SqlViews", key: str | None, limit: int) -> Told:
     if key is None:
-        return Told(await reader.explanations.recent(limit), await reader.noise(limit))
-    explanation = await reader.explanations.of(key)
+        return Told(await reader.explanations.explain_recent(limit), await reader.explanations.noise(limit))
+    explanation = await reader.explanations.explain(key)
     return Told([] if explanation is None else [explanation])
 
 

@@ -376,7 +376,7 @@ class VaultValues:
 
     def value(self, name: str) -> str | NoValue:
         """Return the value stored under the name."""
-        from core.store.sqlite.memory import sealed_in
+        from core.store.sqlite.offline import sealed_in
 
         try:
             secret = next((one for one in sealed_in(self._database) if one.name == name), None)

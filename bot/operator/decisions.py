@@ -105,7 +105,7 @@ class HubAdminService:
 
     async def open_gate(self, gate_id: str) -> Gate:
         """Return the open gate of this id. Raises AdminError, also if it is closed."""
-        found = await self._store.gate_glance(normalise_gate_id(gate_id))
+        found = await self._store.feed.gate_glance(normalise_gate_id(gate_id))
         if found is None:
             raise AdminError(
                 "not_found", f"no open request has the ID {gate_id}; run `hubbub approvals list`"
@@ -184,7 +184,7 @@ class HubAdminService:
 
     async def add_user(self, name: str) -> UserView:
         try:
-            user = await self._store.ensure_user(self._ids.row_id(), Role.MEMBER, name)
+            user = await self._store.people.ensure_user(self._ids.row_id(), Role.MEMBER, name)
         except StoreUnavailable as error:
             raise AdminError("unavailable", str(error)) from error
         return UserView.of(Person(user, ()))
@@ -207,7 +207,7 @@ class HubAdminService:
             near = " or ".join(timezones.near(timezone)) or "a name such as Europe/Berlin"
             raise AdminError("unusable", f"no time zone is called {timezone}; write {near}", "timezone")
         try:
-            known = await self._store.set_timezone(user_id, name)
+            known = await self._store.people.set_timezone(user_id, name)
         except StoreUnavailable as error:
             raise AdminError("unavailable", str(error)) from error
         if not known:

@@ -137,7 +137,7 @@ class PersonalRoutines:
         if found is None:
             raise AdminError("unusable", "must be the name of a time zone", "timezone")
         with _Refusing():
-            rows = await self._store.routines_due_first(self._by.user_id, MAX_IN_CALENDAR + 1)
+            rows = await self._store.routines.routines_due_first(self._by.user_id, MAX_IN_CALENDAR + 1)
         soonest, now = rows[:MAX_IN_CALENDAR], self._clock.now()
         prerender = await asyncio.to_thread(calendar, soonest, found, now, days)
         return CalendarView.of(prerender, timezone, more=len(rows) > MAX_IN_CALENDAR)
@@ -156,7 +156,7 @@ class PersonalRoutines:
         return Moment(self._by, self._clock.now(), self._timezone, self._manager.priced)
 
     async def _view(self, row: RoutineRow) -> RoutineView:
-        newest = await self._store.routine_runs(row.id, 1)
+        newest = await self._store.runs.routine_runs(row.id, 1)
         return RoutineView.of(row, newest[0] if newest else None)
 
 

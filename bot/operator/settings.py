@@ -77,7 +77,7 @@ class HubSettings:
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
         try:
-            await vault_module.Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(
+            await vault_module.Vault(self._store.secrets, self._ring.keys_to_seal(), self._clock).keep(
                 name, value, by=self._owner_id
             )
         except VaultError as error:
@@ -100,7 +100,7 @@ class HubSettings:
 
     async def drop_secret(self, name: str) -> DecisionView:
         try:
-            if not await self._store.drop_secret(name, by=self._owner_id):
+            if not await self._store.secrets.drop_secret(name, by=self._owner_id):
                 raise AdminError("not_found", f"there is no secret named {name}; run `hubbub secrets list`")
         except StoreUnavailable as error:
             raise AdminError("unavailable", str(error)) from error
@@ -114,7 +114,7 @@ class HubSettings:
             if not self._ring.from_environment:
                 self._ring.keys_to_seal()
                 self._ring.add_newest()
-            vault = vault_module.Vault(self._store, self._ring.keys_to_seal(), self._clock)
+            vault = vault_module.Vault(self._store.secrets, self._ring.keys_to_seal(), self._clock)
             await vault.keep_audit_keys(self._ring.audit_masters()[1:])
             sealed = await vault.reseal()
             if not self._ring.from_environment:
@@ -128,7 +128,7 @@ class HubSettings:
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
         try:
-            if not await self._store.revoke_grant(grant_id, by=self._owner_id):
+            if not await self._store.consents.revoke_grant(grant_id, by=self._owner_id):
                 raise AdminError("not_found", f"no grant has the ID {grant_id}; run `hubbub grants list`")
         except StoreUnavailable as error:
             raise AdminError("unavailable", str(error)) from error
@@ -142,7 +142,7 @@ class HubSettings:
             advice = f"did you mean {near[0]}?" if near else f"available: {', '.join(sorted(names))}"
             raise AdminError("not_found", f"there is no tool named {tool}; {advice}")
         try:
-            if not await self._store.set_tool_setting(user_id, tool, setting, by=self._owner_id):
+            if not await self._store.consents.set_tool_setting(user_id, tool, setting, by=self._owner_id):
                 raise AdminError("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
         except StoreUnavailable as error:
             raise AdminError("unavailable", str(error)) from error
@@ -159,7 +159,7 @@ class HubSettings:
         return DecisionView(id="tools", outcome=state if changed else f"already {state}")
 
     async def _pause(self, paused: bool) -> bool:
-        return await self._store.pause_tools(self._owner_id, paused=paused)
+        return await self._store.kill_switch.pause_tools(self._owner_id, paused=paused)
 
     def _in_force(self, paused: bool) -> None:
         if self._tool_pause is not None:

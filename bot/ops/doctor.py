@@ -25,8 +25,8 @@ from bot.runtime import AdminError, StartError, listen
 from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
 from core.store.lock import is_held
-from core.store.sqlite.memory import sealed_in
-from core.store.sqlite.queries import SqliteReader
+from core.store.sqlite.offline import sealed_in
+from core.store.sqlite.store import open_listings
 from core.tools.builtin.shell import safe_environment
 
 # What `hubbub doctor` says about files: who can read what is secret, and can the hub work with them.
@@ -262,8 +262,8 @@ async def _store(database: Path, *, there: bool) -> list[Finding]:
     if not there:
         return [fine("store", "there is no database yet; the first start creates it")]
     try:
-        async with SqliteReader(database) as reader:
-            waiting, paused = len(await reader.open_gates()), await reader.tools_paused()
+        async with open_listings(database) as reader:
+            waiting, paused = len(await reader.gates.open_gates()), await reader.kill_switch.tools_paused()
     except StoreError as error:
         return [broken("store", str(error), "see the message, or restore a backup")]
     waits = "1 open request" if waiting == 1 else f"{waiting} open requests"

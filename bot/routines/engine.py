@@ -50,11 +50,11 @@ def build_engine(
     async def send(key: str, to: "Recipient", message: Message) -> bool:
         return await notices().send(key, to, message)
 
-    timezones = TimeZones(store.timezone, config.hub.timezone)
+    timezones = TimeZones(store.people.timezone, config.hub.timezone)
     unseen = RedactingModel(model, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
     acting = ToolRuns(ActingServices(store, unseen, pipeline, clock, ids))
-    runs = LightweightRuns(unseen, read_file, store.user, clock, timezones, acting)
+    runs = LightweightRuns(unseen, read_file, store.people.user, clock, timezones, acting)
     own_threads = NoticeThreads(store, lambda to: notices().places(to), open_thread)
     telling = RoutineNotifier(store, send, own_threads, clock)
     heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)

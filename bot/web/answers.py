@@ -74,7 +74,7 @@ class ApprovalsApi:
             before=None if query.before is None else position_of(query.before),
             concerning=None if call.caller.is_owner else person.user_id,
         )
-        found = await self._store.gate_glances(wanted)
+        found = await self._store.feed.gate_glances(wanted)
         page = found[: query.limit]
         last = page[-1] if len(found) > query.limit else None
         at = None if last is None else last.gate.created_at if pending else last.closed_at or 0
@@ -96,7 +96,7 @@ class ApprovalsApi:
         return await self._admin.answer(gate, choice, call.caller.principal, form)
 
     async def _known_to(self, caller: Caller, gate_id: str) -> GateGlance:
-        glance = await self._store.gate_glance(gate_id)
+        glance = await self._store.feed.gate_glance(gate_id)
         user_id = caller.principal.user_id
         if glance is None or not (
             caller.is_owner or user_id == glance.gate.requester_id or user_id in glance.gate.rule.named

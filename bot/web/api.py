@@ -224,7 +224,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     found += [*looking.endpoints(), *settings.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
     found += [
         *RoutinesApi(parts.routines).endpoints(),
-        *SentFiles(store, parts.workspace, gate.links).endpoints(),
+        *SentFiles(store.feed, parts.workspace, gate.links).endpoints(),
     ]
     return [*found, openapi_endpoint([*found, documented()])]
 

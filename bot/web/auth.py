@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -23,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bot.web.errors import error_response
 from bot.web.file_links import FileLinks
 from core.errors import StoreUnavailable
-from core.store.port import KeyKind
+from core.store.port import KeyKind, Keys, People
 from core.users import Principal, Role
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -49,14 +48,6 @@ class Caller:
     def is_owner(self) -> bool:
         """Return whether everything may be seen and done."""
         return self.principal.role is Role.OWNER
-
-
-class Holders(Protocol):
-    """The store as far as it knows who holds a key."""
-
-    async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None: ...
-
-    async def user(self, user_id: str) -> Principal | None: ...
 
 
 def new_key() -> str:
@@ -90,7 +81,8 @@ class AccessRules:
 
     token: str
     owner: Principal
-    holders: Holders
+    keys: Keys
+    people: People
     links: FileLinks
     public_url: str = ""
 
@@ -112,13 +104,13 @@ class AccessRules:
         if not session or len(session) > LONGEST_KEY:
             return None
         hash_ = hash_of_session(session)
-        holder = await self.holders.key_holder(hash_, KeyKind.SESSION)
+        holder = await self.keys.key_holder(hash_, KeyKind.SESSION)
         return None if holder is None else Caller(holder, by_session=True, key_hash=hash_)
 
     async def linked(self, scope: Scope) -> Caller | None:
         """Return the person for whom the address asked for was signed; the signature is taken off it."""
         opened = self.links.opened_by(scope["path"], scope["query_string"].decode("latin-1"))
-        holder = None if opened is None else await self.holders.user(opened[0])
+        holder = None if opened is None else await self.people.user(opened[0])
         if opened is None or holder is None:
             return None
         scope["query_string"] = opened[1].encode("latin-1")
@@ -129,7 +121,7 @@ class AccessRules:
         if not caller.key_hash:
             return True
         kind = KeyKind.SESSION if caller.by_session else KeyKind.TOKEN
-        return await self.holders.key_holder(caller.key_hash, kind) == caller.principal
+        return await self.keys.key_holder(caller.key_hash, kind) == caller.principal
 
     async def _by_token(self, scheme: str, given: str) -> Caller | None:
         if scheme.lower() != "bearer" or not given or len(given) > LONGEST_KEY:
@@ -137,7 +129,7 @@ class AccessRules:
         if hmac.compare_digest(given.encode(), self.token.encode()):
             return Caller(self.owner)
         hash_ = hash_of(given)
-        holder = await self.holders.key_holder(hash_, KeyKind.TOKEN)
+        holder = await self.keys.key_holder(hash_, KeyKind.TOKEN)
         return None if holder is None else Caller(holder, key_hash=hash_)
 
     def forged(self, headers: Headers) -> Response | None:

@@ -129,7 +129,7 @@ class Chat:
         whole_key = event_key(person.user_id, key)
         answer = None
         if not accepted.outcome.startswith("turn "):
-            messages = await self._store.said_to(whole_key)
+            messages = await self._store.feed.said_to(whole_key)
             answer = "\n\n".join(block.text for message in messages for block in message.blocks) or None
         return Sent(
             key=whole_key,
@@ -148,15 +148,15 @@ class Chat:
             return await self._taken_up(caller, said.thread_id)
         if said.new:
             return self._ids.row_id()
-        active = await self._store.active_thread(person.user_id)
+        active = await self._store.threads.active_thread(person.user_id)
         if active is None or active.channel != WEB or active.owner_id != person.user_id:
             return None
-        await self._store.take_up_thread(person.user_id, WEB, active.id, active.id)
+        await self._store.inbound.take_up_thread(person.user_id, WEB, active.id, active.id)
         return active.id
 
     async def _taken_up(self, caller: Caller, wanted: str) -> str:
         person = caller.principal
-        thread = await self._store.thread(_dashed(wanted))
+        thread = await self._store.threads.thread(_dashed(wanted))
         own = thread is not None and thread.owner_id == person.user_id
         if thread is None or not (own or caller.is_owner):
             raise not_found("no thread has this ID")
@@ -165,7 +165,7 @@ class Chat:
                 f"answer there with /api/threads/{thread.id}/answer" if caller.is_owner else "write there"
             )
             raise ApiError(409, "refused", f"this thread is on {thread.channel}; {advice}", "thread_id")
-        await self._store.take_up_thread(person.user_id, WEB, thread.id, thread.id)
+        await self._store.inbound.take_up_thread(person.user_id, WEB, thread.id, thread.id)
         return thread.id
 
     async def _file(self, person: Principal, handle: str) -> Attachment:

@@ -198,7 +198,7 @@ class People:
     async def users(self, call: Call) -> list[UserView]:
         """Everybody who was ever let in."""
         del call
-        return [UserView.of(person) for person in await self._store.people()]
+        return [UserView.of(person) for person in await self._store.people.people()]
 
     async def add_user(self, call: Call) -> UserView:
         """Make a member without any account yet."""
@@ -218,21 +218,21 @@ class People:
     async def token(self, call: Call) -> TokenPage:
         """Make a token by which programs, or a person without a platform, are this member."""
         body: TokenOf = call.body
-        user = await self._store.user(body.user_id)
+        user = await self._store.people.user(body.user_id)
         if user is None:
             raise AdminError("not_found", "no user has this ID; list the users", "user_id")
         if user.role is not Role.MEMBER:
             raise AdminError("refused", f"tokens are for members; {user.name} is {user.role}", "user_id")
-        await self._store.link_account(user.user_id, WEB, user.user_id, user.name)
+        await self._store.people.link_account(user.user_id, WEB, user.user_id, user.name)
         token = new_key()
-        await self._store.keep_key(hash_of(token), KeyKind.TOKEN, user.user_id, None)
+        await self._store.keys.keep_key(hash_of(token), KeyKind.TOKEN, user.user_id, None)
         return TokenPage(token=token)
 
     async def revoke_tokens(self, call: Call) -> RevokedPage:
         """Let no token of this member be good any more."""
         body: TokenOf = call.body
-        await self._store.revoke_account(WEB, body.user_id)
-        return RevokedPage(revoked=await self._store.drop_keys_of(body.user_id, KeyKind.TOKEN))
+        await self._store.people.revoke_account(WEB, body.user_id)
+        return RevokedPage(revoked=await self._store.keys.drop_keys_of(body.user_id, KeyKind.TOKEN))
 
     async def login_link(self, call: Call) -> LoginLink:
         """Make a link that logs a browser in."""
@@ -242,7 +242,7 @@ class People:
     async def logout(self, call: Call) -> Response:
         """End this browser's session."""
         if call.caller.by_session:
-            await self._store.drop_key(call.caller.key_hash)
+            await self._store.keys.drop_key(call.caller.key_hash)
         return JSONResponse({})
 
 
@@ -371,10 +371,10 @@ class StatusApi:
         query: WhyQuery = call.query
         text = query.query.strip()
         if text:
-            found = await self._store.explain_matching(text, query.limit)
+            found = await self._store.explanations.explain_matching(text, query.limit)
         else:
-            found = await self._store.explain_recent(query.limit)
-        noise = await self._store.noise(query.limit)
+            found = await self._store.explanations.explain_recent(query.limit)
+        noise = await self._store.explanations.noise(query.limit)
         wanted = [row for row in noise if not text or text in (row.channel, row.platform_user_id)]
         return WhyPage(events=tuple(map(_event, found)), noise=tuple(map(_noise, wanted)))
 

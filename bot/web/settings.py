@@ -115,12 +115,12 @@ class SettingsApi:
         return await self._settings.revoke_grant(body.id)
 
     async def _of(self, caller: Caller) -> Sequence[Grant]:
-        return await self._store.grants(None if caller.is_owner else caller.principal.user_id)
+        return await self._store.consents.grants(None if caller.is_owner else caller.principal.user_id)
 
     async def permissions(self, call: Call) -> list[PermissionView]:
         """People's own settings of tools."""
         del call
-        return [PermissionView.of(row) for row in await self._store.tool_settings(None)]
+        return [PermissionView.of(row) for row in await self._store.consents.tool_settings(None)]
 
     async def set_permission(self, call: Call) -> DecisionView:
         """Write down a person's word on a tool."""
@@ -135,7 +135,7 @@ class SettingsApi:
     async def tools(self, call: Call) -> ToolsPage:
         """Return whether all tools are paused."""
         del call
-        return ToolsPage(paused=await self._store.tools_paused())
+        return ToolsPage(paused=await self._store.kill_switch.tools_paused())
 
     async def pause_tools(self, call: Call) -> DecisionView:
         """Pause all tools at once. Running calls are stopped."""
@@ -266,26 +266,28 @@ class ApprovalPolicies:
 
     async def read(self, call: Call) -> ApprovalPolicyPage:
         """Return the approval settings of a conversation."""
-        return await self._page(await thread_seen_by(self._store, call))
+        return await self._page(await thread_seen_by(self._store.feed, call))
 
     async def change(self, call: Call) -> ApprovalPolicyPage:
         """Change the approval settings of a conversation."""
         body: NewApprovalPolicy = call.body
-        glance = await thread_seen_by(self._store, call)
+        glance = await thread_seen_by(self._store.feed, call)
         preset = None if body.preset is None else Preset(body.preset)
         wanted = ApprovalSettings(preset, body.max_rounds, body.max_tools, body.loop_timeout_s)
         ceiling = self._laws.ceiling_of(glance.owner)
         for name in SETTINGS:
             if looser(wanted, ceiling, name):
                 raise ApiError(409, "refused", card_texts.approvals_ceiling(getattr(ceiling, name)), name)
-        await self._store.set_thread_approvals(glance.thread.id, wanted, by=call.caller.principal.user_id)
+        await self._store.consents.set_thread_approvals(
+            glance.thread.id, wanted, by=call.caller.principal.user_id
+        )
         return await self._page(glance)
 
     async def executions(self, call: Call) -> ExecutionsPage:
         """Return the calls executed in a conversation, the newest first."""
         query: ExecutionsQuery = call.query
-        glance = await thread_seen_by(self._store, call)
-        found = await self._store.executions(glance.thread.id, query.before, query.limit + 1)
+        glance = await thread_seen_by(self._store.feed, call)
+        found = await self._store.consents.executions(glance.thread.id, query.before, query.limit + 1)
         page = found[: query.limit]
         return ExecutionsPage(
             executions=tuple(map(_execution, page)),
@@ -293,7 +295,7 @@ class ApprovalPolicies:
         )
 
     async def _page(self, glance: ThreadGlance) -> ApprovalPolicyPage:
-        standing = await self._store.standing(glance.owner.user_id, glance.thread.id)
+        standing = await self._store.consents.standing(glance.owner.user_id, glance.thread.id)
         held = self._laws.in_force(glance.owner, standing)
         counted = held.preset is not Preset.AUTO
         effective = ApprovalSettings(

@@ -25,7 +25,7 @@ from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TurnEve
 from core.gates import GateState
 from core.messages import Address
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
-from core.store.routine_port import Routines
+from core.store.routine_port import RoutineRuns, Routines
 from core.transcript import AssistantSaid
 
 BATCH = 200
@@ -228,10 +228,12 @@ class ListStream(Onlooker):
         subscription: Subscription,
         states: ChannelStates,
         routines: Routines,
+        runs: RoutineRuns,
     ) -> None:
         super().__init__(feeds, live, presenter, caller, subscription)
         self._states = states
         self._routines = routines
+        self._runs = runs
         self._own: dict[str, bool] = {}
 
     async def news(self) -> AsyncIterator[Event]:
@@ -284,7 +286,7 @@ class ListStream(Onlooker):
             row = await self._routines.routine(routine_id)
             if row is None or row.owner_id != owner_id:
                 continue
-            for run in await self._routines.routine_runs(routine_id, 1):
+            for run in await self._runs.routine_runs(routine_id, 1):
                 yield Event(
                     "routine_run",
                     {

@@ -190,7 +190,7 @@ class Threads:
             text=query.query.strip(),
             channel=query.channel,
         )
-        found = await self._store.thread_glances(wanted)
+        found = await self._store.feed.thread_glances(wanted)
         page = found[: query.limit]
         shown = tuple(self._presenter.thread(glance, call.caller.principal) for glance in page)
         more = len(found) > query.limit
@@ -202,11 +202,11 @@ class Threads:
     async def read(self, call: Call) -> ConversationPage:
         """A thread with its newest lines, or those before a position."""
         query: ItemsQuery = call.query
-        glance = await thread_seen_by(self._store, call)
+        glance = await thread_seen_by(self._store.feed, call)
         thread_id = glance.thread.id
-        found = await self._store.feed_before(thread_id, query.before, query.limit + 1)
+        found = await self._store.feed.feed_before(thread_id, query.before, query.limit + 1)
         items = found[-query.limit :]
-        gates = await self._store.open_gates_of(thread_id)
+        gates = await self._store.feed.open_gates_of(thread_id)
         return ConversationPage(
             thread=self._presenter.thread(glance, call.caller.principal),
             items=await self._presenter.items(thread_id, items),
@@ -214,14 +214,16 @@ class Threads:
             last_seq=items[-1].seq if items else 0,
             more=len(found) > query.limit,
             live=self._live_view(thread_id),
-            waiting=tuple(map(self._presenter.waiting, await self._store.waiting_in(thread_id, MAX_WAITING))),
+            waiting=tuple(
+                map(self._presenter.waiting, await self._store.feed.waiting_in(thread_id, MAX_WAITING))
+            ),
             approvals=tuple(self._presenter.approval(one, call.caller.principal) for one in gates),
         )
 
     async def answer(self, call: Call) -> Answered:
         """Speak in the assistant's place, through the thread's own channel."""
         said: OperatorAnswer = call.body
-        glance = await thread_seen_by(self._store, call)
+        glance = await thread_seen_by(self._store.feed, call)
         if glance.thread.channel not in self._states():
             raise ApiError(409, "refused", f"the channel {glance.thread.channel} no longer exists")
         person = call.caller.principal
@@ -232,7 +234,7 @@ class Threads:
 
     async def stop(self, call: Call) -> Stopped:
         """Stop what runs or waits in a thread."""
-        glance = await thread_seen_by(self._store, call)
+        glance = await thread_seen_by(self._store.feed, call)
         person = call.caller.principal
         event = self._web.message(
             Sender(person.user_id, person.name), f"stop:{self._ids.row_id()}", None, STOP_COMMAND
@@ -246,14 +248,14 @@ class Threads:
         glance = None
         if query.thread is not None:
             call.request.path_params["id"] = query.thread
-            glance = await thread_seen_by(self._store, call)
+            glance = await thread_seen_by(self._store.feed, call)
         try:
             on = self._live.subscribe(None if glance is None else glance.thread.id, call.caller.principal)
         except TooManySubscribers as error:
             raise ApiError(429, "too_many", "too many streams are open; close one") from error
-        common = self._store, self._live, self._presenter, call.caller, on
+        common = self._store.feed, self._live, self._presenter, call.caller, on
         if glance is None:
-            stream = ListStream(*common, self._states, self._store)
+            stream = ListStream(*common, self._states, self._store.routines, self._store.runs)
         else:
             stream = ThreadStream(*common, glance.thread.id, resumed_at(call.request, query.after))
         may_read = partial(self._gate.still_holds, call.caller)

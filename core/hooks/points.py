@@ -67,7 +67,7 @@ class InboundHooks:
         while True:
             self._some.clear()
             try:
-                held = await self._store.held_inputs(MAX_AT_ONCE)
+                held = await self._store.held.held_inputs(MAX_AT_ONCE)
                 well = await self._all(held)
             except StoreUnavailable:  # the store has logged it already; the messages keep waiting
                 well = False
@@ -104,13 +104,15 @@ class InboundHooks:
         )
         match await self._chain.judge(event):
             case Passed(told):
-                due_us = await self._store.release_input(held, told.text, album_wait_us=ALBUM_WAIT_US)
+                due_us = await self._store.held.release_input(held, told.text, album_wait_us=ALBUM_WAIT_US)
                 if due_us is not None:
                     self._starts.expect(held.thread_id, due_us)
             case Rejected(hook, reason):
                 logger.info("hook.message_blocked message=%d hook=%s", held.id, hook)
                 outcome = f"refused: by the hook {hook}"
-                told_row = await self._store.refuse_input(held, outcome, plain(REFUSED.format(reason=reason)))
+                told_row = await self._store.held.refuse_input(
+                    held, outcome, plain(REFUSED.format(reason=reason))
+                )
                 self._listener.outbox_ready(told_row)
 
 
@@ -131,7 +133,7 @@ class OutboundHooks:
     async def released(self, row: OutboxRow) -> Message:
         if not row.message.blocks:
             return row.message  # it removes a message, or contains only files
-        kept = await self._store.outbound_judged(row.id)
+        kept = await self._store.held.outbound_judged(row.id)
         if kept is not None:
             return kept
         text = "\n\n".join(block.text for block in row.message.blocks)
@@ -141,7 +143,7 @@ class OutboundHooks:
                 raise MessageRejected(f"blocked by the hook {hook}: {reason}")
             case Passed(told, changed):
                 message = _saying(row.message, told.text) if changed else row.message
-        await self._store.judge_outbound(row.id, message)
+        await self._store.held.judge_outbound(row.id, message)
         return message
 
 
@@ -175,7 +177,7 @@ class SessionHooks:
         """Tell what changed since the last look. Nothing can be said to it. Raises StoreUnavailable.
 
         Each change is found once, so a hub that stops meanwhile still tells it."""
-        changes = await self._store.session_changes(self._idle_us)
+        changes = await self._store.held.session_changes(self._idle_us)
         if changes:
             await asyncio.shield(self._unfinished.begin(self._tell(changes), "hooks about sessions"))
 

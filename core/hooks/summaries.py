@@ -9,7 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
@@ -18,10 +17,11 @@ from core.hooks.chain import HookEvent, Point, Reply
 from core.model.base import Model, ModelReply, ModelRequest, closing
 from core.names import folded, quoted
 from core.safety.fencing import FENCE_RULE, fence_tool_output, sanitise
-from core.store.rows import ThreadRow
+from core.store.feed import Threads
+from core.store.port import People
 from core.timezones import TimeZones
 from core.transcript import AssistantSaid, Entry, OperatorSaid, UserSaid
-from core.users import Principal, Role
+from core.users import Role
 
 logger = logging.getLogger(__name__)
 
@@ -80,30 +80,22 @@ class Line:
     text: str
 
 
-class Conversations(Protocol):
-    """The part of the store that summaries read."""
-
-    async def user(self, user_id: str) -> Principal | None: ...
-
-    async def thread(self, thread_id: str) -> ThreadRow | None: ...
-
-    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]: ...
-
-
 class SessionSummaries:
     """The hook. `append`: adds text to a file of the workspace; raises ToolError. `idle_s`: the silence that
     ends a session."""
 
     def __init__(
         self,
-        store: Conversations,
+        people: People,
+        threads: Threads,
         model: Model,
         append: Callable[[str, str], Awaitable[None]],
         timezones: TimeZones,
         unfinished: Unfinished,
         idle_s: float,
     ) -> None:
-        self._store = store
+        self._people = people
+        self._threads = threads
         self._model = model
         self._append = append
         self._timezones = timezones
@@ -131,7 +123,7 @@ class SessionSummaries:
             logger.exception("session.summary_failed user=%s", user_id)
 
     async def _write(self, user_id: str, thread_ids: Sequence[str]) -> None:
-        person = await self._store.user(user_id)
+        person = await self._people.user(user_id)
         if person is None or person.role is Role.GUEST:
             return
         said = await self._said(thread_ids)
@@ -155,9 +147,9 @@ class SessionSummaries:
         """Return what people and the assistant said in the session, oldest first."""
         said: list[Line] = []
         for thread_id in thread_ids[-MAX_THREADS:]:
-            thread = await self._store.thread(thread_id)
+            thread = await self._threads.thread(thread_id)
             title = folded(thread.title) if thread is not None and thread.title else "conversation"
-            entries = await self._store.entries(thread_id, MAX_ENTRIES)
+            entries = await self._threads.entries(thread_id, MAX_ENTRIES)
             said += [line for entry in entries if (line := _line(title, entry)) is not None]
         said.sort(key=lambda line: line.at)
         return _of_one_session(said, self._idle_us)

@@ -68,7 +68,7 @@ class Acknowledgements:
 
     async def _look(self, queued: _Queued) -> None:
         try:
-            found = await self._store.explain(queued.key)
+            found = await self._store.explanations.explain(queued.key)
         except StoreError as error:
             logger.info("inbox.acknowledge_failed event=%s error=%s", queued.key, error)
             return

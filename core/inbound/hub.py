@@ -193,7 +193,7 @@ class Hub:
         try:
             # Committed even if the platform's connection, and with it this caller, goes away.
             accepted = await committed(
-                self._store.accept_event(event, judge, send_now=send_now), self._follow
+                self._store.inbound.accept_event(event, judge, send_now=send_now), self._follow
             )
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
@@ -230,7 +230,7 @@ class Hub:
             event = taken.event
         message = Message((Markdown(event.text),))
         try:
-            unit = self._store.answer_as_operator(event, by, thread_id, message)
+            unit = self._store.inbound.answer_as_operator(event, by, thread_id, message)
             return bool(await committed(unit, self._listener.outbox_ready))
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
@@ -238,14 +238,14 @@ class Hub:
     async def stop(self, event: InboundMessage, by: Principal, thread_id: str) -> Acceptance:
         """Stop the running turn and waiting messages of any person's thread. Raises InboxUnavailable."""
         try:
-            unit = self._store.stop_thread(event, by, thread_id, texts.stopped)
+            unit = self._store.inbound.stop_thread(event, by, thread_id, texts.stopped)
             return _acceptance(await committed(unit, self._follow))
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
         try:
-            return await self._store.last_seen(channel, self._clock.now() - LATELY_US)
+            return await self._store.threads.last_seen(channel, self._clock.now() - LATELY_US)
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
 

@@ -17,7 +17,8 @@ from core.off_loop import off_loop
 from core.people.access import Access
 from core.ports import Directory, OutboxListener
 from core.safety.leaks import LeakDetector
-from core.store.facets import NoticeUnits, Place, Reach
+from core.store.facets import Notices as NoticePort
+from core.store.facets import Place, Reach
 from core.store.port import Store
 from core.store.rows import Draft, ThreadRow
 from core.store.units import committed
@@ -97,7 +98,7 @@ class Notices:
             )
         chars = sum(len(block.text) for block in message.blocks)
         blocks = await off_loop(chars, lambda: tuple(map(self._clean, message.blocks)))
-        unit = self._store.add_notice(key, replace(message, blocks=blocks), places)
+        unit = self._store.notices.add_notice(key, replace(message, blocks=blocks), places)
         return bool(await committed(unit, self._listener.outbox_ready))
 
     def _clean(self, block: Block) -> Block:
@@ -119,7 +120,7 @@ class Notices:
                 return [Place(channel, address)] if self._directory.speaks(channel) else []
 
     async def _of_thread(self, thread_id: str) -> Sequence[Place]:
-        thread = await self._store.thread(thread_id)
+        thread = await self._store.threads.thread(thread_id)
         if thread is None:
             return []
         here = [Place(thread.channel, thread.address, thread.id)]
@@ -129,7 +130,7 @@ class Notices:
         return [*here, *(place for place in others if (place.channel, place.address) != taken)]
 
     async def _of_person(self, user_id: str, channel: str | None) -> Sequence[Place]:
-        reach = await self._store.reach(user_id)
+        reach = await self._store.notices.reach(user_id)
         latest: dict[str, int] = {}
         for thread in reach.threads:
             latest.setdefault(thread.channel, thread.last_active_at)
@@ -174,7 +175,7 @@ class ApproverCopies:
     """Cards for people outside the conversation. They are sent only to accounts that are allowed now
     and could answer."""
 
-    def __init__(self, store: NoticeUnits, access: Access, directory: Directory, ids: Ids) -> None:
+    def __init__(self, store: NoticePort, access: Access, directory: Directory, ids: Ids) -> None:
         self._store = store
         self._access = access
         self._directory = directory

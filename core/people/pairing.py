@@ -115,7 +115,7 @@ class PairingService:
 
     async def requests(self) -> Sequence[PairingRequest]:
         """Return the open pairing requests, oldest first."""
-        return await self._store.pairing_requests()
+        return await self._store.people.pairing_requests()
 
     async def approve(
         self, wanted: str, *, by: Principal, pair_as: PairAs = PairAs.MEMBER, channel: str | None = None
@@ -136,7 +136,7 @@ class PairingService:
         event on.
 
         Returns False if it is neither: to remove a configured account, change the configuration."""
-        return await self._store.revoke_account(channel, platform_user_id)
+        return await self._store.people.revoke_account(channel, platform_user_id)
 
     @property
     def channels(self) -> Sequence[str]:
@@ -147,11 +147,13 @@ class PairingService:
         self, user_id: str, channel: str, platform_user_id: str, name: str = ""
     ) -> Principal | None:
         """Link an account to a user without a code. Return None if there is no such user."""
-        return await self._store.link_account(user_id, channel, platform_user_id, name or platform_user_id)
+        return await self._store.people.link_account(
+            user_id, channel, platform_user_id, name or platform_user_id
+        )
 
     async def _settle(self, claim: Claim, channel: str | None) -> Decision:
         settled = await committed(
-            self._store.settle_pairing(
+            self._store.people.settle_pairing(
                 channel, f"desk:{claim.by.user_id}", lambda view: self._rules.judge(claim, view)
             ),
             self._follow,

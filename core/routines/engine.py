@@ -68,14 +68,14 @@ class InterruptedRuns:
 
     async def settle(self, before: int | None = None, but_not: Collection[str] = ()) -> None:
         """Settle the runs whose leases lapsed before then, except some. None settles all, at the start."""
-        for left in await self._store.lapsed_runs(before):
+        for left in await self._store.runs.lapsed_runs(before):
             if left.run.id not in but_not:
                 await self._end_children(left.run)
                 await self._settle(left)
 
     async def _end_children(self, run: RoutineRunRow) -> None:
         """End surviving children: they must not act after their call is recorded as over."""
-        for call in (await self._store.run_steps(run.id)).calls:
+        for call in (await self._store.journal.run_steps(run.id)).calls:
             if (
                 call.state is CallState.RUNNING
                 and call.process is not None
@@ -88,7 +88,7 @@ class InterruptedRuns:
         spent = run.spent
         if run.attempts >= MAX_ATTEMPTS:
             performed = Performed(RunStatus.FAILED, notices.crashed_repeatedly(run.attempts), None, spent)
-        elif left.routine.text.reruns and await self._store.requeue_run(run.id):
+        elif left.routine.text.reruns and await self._store.runs.requeue_run(run.id):
             logger.info("run.resumed run=%s routine=%r", run.id, name)
             return
         else:
@@ -237,7 +237,7 @@ class RoutineEngine:
 
     async def prepare(self) -> None:
         after = ""
-        while rows := await self._store.listening_routines(after, READ_AT_ONCE):
+        while rows := await self._store.routines.listening_routines(after, READ_AT_ONCE):
             await self._parts.listening.load(rows)
             for row in rows:
                 self._parts.doors.changed(row)
@@ -269,20 +269,20 @@ class RoutineEngine:
     async def _do_due(self, group: asyncio.TaskGroup) -> int:
         """Do what is due; return until when there is nothing more to do."""
         now = self._clock.now()
-        for row in await self._store.due_routines(now):
+        for row in await self._store.runs.due_routines(now):
             await self._claim(row, now)
         lease_until = now + LEASE_S * SECOND_US
         day = budget_day(now, self._timezones.default)
-        for started in await self._store.begin_runs(most=self._most, lease_until=lease_until, day=day):
+        for started in await self._store.runs.begin_runs(most=self._most, lease_until=lease_until, day=day):
             self._running.add(started.run.id)
             group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
         await self._parts.telling.tell_due()
         await self._await_beat()
-        return now + int(_rest_s(await self._store.next_due(), now) * SECOND_US)
+        return now + int(_rest_s(await self._store.runs.next_due(), now) * SECOND_US)
 
     async def _await_beat(self) -> None:
         """Set the heartbeat's timer to its next slot; without one there is none."""
-        row = await self._store.routine(HEARTBEAT_ID)
+        row = await self._store.routines.routine(HEARTBEAT_ID)
         self._timers.cancel(BEAT)
         if row is not None and row.enabled and row.text.next_slot_at is not None:
             self._timers.at(BEAT, row.text.next_slot_at, self._beat)
@@ -301,7 +301,7 @@ class RoutineEngine:
         runs = [
             self._slot_run(row, at, at + late_us, due.skipped, in_line=len(due.slots) > 1) for at in due.slots
         ]
-        await self._store.claim_slots(
+        await self._store.runs.claim_slots(
             row.id, slot_at, runs, next_slot_at=due.next_slot_at, skipped=due.skipped
         )
 
@@ -325,7 +325,9 @@ class RoutineEngine:
             return definition_of(row)
         except ValueError as error:
             logger.error("routine.paused routine=%r owner=%s error=%s", row.text.name, row.owner_id, error)  # noqa: TRY400
-            await self._store.switch_routine(row.id, enabled=False, next_slot_at=None, because=str(error))
+            await self._store.routines.switch_routine(
+                row.id, enabled=False, next_slot_at=None, because=str(error)
+            )
             return None
 
     # --- running ---------------------------------------------------------------------------------------
@@ -333,7 +335,7 @@ class RoutineEngine:
     async def _keep_leases(self) -> None:
         if self._running:
             until = self._clock.now() + LEASE_S * SECOND_US
-            await self._store.extend_leases(list(self._running), until)
+            await self._store.runs.extend_leases(list(self._running), until)
         await self._interrupted.settle(self._clock.now(), self._running)
 
     async def _carry_out(self, started: StartedRun) -> None:
@@ -386,7 +388,7 @@ class RoutineEngine:
 
     async def _finish(self, started: StartedRun, performed: Performed) -> None:
         now, menu_id = self._clock.now(), self._parts.ids.gate_id()
-        steps = await patiently(lambda: self._store.run_steps(started.run.id), self._clock)
+        steps = await patiently(lambda: self._store.journal.run_steps(started.run.id), self._clock)
         missing = await patiently(lambda: self._parts.runs.missing_grants(started, steps), self._clock)
         performed = replace(performed, remarks=remarks_of(steps), missing_grants=missing)
         owners = await patiently(lambda: self._timezones.of(started.routine.owner_id), self._clock)
@@ -398,7 +400,7 @@ class RoutineEngine:
             timezone=self._timezones.default,
             owners_timezone=owners,
         )
-        await patiently(lambda: self._store.finish_run(started.run.id, end), self._clock)
+        await patiently(lambda: self._store.runs.finish_run(started.run.id, end), self._clock)
         logger.info(
             "run.finished run=%s routine=%r status=%s",
             started.run.id,

@@ -93,7 +93,7 @@ class SystemEvents:
         fired_by = SystemInput(event_id, source, event_type, text)
         names: list[str] = []
         claimed: list[str] = []
-        for row in await self._store.event_routines(owner_id):
+        for row in await self._store.routines.event_routines(owner_id):
             try:
                 trigger = definition_of(row).trigger
             except ValueError as error:
@@ -109,7 +109,7 @@ class SystemEvents:
                 input=input_to_json(fired_by),
                 due_at=self._clock.now(),
             )
-            claim = await self._store.claim_run(run)
+            claim = await self._store.runs.claim_run(run)
             names += [row.text.name] if claim.run_id is not None else []
             claimed += [row.id] if claim.run_id is not None and not claim.repeated else []
         if claimed:

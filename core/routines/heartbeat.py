@@ -90,25 +90,27 @@ async def keep_heartbeat(
     """Bring the routine in line with the configuration; None removes it. A heartbeat that a person paused
     stays paused.
     Raises StoreUnavailable."""
-    row = await store.routine(HEARTBEAT_ID)
+    row = await store.routines.routine(HEARTBEAT_ID)
     if every_s is None:
         if row is not None and row.enabled:
-            await store.switch_routine(row.id, enabled=False, next_slot_at=None, because=SWITCHED_OFF)
+            await store.routines.switch_routine(
+                row.id, enabled=False, next_slot_at=None, because=SWITCHED_OFF
+            )
         return
     definition = _definition(every_s, timezone)
     now = clock.now()
     if row is None:
         for name in NAMES:
             text = _text(replace(definition, name=name), now, now)
-            if await store.save_routine(HEARTBEAT_ID, owner_id, text, None) is not None:
+            if await store.routines.save_routine(HEARTBEAT_ID, owner_id, text, None) is not None:
                 return
         logger.error("heartbeat.names_taken names=%r", " and ".join(NAMES))
         return
     text = _text(replace(definition, name=row.text.name), now, row.created_at)
     if not _says(row, text.definition):
-        await store.rewrite_routine(row.id, text, version=row.version)
+        await store.routines.rewrite_routine(row.id, text, version=row.version)
     if row.paused_because == SWITCHED_OFF:
-        await store.switch_routine(row.id, enabled=True, next_slot_at=text.next_slot_at)
+        await store.routines.switch_routine(row.id, enabled=True, next_slot_at=text.next_slot_at)
 
 
 def _definition(every_s: int, timezone: str) -> Definition:

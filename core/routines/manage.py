@@ -80,12 +80,12 @@ class RoutineManager:
         formal = isinstance(read_definition(page, self._timezone), tuple)
         definition = self._judged(validate(page, self._timezone), by, formal=formal)
         await self._named_things(by, definition)
-        if await self._store.count_routines(by.user_id) >= MAX_ROUTINES:
+        if await self._store.routines.count_routines(by.user_id) >= MAX_ROUTINES:
             raise RoutineRefused(
                 Problem("", f"you have {MAX_ROUTINES} routines, the maximum; delete one first")
             )
         text = text_of(definition, self._next_slot(definition, self._clock.now()))
-        row = await self._store.save_routine(routine_id, by.user_id, text, thread_id)
+        row = await self._store.routines.save_routine(routine_id, by.user_id, text, thread_id)
         if row is None:
             raise await self._taken(by, definition, None)
         if not definition.enabled:
@@ -100,7 +100,7 @@ class RoutineManager:
         definition = self._judged(change(_definition(row), page, self._timezone), by)
         await self._named_things(by, definition)
         text = text_of(definition, self._next_slot(definition, row.created_at))
-        changed = await self._store.rewrite_routine(row.id, text, version=row.version)
+        changed = await self._store.routines.rewrite_routine(row.id, text, version=row.version)
         if changed is None:
             raise await self._taken(by, definition, row)
         if definition.enabled != changed.enabled:
@@ -117,13 +117,13 @@ class RoutineManager:
     async def delete(self, by: Principal, named: str) -> RoutineRow:
         """Delete a routine and its runs; return the deleted routine."""
         row = _theirs(await self.find(by, named))
-        await self._store.delete_routine(row.id)
+        await self._store.routines.delete_routine(row.id)
         self._listener.deleted(row.id)
         return row
 
     async def find(self, by: Principal, named: str) -> RoutineRow:
         """Return one of the person's own routines, by name or id."""
-        row = await self._store.routine_named(by.user_id, named)
+        row = await self._store.routines.routine_named(by.user_id, named)
         if row is None:
             raise RoutineNotFound(f"you have no routine named “{named[:200]}”")
         return row
@@ -132,12 +132,14 @@ class RoutineManager:
         self, by: Principal, *, after: str = "", limit: int | None = None, containing: str = ""
     ) -> Sequence[RoutineRow]:
         """Return the person's routines by name; see Routines.routines of the store."""
-        return await self._store.routines(by.user_id, after=after, limit=limit, containing=containing)
+        return await self._store.routines.routines(
+            by.user_id, after=after, limit=limit, containing=containing
+        )
 
     async def history(self, by: Principal, named: str, limit: int) -> Sequence[RoutineRunRow]:
         """Return its newest runs, newest first."""
         row = await self.find(by, named)
-        return await self._store.routine_runs(row.id, max(1, limit))
+        return await self._store.runs.routine_runs(row.id, max(1, limit))
 
     # --- firing ----------------------------------------------------------------------------------------
 
@@ -154,7 +156,7 @@ class RoutineManager:
             due_at=self._clock.now(),
             heeds_guardrails=False,
         )
-        claim = await self._store.claim_run(run)
+        claim = await self._store.runs.claim_run(run)
         if claim.run_id is None:
             raise RoutineRefused(Problem("", str(claim.refusal)))
         self._listener.fired([row.id])
@@ -193,11 +195,11 @@ class RoutineManager:
         """Refuse an unknown secret, and a notice thread that is not the person's; an owner may name any
         thread."""
         name = definition.trigger.secret_name if isinstance(definition.trigger, Webhook) else None
-        if name and name not in {secret.name for secret in await self._store.secrets()}:
+        if name and name not in {secret.name for secret in await self._store.secrets.secrets()}:
             told = f"names a secret that is not in the vault; set it with: hubbub secrets set {name}"
             raise RoutineRefused(Problem("trigger.secret_name", told))
         if (thread_id := definition.notify.thread_id) is not None:
-            thread = await self._store.thread(thread_id)
+            thread = await self._store.threads.thread(thread_id)
             if thread is None or (by.role is not Role.OWNER and thread.owner_id != by.user_id):
                 raise RoutineRefused(Problem("notify.thread_id", "is not one of your conversations"))
 
@@ -214,17 +216,17 @@ class RoutineManager:
 
     async def _switched(self, row: RoutineRow, *, enabled: bool) -> RoutineRow:
         slot_at = self._next_slot(_definition(row), row.created_at) if enabled else None
-        changed = await self._store.switch_routine(row.id, enabled=enabled, next_slot_at=slot_at)
+        changed = await self._store.routines.switch_routine(row.id, enabled=enabled, next_slot_at=slot_at)
         if changed is None:
             raise RoutineNotFound(f"the routine “{row.text.name}” no longer exists")
         return changed
 
     async def _taken(self, by: Principal, definition: Definition, row: RoutineRow | None) -> RoutineRefused:
         """Return the reason it could not be saved."""
-        other = await self._store.routine_named(by.user_id, definition.name)
+        other = await self._store.routines.routine_named(by.user_id, definition.name)
         if other is not None and other.text.name == definition.name and (row is None or other.id != row.id):
             return RoutineRefused(Problem("name", "is already the name of one of your routines"))
-        now = None if row is None else await self._store.routine(row.id)
+        now = None if row is None else await self._store.routines.routine(row.id)
         if row is not None and (now is None or now.version != row.version):
             return RoutineRefused(
                 Problem("", "was changed by someone else in the meantime; review it and try again")

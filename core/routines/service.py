@@ -96,7 +96,7 @@ class RoutineService:
 
     async def prepare(self) -> None:
         """Prepare the engine before any event arrives, if there are routines."""
-        if self._beats or await self._store.has_routines():
+        if self._beats or await self._store.routines.has_routines():
             if self._own is not None:
                 await self._own()
             # Its parts are loaded in a thread, so that everything else continues.

@@ -101,16 +101,16 @@ class ToolRuns:
     ) -> "ToolRun":
         """Return the run's conversation, at its beginning or at the interruption. Raises StoreError."""
         services, run_id = self._services, started.run.id
-        steps = await services.store.run_steps(run_id)
+        steps = await services.store.journal.run_steps(run_id)
         if steps.scope is None:
             unattended = services.pipeline.unattended(owner)
             scope, question = scope_of(asked.action, unattended), UserSaid(user_text(asked))
             await patiently(
-                lambda: services.store.open_run_journal(run_id, scope_to_json(scope), question),
+                lambda: services.store.journal.open_run_journal(run_id, scope_to_json(scope), question),
                 services.clock,
             )
             steps = replace(steps, scope=scope_to_json(scope), said=(question,))
-        standing = await services.store.run_standing(owner.user_id, started.routine.thread_id)
+        standing = await services.store.journal.run_standing(owner.user_id, started.routine.thread_id)
         return ToolRun(services, asked, started, steps, owner, standing, spent)
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class ToolRuns:
         if steps.scope is None:
             return ()
         thread_id, mode = _thread_of(started), scope_from_json(steps.scope).mode
-        standing = await self._services.store.run_standing(owner.user_id, started.routine.thread_id)
+        standing = await self._services.store.journal.run_standing(owner.user_id, started.routine.thread_id)
         denied = {
             said.call_id
             for said in steps.said
@@ -178,7 +178,7 @@ class ToolRun:
         while self._waiting:
             call = self._waiting[0]
             result = await self._settle(call)
-            await self._kept(lambda store, result=result: store.finish_run_call(self._run_id, result))
+            await self._kept(lambda store, result=result: store.journal.finish_run_call(self._run_id, result))
             self._waiting.pop(0)
             self._said.append(result)
             self._statuses.append(result.status)
@@ -205,7 +205,7 @@ class ToolRun:
         if ready.tool.effect is Effect.EFFECT:
             check = services.pipeline.recheck(self._thread_id, self._scope.mode, ready)
             refusal = await patiently(
-                lambda: services.store.mark_run_call(
+                lambda: services.store.journal.mark_run_call(
                     self._run_id, call.call_id, check, limits=ready.tool.limits
                 ),
                 services.clock,
@@ -214,7 +214,7 @@ class ToolRun:
                 return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: {refusal}")
 
         async def process_started(process: ProcessInfo) -> None:
-            await services.store.record_run_process(call.call_id, process)
+            await services.store.journal.record_run_process(call.call_id, process)
 
         remaining_s = self._ends_s - services.clock.monotonic_s()
         return await services.pipeline.run(
@@ -280,7 +280,7 @@ class ToolRun:
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
         if reply is not None and reply.text:
             await self._record(AssistantSaid(reply.text, reply.origin), [])
-        await self._kept(lambda store: store.record_run_note(self._run_id, Note(note)))
+        await self._kept(lambda store: store.journal.record_run_note(self._run_id, Note(note)))
         self._said.append(Note(note))
 
     def transcript(self) -> Sequence[Entry]:
@@ -292,7 +292,7 @@ class ToolRun:
     ) -> None:
         spent = self._spent.total
         await self._kept(
-            lambda store: store.record_run_reply(self._run_id, said, calls, spent, refused=refused)
+            lambda store: store.journal.record_run_reply(self._run_id, said, calls, spent, refused=refused)
         )
         self._said.append(said)
 

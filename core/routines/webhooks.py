@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, assert_never, cast
+from typing import Any, assert_never, cast
 
 from core.clock import SECOND_US, Clock
 from core.errors import VaultError
@@ -24,7 +24,8 @@ from core.routine_json import input_to_json
 from core.routines.events import passes, value_of
 from core.routines.registry import WebhookEntry
 from core.safety.leaks import LeakDetector
-from core.store.routines import Claim, ClaimRefusal, NewRun
+from core.store.routine_port import RoutineRuns
+from core.store.routines import ClaimRefusal, NewRun
 
 # Authentication of deliveries: signatures of webhooks, as their senders document them. Pure.
 #
@@ -252,12 +253,6 @@ class Proven:
     body: bytes
 
 
-class Runs(Protocol):
-    """The part of the store that deliveries use."""
-
-    async def claim_run(self, new: NewRun) -> Claim: ...
-
-
 class Webhooks:
     """Receiver of deliveries. `door` finds a webhook by its path, `secret` a secret of the vault by its name
     (raises
@@ -265,7 +260,7 @@ class Webhooks:
 
     def __init__(
         self,
-        store: Runs,
+        runs: RoutineRuns,
         door: Callable[[str], WebhookEntry | None],
         secret: Callable[[str], Awaitable[str]],
         fired: Callable[[Sequence[str]], None],
@@ -274,7 +269,7 @@ class Webhooks:
         leaks: LeakDetector | None = None,
     ) -> None:
         self._leaks = leaks or LeakDetector()
-        self._store = store
+        self._runs = runs
         self._door = door
         self._secret = secret
         self._fired = fired
@@ -340,7 +335,7 @@ class Webhooks:
             due_at=now,
             content_hash=hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest(),
         )
-        claim = await self._store.claim_run(run)
+        claim = await self._runs.claim_run(run)
         if claim.run_id is not None:
             logger.info(
                 "webhook.accepted path=%s delivery=%r duplicate=%s",

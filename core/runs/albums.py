@@ -58,7 +58,9 @@ class AlbumCollector:
             self._waiting.discard(thread_id)
         turn_id = self._ids.row_id()
         try:
-            started = await patiently(lambda: self._store.start_waiting(thread_id, turn_id), self._clock)
+            started = await patiently(
+                lambda: self._store.recovery.start_waiting(thread_id, turn_id), self._clock
+            )
         except Exception:  # a defect met by one thread: the others continue
             logger.exception("turn.start_crashed thread=%s", thread_id)
             return

@@ -116,7 +116,7 @@ class ApprovalRequests:
 
     async def _kept(self, puts: PutsQuestion) -> Sequence[SealedSecret]:
         """Return the secrets in the vault if the question asks for one, else nothing."""
-        return () if puts.question.replies.secret is None else await self._services.store.secrets()
+        return () if puts.question.replies.secret is None else await self._services.store.secrets.secrets()
 
     async def what_happened(self, call: CallRow) -> None:
         """Ask about a call that started but whose outcome was never recorded."""
@@ -126,7 +126,7 @@ class ApprovalRequests:
         gate = unknown_outcome_gate(call, detail, self._thread.id, requester_id, now, services.ids)
 
         async def ask() -> tuple[OutboxRow, ...]:
-            return await services.store.mark_unknown(call.call_id, gate, [self._card(gate)])
+            return await services.store.recovery.mark_unknown(call.call_id, gate, [self._card(gate)])
 
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
 
@@ -166,7 +166,7 @@ class ApprovalRequests:
                 for draft in (self._card(card.gate, editable=card.editable), *card.copies)
             ]
             beside = [card.gate for card in others]
-            return await services.store.ask_person(first.gate, shown, beside=beside)
+            return await services.store.turns.ask_person(first.gate, shown, beside=beside)
 
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
 

@@ -253,7 +253,7 @@ class ChatDelegate:
         said = AssistantSaid(reply.text, reply.origin)
         turn_id = self._start.turn_id
         await patiently(
-            lambda: services.store.record_reply_and_intents(turn_id, said, calls, refused=refused),
+            lambda: services.store.turns.record_reply_and_intents(turn_id, said, calls, refused=refused),
             services.clock,
         )
         self._append(said)
@@ -272,10 +272,10 @@ class ChatDelegate:
         if reply is not None and reply.text:
             said = AssistantSaid(reply.text, reply.origin)
             await patiently(
-                lambda: services.store.record_reply_and_intents(turn_id, said, []), services.clock
+                lambda: services.store.turns.record_reply_and_intents(turn_id, said, []), services.clock
             )
             self._append(said)
-        await patiently(lambda: services.store.record_notes(turn_id, [Note(note)]), services.clock)
+        await patiently(lambda: services.store.turns.record_notes(turn_id, [Note(note)]), services.clock)
         self._append(Note(note))
 
     def transcript(self) -> Sequence[Entry]:

@@ -67,7 +67,7 @@ class BootRecovery:
 
     async def recover(self) -> Recovered:
         """Mark interrupted effects as unknown, then start unfinished and waiting turns."""
-        found = await self._store.recover()
+        found = await self._store.recovery.recover()
         for running in found.running_calls:
             await self._ask_about(running)
         suspects: list[UnfinishedTurn] = []
@@ -77,7 +77,7 @@ class BootRecovery:
             elif turn.attempts >= SUSPECT_FROM:
                 suspects.append(turn)
             else:
-                self._actors.start(await self._store.resume_turn(turn.turn_id))
+                self._actors.start(await self._store.recovery.resume_turn(turn.turn_id))
         for thread_id in found.idle_threads_with_input:
             await self._start_waiting(thread_id)
         return Recovered(tuple(suspects))
@@ -87,7 +87,7 @@ class BootRecovery:
         for turn in recovered.suspects:
             logger.warning("turn.started_alone turn=%s crashes=%d", turn.turn_id, turn.attempts)
             start = await patiently(
-                lambda turn_id=turn.turn_id: self._store.resume_turn(turn_id), self._clock
+                lambda turn_id=turn.turn_id: self._store.recovery.resume_turn(turn_id), self._clock
             )
             self._actors.start(start)
             await self._actors.join(turn.thread_id, SUSPECT_WAIT_S)
@@ -113,15 +113,15 @@ class BootRecovery:
             self._ids.row_id(),
             gate_id=gate.id,
         )
-        self._listener.outbox_ready(await self._store.mark_unknown(call.call_id, gate, [card]))
+        self._listener.outbox_ready(await self._store.recovery.mark_unknown(call.call_id, gate, [card]))
 
     async def _set_aside(self, turn: UnfinishedTurn) -> None:
-        thread = await self._store.thread(turn.thread_id)
+        thread = await self._store.threads.thread(turn.thread_id)
         if thread is None:
             return
         logger.error("turn.set_aside turn=%s crashes=%d", turn.turn_id, turn.attempts)
         notice = Draft(thread.channel, thread.address, plain(texts.CRASHED), self._ids.row_id())
-        done = await self._store.finish_turn_and_enqueue(
+        done = await self._store.turns.finish_turn_and_enqueue(
             turn.turn_id,
             TurnState.CRASHED,
             None,
@@ -134,7 +134,7 @@ class BootRecovery:
             self._actors.start(done.next)
 
     async def _start_waiting(self, thread_id: str) -> None:
-        started = await self._store.start_waiting(thread_id, self._ids.row_id())
+        started = await self._store.recovery.start_waiting(thread_id, self._ids.row_id())
         if started is not None:
             self._actors.start(started)
         else:  # parts of an album, which more parts may still join
@@ -178,7 +178,7 @@ class GateExpiry:
 
     async def expire(self) -> None:
         """Close the gates that have expired."""
-        expired = await self._store.expire_gates(
+        expired = await self._store.gates.expire_gates(
             self._clock.now(), expired_text, lambda gate: settled_card(gate, expired_text(gate))
         )
         self._send(expired.outbox)
@@ -188,11 +188,11 @@ class GateExpiry:
     async def remind(self) -> None:
         """Remind people of gates that are about to expire."""
         now = self._clock.now()
-        self._send(await self._store.remind_gates(now, lambda gate: reminder(gate, now)))
+        self._send(await self._store.gates.remind_gates(now, lambda gate: reminder(gate, now)))
 
     async def escalate(self) -> None:
         """Ask others as well about gates that stay undecided for a while."""
-        for view in await self._store.gates_to_escalate(self._clock.now()):
+        for view in await self._store.gates.gates_to_escalate(self._clock.now()):
             gate, thread = view.gate, view.thread
             asked = replace(gate, rule=replace(gate.rule, escalated=True))
             cards = await self._elsewhere.direct(
@@ -204,10 +204,10 @@ class GateExpiry:
                 plain(card_texts.escalated(gate.title, await self._names(view))),
                 self._ids.row_id(),
             )
-            self._send(await self._store.escalate_gate(gate.id, cards, told))
+            self._send(await self._store.gates.escalate_gate(gate.id, cards, told))
 
     async def _names(self, view: GateView) -> list[str]:
-        found = [await self._store.user(user_id) for user_id in view.gate.rule.escalate_to]
+        found = [await self._store.people.user(user_id) for user_id in view.gate.rule.escalate_to]
         return [user.name for user in found if user is not None]
 
     def _send(self, rows: tuple[OutboxRow, ...]) -> None:

@@ -133,7 +133,7 @@ class ChatTurnRunner:
 
     async def _go_on(self, start: TurnStart) -> tuple[LoopOutcome, Sequence[Entry]]:
         """Resume from the end of the journal. The caller repeats this if the database fails on the way."""
-        loaded = self._journals.take(start) or await self._store.load_turn(start)
+        loaded = self._journals.take(start) or await self._store.turns.load_turn(start)
         delegate = self._delegates(loaded)
         return await run_agentic_loop(delegate), delegate.transcript()
 
@@ -192,7 +192,7 @@ class ChatTurnRunner:
         next_turn_id = self._ids.row_id()
 
         async def finish() -> TurnFinished:
-            return await self._store.finish_turn_and_enqueue(
+            return await self._store.turns.finish_turn_and_enqueue(
                 start.turn_id,
                 state,
                 answer,

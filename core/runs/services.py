@@ -41,7 +41,7 @@ class GuestAllowance:
             return
         now = datetime.fromtimestamp(self._clock.now() / SECOND_US, UTC)
         day = now.astimezone(self._zone).date().isoformat()
-        count = self._store.count_model_call
+        count = self._store.people.count_model_call
         if not await patiently(lambda: count(principal.user_id, day, self._most), self._clock):
             raise AllowanceUsedUp(f"this guest has used the daily limit of {self._most} model calls")
 

@@ -210,7 +210,7 @@ class ToolCallRunner:
         """Return the person's consent settings, loaded once per start of the turn."""
         if self._standing is None:
             services, principal = self._services, self._start.principal
-            self._standing = await services.store.standing(principal.user_id, self._thread_id)
+            self._standing = await services.store.consents.standing(principal.user_id, self._thread_id)
             held = services.pipeline.laws.in_force(principal, self._standing)
             self._budget.limits, self._budget.counted = held.limits, held.preset is not Preset.AUTO
         return self._standing
@@ -227,7 +227,7 @@ class ToolCallRunner:
         self._budget.tools_run += 1
 
         async def process_started(process: ProcessInfo) -> None:
-            await services.store.record_process(call.call_id, process)
+            await services.store.turns.record_process(call.call_id, process)
 
         result = await services.pipeline.run(
             call,
@@ -249,7 +249,7 @@ class ToolCallRunner:
         services, turn_id = self._services, self._start.turn_id
         check = services.pipeline.recheck(self._thread_id, ready=ready)
         return await patiently(
-            lambda: services.store.mark_running(turn_id, call.call_id, check, limits=ready.tool.limits),
+            lambda: services.store.turns.mark_running(turn_id, call.call_id, check, limits=ready.tool.limits),
             services.clock,
         )
 
@@ -257,7 +257,7 @@ class ToolCallRunner:
         services = self._services
         started_at, self._ran_since = self._ran_since, None
         await patiently(
-            lambda: services.store.finish_calls(self._start.turn_id, [result], started_at=started_at),
+            lambda: services.store.turns.finish_calls(self._start.turn_id, [result], started_at=started_at),
             services.clock,
         )
         self._journalled(result)

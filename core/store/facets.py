@@ -22,8 +22,191 @@ class ToolSettingRow:
     changed_at: int
 
 
+# The store's side of hooks: messages and sessions to judge, and the verdicts.
+
+HELD = 1 << 62
+"""The time until which a message waits for hooks: microseconds UTC, in effect never."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldInput:
+    """An accepted message that no turn may take until hooks have judged it."""
+
+    id: int
+    text: str
+    user_id: str
+    thread_id: str
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChange:
+    """The beginning or end of a person's session.
+
+    `thread_ids`: at its end, the threads that were active in it, last active last."""
+
+    user_id: str
+    began: bool
+    thread_ids: tuple[str, ...] = ()
+
+
+# The store's side of data that outlives a conversation: secrets, memory and the kill switch.
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNote:
+    """A note a person asked the hub to remember. `path`: the path of a document, which can be changed."""
+
+    id: str
+    text: str
+    created_at: int
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text a person stores under a path, such as `projects/garden`."""
+
+    path: str
+    size_chars: int
+    changed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSecret:
+    """A stored secret. `sealed` can be opened only with the key named by `key_id`, and only as `name`."""
+
+    name: str
+    key_id: str
+    sealed: bytes
+    changed_at: int
+
+
+# The store's side of notices: the addresses that reach a person, and sending each notice once.
+
+REACH_THREADS = 200
+"""Maximum number of a person's threads to consider, most recently active first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A person's accounts, and their threads, most recently active first."""
+
+    identities: tuple[Identity, ...]
+    threads: tuple[ThreadRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address that can show a notice. `thread_id`: the thread in which the notice also appears."""
+
+    channel: str
+    address: Address
+    thread_id: str | None = None
+
+
+# The store's side of gate timers: expiry, reminders and escalation of unanswered gates.
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The effects of expired gates: turns that continue, and card edits to send."""
+
+    started: tuple[TurnStart, ...]
+    outbox: tuple[OutboxRow, ...]
+
+
+class HeldInputs(Protocol):
+    """The units for hooks: messages and sessions to judge, and the verdicts."""
+
+    async def held_inputs(self, limit: int) -> Sequence[HeldInput]:
+        """Return the messages that wait for hooks, oldest first."""
+        ...
+
+    async def release_input(self, held: HeldInput, text: str, *, album_wait_us: int) -> int | None:
+        """Release the message with the text `text`. Return when to check its thread for waiting input
+        (microseconds UTC).
+
+        Return None and change nothing if the message was edited since, or no longer waits."""
+        ...
+
+    async def refuse_input(self, held: HeldInput, outcome: str, told: Message) -> tuple[OutboxRow, ...]:
+        """Refuse the message and notify its writer. Return () if it was refused already, or edited since."""
+        ...
+
+    async def outbound_judged(self, row_id: int) -> Message | None:
+        """Return the hooks' verdict on an outgoing message, or None if no hook was asked yet."""
+        ...
+
+    async def judge_outbound(self, row_id: int, message: Message) -> None:
+        """Store the message as it is to be sent, and that hooks were asked."""
+        ...
+
+    async def session_changes(self, idle_us: int) -> Sequence[SessionChange]:
+        """Return the sessions that began or ended since the last call. Each change is returned once.
+
+        A session ends when its person has said nothing for `idle_us` and none of their turns runs or
+        waits."""
+        ...
+
+
+class Gates(Protocol):
+    """The units and views of gates. Times are microseconds UTC."""
+
+    async def open_gates(self) -> Sequence[GateView]:
+        """Return all open gates, oldest first."""
+        ...
+
+    async def gate_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
+        """Return the id of the open gate whose card a message is, and the position of the card's first
+        choice when it was sent.
+
+        The position differs from the gate's own if the gate was changed since."""
+        ...
+
+    async def expire_gates(
+        self, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
+    ) -> Expired:
+        """Close every open gate past its time.
+
+        An approval counts as denied (with no decider), a question as skipped, a continue or budget gate
+        as stopped. An unknown outcome stays unknown, with no answer."""
+        ...
+
+    async def remind_gates(self, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
+        """Send `reminder`, once, to every address with a card of an open gate whose `remind_at` has
+        passed."""
+        ...
+
+    async def gates_to_escalate(self, now: int) -> Sequence[GateView]:
+        """Return the open gates whose `escalate_at` has passed."""
+        ...
+
+    async def escalate_gate(self, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
+        """Let the people named in a gate's rule decide it too. `cards` are sent to them, and `told` to the
+        gate's thread.
+
+        Does nothing if the gate was escalated before."""
+        ...
+
+
+class Notices(Protocol):
+    """The units for notices."""
+
+    async def reach(self, user_id: str) -> Reach:
+        """Return the accounts and threads through which a person can be notified."""
+        ...
+
+    async def add_notice(self, key: str, message: Message, places: Sequence[Place]) -> tuple[OutboxRow, ...]:
+        """Queue a message for the first of the addresses, of which there must be at least one.
+
+        A key that was used before changes nothing. If an address refuses the message for good, it is
+        queued for the next one in the transaction that records the refusal (see Outbox.fail_outbox)."""
+        ...
+
+
 class Consents(Protocol):
-    """See Store for what holds of every method. `by`: a user's id, for the audit; None: the hub itself."""
+    """The units for grants and settings. `by`: a user's id, for the audit; None: the hub itself."""
 
     async def grants(self, user_id: str | None) -> Sequence[Grant]:
         """Return the unexpired grants of a person, or (None) of everyone."""
@@ -62,120 +245,8 @@ class Consents(Protocol):
         ...
 
 
-# The store's side of hooks: messages and sessions to judge, and the verdicts.
-
-HELD = 1 << 62
-"""The time until which a message waits for hooks: microseconds UTC, in effect never."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeldInput:
-    """An accepted message that no turn may take until hooks have judged it."""
-
-    id: int
-    text: str
-    user_id: str
-    thread_id: str
-    channel: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionChange:
-    """The beginning or end of a person's session.
-
-    `thread_ids`: at its end, the threads that were active in it, last active last."""
-
-    user_id: str
-    began: bool
-    thread_ids: tuple[str, ...] = ()
-
-
-class HookedInputs(Protocol):
-    """The store's units for hooks. One method is one transaction, as in Store."""
-
-    async def held_inputs(self, limit: int) -> Sequence[HeldInput]:
-        """Return the messages that wait for hooks, oldest first."""
-        ...
-
-    async def release_input(self, held: HeldInput, text: str, *, album_wait_us: int) -> int | None:
-        """Release the message with the text `text`. Return when to check its thread for waiting input
-        (microseconds UTC).
-
-        Return None and change nothing if the message was edited since, or no longer waits."""
-        ...
-
-    async def refuse_input(self, held: HeldInput, outcome: str, told: Message) -> tuple[OutboxRow, ...]:
-        """Refuse the message and notify its writer. Return () if it was refused already, or edited since."""
-        ...
-
-    async def outbound_judged(self, row_id: int) -> Message | None:
-        """Return the hooks' verdict on an outgoing message, or None if no hook was asked yet."""
-        ...
-
-    async def judge_outbound(self, row_id: int, message: Message) -> None:
-        """Store the message as it is to be sent, and that hooks were asked."""
-        ...
-
-    async def session_changes(self, idle_us: int) -> Sequence[SessionChange]:
-        """Return the sessions that began or ended since the last call. Each change is returned once.
-
-        A session ends when its person has said nothing for `idle_us` and none of their turns runs or
-        waits."""
-        ...
-
-
-# The store's side of data that outlives a conversation: secrets, memory and the kill switch.
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryNote:
-    """A note a person asked the hub to remember. `path`: the path of a document, which can be changed."""
-
-    id: str
-    text: str
-    created_at: int
-    path: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A text a person stores under a path, such as `projects/garden`."""
-
-    path: str
-    size_chars: int
-    changed_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class SealedSecret:
-    """A stored secret. `sealed` can be opened only with the key named by `key_id`, and only as `name`."""
-
-    name: str
-    key_id: str
-    sealed: bytes
-    changed_at: int
-
-
-class Kept(Protocol):
-    """The store's units for secrets, memory and the kill switch. One method is one transaction, as in
-    Store."""
-
-    async def pause_tools(self, by: str, *, paused: bool) -> bool:
-        """Pause or unpause all tools. Return False if nothing changed. `by`: a user's id."""
-        ...
-
-    async def tools_paused(self) -> bool:
-        """Return True if all tools are paused."""
-        ...
-
-    async def count_model_call(self, user_id: str, day: str, most: int) -> bool:
-        """Count a person's model call before it is made.
-
-        Return False and count nothing if `most` were made for them on that day.
-        `day`: any name that differs from that of the day before."""
-        ...
-
-    # --- secrets ---------------------------------------------------------------------------------------
+class Secrets(Protocol):
+    """The units for secrets, which are sealed."""
 
     async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
         """Return all secrets as stored, ordered by name. `own`: include the hub's own secrets."""
@@ -189,7 +260,9 @@ class Kept(Protocol):
         """Delete a secret. Return False if there is none of that name. `by`: as above."""
         ...
 
-    # --- memory and documents --------------------------------------------------------------------------
+
+class Memory(Protocol):
+    """The units for notes and documents."""
 
     async def write_memory(self, user_id: str, key: str, text: str) -> None:
         """Store a note. The same `key` (an idempotency key) is stored only once."""
@@ -218,86 +291,13 @@ class Kept(Protocol):
         ...
 
 
-# The store's side of notices: the addresses that reach a person, and sending each notice once.
+class KillSwitch(Protocol):
+    """The units for pausing all tools."""
 
-REACH_THREADS = 200
-"""Maximum number of a person's threads to consider, most recently active first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """A person's accounts, and their threads, most recently active first."""
-
-    identities: tuple[Identity, ...]
-    threads: tuple[ThreadRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An address that can show a notice. `thread_id`: the thread in which the notice also appears."""
-
-    channel: str
-    address: Address
-    thread_id: str | None = None
-
-
-class NoticeUnits(Protocol):
-    """The store's units for notices. One method is one transaction, as in Store."""
-
-    async def reach(self, user_id: str) -> Reach:
-        """Return the accounts and threads through which a person can be notified."""
+    async def pause_tools(self, by: str, *, paused: bool) -> bool:
+        """Pause or unpause all tools. Return False if nothing changed. `by`: a user's id."""
         ...
 
-    async def add_notice(self, key: str, message: Message, places: Sequence[Place]) -> tuple[OutboxRow, ...]:
-        """Queue a message for the first of the addresses, of which there must be at least one.
-
-        A key that was used before changes nothing. If an address refuses the message for good, it is
-        queued for the next one in the transaction that records the refusal (see Outbox.fail_outbox)."""
-        ...
-
-
-# The store's side of gate timers: expiry, reminders and escalation of unanswered gates.
-
-
-@dataclass(frozen=True, slots=True)
-class Expired:
-    """The effects of expired gates: turns that continue, and card edits to send."""
-
-    started: tuple[TurnStart, ...]
-    outbox: tuple[OutboxRow, ...]
-
-
-class GateTimers(Protocol):
-    """The store's units and views for gate timers, as in core.store.port. Times are microseconds UTC."""
-
-    async def gate_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
-        """Return the id of the open gate whose card a message is, and the position of the card's first
-        choice when it was sent.
-
-        The position differs from the gate's own if the gate was changed since."""
-        ...
-
-    async def expire_gates(
-        self, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
-    ) -> Expired:
-        """Close every open gate past its time.
-
-        An approval counts as denied (with no decider), a question as skipped, a continue or budget gate
-        as stopped. An unknown outcome stays unknown, with no answer."""
-        ...
-
-    async def remind_gates(self, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
-        """Send `reminder`, once, to every address with a card of an open gate whose `remind_at` has
-        passed."""
-        ...
-
-    async def gates_to_escalate(self, now: int) -> Sequence[GateView]:
-        """Return the open gates whose `escalate_at` has passed."""
-        ...
-
-    async def escalate_gate(self, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
-        """Let the people named in a gate's rule decide it too. `cards` are sent to them, and `told` to the
-        gate's thread.
-
-        Does nothing if the gate was escalated before."""
+    async def tools_paused(self) -> bool:
+        """Return True if all tools are paused."""
         ...

@@ -10,8 +10,10 @@ from typing import Protocol
 
 from core.gates import Gate, Vote
 from core.messages import Attachment, Message
+from core.ports import Seen
+from core.store.pairing import NoiseRow
 from core.store.rows import CallState, Explanation, ThreadRow
-from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolCalled, ToolResult
+from core.transcript import AssistantSaid, Entry, OperatorSaid, Summary, ToolCalled, ToolResult
 from core.users import Principal, Role
 
 
@@ -147,52 +149,6 @@ class GatesWanted:
     concerning: str | None = None
 
 
-class Feeds(Protocol):
-    """The store as the console reads it."""
-
-    async def feed_after(self, thread_id: str, after: int, limit: int) -> Sequence[FeedItem]:
-        """Return the first items after a position, in order."""
-        ...
-
-    async def feed_before(self, thread_id: str, before: int | None, limit: int) -> Sequence[FeedItem]:
-        """Return the newest items before a position (None: of all), in order."""
-        ...
-
-    async def waiting_in(self, thread_id: str, limit: int) -> Sequence[PersonSaid]:
-        """Return the messages accepted for a thread that no turn has taken yet, in order.
-
-        If read after the thread's newest items, the result contains none of them."""
-        ...
-
-    async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
-        """Return a thread by id."""
-        ...
-
-    async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]: ...
-
-    async def gate_glance(self, gate_id: str) -> GateGlance | None:
-        """Return a gate by id, open or closed."""
-        ...
-
-    async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]: ...
-
-    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
-        """Return the open gates of a thread, oldest first."""
-        ...
-
-    async def said_to(self, event_key: str) -> Sequence[Message]:
-        """Return the immediate answers to an event."""
-        ...
-
-    async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
-        """Return the newest events whose key, sender or text contains the text."""
-        ...
-
-    async def active_thread(self, user_id: str) -> ThreadRow | None:
-        """Return the thread that a person's session is on."""
-        ...
-
-
 # Changes made by units, for listeners: reported after the commit, so that they need not poll.
 
 
@@ -258,3 +214,85 @@ class ChangeLog:
         self.gates.clear()
         self.people = self.audit = self.tools = False
         return taken
+
+
+class Feeds(Protocol):
+    """The store as the console reads it."""
+
+    async def feed_after(self, thread_id: str, after: int, limit: int) -> Sequence[FeedItem]:
+        """Return the first items after a position, in order."""
+        ...
+
+    async def feed_before(self, thread_id: str, before: int | None, limit: int) -> Sequence[FeedItem]:
+        """Return the newest items before a position (None: of all), in order."""
+        ...
+
+    async def waiting_in(self, thread_id: str, limit: int) -> Sequence[PersonSaid]:
+        """Return the messages accepted for a thread that no turn has taken yet, in order.
+
+        If read after the thread's newest items, the result contains none of them."""
+        ...
+
+    async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
+        """Return a thread by id."""
+        ...
+
+    async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]: ...
+
+    async def gate_glance(self, gate_id: str) -> GateGlance | None:
+        """Return a gate by id, open or closed."""
+        ...
+
+    async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]: ...
+
+    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
+        """Return the open gates of a thread, oldest first."""
+        ...
+
+    async def said_to(self, event_key: str) -> Sequence[Message]:
+        """Return the immediate answers to an event."""
+        ...
+
+
+class Threads(Protocol):
+    """The units that list threads and what was said in them."""
+
+    async def thread(self, thread_id: str) -> ThreadRow | None:
+        """Return a thread by id."""
+        ...
+
+    async def threads(self, limit: int) -> Sequence[ThreadRow]:
+        """Return the most recently active threads."""
+        ...
+
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        """Return the newest entries of a thread, in order."""
+        ...
+
+    async def active_thread(self, user_id: str) -> ThreadRow | None:
+        """Return the thread that a person's session is on."""
+        ...
+
+    async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
+        """Return the newest message of each of a channel's addresses, of those received since then."""
+        ...
+
+
+class Explanations(Protocol):
+    """The units that explain inbound events."""
+
+    async def explain(self, event_key: str) -> Explanation | None:
+        """Return everything recorded about an inbound event."""
+        ...
+
+    async def explain_recent(self, limit: int) -> Sequence[Explanation]:
+        """Return explanations of the newest inbound events, newest first."""
+        ...
+
+    async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
+        """Return the newest events whose key, sender or text contains the text."""
+        ...
+
+    async def noise(self, limit: int) -> Sequence[NoiseRow]:
+        """Return the events that were counted instead of stored, latest first."""
+        ...

@@ -12,27 +12,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from core.gates import Gate
 from core.messages import InboundEvent, InboundMessage, Message
-from core.ports import Outbox, OutboxRow, Seen
+from core.ports import Outbox, OutboxRow
 from core.store.accept import Accepted, Judge
-from core.store.facets import Consents, GateTimers, HookedInputs, Kept, NoticeUnits
-from core.store.feed import ChangeListener, Feeds
-from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
-from core.store.routine_port import Routines, RunJournal
+from core.store.facets import Consents, Gates, HeldInputs, KillSwitch, Memory, Notices, Secrets
+from core.store.feed import ChangeListener, Explanations, Feeds, Threads
+from core.store.pairing import ClaimView, Decision, PairingRequest, Settled
+from core.store.routine_port import RoutineRuns, Routines, RunJournal, RunNotices
 from core.store.rows import (
     Draft,
-    Explanation,
-    GateView,
     LoadedTurn,
     NewCall,
     Recovery,
     RunCheck,
-    ThreadRow,
     TurnFinished,
     TurnStart,
     TurnState,
 )
 from core.tool import ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Entry, Note, ToolResult
+from core.transcript import AssistantSaid, Note, ToolResult
 from core.users import Person, Principal, Role
 
 if TYPE_CHECKING:
@@ -40,29 +37,6 @@ if TYPE_CHECKING:
 
 
 # The part of Store for the audit chain.
-
-
-class Audit(Protocol):
-    """See Store for what holds of every method. Records are written by the units they tell of."""
-
-    async def link_audit(self, limit: int) -> tuple[str | None, bool]:
-        """Chain the oldest unchained records, at most `limit`. Return the chain's head after that (None:
-        there is no chain), and whether there are more."""
-        ...
-
-    async def record_policy(self, detail: dict[str, Any]) -> bool:
-        """Record the admin policy, unless it equals the last one recorded. Return whether it was new."""
-        ...
-
-    async def prune_audit(self, before: int, limit: int) -> int:
-        """Drop the oldest chained records from before that time, at most `limit`. Return how many.
-
-        Leaves a checkpoint from which the rest can be verified."""
-        ...
-
-    async def audit_of(self, subjects: Sequence[str]) -> "Sequence[AuditRow]":
-        """Return the records about these subjects, in order."""
-        ...
 
 
 # API keys as the store knows them: their hashes and the user each belongs to.
@@ -75,105 +49,11 @@ class KeyKind(StrEnum):
     TOKEN = "token"  # noqa: S105 - the kind of a key, not a key
 
 
-class Keys(Protocol):
-    """The store's record of API key holders. `hash`: the key's hash; the key itself is never stored."""
-
-    async def keep_key(self, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None) -> None:
-        """Store a key for a user, valid until then (microseconds UTC; None: no expiry)."""
-        ...
-
-    async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None:
-        """Return the key's user, as they are now. None if the key is unknown or expired."""
-        ...
-
-    async def drop_key(self, hash_: str) -> None:
-        """Delete a key."""
-        ...
-
-    async def drop_keys_of(self, user_id: str, kind: KeyKind) -> int:
-        """Delete all of a user's keys of a kind. Return how many there were."""
-        ...
-
-
 # The part of Store for people: their users, accounts and pairing requests.
 
 
-class People(Protocol):
-    """See Store for what holds of every method. `by`: a user's id, for the audit."""
-
-    async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
-        """Return the user as it is now, created if missing. The given role is written."""
-        ...
-
-    async def user(self, user_id: str) -> Principal | None:
-        """Return a user by id."""
-        ...
-
-    async def people(self) -> Sequence[Person]:
-        """Return all users with their accounts, ordered by name."""
-        ...
-
-    async def timezone(self, user_id: str) -> str | None:
-        """Return a user's time zone as an IANA name, None for the hub's."""
-        ...
-
-    async def set_timezone(self, user_id: str, timezone: str | None) -> bool:
-        """Set a user's time zone; None for the hub's. Return False if there is no such user."""
-        ...
-
-    async def pairing_requests(self) -> Sequence[PairingRequest]:
-        """Return the pairing requests whose codes are valid, oldest first."""
-        ...
-
-    async def settle_pairing(
-        self, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
-    ) -> Settled:
-        """Decide a pairing request in the transaction that reads its state. Of several simultaneous
-        decisions, one wins and the others see it.
-
-        `channel`: None for requests of any channel.
-        `guesser`: the name under which a wrong code is counted."""
-        ...
-
-    async def revoke_account(self, channel: str, platform_user_id: str, *, by: str | None = None) -> bool:
-        """Remove a paired or linked account's access from its next event on. Return False if it is
-        neither.
-
-        `by`: a user's id, for the audit."""
-        ...
-
-    async def link_account(
-        self, user_id: str, channel: str, platform_user_id: str, name: str, *, by: str | None = None
-    ) -> Principal | None:
-        """Bind an account to a user as if paired, even if it was bound to another. Return None if there is
-        no such user.
-
-        `by`: a user's id, for the audit."""
-        ...
-
-
-class Store(
-    Outbox,
-    Feeds,
-    Keys,
-    People,
-    Consents,
-    GateTimers,
-    Kept,
-    NoticeUnits,
-    Routines,
-    RunJournal,
-    HookedInputs,
-    Audit,
-    Protocol,
-):
-    """The hub's persistent storage."""
-
-    def watch(self, listener: ChangeListener) -> None:
-        """Report every later commit that changed something visible, in the event loop."""
-        ...
-
-    # --- inbound events --------------------------------------------------------------------------------
+class Inbound(Protocol):
+    """The units for inbound events, and for what operators do in their place."""
 
     async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
         """Deduplicate, judge and apply an inbound event (see store.accept), all or nothing.
@@ -207,7 +87,9 @@ class Store(
         thread on the channel."""
         ...
 
-    # --- turns -----------------------------------------------------------------------------------------
+
+class Turns(Protocol):
+    """The units of a running turn. All raise StaleTurn if the turn no longer runs."""
 
     async def load_turn(self, start: TurnStart) -> LoadedTurn:
         """Load everything an actor needs to run or continue the turn."""
@@ -288,7 +170,9 @@ class Store(
         """
         ...
 
-    # --- recovery --------------------------------------------------------------------------------------
+
+class TurnRecovery(Protocol):
+    """The units for turns that a hub left unfinished."""
 
     async def recover(self) -> Recovery:
         """Return the work a starting hub finds unfinished. Call it before anything else runs.
@@ -319,38 +203,179 @@ class Store(
         """
         ...
 
-    # --- queries ---------------------------------------------------------------------------------------
 
-    async def open_gates(self) -> Sequence[GateView]:
-        """Return all open gates, oldest first."""
+class People(Protocol):
+    """The units for people: users, accounts and pairing requests. `by`: a user's id, for the audit."""
+
+    async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
+        """Return the user as it is now, created if missing. The given role is written."""
         ...
 
-    async def thread(self, thread_id: str) -> ThreadRow | None:
-        """Return a thread by id."""
+    async def user(self, user_id: str) -> Principal | None:
+        """Return a user by id."""
         ...
 
-    async def threads(self, limit: int) -> Sequence[ThreadRow]:
-        """Return the most recently active threads."""
+    async def people(self) -> Sequence[Person]:
+        """Return all users with their accounts, ordered by name."""
         ...
 
-    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
-        """Return the newest entries of a thread, in order."""
+    async def timezone(self, user_id: str) -> str | None:
+        """Return a user's time zone as an IANA name, None for the hub's."""
         ...
 
-    async def explain(self, event_key: str) -> Explanation | None:
-        """Return everything recorded about an inbound event."""
+    async def set_timezone(self, user_id: str, timezone: str | None) -> bool:
+        """Set a user's time zone; None for the hub's. Return False if there is no such user."""
         ...
 
-    async def explain_recent(self, limit: int) -> Sequence[Explanation]:
-        """Return explanations of the newest inbound events, newest first."""
+    async def pairing_requests(self) -> Sequence[PairingRequest]:
+        """Return the pairing requests whose codes are valid, oldest first."""
         ...
 
-    async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
-        """Return the newest message of each of a channel's addresses, of those received since then."""
+    async def settle_pairing(
+        self, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
+    ) -> Settled:
+        """Decide a pairing request in the transaction that reads its state. Of several simultaneous
+        decisions, one wins and the others see it.
+
+        `channel`: None for requests of any channel.
+        `guesser`: the name under which a wrong code is counted."""
         ...
 
-    async def noise(self, limit: int) -> Sequence[NoiseRow]:
-        """Return the events that were counted instead of stored, latest first."""
+    async def revoke_account(self, channel: str, platform_user_id: str, *, by: str | None = None) -> bool:
+        """Remove a paired or linked account's access from its next event on. Return False if it is
+        neither.
+
+        `by`: a user's id, for the audit."""
+        ...
+
+    async def link_account(
+        self, user_id: str, channel: str, platform_user_id: str, name: str, *, by: str | None = None
+    ) -> Principal | None:
+        """Bind an account to a user as if paired, even if it was bound to another. Return None if there is
+        no such user.
+
+        `by`: a user's id, for the audit."""
+        ...
+
+    async def count_model_call(self, user_id: str, day: str, most: int) -> bool:
+        """Count a person's model call before it is made.
+
+        Return False and count nothing if `most` were made for them on that day.
+        `day`: any name that differs from that of the day before."""
+        ...
+
+
+class Keys(Protocol):
+    """The units for API keys and their holders. `hash`: the key's hash; the key itself is never stored."""
+
+    async def keep_key(self, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None) -> None:
+        """Store a key for a user, valid until then (microseconds UTC; None: no expiry)."""
+        ...
+
+    async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None:
+        """Return the key's user, as they are now. None if the key is unknown or expired."""
+        ...
+
+    async def drop_key(self, hash_: str) -> None:
+        """Delete a key."""
+        ...
+
+    async def drop_keys_of(self, user_id: str, kind: KeyKind) -> int:
+        """Delete all of a user's keys of a kind. Return how many there were."""
+        ...
+
+
+class Audit(Protocol):
+    """The units for the audit chain. Records are written by the units they tell of."""
+
+    async def link_audit(self, limit: int) -> tuple[str | None, bool]:
+        """Chain the oldest unchained records, at most `limit`. Return the chain's head after that (None:
+        there is no chain), and whether there are more."""
+        ...
+
+    async def record_policy(self, detail: dict[str, Any]) -> bool:
+        """Record the admin policy, unless it equals the last one recorded. Return whether it was new."""
+        ...
+
+    async def prune_audit(self, before: int, limit: int) -> int:
+        """Drop the oldest chained records from before that time, at most `limit`. Return how many.
+
+        Leaves a checkpoint from which the rest can be verified."""
+        ...
+
+    async def audit_of(self, subjects: Sequence[str]) -> "Sequence[AuditRow]":
+        """Return the records about these subjects, in order."""
+        ...
+
+
+class Store(Protocol):
+    """The hub's persistent storage, by subject. A service takes the facets it uses."""
+
+    @property
+    def inbound(self) -> Inbound: ...
+
+    @property
+    def held(self) -> HeldInputs: ...
+
+    @property
+    def turns(self) -> Turns: ...
+
+    @property
+    def recovery(self) -> TurnRecovery: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def gates(self) -> Gates: ...
+
+    @property
+    def notices(self) -> Notices: ...
+
+    @property
+    def consents(self) -> Consents: ...
+
+    @property
+    def people(self) -> People: ...
+
+    @property
+    def keys(self) -> Keys: ...
+
+    @property
+    def secrets(self) -> Secrets: ...
+
+    @property
+    def memory(self) -> Memory: ...
+
+    @property
+    def kill_switch(self) -> KillSwitch: ...
+
+    @property
+    def audit(self) -> Audit: ...
+
+    @property
+    def feed(self) -> Feeds: ...
+
+    @property
+    def threads(self) -> Threads: ...
+
+    @property
+    def explanations(self) -> Explanations: ...
+
+    @property
+    def routines(self) -> Routines: ...
+
+    @property
+    def runs(self) -> RoutineRuns: ...
+
+    @property
+    def run_notices(self) -> RunNotices: ...
+
+    @property
+    def journal(self) -> RunJournal: ...
+
+    def watch(self, listener: ChangeListener) -> None:
+        """Report every later commit that changed something visible, in the event loop."""
         ...
 
     async def healthy(self) -> bool:

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     )
 
 
-class Routines(Protocol):
-    """The store's units for routines and for claiming their runs: each slot, event and delivery once."""
+# The store's side of runs that use tools: every step is recorded before the next, as in a turn.
+#
+# Part of core.store.port.Store, with the same promises. Units that write to a run raise StaleTurn
+# if it no longer runs.
 
-    # --- definitions -----------------------------------------------------------------------------------
+
+class Routines(Protocol):
+    """The units for the definitions of routines."""
 
     async def save_routine(
         self, routine_id: str, owner_id: str, text: "RoutineText", thread_id: str | None
@@ -97,7 +101,9 @@ class Routines(Protocol):
         """Return the owner's enabled routines that system events fire, ordered by name."""
         ...
 
-    # --- claiming and running --------------------------------------------------------------------------
+
+class RoutineRuns(Protocol):
+    """The units for claiming runs of routines: each slot, event and delivery once."""
 
     async def claim_run(self, new: "NewRun") -> "Claim":
         """Queue a run, unless its key was claimed before or the routine's guardrails forbid it."""
@@ -155,7 +161,13 @@ class Routines(Protocol):
         """Return the times of the next slot, run and notice."""
         ...
 
-    # --- notices ---------------------------------------------------------------------------------------
+    async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
+        """Return the newest runs, newest first."""
+        ...
+
+
+class RunNotices(Protocol):
+    """The units for the notices of runs."""
 
     async def due_notices(self, now: int) -> "Sequence[DueNotice]":
         """Return the notices due now."""
@@ -173,16 +185,6 @@ class Routines(Protocol):
     async def notices_sent(self, routine_id: str, since: int) -> int:
         """Return the number of notices of its runs sent after that time."""
         ...
-
-    async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
-        """Return the newest runs, newest first."""
-        ...
-
-
-# The store's side of runs that use tools: every step is recorded before the next, as in a turn.
-#
-# Part of core.store.port.Store, with the same promises. Units that write to a run raise StaleTurn
-# if it no longer runs.
 
 
 class RunJournal(Protocol):

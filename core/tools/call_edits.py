@@ -37,7 +37,7 @@ class CallEditor:
 
     async def form(self, gate_id: str) -> EditForm | EditRefused | None:
         """Return the editable arguments of the gate's call; None where no call with arguments waits."""
-        glance = await self._store.gate_glance(gate_id)
+        glance = await self._store.feed.gate_glance(gate_id)
         if glance is not None and glance.gate.calls:
             return EditRefused(card_texts.EDIT_ONE_BY_ONE)
         if glance is None or not _has_arguments(glance.gate):
@@ -52,7 +52,7 @@ class CallEditor:
         A card counts as it was first sent, although it is updated: the version a replying person saw
         cannot be known.
         """
-        shown = await self._store.gate_shown_as(channel, ref)
+        shown = await self._store.gates.gate_shown_as(channel, ref)
         if shown is None:
             return None
         gate_id, first_choice = shown
@@ -62,20 +62,20 @@ class CallEditor:
         return EditRefused(card_texts.REPLY_OUTDATED, outdated=True)
 
     async def _first_choice(self, gate_id: str) -> int | None:
-        glance = await self._store.gate_glance(gate_id)
+        glance = await self._store.feed.gate_glance(gate_id)
         return None if glance is None else glance.gate.first_choice
 
     async def prepare(self, gate_id: str, form: str) -> EditedCall | EditRefused | None:
         """Prepare the gate's call with these arguments: all of them as a JSON object, or `name: value`
         lines that change some. Return None if no call with arguments waits, or the text holds no
         arguments."""
-        glance = await self._store.gate_glance(gate_id)
+        glance = await self._store.feed.gate_glance(gate_id)
         if glance is None or glance.gate.state is GateState.CLOSED:
             return None
         gate = glance.gate
         if gate.calls:
             return self._of_several(gate, form)
-        requester = await self._store.user(gate.requester_id)
+        requester = await self._store.people.user(gate.requester_id)
         if not _has_arguments(gate) or requester is None:
             return None
         before = _arguments(glance.arguments)
@@ -86,7 +86,7 @@ class CallEditor:
             call = self._call(gate, as_before(given, before))
         except InvalidArguments as error:
             return _refused(error)
-        standing = await self._store.standing(requester.user_id, gate.thread_id)
+        standing = await self._store.consents.standing(requester.user_id, gate.thread_id)
         try:
             asked = self._pipeline.prepare_edit(call, requester, gate.thread_id, standing)
         except ToolNotFound as error:

@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Route, expect
 
 from bot.config.keys import VaultKeyRing
-from core.store.sqlite.memory import sealed_in
+from core.store.sqlite.offline import sealed_in
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console, press
 from tests.browser.cutting import way_to

@@ -128,7 +128,7 @@ async def test_files_are_downloaded_and_sessions_expire(browser: Browser, tmp_pa
         await house.told("send_file", path="plan.txt")
         console = Console(page, house.app.url)
         await console.log_in(house.app.login_url())
-        (thread,) = await house.app.store.threads(10)
+        (thread,) = await house.app.store.threads.threads(10)
         await console.open(f"threads/{thread.id}")
         async with page.expect_download() as started:
             await page.get_by_role("button", name="plan.txt").click()

@@ -101,8 +101,8 @@ async def test_what_a_member_is_not_answered_is_put_to_the_owner_here(
     ):
         page = console.page
         house.telegram.add_user(BEN, first_name="Ben")
-        await house.app.store.ensure_user(BEN_ID, Role.MEMBER, "Ben")
-        await house.app.store.link_account(BEN_ID, "telegram", str(BEN), "Ben")
+        await house.app.store.people.ensure_user(BEN_ID, Role.MEMBER, "Ben")
+        await house.app.store.people.link_account(BEN_ID, "telegram", str(BEN), "Ben")
         await console.open("approvals")
         await expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
         house.telegram.user_sends_text(BEN, RUN)

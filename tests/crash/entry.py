@@ -20,6 +20,7 @@ from bot.ops.logs import configure
 from channels.telegram.places import Timeouts
 from core.clock import Clock, SystemClock
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
+from core.store.engine import Facet
 from core.store.port import Store
 from core.transcript import UserSaid
 from tests.clock import HastyClock
@@ -71,9 +72,11 @@ class MortalStore:
         self._passed: Counter[str] = Counter()
 
     def __getattr__(self, name: str) -> Any:
-        unit = getattr(self._store, name)
-        if name not in COMMITS:
-            return unit
+        found = getattr(self._store, name)
+        return MortalFacet(self, found) if isinstance(found, Facet) else found
+
+    def traced(self, name: str, unit: Any) -> Any:
+        """The unit, as one that may be the last."""
 
         async def traced(*arguments: Any, **named: Any) -> Any:
             self._passed.update((name, ANY))
@@ -107,6 +110,18 @@ def _append_to(path: Path) -> int:
 def _clock(speed: Path) -> Clock:
     """The hub's seconds are shorter where a test says so in a file beside the configuration."""
     return HastyClock(float(speed.read_text())) if speed.exists() else SystemClock()
+
+
+class MortalFacet:
+    """One facet of such a store."""
+
+    def __init__(self, store: MortalStore, facet: Facet) -> None:
+        self._store = store
+        self._facet = facet
+
+    def __getattr__(self, name: str) -> Any:
+        unit = getattr(self._facet, name)
+        return self._store.traced(name, unit) if name in COMMITS else unit
 
 
 class PoisonedModel:

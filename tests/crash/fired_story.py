@@ -20,7 +20,7 @@ import aiohttp
 from bot.config.keys import VaultKeyRing
 from core.clock import SystemClock
 from core.ids import RandomIds
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.vault import Vault
 from tests.crash.entry import SPEED
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
@@ -87,8 +87,8 @@ async def keep_secret(town: MortalHub) -> None:
     """What the town's webhooks are signed with is in its vault."""
     data_dir = town.directory / "data"
     data_dir.mkdir(exist_ok=True)
-    store = await SqliteStore.open(data_dir / "hub.db", SystemClock(), RandomIds())
-    await Vault(store, VaultKeyRing(data_dir, {}).keys_to_seal(), SystemClock()).keep("hook", SECRET)
+    store = await open_store(data_dir / "hub.db", SystemClock(), RandomIds())
+    await Vault(store.secrets, VaultKeyRing(data_dir, {}).keys_to_seal(), SystemClock()).keep("hook", SECRET)
     await store.close()
 
 

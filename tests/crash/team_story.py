@@ -16,7 +16,7 @@ from pathlib import Path
 
 from core.clock import SystemClock
 from core.ids import RandomIds
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.users import Role
 from tests.crash.ledger import Ledger
 from tests.crash.mortal import APPROVE, LEAVE_IT, LIMIT_S, OWNER, UNKNOWN, MortalHub, Setup, open_mortal_hub
@@ -145,11 +145,11 @@ async def open_team_hub(directory: Path) -> AsyncIterator[MortalHub]:
         for person, name in ((BEN, "Ben"), (LEA, "Lea")):
             town.telegram.add_user(person, first_name=name)
         (directory / "data").mkdir(mode=0o700)
-        store = await SqliteStore.open(directory / "data" / "hub.db", SystemClock(), RandomIds())
+        store = await open_store(directory / "data" / "hub.db", SystemClock(), RandomIds())
         try:
             for user_id, name, person in ((BEN_ID, "Ben", BEN), (LEA_ID, "Lea", LEA)):
-                await store.ensure_user(user_id, Role.MEMBER, name)
-                await store.link_account(user_id, "telegram", str(person), name)
+                await store.people.ensure_user(user_id, Role.MEMBER, name)
+                await store.people.link_account(user_id, "telegram", str(person), name)
         finally:
             await store.close()
         yield town

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from core.store.sqlite.queries import SqliteReader
+from core.store.sqlite.store import open_listings
 from tests.simulators.telegram.log import UpdateRecord
 from tests.simulators.telegram.world import SERVICE_FIELDS
 
@@ -20,10 +20,10 @@ Seat = tuple[str, str]
 
 async def unanswered(database: Path, updates: Iterable[UpdateRecord]) -> list[str]:
     """Keys of what the platform saw confirmed and `why` neither explains nor counts."""
-    async with SqliteReader(database) as reader:
-        explained = {one.key: one.outcome for one in await reader.explanations.recent(MOST)}
+    async with open_listings(database) as reader:
+        explained = {one.key: one.outcome for one in await reader.explanations.explain_recent(MOST)}
         noise = Counter[Seat]()
-        for row in await reader.noise(MOST):
+        for row in await reader.explanations.noise(MOST):
             noise[row.address.partition(":")[0], row.platform_user_id] += row.seen
     assert all(explained.values())
     unreadable = sum(outcome == "failed: unreadable" for outcome in explained.values())

@@ -110,7 +110,7 @@ class AnyHub(Surrounded):
         """Until the hub knows where everything it sent is shown."""
 
         async def nothing_left() -> bool:
-            return not await self.store.pending_outbox(channel)
+            return not await self.store.outbox.pending_outbox(channel)
 
         await self.until(nothing_left)
 

@@ -25,7 +25,7 @@ from core.store.port import KeyKind
 from core.store.routines import BudgetDay, NewRun, RoutineText, RunEnd
 from core.store.rows import NewCall, TurnStart
 from core.store.sqlite.maintenance import current_schema
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.tool import Effect, use_limits
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
 from core.users import Account, Principal, Role, Via
@@ -42,12 +42,12 @@ async def fill(world: Bench) -> None:
     await _refused(world)
     answered = await world.turn("what time is it", direct=False)
     (call_id,) = await world.call(answered, "time")
-    await world.store.finish_calls(answered.turn_id, [ToolResult(call_id, ResultStatus.OK, "noon")])
-    await world.store.record_notes(answered.turn_id, [Note("be brief")])
+    await world.store.turns.finish_calls(answered.turn_id, [ToolResult(call_id, ResultStatus.OK, "noon")])
+    await world.store.turns.record_notes(answered.turn_id, [Note("be brief")])
     await world.finish(answered, "It is noon.", world.draft("It is noon."))
-    row = (await world.store.pending_outbox(CHANNEL))[-1]
-    await world.store.claim_outbox(row.id)
-    await world.store.record_part_sent(row.id, Posted(MessageRef("101"), "101"), last=True)
+    row = (await world.store.outbox.pending_outbox(CHANNEL))[-1]
+    await world.store.outbox.claim_outbox(row.id)
+    await world.store.outbox.record_part_sent(row.id, Posted(MessageRef("101"), "101"), last=True)
 
     waiting = await world.turn("delete it", scope="ops", by=BEN)
     (call_id,) = await world.call(waiting, "shell")
@@ -59,21 +59,23 @@ async def fill(world: Bench) -> None:
     cut_short = await world.turn("run it", scope="later")
     (call_id,) = await world.call(cut_short, "shell")
     limits = use_limits(per_minute=1, per_hour=9)
-    await world.store.mark_running(cut_short.turn_id, call_id, lambda _call, _who, _said: None, limits=limits)
+    await world.store.turns.mark_running(
+        cut_short.turn_id, call_id, lambda _call, _who, _said: None, limits=limits
+    )
     unknown = world.gate(cut_short, call_id, GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED,))
-    await world.store.mark_unknown(call_id, unknown, [world.card(unknown)])
+    await world.store.recovery.mark_unknown(call_id, unknown, [world.card(unknown)])
     await world.rule(CloseGate(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
-    await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
-    await world.store.write_document("ada", "doc-1", "plans/garden", "beans", append=False, most=9)
-    await world.store.pause_tools("ada", paused=True)
-    await world.store.count_model_call("ada", "2026-01-02", 50)
-    await world.store.link_audit(100)
-    await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
-    await world.store.set_person_approvals("ada", ApprovalSettings(Preset.WHITELIST))
-    await world.store.set_timezone("ada", "Asia/Tokyo")
+    await world.store.memory.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
+    await world.store.memory.write_document("ada", "doc-1", "plans/garden", "beans", append=False, most=9)
+    await world.store.kill_switch.pause_tools("ada", paused=True)
+    await world.store.people.count_model_call("ada", "2026-01-02", 50)
+    await world.store.audit.link_audit(100)
+    await world.store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
+    await world.store.consents.set_person_approvals("ada", ApprovalSettings(Preset.WHITELIST))
+    await world.store.people.set_timezone("ada", "Asia/Tokyo")
     asked = ApprovalSettings(Preset.MANUAL, max_rounds=3, loop_timeout_s=60)
-    await world.store.set_thread_approvals(answered.thread.id, asked)
-    await world.store.keep_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
+    await world.store.consents.set_thread_approvals(answered.thread.id, asked)
+    await world.store.secrets.keep_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
     await _read_along(world)
     await _part_of_an_album(world)
     await _questions(world)
@@ -86,29 +88,29 @@ async def fill(world: Bench) -> None:
 async def _routine(world: Bench) -> None:
     """It ran once and has something to tell."""
     hourly = RoutineText("hourly", "cron", '{"name": "hourly"}', 0, next_slot_at=world.clock.now())
-    row = await world.store.save_routine("routine-1", "ada", hourly, None)
+    row = await world.store.routines.save_routine("routine-1", "ada", hourly, None)
     assert row is not None
     run = NewRun("run-1", row.id, "slot:1", "cron", '{"by": "slot", "slot_at": 1}', world.clock.now())
-    await world.store.claim_run(run)
+    await world.store.runs.claim_run(run)
     now = world.clock.now()
-    await world.store.begin_runs(
+    await world.store.runs.begin_runs(
         most=1, lease_until=now + 1, day=BudgetDay(now, lambda _, why, _zone: (why, now))
     )
-    await world.store.open_run_journal("run-1", '{"tools": ["shell"]}', UserSaid("Look around."))
+    await world.store.journal.open_run_journal("run-1", '{"tools": ["shell"]}', UserSaid("Look around."))
     intent = NewCall("call-1", "shell", "{}", Effect.EFFECT, 1)
-    await world.store.record_run_reply("run-1", AssistantSaid("I look."), [intent], Spent(10, 2))
-    await world.store.mark_run_call("run-1", "call-1", lambda _call, _who, _said: None)
+    await world.store.journal.record_run_reply("run-1", AssistantSaid("I look."), [intent], Spent(10, 2))
+    await world.store.journal.mark_run_call("run-1", "call-1", lambda _call, _who, _said: None)
     told = RunEnd(RunStatus.ATTENTION, "look", notice="look", menu_id="menu-1", tested_as="f")
-    await world.store.finish_run("run-1", told)
+    await world.store.runs.finish_run("run-1", told)
 
 
 async def _told_of_its_own_accord(world: Bench) -> None:
     """A notice was refused at the first place, and waits at the second."""
     places = [Place(CHANNEL, Address("to nowhere")), Place(CHANNEL, Address("to somewhere"))]
-    (row,) = await world.store.add_notice("report", plain(NOTICE), places)
-    await world.store.judge_outbound(row.id, plain(NOTICE))
-    await world.store.session_changes(1_000_000)
-    await world.store.fail_outbox(row.id, "there is no such place")
+    (row,) = await world.store.notices.add_notice("report", plain(NOTICE), places)
+    await world.store.held.judge_outbound(row.id, plain(NOTICE))
+    await world.store.held.session_changes(1_000_000)
+    await world.store.outbox.fail_outbox(row.id, "there is no such place")
 
 
 async def _questions(world: Bench) -> None:
@@ -118,14 +120,14 @@ async def _questions(world: Bench) -> None:
     await world.rule(
         CloseGate(await _question(world, asking, first), Wrote("like the sea"), "Ada answered", COLOURED)
     )
-    await world.store.finish_calls(asking.turn_id, [ToolResult(first, ResultStatus.OK, "like the sea")])
+    await world.store.turns.finish_calls(asking.turn_id, [ToolResult(first, ResultStatus.OK, "like the sea")])
     await world.rule(CastVote(await _question(world, asking, second), Chose(1, "dark green")))
     confiding = await world.turn("read the sensors", scope="confiding")
     (call_id,) = await world.call(confiding, "tool_auth", effect=Effect.NONE)
     wanted = Replies(("Cancel",), free_text=True, secret="garden")
     gate = world.gate(confiding, call_id, GateKind.QUESTION, replies=wanted)
     gate = replace(gate, title="Which colour?")
-    await world.store.ask_person(gate, [world.card(gate)])
+    await world.store.turns.ask_person(gate, [world.card(gate)])
 
 
 async def _asked_together(world: Bench) -> None:
@@ -133,26 +135,26 @@ async def _asked_together(world: Bench) -> None:
     start = await world.turn("tidy up", scope="together")
     calls = await world.call(start, "shell", "http")
     gate = replace(world.joint(start, calls), title=TOGETHER)
-    await world.store.ask_person(gate, [world.card(gate)])
+    await world.store.turns.ask_person(gate, [world.card(gate)])
     await world.rule(CloseGate(gate.id, Option.DENY, "Denied by Ada", plain(TOGETHER)))
     denied = [ToolResult(call_id, ResultStatus.DENIED, "no") for call_id in calls]
-    await world.store.finish_calls(start.turn_id, denied)
+    await world.store.turns.finish_calls(start.turn_id, denied)
     await world.finish(start, "Then not.")
 
 
 async def _question(world: Bench, asking: TurnStart, call_id: str) -> str:
     replies = Replies(("red", "dark green"), free_text=True)
     gate = replace(world.gate(asking, call_id, GateKind.QUESTION, replies=replies), title="Which colour?")
-    await world.store.ask_person(gate, [world.card(gate)])
+    await world.store.turns.ask_person(gate, [world.card(gate)])
     return gate.id
 
 
 async def _read_along(world: Bench) -> None:
     """A browser was logged in, and the owner answered in the assistant's place."""
-    thread = (await world.store.threads(1))[0]
-    await world.store.keep_key("hash", KeyKind.SESSION, "ada", world.clock.now() + 1_000_000)
+    thread = (await world.store.threads.threads(1))[0]
+    await world.store.keys.keep_key("hash", KeyKind.SESSION, "ada", world.clock.now() + 1_000_000)
     said = world.message("I will see to it", scope="console")
-    await world.store.answer_as_operator(said, ADA, thread.id, plain("I will see to it"))
+    await world.store.inbound.answer_as_operator(said, ADA, thread.id, plain("I will see to it"))
 
 
 async def _part_of_an_album(world: Bench) -> None:
@@ -162,7 +164,7 @@ async def _part_of_an_album(world: Bench) -> None:
         world.message("look", scope="album", direct=False), attachments=(file,), album="album-1"
     )
     waiting = QueueInput(world.ids.row_id(), world.ids.row_id(), wait_us=1_000_000)
-    await world.store.accept_event(
+    await world.store.inbound.accept_event(
         replace(message, ref=MessageRef("album:1")), world.ruling(waiting, outcome="waiting"), send_now=False
     )
 
@@ -171,9 +173,9 @@ async def _refused(world: Bench) -> None:
     for noise in (True, False):
         refusal = TurnedAway("refused: not let in", plain("Not paired."), noise=noise)
         rules = Rules(lambda _event, _who, refusal=refusal: refusal, lambda _event, _view: Verdict("never"))
-        await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
+        await world.store.inbound.accept_event(world.message(by=BEN), rules, send_now=False)
     broken = Unreadable("chat:broken", CHANNEL, "no text", world.clock.now())
-    await world.store.accept_event(broken, world.queueing(ADA), send_now=False)
+    await world.store.inbound.accept_event(broken, world.queueing(ADA), send_now=False)
 
 
 async def _asked_to_be_let_in(world: Bench) -> None:
@@ -184,15 +186,15 @@ async def _asked_to_be_let_in(world: Bench) -> None:
         life = (now, now + CODE_LIFE_US)
         request = PairingRequest(name, f"CODE{name}", CHANNEL, event.sender, event.address, *life)
         knock = PairingOffered("refused: not paired", request, plain("a code"))
-        await world.store.accept_event(event, _meeting(knock), send_now=False)
+        await world.store.inbound.accept_event(event, _meeting(knock), send_now=False)
         if name == "cleo":
             granted = LetIn(request, stranger, "ada", plain("You are in."))
-            await world.store.settle_pairing(None, "desk", lambda _view, granted=granted: granted)
+            await world.store.people.settle_pairing(None, "desk", lambda _view, granted=granted: granted)
     await world.rule(OfferLink("ABCDEFGH", world.clock.now() + CODE_LIFE_US), NoteWrongCode())
     root = Account(CHANNEL, "ada", Via.CONFIG)
     offer = LinkOffer("ABCDEFGH", ADA, root, CHANNEL, Address("to room"), world.clock.now() + CODE_LIFE_US)
     second = world.message(by=Principal("ada too", Role.OWNER, "Ada"), scope="second")
-    await world.store.accept_event(
+    await world.store.inbound.accept_event(
         second, _meeting(AccountLinked("linked", offer, plain("welcome"), plain("used"))), send_now=False
     )
 
@@ -204,7 +206,7 @@ def _meeting(met: StrangerOutcome) -> Rules:
 async def make(path: Path) -> None:
     """A database with all of that."""
     clock, ids = StoppedClock(), CountingIds()
-    store = await SqliteStore.open(path, clock, ids)
+    store = await open_store(path, clock, ids)
     try:
         await fill(Bench(store, clock, ids))
     finally:

@@ -86,8 +86,8 @@ class Team:
     async def knows_everybody(self) -> None:
         """Ben and Lea are let in, as members; the owner has written before."""
         for name, user_id, platform in (("Ben", BEN_ID, self.cast.ben), ("Lea", LEA_ID, self.cast.lea)):
-            await self.hub.store.ensure_user(user_id, Role.MEMBER, name)
-            await self.hub.store.link_account(user_id, platform, self.cast.account(name), name)
+            await self.hub.store.people.ensure_user(user_id, Role.MEMBER, name)
+            await self.hub.store.people.link_account(user_id, platform, self.cast.account(name), name)
         for voter in (self.owner, self.lea):  # on Telegram a bot may write to those alone who wrote first
             voter.say("/start")
             await hears(voter, "Hello.")

@@ -64,7 +64,7 @@ async def link(house: Hub, person: int, second: int) -> None:
 
 async def outcomes(house: Hub, *, count: int) -> list[str]:
     """What `why` says of the newest events, in order."""
-    return [event.outcome for event in reversed(await house.app.store.explain_recent(count))]
+    return [event.outcome for event in reversed(await house.app.store.explanations.explain_recent(count))]
 
 
 async def until_none_waits(desk: PairingService) -> None:
@@ -80,10 +80,10 @@ async def everything_has_an_answer(house: Hub) -> None:
     store = house.app.store
     messages = [update.payload["message"] for update in house.telegram.updates(kind="message")]
     keys = [f"tg:123456:m:{one['chat']['id']}:{one['message_id']}" for one in messages if "text" in one]
-    explained = [await store.explain(key) for key in keys]
+    explained = [await store.explanations.explain(key) for key in keys]
     assert len(keys) > 0
     assert all(one.outcome for one in explained if one is not None)
-    assert explained.count(None) == sum(row.seen for row in await store.noise(1000))
+    assert explained.count(None) == sum(row.seen for row in await store.explanations.noise(1000))
 
 
 # --- in private -----------------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ async def test_what_is_not_addressed_is_ignored_and_groups_that_are_off_are_nois
         for _ in range(3):
             house.telegram.user_sends_text(OWNER, f"{MENTION} hello", chat_id=group)
         await everything_has_an_answer(house)
-        assert [(row.reason, row.seen) for row in await house.app.store.noise(5)] == [
+        assert [(row.reason, row.seen) for row in await house.app.store.explanations.noise(5)] == [
             ("ignored: groups are off", 3)
         ]
         assert house.telegram.bot_messages(group) == []
@@ -393,9 +393,9 @@ async def test_a_flood_of_presses_by_somebody_else_is_counted_and_not_kept(
         said = [await press(house, EVE, group, card.id, card.choices[0]) for _ in range(30)]
         assert said[:kept] == ["You are not allowed to decide this."] * kept
         store = house.app.store
-        found = await store.explain_recent(100)
+        found = await store.explanations.explain_recent(100)
         assert len([one for one in found if one.sender == "Eve"]) == kept
-        (noise,) = await store.noise(10)
+        (noise,) = await store.explanations.noise(10)
         assert (noise.reason, noise.seen) == ("refused: too many messages", 30 - kept)
         assert not (house.workspace / "made").exists()
         assert await press(house, OWNER, group, card.id, card.choices[0]) == "Approved by owner"

@@ -141,7 +141,7 @@ async def test_new_starts_over_and_the_old_conversation_stays_out_of_it(house: H
     await house.telegram.wait_text(OWNER, "You said: hello")
     asked = house.model.log[-1].body["messages"]
     assert not any("Miau" in str(message["content"]) for message in asked)
-    threads = await house.app.store.threads(10)
+    threads = await house.app.store.threads.threads(10)
     assert [thread.title for thread in threads] == ["hello", "my cat is called Miau"]
 
 

@@ -231,7 +231,7 @@ async def asked(at: Place, name: str) -> object:
         return not [
             row
             for channel in ("telegram", "slack", "discord", "web")
-            for row in await store.pending_outbox(channel)
+            for row in await store.outbox.pending_outbox(channel)
         ]
 
     await at.until(known)

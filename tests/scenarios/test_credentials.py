@@ -12,7 +12,7 @@ import aiohttp
 import pytest_asyncio
 
 from bot.config.keys import VaultKeyRing
-from core.store.sqlite.memory import sealed_in
+from core.store.sqlite.offline import sealed_in
 from tests.harness.process import HubProcess
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
 from tests.scenarios.test_access import MENTION

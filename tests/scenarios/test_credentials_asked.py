@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.config.keys import VaultKeyRing
-from core.store.sqlite.memory import sealed_in
+from core.store.sqlite.offline import sealed_in
 from tests.harness.people import card, hears
 from tests.scenarios.scenes import Scene, open_scene
 from tests.scenarios.test_leaks import traces

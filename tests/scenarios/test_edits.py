@@ -28,7 +28,7 @@ def lines(directory: Path) -> list[str]:
 async def is_known(house: Hub) -> None:
     """The hub has heard where its card is shown."""
     async with asyncio.timeout(LIMIT_S):
-        while await house.app.store.pending_outbox("telegram"):  # noqa: ASYNC110 - only asking tells
+        while await house.app.store.outbox.pending_outbox("telegram"):  # noqa: ASYNC110 - only asking tells
             await asyncio.sleep(0.01)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest_asyncio
 
-from core.store.sqlite.memory import sealed_in
+from core.store.sqlite.offline import sealed_in
 from tests.harness.process import HubProcess, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import text

@@ -266,14 +266,14 @@ async def test_what_is_switched_off_or_deleted_hears_nothing_at_once(house: Hub)
 async def test_one_that_cannot_be_read_disables_itself_alone(house: Hub) -> None:
     store = house.app.store
     broken = RoutineText("broken", "cron", '{"name": "broken"}', 0, next_slot_at=1)
-    kept = await store.save_routine("broken-1", "owner", broken, None)
+    kept = await store.routines.save_routine("broken-1", "owner", broken, None)
     assert kept is not None
     row = await desk_of(house).create(OLIVIA, page("whole", "daisies"))
     await said(house, "daisies")
     assert len(await ended(house, row)) == 1
 
     async def paused() -> bool:
-        found = await store.routine("broken-1")
+        found = await store.routines.routine("broken-1")
         return found is not None and not found.enabled
 
     await house.until(paused)
@@ -320,10 +320,10 @@ async def test_what_fired_a_run_is_kept_with_it_and_reaches_the_model_fenced(hou
 
 
 async def test_whoever_may_not_have_it_any_more_has_no_run_of_it(house: Hub) -> None:
-    cara = await house.app.store.ensure_user("cara", Role.MEMBER, "Cara")
+    cara = await house.app.store.people.ensure_user("cara", Role.MEMBER, "Cara")
     made = {**page("caras", "x"), "trigger": {"type": "manual"}}
     row = await desk_of(house).create(cara, made)
-    await house.app.store.ensure_user("cara", Role.GUEST, "Cara")
+    await house.app.store.people.ensure_user("cara", Role.GUEST, "Cara")
     await desk_of(house).fire(cara, "caras", "1")
     (run,) = await ended(house, row)
     assert run.state is RunStatus.FAILED
@@ -344,8 +344,8 @@ async def test_others_routines_are_not_found(house: Hub) -> None:
 async def test_a_member_is_told_where_they_are_and_nobody_else_is(house: Hub) -> None:
     """A routine's notices come from the hub: whoever could choose whom it tells could speak in its name."""
     desk, store = desk_of(house), house.app.store
-    dora = await store.ensure_user("dora", Role.MEMBER, "Dora")
-    theirs = next(thread for thread in await store.threads(10) if thread.owner_id == OLIVIA.user_id)
+    dora = await store.people.ensure_user("dora", Role.MEMBER, "Dora")
+    theirs = next(thread for thread in await store.threads.threads(10) if thread.owner_id == OLIVIA.user_id)
     made = {**page("doras", "x"), "trigger": {"type": "manual"}}
     for notify, field in (
         ({"channel": "telegram", "address": f"{OWNER}"}, "notify.address is for the owner"),

@@ -37,7 +37,7 @@ def using(prompt: str, *allowed: str, **more: Any) -> Mapping[str, Any]:
 
 
 async def results(house: Hub, run_id: str) -> list[ToolResult]:
-    said = (await house.app.store.run_steps(run_id)).said
+    said = (await house.app.store.journal.run_steps(run_id)).said
     return [one for one in said if isinstance(one, ToolResult)]
 
 

@@ -45,7 +45,7 @@ async def test_a_consumed_message_is_the_routines_alone(house: Hub) -> None:
     await house.telegram.wait_text(OWNER, "Handled by the routine “watch”.")
     await house.telegram.wait_text(OWNER, "Routine “watch”")
     assert not any(text.startswith("You said: deploy") for text in house.says(OWNER))
-    (why,) = await house.app.store.explain_recent(1)
+    (why,) = await house.app.store.explanations.explain_recent(1)
     assert why.outcome == "routine watch"
 
 

@@ -96,10 +96,10 @@ async def _keep_secret(scene: Scene) -> None:
         while not (scene.place.directory / "data" / VAULT_KEY_NAME).exists():  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.02)
     keys = VaultKeyRing(scene.place.directory / "data", {}).keys_to_seal()
-    await Vault(scene.place.app.store, keys, SystemClock()).keep("hook", SECRET)
+    await Vault(scene.place.app.store.secrets, keys, SystemClock()).keep("hook", SECRET)
 
 
 async def _routine(scene: Scene, name: str) -> RoutineRow:
-    row = await scene.place.app.store.routine_named("owner", name)
+    row = await scene.place.app.store.routines.routine_named("owner", name)
     assert row is not None
     return row

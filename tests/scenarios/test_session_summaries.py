@@ -67,7 +67,7 @@ async def test_it_is_off_by_default_and_hooks_are_told_the_threads(
 
         await house.until(ended)
         assert house.app is not None
-        (thread,) = await house.app.store.threads(10)
+        (thread,) = await house.app.store.threads.threads(10)
         (event,) = watch.at(Point.SESSION_END)
         assert (event.user_id, event.thread_ids) == ("owner", (thread.id,))
         assert not (house.workspace / "sessions").exists()

@@ -55,7 +55,7 @@ async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(t
         await place.hears(place.direct(), "You said: hello")
         await place.slack.wait_acked()
         assert len(bot_says(place, place.direct())) == 1
-        known = await place.app.store.explain_recent(10)
+        known = await place.app.store.explanations.explain_recent(10)
         assert [row.outcome for row in known] == ["turn 1", "failed: unreadable"]
 
 
@@ -66,7 +66,7 @@ async def test_an_event_that_cannot_be_read_is_recorded_and_acknowledged(tmp_pat
         await place.slack.wait_acked()
         place.slack.user_sends_text(OWNER, "hello")
         await place.hears(place.direct(), "You said: hello")
-        known = await place.app.store.explain_recent(10)
+        known = await place.app.store.explanations.explain_recent(10)
         assert [row.outcome for row in known] == ["turn 1", "failed: unreadable"]
 
 

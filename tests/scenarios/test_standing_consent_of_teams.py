@@ -68,5 +68,5 @@ async def test_where_several_have_to_agree_nobody_can_agree_for_good(tmp_path: P
 
 
 async def only_prompt(team: Team) -> str:
-    (view,) = await team.hub.store.open_gates()
+    (view,) = await team.hub.store.gates.open_gates()
     return view.gate.id

@@ -153,7 +153,7 @@ async def test_who_lost_their_role_meanwhile_neither_counts_nor_decides(tmp_path
         team.ben.say(RUN)
         owners, leas = await card(team.owner), await card(team.lea)
         await team.lea.press(leas, "Approve")
-        await team.hub.store.ensure_user(LEA_ID, Role.GUEST, "Lea")
+        await team.hub.store.people.ensure_user(LEA_ID, Role.GUEST, "Lea")
         await team.owner.press(owners, "Approve")
         await told(team.owner, "Counted. 1 more needed.")
         assert team.lines == []
@@ -164,7 +164,7 @@ async def test_who_lost_their_role_meanwhile_neither_counts_nor_decides(tmp_path
 @pytest.mark.slow
 async def test_nobody_is_shown_a_card_whose_account_was_put_out(tmp_path: Path) -> None:
     async with open_team(tmp_path, ONE_OF_OPS) as team:
-        await team.hub.store.revoke_account(team.cast.lea, team.cast.account("Lea"))
+        await team.hub.store.people.revoke_account(team.cast.lea, team.cast.account("Lea"))
         team.ben.say(RUN)
         await team.owner.press(await card(team.owner), "Approve")
         await hears(team.ben, "Done:")

@@ -41,7 +41,7 @@ def model_was_told(house: Hub) -> str:
 
 
 async def outcomes(house: Hub) -> list[str]:
-    return [explanation.outcome for explanation in await house.app.store.explain_recent(50)]
+    return [explanation.outcome for explanation in await house.app.store.explanations.explain_recent(50)]
 
 
 # ---------------------------------------------------------------- groups and topics
@@ -98,7 +98,7 @@ async def test_topics_are_conversations_of_their_own(house: Hub) -> None:
         assert answer.text.endswith(f"say {topic}.")
         sent = house.telegram.requests("sendMessage", chat_id=forum.id)[-1]  # a quote alone leads there, too
         assert sent.params.get("message_thread_id") == (topic and str(topic))
-    scopes = {thread.scope for thread in await house.app.store.threads(10)}
+    scopes = {thread.scope for thread in await house.app.store.threads.threads(10)}
     assert scopes == {f"={forum.id}:{plans.id}", f"={forum.id}:{bills.id}", f"={forum.id}"}
 
 
@@ -239,7 +239,7 @@ async def test_what_is_neither_words_nor_a_file_is_answered_so(house: Hub) -> No
     place = {"latitude": 31.2, "longitude": 121.5}
     sent = house.telegram.user_sends(OWNER, {"location": place})
     await house.telegram.wait_text(OWNER, "I can't read this kind of message (location).")
-    explained = await house.app.store.explain(f"tg:123456:m:{OWNER}:{sent.id}")
+    explained = await house.app.store.explanations.explain(f"tg:123456:m:{OWNER}:{sent.id}")
     assert explained is not None
     assert explained.outcome == "refused: not understood: location"
     chat = group(house)

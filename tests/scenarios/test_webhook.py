@@ -57,7 +57,7 @@ def update(n: int, text: str) -> bytes:
 
 
 async def outcomes(house: Hub) -> list[str]:
-    return [explanation.outcome for explanation in await house.app.store.explain_recent(50)]
+    return [explanation.outcome for explanation in await house.app.store.explanations.explain_recent(50)]
 
 
 async def test_messages_and_presses_come_by_webhook_and_nothing_is_polled(house: Hub) -> None:
@@ -109,7 +109,7 @@ async def test_while_nothing_can_be_kept_nothing_is_acknowledged(house: Hub) -> 
         other.close()
     await house.telegram.wait_text(OWNER, "You said: meanwhile")
     await house.telegram.wait_confirmed()
-    explained = await house.app.store.explain(f"tg:123456:m:{OWNER}:{sent.id}")
+    explained = await house.app.store.explanations.explain(f"tg:123456:m:{OWNER}:{sent.id}")
     assert explained is not None
     assert explained.outcome == "turn 1"
 

@@ -60,7 +60,7 @@ class Gate:
         return (await self.bring(path, body, headers))[0]
 
     async def runs(self, row: RoutineRow) -> list[RoutineRunRow]:
-        return list(await self.house.app.store.routine_runs(row.id, 100))
+        return list(await self.house.app.store.runs.routine_runs(row.id, 100))
 
 
 def sender() -> Sender:
@@ -69,7 +69,7 @@ def sender() -> Sender:
 
 async def keep_secret(house: Hub, name: str, value: str) -> None:
     keys = VaultKeyRing(house.directory / "data", {}).keys_to_seal()
-    await Vault(house.app.store, keys, SystemClock()).keep(name, value)
+    await Vault(house.app.store.secrets, keys, SystemClock()).keep(name, value)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -265,7 +265,7 @@ async def test_secrets_are_named_and_never_shown(gate: Gate) -> None:
     assert '"secret_name":"hook"' in shown
     assert SECRET not in shown
     # A secret that is gone lets nobody in, and the sender may come again once it is back.
-    await gate.house.app.store.drop_secret("hook")
+    await gate.house.app.store.secrets.drop_secret("hook")
     assert await gate.status("secret", BODY, sender().github(BODY, "d-1")) == 503
     await keep_secret(gate.house, "hook", SECRET)
     assert await gate.status("secret", BODY, sender().github(BODY, "d-1")) == 202

@@ -35,7 +35,7 @@ async def delivery_of(house: Hub, chat: int, message_id: int) -> tuple[str, str,
     """Once it is over: the turn's outcome, and what became of its answer and why."""
     async with asyncio.timeout(LIMIT_S):
         while True:
-            explained = await house.app.store.explain(f"tg:123456:m:{chat}:{message_id}")
+            explained = await house.app.store.explanations.explain(f"tg:123456:m:{chat}:{message_id}")
             if explained and explained.deliveries and explained.deliveries[-1].state in ("sent", "failed"):
                 last = explained.deliveries[-1]
                 return explained.outcome, last.state, last.reason
@@ -125,9 +125,9 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: H
     wanted = ("remember me", "think", "and then this", "here I am")
     found = [next(i for i, text in enumerate(told) if word in text) for word in wanted]
     assert found == sorted(found)
-    (thread,) = await house.app.store.threads(10)
+    (thread,) = await house.app.store.threads.threads(10)
     assert (thread.scope, thread.address) == (f"={moved.id}", str(moved.id))
-    explained = await house.app.store.explain(f"tg:123456:mv:{chat.id}:{moved.id}")
+    explained = await house.app.store.explanations.explain(f"tg:123456:mv:{chat.id}:{moved.id}")
     assert explained is not None
     assert explained.outcome == "moved: 1 conversation continues"
     outcome, state, _ = await delivery_of(house, chat.id, waiting.id)
@@ -142,7 +142,7 @@ async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hub)
     await house.telegram.wait_text(BEN, "You said: hello")
     await house.telegram.wait_confirmed()
     house.model.release()
-    explained = await house.app.store.explain_recent(200)
+    explained = await house.app.store.explanations.explain_recent(200)
     refused = [one for one in explained if one.outcome == "refused: too many messages queued"]
     assert len(explained) == 151
     assert len(refused) in (49, 50)

@@ -24,7 +24,7 @@ from bot.app import App, Seams
 from bot.config.keys import VaultKeyRing
 from channels.telegram.places import Timeouts
 from core.consent import card_texts
-from core.store.sqlite.memory import sealed_in
+from core.store.sqlite.offline import sealed_in
 from tests.bot.cli.in_process import command
 from tests.harness.hub import AnyHub
 from tests.harness.simulators import Simulators

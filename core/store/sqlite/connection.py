@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,8 @@ from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.store.feed import ChangeLog
+from core.store.sqlite.note_index import SqliteNoteIndex
+from core.store.transaction import Policy, Row, Unit
 
 BUSY_TIMEOUT_S = 5.0
 """The time a writer waits for another process's transaction (a command line while the hub runs)."""
@@ -99,37 +101,9 @@ def is_failure_of_the_disk(error: BaseException) -> bool:
     return code is not None and (code & 0xFF) in _FAILURES_OF_THE_DISK
 
 
-# The context of one unit of work: the connection inside a transaction, the time, and new ids.
-
-Row = Sequence[Any]
-"""A row as the driver returns it, in the order of the statement's columns."""
-
-
-MERGE_LIMIT = 10
-HISTORY_LIMIT_CHARS = 1_000_000
-
-
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """The configuration of the store's units.
-
-    `merge_inputs`: how many waiting messages of one person may become one turn.
-    `history_limit_chars`: a turn is loaded with whole past turns until they exceed this.
-    `holds_inputs`: hooks judge messages before a turn takes them.
-    """
-
-    merge_inputs: int = MERGE_LIMIT
-    history_limit_chars: int = HISTORY_LIMIT_CHARS
-    holds_inputs: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """A unit's access to the database. Never kept beyond the unit.
-
-    `changes`: the changes to report to listeners.
-    `chain`: the key that seals audit records.
-    `event`: the key of the inbound event being accepted, which those records name."""
+class SqliteTransaction:
+    """A unit's access to one connection; implements core.store.transaction.Transaction."""
 
     connection: sqlite3.Connection
     clock: Clock
@@ -139,9 +113,13 @@ class Transaction:
     chain: ChainKeys = field(default_factory=PassingKeys)
     event: str | None = None
 
-    def accepting(self, event_key: str) -> "Transaction":
+    @property
+    def notes(self) -> SqliteNoteIndex:
+        return SqliteNoteIndex(self.connection)
+
+    def accepting(self, event_key: str) -> "SqliteTransaction":
         """Return the same transaction for the effects of an inbound event."""
-        return Transaction(
+        return SqliteTransaction(
             self.connection, self.clock, self.ids, self.policy, self.changes, self.chain, event_key
         )
 
@@ -165,8 +143,6 @@ class Transaction:
 
 
 T = TypeVar("T")
-Unit = Callable[[Transaction], T]
-"""One unit of work. It runs in a thread of the store, inside a transaction, and never waits."""
 
 
 # Hot reads: whole units in a separate thread, each on one consistent view of the database.
@@ -178,12 +154,12 @@ QUEUE_LIMIT = 256
 class ReaderThread:
     """A thread that runs reading units one after the other, in parallel to the writer."""
 
-    def __init__(self, path: Path, begin: Callable[[sqlite3.Connection], Transaction]) -> None:
+    def __init__(self, path: Path, begin: Callable[[sqlite3.Connection], SqliteTransaction]) -> None:
         self._path = path
         self._begin = begin
         self._slots = asyncio.Semaphore(QUEUE_LIMIT)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store reader")
-        self._transaction: Transaction | None = None
+        self._transaction: SqliteTransaction | None = None
 
     async def run(self, unit: Unit[T]) -> T:
         """Run a unit and return its result. It sees every commit whose caller was answered."""

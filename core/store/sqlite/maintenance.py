@@ -15,13 +15,13 @@ from core.clock import Clock, SystemClock
 from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.ids import RandomIds
 from core.store.sqlite.connection import (
-    Policy,
-    Transaction,
+    SqliteTransaction,
     connect_reader,
     connect_writer,
     database_uri,
     what_to_do,
 )
+from core.store.transaction import Policy, Transaction
 
 # The schema: one script that makes a new database, and numbered ones that upgrade older databases.
 
@@ -107,7 +107,7 @@ def snapshot(path: Path, clock: Clock | None = None, *, any_schema: bool = False
             connection.execute("BEGIN")
             if not any_schema:
                 require_current(schema_version(connection))
-            yield Transaction(connection, clock or SystemClock(), RandomIds(), Policy())
+            yield SqliteTransaction(connection, clock or SystemClock(), RandomIds(), Policy())
     except sqlite3.Error as error:
         raise StoreUnavailable(f"can't read {path}: {error}") from error
 

@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 
 from core.errors import StoreUnavailable
 from core.store.feed import ChangeListener, Changes
-from core.store.sqlite.connection import Transaction, Unit, connect_writer, is_failure_of_the_disk
+from core.store.sqlite.connection import SqliteTransaction, connect_writer, is_failure_of_the_disk
 from core.store.sqlite.maintenance import current_schema, migrate
+from core.store.transaction import Unit
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class Writer:
     """A thread that runs units one after the other, in the order they were submitted."""
 
     def __init__(
-        self, path: Path, begin: Callable[[sqlite3.Connection], Transaction], linger_s: float = LINGER_S
+        self, path: Path, begin: Callable[[sqlite3.Connection], SqliteTransaction], linger_s: float = LINGER_S
     ) -> None:
         self._linger_s = linger_s
         self._path = path
@@ -162,7 +163,7 @@ class Writer:
             group.append(handed)
         return group, False
 
-    def _commit(self, transaction: Transaction, group: list[_Handed]) -> None:
+    def _commit(self, transaction: SqliteTransaction, group: list[_Handed]) -> None:
         connection = transaction.connection
         execute = connection.execute
         written = connection.total_changes

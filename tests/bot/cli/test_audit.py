@@ -10,12 +10,12 @@ import pytest
 
 from bot.config.keys import VaultKeyRing
 from bot.config.load import load
-from bot.parts import open_store
+from bot.parts import open_store as open_configured
 from core.audit.linker import HEADS_NAME, AuditLinker, HeadFile
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.store.rows import NewCall, TurnStart
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.tool import Effect
 from core.transcript import AssistantSaid, ResultStatus, ToolResult
 from tests.bot.cli.in_process import command
@@ -29,9 +29,9 @@ def chain(directory: Path) -> None:
         loaded = load(cwd=directory, environ={})
         data, clock = loaded.config.hub.data_dir, SystemClock()
         ring = VaultKeyRing(data, {})
-        async with open_store(loaded.config, ring, clock, RandomIds()) as store:
+        async with open_configured(loaded.config, ring, clock, RandomIds()) as store:
             await AuditLinker(
-                store, HeadFile(data / HEADS_NAME), clock, lambda: {"preset": "auto"}
+                store.audit, HeadFile(data / HEADS_NAME), clock, lambda: {"preset": "auto"}
             ).catch_up()
 
     asyncio.run(catch_up())
@@ -145,14 +145,14 @@ async def _past(directory: Path) -> None:
     """Three calls: one ran, one was asked about, one was refused."""
     (directory / "data").mkdir()
     clock, ids = StoppedClock(), CountingIds()
-    store = await SqliteStore.open(directory / "data" / "hub.db", clock, ids)
+    store = await open_store(directory / "data" / "hub.db", clock, ids)
     world = Bench(store, clock, ids)
     start = await world.turn()
 
     async def call(name: str, arguments: str) -> str:
         clock.advance(1)
         made = NewCall(ids.row_id(), name, arguments, Effect.NONE)
-        await store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [made])
+        await store.turns.record_reply_and_intents(start.turn_id, AssistantSaid(""), [made])
         return made.call_id
 
     ran = await call("time", "{}")
@@ -168,7 +168,7 @@ async def _past(directory: Path) -> None:
 
 
 async def _ends(world: Bench, start: TurnStart, result: ToolResult, started_at: int | None = None) -> None:
-    await world.store.finish_calls(start.turn_id, [result], started_at=started_at)
+    await world.store.turns.finish_calls(start.turn_id, [result], started_at=started_at)
 
 
 def test_a_message_is_explained_with_what_was_recorded_of_its_calls(tmp_path: Path) -> None:

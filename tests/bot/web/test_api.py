@@ -5,7 +5,7 @@ import json
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
@@ -119,8 +119,13 @@ def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: 
 
     headers = [(b"host", host), (b"authorization", authorization), (b"x-hubbub-session", other)]
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": other, "headers": headers}
+    nobody = NobodysKeys()
     gate = AccessRules(
-        "the token", Principal("owner", Role.OWNER, "owner"), NobodysKeys(), FileLinks(SystemClock())
+        "the token",
+        Principal("owner", Role.OWNER, "owner"),
+        cast(Any, nobody),
+        cast(Any, nobody),
+        FileLinks(SystemClock()),
     )
     asyncio.run(ApiGuard(app, gate)(scope, receive, send))
     assert not passed

@@ -190,7 +190,7 @@ async def test_a_session_from_a_cookie_of_before_is_worth_nothing(house: Hub, ap
     """Earlier versions kept the same secrets in a cookie, which every port of the machine was sent."""
     user_id = (await api.get("/api/me"))["user_id"]
     kept = hashlib.sha256(b"seen by all").hexdigest()
-    await house.app.store.keep_key(kept, KeyKind.SESSION, user_id, house.clock.now() + DAY_S * SECOND_US)
+    await house.app.store.keys.keep_key(kept, KeyKind.SESSION, user_id, house.clock.now() + DAY_S * SECOND_US)
     assert await Page(api.http, api.url, "seen by all").status() == 401
 
 

@@ -166,7 +166,7 @@ async def test_addresses_and_refs_outlive_a_restart(stage: Subject) -> None:
     """What a channel mints is plain text: the store keeps it, another process reads it."""
     stage.says("hello")
     await stage.hears("You said: hello")
-    (thread,) = await stage.app.store.threads(10)
+    (thread,) = await stage.app.store.threads.threads(10)
     channel = stage.app.manager.channel(stage.name)
     posted = await channel.post(Address(str(thread.address)), channel.render(plain("before"))[0], nonce="n")
     await stage.stop()

@@ -161,17 +161,17 @@ class Bench:
     async def say(self, text: str = "hello", *, by: Principal = ADA, **where: object) -> Accepted:
         """Somebody writes, and it is input."""
         event = self.message(text, by=by, **where)  # type: ignore[arg-type]
-        return await self.store.accept_event(event, self.queueing(by), send_now=False)
+        return await self.store.inbound.accept_event(event, self.queueing(by), send_now=False)
 
     async def rule(self, *effects: Effect, by: Principal = ADA, send_now: bool = False) -> Accepted:
         """Somebody writes something that has these effects."""
         event = self.message("/command", by=by)
-        return await self.store.accept_event(event, self.ruling(*effects, by=by), send_now=send_now)
+        return await self.store.inbound.accept_event(event, self.ruling(*effects, by=by), send_now=send_now)
 
     async def look(self, *, by: Principal = ADA, gate_id: str | None = None) -> AcceptView:
         """What a message of this person would be judged on now."""
         rules = self.ruling(by=by, gate_id=gate_id)
-        await self.store.accept_event(self.message("/look", by=by), rules, send_now=False)
+        await self.store.inbound.accept_event(self.message("/look", by=by), rules, send_now=False)
         return rules.view
 
     # --- turns -----------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class Bench:
     ) -> tuple[str, ...]:
         """The model asks for calls; returns their ids."""
         calls = [NewCall(self.ids.row_id(), tool, "{}", effect) for tool in tools or ("shell",)]
-        await self.store.record_reply_and_intents(start.turn_id, AssistantSaid("let me see"), calls)
+        await self.store.turns.record_reply_and_intents(start.turn_id, AssistantSaid("let me see"), calls)
         return tuple(call.call_id for call in calls)
 
     async def finish(
@@ -199,7 +199,7 @@ class Bench:
         send_now: bool = False,
     ) -> TurnStart | None:
         """The turn ends; returns the next one."""
-        done = await self.store.finish_turn_and_enqueue(
+        done = await self.store.turns.finish_turn_and_enqueue(
             start.turn_id,
             state,
             None if answer is None else AssistantSaid(answer),
@@ -211,7 +211,7 @@ class Bench:
 
     async def said(self, start: TurnStart) -> list[Said]:
         """The transcript as the turn's actor would load it."""
-        return [entry.said for entry in (await self.store.load_turn(start)).entries]
+        return [entry.said for entry in (await self.store.turns.load_turn(start)).entries]
 
     async def reload(self, start: TurnStart) -> LoadedTurn:
         """The turn as an actor that goes on with it would load it."""
@@ -225,7 +225,7 @@ class Bench:
             start.attempt,
             resumed=True,
         )
-        return await self.store.load_turn(resumed)
+        return await self.store.turns.load_turn(resumed)
 
     async def call_row(self, start: TurnStart, call_id: str) -> CallRow:
         loaded = await self.reload(start)
@@ -288,17 +288,17 @@ class Bench:
     async def ask(self, start: TurnStart, call_id: str | None = None, **kind: object) -> Gate:
         """The turn asks a person and waits."""
         gate = self.gate(start, call_id, **kind)  # type: ignore[arg-type]
-        await self.store.ask_person(gate, [self.card(gate)])
+        await self.store.turns.ask_person(gate, [self.card(gate)])
         return gate
 
     async def row(self, row_id: int) -> OutboxRow:
         """An unsettled outbox row as it is now."""
-        return next(row for row in await self.store.pending_outbox(CHANNEL) if row.id == row_id)
+        return next(row for row in await self.store.outbox.pending_outbox(CHANNEL) if row.id == row_id)
 
     async def put_out(self, text: str = "hi", *, to: str = "to room") -> OutboxRow:
         """A message gets into the outbox."""
         start = await self.turn(scope=self.ids.row_id())
-        done = await self.store.finish_turn_and_enqueue(
+        done = await self.store.turns.finish_turn_and_enqueue(
             start.turn_id,
             TurnState.DONE,
             None,

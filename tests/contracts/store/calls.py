@@ -17,4 +17,4 @@ def ok(call_id: str, text: str = "fine") -> ToolResult:
 
 async def ask_person(world: Bench, start: TurnStart, call_id: str) -> object:
     gate = world.gate(start, call_id)
-    return await world.store.ask_person(gate, [world.card(gate)])
+    return await world.store.turns.ask_person(gate, [world.card(gate)])

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from core.store.port import Store
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from tests.contracts.store.bench import Bench, CountingIds, StoppedClock
 from tests.databases import lay_database
 
@@ -54,7 +54,7 @@ def fast_directory() -> Iterator[Path]:
 async def database(request: pytest.FixtureRequest, fast_directory: Path) -> AsyncIterator[Database]:
     async def sqlite(clock: StoppedClock, ids: CountingIds, queue: Queue, holds: bool) -> Store:
         path = lay_database(fast_directory / "hub.db")
-        return await SqliteStore.open(path, clock, ids, queue=queue, holds_inputs=holds)
+        return await open_store(path, clock, ids, queue=queue, holds_inputs=holds)
 
     made = Database({"sqlite": sqlite}[request.param])
     yield made

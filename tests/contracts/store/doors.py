@@ -58,7 +58,7 @@ class Door:
 
         rules = Rules(lambda _event, _who: Stranger(meet, redeems), lambda _event, _view: Verdict("never"))
         event = self.world.message("who is there?", by=by, **where)  # type: ignore[arg-type]
-        return await self.world.store.accept_event(event, rules, send_now=False)
+        return await self.world.store.inbound.accept_event(event, rules, send_now=False)
 
     async def knocks(self, by: Principal = BEN) -> PairingRequest:
         """A stranger writes and gets a code."""
@@ -98,8 +98,8 @@ def grant(request: PairingRequest, to: Principal = EVE) -> Callable[[ClaimView],
 
 
 async def settle(world: Bench, judge: Callable[[ClaimView], Decision]) -> Decision:
-    await world.store.ensure_user("ada", Role.OWNER, "Ada")
-    return (await world.store.settle_pairing(None, "desk", judge)).decision
+    await world.store.people.ensure_user("ada", Role.OWNER, "Ada")
+    return (await world.store.people.settle_pairing(None, "desk", judge)).decision
 
 
 async def claims(world: Bench, guesser: str = "desk", channel: str | None = None) -> ClaimView:
@@ -110,7 +110,7 @@ async def claims(world: Bench, guesser: str = "desk", channel: str | None = None
         seen.append(view)
         return ClaimRefused("just looking", "")
 
-    await world.store.settle_pairing(channel, guesser, judge)
+    await world.store.people.settle_pairing(channel, guesser, judge)
     return seen[0]
 
 
@@ -119,7 +119,7 @@ async def identity_of(world: Bench, person: Principal) -> Identity | None:
     rules = Rules(
         lambda _event, _who: TurnedAway("looked", noise=True), lambda _event, _view: Verdict("never")
     )
-    await world.store.accept_event(world.message(by=person), rules, send_now=False)
+    await world.store.inbound.accept_event(world.message(by=person), rules, send_now=False)
     return rules.identities[-1]
 
 

@@ -18,7 +18,7 @@ def refuse_to_judge(event: InboundEvent, identity: Identity | None) -> Admission
 
 async def test_the_first_message_makes_the_person_the_thread_and_a_running_turn(world: Bench) -> None:
     rules = world.queueing()
-    accepted = await world.store.accept_event(world.message("hello"), rules, send_now=False)
+    accepted = await world.store.inbound.accept_event(world.message("hello"), rules, send_now=False)
 
     assert rules.identities == [None]
     assert rules.view.thread is None
@@ -28,8 +28,8 @@ async def test_the_first_message_makes_the_person_the_thread_and_a_running_turn(
     assert (start.number, start.attempt, start.resumed) == (1, 1, False)
     assert start.principal == ADA
     assert start.thread.active_turn_state is TurnState.RUNNING
-    assert await world.store.user("ada") == ADA
-    assert await world.store.thread(start.thread.id) == start.thread
+    assert await world.store.people.user("ada") == ADA
+    assert await world.store.threads.thread(start.thread.id) == start.thread
     assert await world.said(start) == [UserSaid("hello")]
 
 
@@ -41,7 +41,7 @@ async def test_the_second_message_finds_person_and_thread_again(world: Bench) ->
     assert view.running_since == world.clock.now()
 
     rules = world.queueing()
-    await world.store.accept_event(world.message(), rules, send_now=False)
+    await world.store.inbound.accept_event(world.message(), rules, send_now=False)
     assert rules.identities == [Identity(CHANNEL, "ada", ADA, "config")]
 
 
@@ -52,9 +52,9 @@ async def test_in_a_group_the_transcript_says_who_speaks(world: Bench) -> None:
 
 async def test_a_repeated_event_changes_nothing_and_has_the_recorded_outcome(world: Bench) -> None:
     event = world.message(key="chat:m:room:7")
-    first = await world.store.accept_event(event, world.queueing(), send_now=False)
+    first = await world.store.inbound.accept_event(event, world.queueing(), send_now=False)
     for _ in range(2):
-        again = await world.store.accept_event(
+        again = await world.store.inbound.accept_event(
             event, Rules(refuse_to_judge, lambda _event, _view: Verdict("never")), send_now=False
         )
         assert again.duplicate
@@ -68,19 +68,19 @@ async def test_a_repeated_press_is_answered_with_the_same_word(world: Bench) -> 
     gate = await world.ask(start, *await world.call(start))
     press = world.press(gate, 0)
     rules = Rules(admit(ADA), lambda _event, _view: Verdict("answer", answer="Approved by Ada"), gate.id)
-    await world.store.accept_event(press, rules, send_now=False)
-    again = await world.store.accept_event(press, rules, send_now=False)
+    await world.store.inbound.accept_event(press, rules, send_now=False)
+    again = await world.store.inbound.accept_event(press, rules, send_now=False)
     assert (again.duplicate, again.answer) == (True, "Approved by Ada")
 
 
 async def test_what_cannot_be_read_is_recorded_once(world: Bench) -> None:
     event = Unreadable("chat:m:broken", CHANNEL, "no text field \ud800", world.clock.now())
     rules = world.queueing()
-    accepted = await world.store.accept_event(event, rules, send_now=False)
+    accepted = await world.store.inbound.accept_event(event, rules, send_now=False)
     assert (accepted.outcome, accepted.duplicate) == ("failed: unreadable", False)
     assert rules.identities == []
-    assert (await world.store.accept_event(event, rules, send_now=False)).duplicate
-    explained = await world.store.explain("chat:m:broken")
+    assert (await world.store.inbound.accept_event(event, rules, send_now=False)).duplicate
+    explained = await world.store.explanations.explain("chat:m:broken")
     assert explained is not None
     assert explained.outcome == "failed: unreadable"
 
@@ -88,15 +88,15 @@ async def test_what_cannot_be_read_is_recorded_once(world: Bench) -> None:
 async def test_a_refused_person_is_answered_once_and_every_event_explained(world: Bench) -> None:
     refusal = TurnedAway("refused: no access", plain("You are not paired."), word="not here")
     rules = Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
-    first = await world.store.accept_event(world.message(), rules, send_now=False)
+    first = await world.store.inbound.accept_event(world.message(), rules, send_now=False)
     second_event = world.message()
-    second = await world.store.accept_event(second_event, rules, send_now=False)
+    second = await world.store.inbound.accept_event(second_event, rules, send_now=False)
 
     assert [row.message for row in first.outbox] == [plain("You are not paired.")]
     assert second.outbox == ()
     assert (second.outcome, second.answer) == ("refused: no access", "not here")
-    assert await world.store.user("ada") is None
-    explained = await world.store.explain(second_event.key)
+    assert await world.store.people.user("ada") is None
+    explained = await world.store.explanations.explain(second_event.key)
     assert explained is not None
     assert (explained.outcome, explained.sender) == ("refused: no access", "Ada")
 
@@ -106,8 +106,10 @@ async def test_another_refusal_of_the_same_person_is_answered_again(world: Bench
         refusal = TurnedAway(outcome, plain(outcome))
         return Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
 
-    await world.store.accept_event(world.message(), refusing("refused: no access"), send_now=False)
-    other = await world.store.accept_event(world.message(), refusing("refused: too fast"), send_now=False)
+    await world.store.inbound.accept_event(world.message(), refusing("refused: no access"), send_now=False)
+    other = await world.store.inbound.accept_event(
+        world.message(), refusing("refused: too fast"), send_now=False
+    )
     assert len(other.outbox) == 1
 
 
@@ -116,22 +118,22 @@ async def test_noise_is_not_stored(world: Bench) -> None:
     rules = Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
     event = world.message()
     for _ in range(3):
-        accepted = await world.store.accept_event(event, rules, send_now=False)
+        accepted = await world.store.inbound.accept_event(event, rules, send_now=False)
         assert (accepted.outcome, accepted.duplicate) == ("ignored: groups are off", False)
         assert accepted.outbox == ()
-    assert await world.store.explain(event.key) is None
-    assert not await world.store.explain_recent(10)
+    assert await world.store.explanations.explain(event.key) is None
+    assert not await world.store.explanations.explain_recent(10)
 
 
 async def test_an_identity_follows_the_judge_to_another_person_and_role(world: Bench) -> None:
     await world.turn(by=BEN)
     promoted = Principal("ben", Role.OWNER, "Benjamin")
-    await world.store.accept_event(world.message(by=BEN), world.ruling(by=promoted), send_now=False)
-    assert await world.store.user("ben") == promoted
+    await world.store.inbound.accept_event(world.message(by=BEN), world.ruling(by=promoted), send_now=False)
+    assert await world.store.people.user("ben") == promoted
 
-    await world.store.accept_event(world.message(by=BEN), world.ruling(by=ADA), send_now=False)
+    await world.store.inbound.accept_event(world.message(by=BEN), world.ruling(by=ADA), send_now=False)
     rules = world.ruling(by=ADA)
-    await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
+    await world.store.inbound.accept_event(world.message(by=BEN), rules, send_now=False)
     assert rules.identities == [Identity(CHANNEL, "ben", ADA, "config")]
 
 
@@ -152,9 +154,9 @@ async def test_what_fails_while_judging_leaves_nothing(world: Bench) -> None:
 
     event = world.message()
     with pytest.raises(LookupError, match="a defect in the rules"):
-        await world.store.accept_event(event, Rules(admit(ADA), fail), send_now=False)
-    assert await world.store.user("ada") is None
-    accepted = await world.store.accept_event(event, world.queueing(), send_now=False)
+        await world.store.inbound.accept_event(event, Rules(admit(ADA), fail), send_now=False)
+    assert await world.store.people.user("ada") is None
+    accepted = await world.store.inbound.accept_event(event, world.queueing(), send_now=False)
     assert (accepted.duplicate, accepted.outcome) == (False, "turn 1")
 
 
@@ -164,7 +166,7 @@ async def test_what_fails_after_the_first_effect_takes_that_back(world: Bench) -
     await world.finish(start)
     with pytest.raises(Exception, match=r"(?i)unique"):  # the turn id exists already
         await world.rule(*broken)
-    assert not await world.store.pending_outbox(CHANNEL)
+    assert not await world.store.outbox.pending_outbox(CHANNEL)
 
 
 async def test_text_that_is_no_unicode_is_kept_with_replacements(world: Bench) -> None:
@@ -181,7 +183,7 @@ async def test_text_that_is_no_unicode_is_kept_with_replacements(world: Bench) -
         event.sent_at,
         direct=False,
     )
-    accepted = await world.store.accept_event(event, world.queueing(broken), send_now=False)
+    accepted = await world.store.inbound.accept_event(event, world.queueing(broken), send_now=False)
     assert accepted.started is not None
     assert await world.said(accepted.started) == [UserSaid("half a \ufffd pair", sender="A\ufffdda")]
 
@@ -218,7 +220,7 @@ async def test_a_thread_is_known_by_its_id_but_only_to_its_owner(world: Bench) -
     start = await world.turn(scope="first")
     thread_id = start.thread.id
     mapped = world.ruling()
-    await world.store.accept_event(world.message(scope=thread_id), mapped, send_now=False)
+    await world.store.inbound.accept_event(world.message(scope=thread_id), mapped, send_now=False)
     candidate = mapped.view.candidate
     assert candidate is not None
     assert (candidate.thread_id, candidate.own, candidate.taken, candidate.mapped) == (
@@ -228,12 +230,12 @@ async def test_a_thread_is_known_by_its_id_but_only_to_its_owner(world: Bench) -
         True,
     )
 
-    await world.store.accept_event(
+    await world.store.inbound.accept_event(
         world.message(scope="first"), world.ruling(RebindThread("other")), send_now=False
     )
     plain_id = thread_id.replace("-", "").upper()
     own = world.ruling()
-    await world.store.accept_event(world.message(scope=plain_id), own, send_now=False)
+    await world.store.inbound.accept_event(world.message(scope=plain_id), own, send_now=False)
     assert own.view.candidate is not None
     assert (own.view.candidate.thread_id, own.view.candidate.own, own.view.candidate.mapped) == (
         thread_id,
@@ -242,14 +244,14 @@ async def test_a_thread_is_known_by_its_id_but_only_to_its_owner(world: Bench) -
     )
 
     strange = world.ruling(by=BEN)
-    await world.store.accept_event(world.message(scope=thread_id, by=BEN), strange, send_now=False)
+    await world.store.inbound.accept_event(world.message(scope=thread_id, by=BEN), strange, send_now=False)
     assert strange.view.candidate is not None
     assert (strange.view.candidate.own, strange.view.candidate.taken) == (False, True)
 
 
 async def test_a_conversation_named_by_no_id_has_no_candidate(world: Bench) -> None:
     rules = world.ruling()
-    await world.store.accept_event(world.message(scope="room 12"), rules, send_now=False)
+    await world.store.inbound.accept_event(world.message(scope="room 12"), rules, send_now=False)
     assert rules.view.candidate is None
 
 
@@ -258,7 +260,7 @@ async def test_an_adopted_thread_is_led_to_by_the_new_key(world: Bench) -> None:
     await world.finish(start, "the answer")
     adopting = world.ruling(QueueInput(start.thread.id, world.ids.row_id(), adopt=True))
     event = world.message("go on", scope="second", address="to second")
-    accepted = await world.store.accept_event(event, adopting, send_now=False)
+    accepted = await world.store.inbound.accept_event(event, adopting, send_now=False)
     assert accepted.started is not None
     assert accepted.started.thread.id == start.thread.id
     assert accepted.started.thread.address == "to second"
@@ -278,7 +280,7 @@ async def test_what_is_said_goes_to_the_conversation_of_the_event(world: Bench) 
         (plain("one"), "to room", SendState.QUEUED),
         (plain("two"), "to room", SendState.QUEUED),
     ]
-    assert list(await world.store.pending_outbox(CHANNEL)) == list(accepted.outbox)
+    assert list(await world.store.outbox.pending_outbox(CHANNEL)) == list(accepted.outbox)
 
 
 async def test_only_the_single_message_of_an_address_is_sent_at_once(world: Bench) -> None:
@@ -293,20 +295,20 @@ async def test_only_the_single_message_of_an_address_is_sent_at_once(world: Benc
 
 async def test_why_tells_what_an_event_led_to(world: Bench) -> None:
     event = world.message("hello")
-    accepted = await world.store.accept_event(event, world.queueing(), send_now=False)
+    accepted = await world.store.inbound.accept_event(event, world.queueing(), send_now=False)
     assert accepted.started is not None
     await world.finish(accepted.started, "done", world.draft("done"), state=TurnState.DONE)
-    explained = await world.store.explain(event.key)
+    explained = await world.store.explanations.explain(event.key)
     assert explained is not None
     assert (explained.outcome, explained.turn_state, explained.sender) == ("turn 1", "done", "Ada")
     assert (explained.thread_id, explained.turn_id) == (accepted.thread_id, accepted.started.turn_id)
     assert [(one.state, one.parts, one.repeats) for one in explained.deliveries] == [("queued", 0, 0)]
 
     status = await world.rule(Say(plain("status")))
-    newest = await world.store.explain_recent(1)
+    newest = await world.store.explanations.explain_recent(1)
     assert [one.outcome for one in newest] == ["command"]
     assert [one.outbox_id for one in newest[0].deliveries] == [status.outbox[0].id]
-    assert await world.store.explain("chat:m:never") is None
+    assert await world.store.explanations.explain("chat:m:never") is None
 
 
 async def test_the_newest_message_of_each_address_is_known(world: Bench) -> None:
@@ -314,8 +316,8 @@ async def test_the_newest_message_of_each_address_is_known(world: Bench) -> None
     began = world.clock.now()
     messages = [world.message("first"), world.message("second", address="other"), world.message("third")]
     for message in messages:
-        await world.store.accept_event(message, world.queueing(), send_now=False)
-    seen = {one.address: one.order_key for one in await world.store.last_seen(CHANNEL, began)}
+        await world.store.inbound.accept_event(message, world.queueing(), send_now=False)
+    seen = {one.address: one.order_key for one in await world.store.threads.last_seen(CHANNEL, began)}
     assert seen == {message.address: message.order_key for message in messages[1:]}
-    assert not await world.store.last_seen("elsewhere", began)
-    assert not await world.store.last_seen(CHANNEL, world.clock.now() + 1)
+    assert not await world.store.threads.last_seen("elsewhere", began)
+    assert not await world.store.threads.last_seen(CHANNEL, world.clock.now() + 1)

@@ -28,7 +28,7 @@ from tests.contracts.store.bench import BEN, CHANNEL, Bench
 
 
 async def about(world: Bench, *subjects: str) -> Sequence[AuditRow]:
-    return await world.store.audit_of(subjects)
+    return await world.store.audit.audit_of(subjects)
 
 
 async def kinds(world: Bench, *subjects: str) -> list[tuple[str, str | None]]:
@@ -37,7 +37,7 @@ async def kinds(world: Bench, *subjects: str) -> list[tuple[str, str | None]]:
 
 async def head(world: Bench) -> int:
     """How many records there are, once all are chained."""
-    text, more = await world.store.link_audit(1000)
+    text, more = await world.store.audit.link_audit(1000)
     assert not more
     return 0 if text is None else int(text.partition(":")[0])
 
@@ -57,9 +57,9 @@ async def test_a_call_is_recorded_from_the_question_to_its_end(world: Bench) -> 
     gate = await world.ask(start, call_id)
     await world.rule(CastVote(gate.id, Option.APPROVE))
     await world.rule(CloseGate(gate.id, Option.APPROVE, "approved", plain("approved")))
-    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
+    assert await world.store.turns.mark_running(start.turn_id, call_id, lambda *_: None) is None
     result = ToolResult(call_id, ResultStatus.OK, "the output is nowhere in the audit")
-    await world.store.finish_calls(start.turn_id, [result])
+    await world.store.turns.finish_calls(start.turn_id, [result])
     rows = await about(world, gate.id, call_id)
     assert [(row.kind, row.actor) for row in rows] == [
         ("asked", "ben"),
@@ -82,9 +82,11 @@ async def test_what_needs_no_mark_and_what_is_refused_is_recorded_once(world: Be
     start = await world.turn()
     first, second = await world.call(start, "time", "http", effect=Effect.NONE)
     at = world.clock.now()
-    await world.store.finish_calls(start.turn_id, [ToolResult(first, ResultStatus.OK, "noon")], started_at=at)
+    await world.store.turns.finish_calls(
+        start.turn_id, [ToolResult(first, ResultStatus.OK, "noon")], started_at=at
+    )
     refused = ToolResult(second, ResultStatus.DENIED, "http is disabled.")
-    await world.store.finish_calls(start.turn_id, [refused])
+    await world.store.turns.finish_calls(start.turn_id, [refused])
     ran, denied = [json.loads(row.detail) for row in await about(world, first, second)]
     assert (ran["tool"], ran["started_at"], ran["status"]) == ("time", at, "ok")
     assert (denied["started_at"], denied["said"]) == (None, "http is disabled.")
@@ -129,8 +131,8 @@ async def test_what_is_recorded_of_an_edited_calls_run_is_what_ran(world: Bench)
     edited = EditedCall(gate, gate.binding, '{"command": "ls"}')
     close = CloseGate(gate.id, Option.APPROVE, "approved", plain("approved"))
     await world.rule(EditCall(edited, None), close)
-    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
-    await world.store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
+    assert await world.store.turns.mark_running(start.turn_id, call_id, lambda *_: None) is None
+    await world.store.turns.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
     said = {row.kind: json.loads(row.detail) for row in await about(world, gate.id, call_id)}
     assert said["edited"]["arguments"] == said["started"]["arguments"] == said["ended"]["arguments"]
 
@@ -139,10 +141,10 @@ async def test_what_is_taken_back_leaves_no_record(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     result = ToolResult(call_id, ResultStatus.OK, "done")
-    await world.store.finish_calls(start.turn_id, [result])
+    await world.store.turns.finish_calls(start.turn_id, [result])
     before = await head(world)
     with pytest.raises(StaleTurn):
-        await world.store.finish_calls(start.turn_id, [result])
+        await world.store.turns.finish_calls(start.turn_id, [result])
     assert await head(world) == before
 
 
@@ -150,11 +152,11 @@ async def test_what_holds_for_good_is_recorded_with_who_said_it(world: Bench) ->
     store, start = world.store, await world.turn()
     grant = Grant("g1", "ada", "shell", "ls", GrantScope.USER, None, "ada", world.clock.now())
     await world.rule(RecordGrant(grant))
-    await store.revoke_grant("g1", by="ada")
-    await store.revoke_grant("g1", by="ada")
-    await store.set_tool_setting("ada", "http", ToolSetting.DISABLED, by="ada")
-    await store.set_person_approvals("ada", ApprovalSettings(Preset.MANUAL))
-    await store.set_thread_approvals(start.thread.id, ApprovalSettings(Preset.AUTO), by="ada")
+    await store.consents.revoke_grant("g1", by="ada")
+    await store.consents.revoke_grant("g1", by="ada")
+    await store.consents.set_tool_setting("ada", "http", ToolSetting.DISABLED, by="ada")
+    await store.consents.set_person_approvals("ada", ApprovalSettings(Preset.MANUAL))
+    await store.consents.set_thread_approvals(start.thread.id, ApprovalSettings(Preset.AUTO), by="ada")
     assert await kinds(world, "g1") == [("granted", "ada"), ("grant_revoked", "ada")]
     assert await kinds(world, "http") == [("tool_setting", "ada")]
     assert await kinds(world, "ada", start.thread.id) == [("approvals", "ada")] * 2
@@ -163,14 +165,14 @@ async def test_what_holds_for_good_is_recorded_with_who_said_it(world: Bench) ->
 async def test_pausing_secrets_and_logins_are_recorded(world: Bench) -> None:
     store, sealed = world.store, SealedSecret("token", "key-1", b"sealed", world.clock.now())
     await world.rule(PauseTools(paused=True))
-    await store.pause_tools("ada", paused=True)
-    await store.pause_tools("ada", paused=False)
+    await store.kill_switch.pause_tools("ada", paused=True)
+    await store.kill_switch.pause_tools("ada", paused=False)
     await world.rule(KeepSecrets((sealed,)))
-    await store.drop_secret("token", by="ben")
-    await store.keep_key("hash", KeyKind.SESSION, "ada", None)
-    await store.drop_key("hash")
-    await store.keep_key("hash", KeyKind.TOKEN, "ada", None)
-    await store.drop_keys_of("ada", KeyKind.TOKEN)
+    await store.secrets.drop_secret("token", by="ben")
+    await store.keys.keep_key("hash", KeyKind.SESSION, "ada", None)
+    await store.keys.drop_key("hash")
+    await store.keys.keep_key("hash", KeyKind.TOKEN, "ada", None)
+    await store.keys.drop_keys_of("ada", KeyKind.TOKEN)
     assert await kinds(world, "tools") == [("paused", "ada"), ("resumed", "ada")]
     assert await kinds(world, "token") == [("secret_set", "ada"), ("secret_deleted", "ben")]
     recorded = [kind for kind, _ in await kinds(world, "ada")]
@@ -179,13 +181,13 @@ async def test_pausing_secrets_and_logins_are_recorded(world: Bench) -> None:
 
 async def test_accounts_and_roles_are_recorded(world: Bench) -> None:
     store = world.store
-    await store.ensure_user("ada", Role.OWNER, "Ada")
-    await store.ensure_user("eve", Role.GUEST, "Eve")
-    await store.ensure_user("eve", Role.MEMBER, "Eve")
-    await store.ensure_user("eve", Role.MEMBER, "Eva")
-    await store.link_account("eve", CHANNEL, "7", "Eve", by="ada")
-    await store.revoke_account(CHANNEL, "7", by="ada")
-    await store.revoke_account(CHANNEL, "7", by="ada")
+    await store.people.ensure_user("ada", Role.OWNER, "Ada")
+    await store.people.ensure_user("eve", Role.GUEST, "Eve")
+    await store.people.ensure_user("eve", Role.MEMBER, "Eve")
+    await store.people.ensure_user("eve", Role.MEMBER, "Eva")
+    await store.people.link_account("eve", CHANNEL, "7", "Eve", by="ada")
+    await store.people.revoke_account(CHANNEL, "7", by="ada")
+    await store.people.revoke_account(CHANNEL, "7", by="ada")
     assert await kinds(world, "eve") == [("role", None)]
     assert await kinds(world, f"{CHANNEL}:7") == [("linked", "ada"), ("account_revoked", "ada")]
     await world.say(by=BEN)
@@ -194,10 +196,10 @@ async def test_accounts_and_roles_are_recorded(world: Bench) -> None:
 
 
 async def test_the_operators_rules_are_recorded_when_they_change(world: Bench) -> None:
-    assert await world.store.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
-    assert not await world.store.record_policy({"whitelist": ["a", "b"], "preset": "auto"})
-    assert await world.store.record_policy({"preset": "manual"})
-    assert await world.store.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
+    assert await world.store.audit.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
+    assert not await world.store.audit.record_policy({"whitelist": ["a", "b"], "preset": "auto"})
+    assert await world.store.audit.record_policy({"preset": "manual"})
+    assert await world.store.audit.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
 
 
 async def test_old_records_are_dropped_from_the_beginning(world: Bench) -> None:
@@ -206,9 +208,9 @@ async def test_old_records_are_dropped_from_the_beginning(world: Bench) -> None:
     count = await head(world)
     world.clock.advance(10)
     await world.rule(PauseTools(paused=True))
-    assert await world.store.prune_audit(world.clock.now() - 1, 4) == 4
-    assert await world.store.prune_audit(world.clock.now() - 1, 100) == count - 4
-    assert await world.store.prune_audit(world.clock.now() + 1, 100) == 0, "what is not chained stays"
+    assert await world.store.audit.prune_audit(world.clock.now() - 1, 4) == 4
+    assert await world.store.audit.prune_audit(world.clock.now() - 1, 100) == count - 4
+    assert await world.store.audit.prune_audit(world.clock.now() + 1, 100) == 0, "what is not chained stays"
     rows = await about(world, "tools", "4", str(count))
     assert [row.kind for row in rows] == ["paused", "pruned", "pruned"]
     assert [row.id for row in rows] == [count + 1, count + 2, count + 3]

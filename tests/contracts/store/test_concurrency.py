@@ -15,7 +15,7 @@ from tests.contracts.store.bench import ADA, Bench, Rules, admit
 async def test_one_event_from_sixty_four_sides_is_taken_once(world: Bench) -> None:
     event = world.message()
     taken = await asyncio.gather(
-        *(world.store.accept_event(event, world.queueing(), send_now=False) for _ in range(64))
+        *(world.store.inbound.accept_event(event, world.queueing(), send_now=False) for _ in range(64))
     )
     assert [accepted.duplicate for accepted in taken].count(False) == 1
     assert len([accepted for accepted in taken if accepted.started is not None]) == 1
@@ -53,7 +53,7 @@ async def test_a_unit_that_fails_takes_nobody_with_it(world: Bench) -> None:
     events = [world.message(scope=f"room {number}") for number in range(60)]
     results = await asyncio.gather(
         *(
-            world.store.accept_event(event, rules(number), send_now=False)
+            world.store.inbound.accept_event(event, rules(number), send_now=False)
             for number, event in enumerate(events)
         ),
         return_exceptions=True,
@@ -62,18 +62,18 @@ async def test_a_unit_that_fails_takes_nobody_with_it(world: Bench) -> None:
     assert failed == list(range(0, 60, 3))
     assert all(isinstance(results[number], LookupError) for number in failed)
     for number, event in enumerate(events):
-        explained = await world.store.explain(event.key)
+        explained = await world.store.explanations.explain(event.key)
         assert (explained is None) == (number in failed)
 
 
 async def test_a_caller_that_goes_away_does_not_take_its_unit_back(world: Bench) -> None:
     event = world.message()
-    caller = asyncio.create_task(world.store.accept_event(event, world.queueing(), send_now=False))
+    caller = asyncio.create_task(world.store.inbound.accept_event(event, world.queueing(), send_now=False))
     await asyncio.sleep(0)  # the unit is handed in
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    again = await world.store.accept_event(event, world.queueing(), send_now=False)
+    again = await world.store.inbound.accept_event(event, world.queueing(), send_now=False)
     assert (again.duplicate, again.outcome) == (True, "turn 1")
 
 

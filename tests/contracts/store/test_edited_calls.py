@@ -35,7 +35,7 @@ async def test_who_agreed_before_has_not_agreed_to_it(world: Bench) -> None:
     await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)
     edit = made_of(gate)
     accepted = await world.rule(EditCall(edit, CARD), CastVote(gate.id, Option.APPROVE), by=ADA)
-    (view,) = await world.store.open_gates()
+    (view,) = await world.store.gates.open_gates()
     assert [vote.user_id for vote in view.votes] == ["ada"]
     assert view.gate == replace(edit.gate, changed_at=world.clock.now())
     call = await world.call_row(start, call_id)
@@ -52,9 +52,9 @@ async def test_its_answers_have_positions_that_none_had_before(world: Bench) -> 
     """A press of what an old copy shows is known as such, also once the hub was started again."""
     _, _, gate = await asked(world)
     for edits in (1, 2):
-        (view,) = await world.store.open_gates()
+        (view,) = await world.store.gates.open_gates()
         await world.rule(EditCall(made_of(view.gate), CARD))
-        (view,) = await world.store.open_gates()
+        (view,) = await world.store.gates.open_gates()
         assert view.gate.first_choice == 2 * edits
         assert [view.gate.answer_at(at) for at in (2 * edits - 1, 2 * edits)] == [None, gate.answer_at(0)]
 

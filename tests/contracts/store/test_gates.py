@@ -23,15 +23,15 @@ async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: Bench) -> No
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
-    rows = await world.store.ask_person(gate, [world.card(gate)])
+    rows = await world.store.turns.ask_person(gate, [world.card(gate)])
 
     assert [(row.state, row.address, row.message) for row in rows] == [
         (SendState.QUEUED, "to room", plain(gate.title))
     ]
-    thread = await world.store.thread(start.thread.id)
+    thread = await world.store.threads.thread(start.thread.id)
     assert thread is not None
     assert (thread.active_turn_id, thread.active_turn_state) == (start.turn_id, TurnState.WAITING)
-    (view,) = await world.store.open_gates()
+    (view,) = await world.store.gates.open_gates()
     assert (view.gate, view.votes, view.thread) == (gate, (), thread)
     seen = await world.look()
     assert seen.open_gates == (view,)
@@ -54,7 +54,7 @@ async def test_a_press_belongs_to_the_thread_of_its_prompt(world: Bench) -> None
     start = await world.turn(scope="first")
     gate = await world.ask(start, *await world.call(start))
     rules = world.ruling(gate_id=gate.id)
-    accepted = await world.store.accept_event(world.press(gate, 0), rules, send_now=False)
+    accepted = await world.store.inbound.accept_event(world.press(gate, 0), rules, send_now=False)
     assert accepted.thread_id == start.thread.id
     assert rules.view.thread is not None
     assert rules.view.thread.id == start.thread.id
@@ -66,13 +66,13 @@ async def test_cards_are_seen_where_they_were_shown(world: Bench) -> None:
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
     cards = [world.card(gate), world.card(gate, to="to Ada alone")]
-    here, elsewhere = await world.store.ask_person(gate, cards)
+    here, elsewhere = await world.store.turns.ask_person(gate, cards)
     assert (await world.look()).cards == ()
     for row in (here, elsewhere):
-        await world.store.claim_outbox(row.id)
+        await world.store.outbox.claim_outbox(row.id)
         for part in ("1", "2"):
             posted = Posted(MessageRef(f"{row.address}/{part}"), f"000000010{part}")
-            await world.store.record_part_sent(row.id, posted, last=part == "2")
+            await world.store.outbox.record_part_sent(row.id, posted, last=part == "2")
     (card,) = (await world.look()).cards
     assert (card.gate_id, card.refs, card.order_key) == (
         gate.id,
@@ -109,12 +109,12 @@ async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
     assert (view.gate.state, view.gate.outcome) == (GateState.CLOSED, option)
     assert view.gate.outcome_text == f"{option.value} by Ada"
     assert view.votes == (Vote("ada", "Ada", option, world.clock.now(), Role.OWNER),)
-    assert not await world.store.open_gates()
+    assert not await world.store.gates.open_gates()
     if state is CallState.APPROVED:
-        assert await world.store.mark_running(start.turn_id, call_id, go) is None
+        assert await world.store.turns.mark_running(start.turn_id, call_id, go) is None
     else:
         with pytest.raises(StaleTurn):
-            await world.store.mark_running(start.turn_id, call_id, go)
+            await world.store.turns.mark_running(start.turn_id, call_id, go)
 
 
 async def test_every_copy_of_a_card_is_changed_in_its_place(world: Bench) -> None:
@@ -122,38 +122,38 @@ async def test_every_copy_of_a_card_is_changed_in_its_place(world: Bench) -> Non
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
     drafts = [world.card(gate), world.card(gate, to="to Ada alone"), world.card(gate, to="gone")]
-    cards = await world.store.ask_person(gate, drafts)
-    await world.store.fail_outbox(cards[2].id, "blocked by the person")
+    cards = await world.store.turns.ask_person(gate, drafts)
+    await world.store.outbox.fail_outbox(cards[2].id, "blocked by the person")
     accepted = await world.rule(closing(gate, Option.DENY))
     assert [(row.edit_of, row.address, row.message, row.state) for row in accepted.outbox] == [
         (cards[0].id, "to room", SETTLED, SendState.QUEUED),
         (cards[1].id, "to Ada alone", SETTLED, SendState.QUEUED),
     ]
-    unsettled = await world.store.pending_outbox("chat")
+    unsettled = await world.store.outbox.pending_outbox("chat")
     assert [row.id for row in unsettled] == sorted(row.id for row in (*cards[:2], *accepted.outbox))
 
 
 async def test_a_copy_nobody_knew_is_learned_when_it_is_pressed(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
-    (card,) = await world.store.pending_outbox(CHANNEL)
-    await world.store.claim_outbox(card.id)
-    await world.store.record_part_sent(card.id, Posted(MessageRef("known"), "1"), last=True)
+    (card,) = await world.store.outbox.pending_outbox(CHANNEL)
+    await world.store.outbox.claim_outbox(card.id)
+    await world.store.outbox.record_part_sent(card.id, Posted(MessageRef("known"), "1"), last=True)
     for name in ("known", "stray", "stray"):
         press = replace(world.press(gate, 0), ref=MessageRef(name))
         rules = world.ruling(gate_id=gate.id)
-        assert (await world.store.accept_event(press, rules, send_now=False)).outbox == ()
+        assert (await world.store.inbound.accept_event(press, rules, send_now=False)).outbox == ()
 
     settled = await world.rule(closing(gate, Option.DENY))
     targets = [row.edit_of for row in settled.outbox if row.edit_of is not None]
-    assert [await world.store.sent_refs(target) for target in targets] == [("known",), ("stray",)]
+    assert [await world.store.outbox.sent_refs(target) for target in targets] == [("known",), ("stray",)]
 
     late = replace(world.press(gate, 0), ref=MessageRef("another"))
-    accepted = await world.store.accept_event(late, world.ruling(gate_id=gate.id), send_now=False)
+    accepted = await world.store.inbound.accept_event(late, world.ruling(gate_id=gate.id), send_now=False)
     (change,) = accepted.outbox
     assert change.message.outcome == "deny by Ada"
     assert change.edit_of is not None
-    assert await world.store.sent_refs(change.edit_of) == ("another",)
+    assert await world.store.outbox.sent_refs(change.edit_of) == ("another",)
 
 
 async def test_a_settled_prompt_is_not_settled_again(world: Bench) -> None:
@@ -183,7 +183,7 @@ async def test_of_two_answers_at_one_moment_one_counts_and_the_other_sees_it(wor
             return Verdict("answer", (close,), answer=close.outcome_text)
 
         answers = [
-            world.store.accept_event(
+            world.store.inbound.accept_event(
                 world.press(gate, index, by=person),
                 Rules(admit(person), lambda _event, view, option=option: verdict(option, view), gate.id),
                 send_now=False,
@@ -203,7 +203,7 @@ async def test_votes_are_one_for_each_person(world: Bench) -> None:
         accepted = await world.rule(CastVote(gate.id, option), by=person)
         assert accepted.started is None
         world.clock.advance(1)
-    (view,) = await world.store.open_gates()
+    (view,) = await world.store.gates.open_gates()
     assert [(vote.user_id, vote.name, vote.answer) for vote in view.votes] == [
         ("ada", "Ada", Option.APPROVE),
         ("ben", "Ben", Option.DENY),
@@ -215,10 +215,10 @@ async def test_a_turn_goes_on_only_when_its_last_prompt_is_settled(world: Bench)
     calls = await world.call(start, "shell", "http")
     gates: list[Gate] = []
     for call_id in calls:
-        await world.store.mark_running(start.turn_id, call_id, go)
+        await world.store.turns.mark_running(start.turn_id, call_id, go)
     for call_id in calls:
         gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
-        await world.store.mark_unknown(call_id, gate, [world.card(gate)])
+        await world.store.recovery.mark_unknown(call_id, gate, [world.card(gate)])
         gates.append(gate)
     assert (await world.rule(closing(gates[0], Option.HAPPENED))).started is None
     assert (await world.rule(closing(gates[1], Option.RETRY))).started is not None
@@ -228,31 +228,31 @@ async def test_a_turn_goes_on_only_when_its_last_prompt_is_settled(world: Bench)
 async def test_an_unknown_call_is_run_again_only_if_a_person_says_so(world: Bench, option: Option) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.mark_running(start.turn_id, call_id, go)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
     gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (option,))
-    rows = await world.store.mark_unknown(call_id, gate, [world.card(gate)])
+    rows = await world.store.recovery.mark_unknown(call_id, gate, [world.card(gate)])
     assert [row.message for row in rows] == [plain(gate.title)]
     with pytest.raises(StaleTurn):
-        await world.store.mark_unknown(call_id, world.gate(start, call_id), [])
+        await world.store.recovery.mark_unknown(call_id, world.gate(start, call_id), [])
     await world.rule(closing(gate, option))
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer, call.answered_by) == (CallState.UNKNOWN, option, "Ada")
     if option is Option.RETRY:
-        assert await world.store.mark_running(start.turn_id, call_id, go) is None
+        assert await world.store.turns.mark_running(start.turn_id, call_id, go) is None
     else:
         with pytest.raises(StaleTurn):
-            await world.store.mark_running(start.turn_id, call_id, go)
+            await world.store.turns.mark_running(start.turn_id, call_id, go)
 
 
 async def test_a_call_cut_short_twice_is_asked_about_twice(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     for _ in range(2):
-        await world.store.mark_running(start.turn_id, call_id, go)
+        await world.store.turns.mark_running(start.turn_id, call_id, go)
         gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.RETRY,))
-        await world.store.mark_unknown(call_id, gate, [world.card(gate)])
+        await world.store.recovery.mark_unknown(call_id, gate, [world.card(gate)])
         with pytest.raises(StaleTurn):
-            await world.store.mark_running(start.turn_id, call_id, go)
+            await world.store.turns.mark_running(start.turn_id, call_id, go)
         await world.rule(closing(gate, Option.RETRY))
     assert (await world.call_row(start, call_id)).state is CallState.UNKNOWN
 
@@ -260,15 +260,15 @@ async def test_a_call_cut_short_twice_is_asked_about_twice(world: Bench) -> None
 async def test_going_on_counts_the_budget_afresh(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.mark_running(start.turn_id, call_id, go)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
     world.clock.advance(100)
     gate = await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
     accepted = await world.rule(closing(gate, Option.CONTINUE))
     assert accepted.started is not None
-    loaded = await world.store.load_turn(accepted.started)
+    loaded = await world.store.turns.load_turn(accepted.started)
     assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
     assert loaded.continued is Option.CONTINUE
-    await world.store.record_reply_and_intents(start.turn_id, AssistantSaid("words"), [])
+    await world.store.turns.record_reply_and_intents(start.turn_id, AssistantSaid("words"), [])
     await world.call(start)
     assert (await world.reload(start)).rounds == 1
 
@@ -279,7 +279,7 @@ async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: Bench)
     gate = await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
     accepted = await world.rule(closing(gate, Option.STOP))
     assert accepted.started is not None
-    loaded = await world.store.load_turn(accepted.started)
+    loaded = await world.store.turns.load_turn(accepted.started)
     assert (loaded.rounds, loaded.continued) == (1, Option.STOP)
 
 
@@ -289,7 +289,7 @@ async def test_an_approval_does_not_widen_the_budget(world: Bench) -> None:
     gate = await world.ask(start, call_id)
     accepted = await world.rule(closing(gate, Option.APPROVE))
     assert accepted.started is not None
-    assert (await world.store.load_turn(accepted.started)).rounds == 1
+    assert (await world.store.turns.load_turn(accepted.started)).rounds == 1
 
 
 # --- expiry ---------------------------------------------------------------------------------------------
@@ -299,17 +299,17 @@ async def test_an_expired_approval_counts_as_denied_by_nobody(world: Bench) -> N
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id, expires_in_s=60)
-    (card,) = await world.store.ask_person(gate, [world.card(gate)])
-    early = await world.store.expire_gates(world.clock.now() + 59 * SECOND, expired, expired_card)
+    (card,) = await world.store.turns.ask_person(gate, [world.card(gate)])
+    early = await world.store.gates.expire_gates(world.clock.now() + 59 * SECOND, expired, expired_card)
     assert (early.started, early.outbox) == ((), ())
 
     world.clock.advance(60)
-    late = await world.store.expire_gates(world.clock.now(), expired, expired_card)
+    late = await world.store.gates.expire_gates(world.clock.now(), expired, expired_card)
     assert [started.turn_id for started in late.started] == [start.turn_id]
     assert [(row.edit_of, row.message) for row in late.outbox] == [(card.id, plain("expired: Run shell?"))]
     call = await world.call_row(start, call_id)
     assert (call.state, call.answered_by) == (CallState.DENIED, None)
-    again = await world.store.expire_gates(world.clock.now(), expired, expired_card)
+    again = await world.store.gates.expire_gates(world.clock.now(), expired, expired_card)
     assert (again.started, again.outbox) == ((), ())
     assert (await world.rule(closing(gate, Option.APPROVE))).started is None
 
@@ -317,10 +317,10 @@ async def test_an_expired_approval_counts_as_denied_by_nobody(world: Bench) -> N
 async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.mark_running(start.turn_id, call_id, go)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
     gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.RETRY,), expires_in_s=1)
-    await world.store.mark_unknown(call_id, gate, [])
-    late = await world.store.expire_gates(world.clock.now() + SECOND, expired, expired_card)
+    await world.store.recovery.mark_unknown(call_id, gate, [])
+    late = await world.store.gates.expire_gates(world.clock.now() + SECOND, expired, expired_card)
     assert len(late.started) == 1
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer) == (CallState.UNKNOWN, None)
@@ -329,8 +329,10 @@ async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: Ben
 async def test_an_expired_continue_prompt_means_no(world: Bench) -> None:
     start = await world.turn()
     await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP), expires_in_s=1)
-    (resumed,) = (await world.store.expire_gates(world.clock.now() + SECOND, expired, expired_card)).started
-    assert (await world.store.load_turn(resumed)).continued is Option.STOP
+    (resumed,) = (
+        await world.store.gates.expire_gates(world.clock.now() + SECOND, expired, expired_card)
+    ).started
+    assert (await world.store.turns.load_turn(resumed)).continued is Option.STOP
 
 
 # --- grants ---------------------------------------------------------------------------------------------
@@ -342,13 +344,13 @@ async def test_grants_are_listed_until_they_expire_or_are_revoked(world: Bench) 
     whole = Grant("g1", "ada", "shell", None, GrantScope.USER, None, "ada", now)
     brief = Grant("g2", "ada", "shell", "ls *", GrantScope.USER, None, "ada", now, now + 10 * SECOND)
     await world.rule(RecordGrant(whole), RecordGrant(brief))
-    assert await world.store.grants("ada") == [whole, brief]
-    assert not await world.store.grants("ben")
+    assert await world.store.consents.grants("ada") == [whole, brief]
+    assert not await world.store.consents.grants("ben")
     world.clock.advance(10)
-    assert await world.store.grants("ada") == [whole]
-    assert await world.store.revoke_grant("g1")
-    assert not await world.store.revoke_grant("g1")
-    assert not await world.store.grants("ada")
+    assert await world.store.consents.grants("ada") == [whole]
+    assert await world.store.consents.revoke_grant("g1")
+    assert not await world.store.consents.revoke_grant("g1")
+    assert not await world.store.consents.grants("ada")
 
 
 async def test_granting_the_same_again_leaves_one_grant_to_revoke(world: Bench) -> None:
@@ -357,7 +359,7 @@ async def test_granting_the_same_again_leaves_one_grant_to_revoke(world: Bench) 
     second = Grant("g2", "ada", "shell", None, GrantScope.USER, None, "ada", world.clock.now())
     await world.rule(RecordGrant(first))
     await world.rule(RecordGrant(second))
-    assert await world.store.grants("ada") == [second]
+    assert await world.store.consents.grants("ada") == [second]
 
 
 async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(world: Bench) -> None:
@@ -366,21 +368,21 @@ async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(worl
     here = Grant("g1", "ada", "http", None, GrantScope.THREAD, start.thread.id, "ada", now)
     everywhere = Grant("g2", "ada", "shell", None, GrantScope.USER, None, "ada", now)
     await world.rule(RecordGrant(here), RecordGrant(everywhere))
-    assert (await world.store.standing("ada", start.thread.id)).grants == (here, everywhere)
+    assert (await world.store.consents.standing("ada", start.thread.id)).grants == (here, everywhere)
     other = await world.turn(scope="second")
-    assert (await world.store.standing("ada", other.thread.id)).grants == (everywhere,)
+    assert (await world.store.consents.standing("ada", other.thread.id)).grants == (everywhere,)
 
 
 async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
-    (card,) = await world.store.pending_outbox(CHANNEL)
-    await world.store.claim_outbox(card.id)
-    await world.store.mark_ambiguous(card.id, "no answer")
+    (card,) = await world.store.outbox.pending_outbox(CHANNEL)
+    await world.store.outbox.claim_outbox(card.id)
+    await world.store.outbox.mark_ambiguous(card.id, "no answer")
     press = replace(world.press(gate, 0), ref=MessageRef("found"))
-    await world.store.accept_event(press, world.ruling(gate_id=gate.id), send_now=False)
-    assert await world.store.pending_outbox(CHANNEL) == ()
-    found = await world.store.claim_outbox(card.id)
+    await world.store.inbound.accept_event(press, world.ruling(gate_id=gate.id), send_now=False)
+    assert await world.store.outbox.pending_outbox(CHANNEL) == ()
+    found = await world.store.outbox.claim_outbox(card.id)
     assert (found.state, found.refs, found.repeats) == (SendState.SENT, ("found",), 0)
 
 
@@ -389,10 +391,10 @@ async def test_a_card_pressed_before_its_sending_was_answered_is_known_at_the_ne
 ) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
-    (card,) = await world.store.pending_outbox(CHANNEL)
-    await world.store.claim_outbox(card.id)
+    (card,) = await world.store.outbox.pending_outbox(CHANNEL)
+    await world.store.outbox.claim_outbox(card.id)
     press = replace(world.press(gate, 0), ref=MessageRef("found"))
-    await world.store.accept_event(press, world.ruling(gate_id=gate.id), send_now=False)
-    await world.store.recover()
-    assert await world.store.pending_outbox(CHANNEL) == ()
-    assert await world.store.sent_refs(card.id) == ("found",)
+    await world.store.inbound.accept_event(press, world.ruling(gate_id=gate.id), send_now=False)
+    await world.store.recovery.recover()
+    assert await world.store.outbox.pending_outbox(CHANNEL) == ()
+    assert await world.store.outbox.sent_refs(card.id) == ("found",)

@@ -21,7 +21,7 @@ async def world(database: Database) -> Bench:
 
 
 async def held(world: Bench) -> HeldInput:
-    (one,) = await world.store.held_inputs(10)
+    (one,) = await world.store.held.held_inputs(10)
     return one
 
 
@@ -29,12 +29,12 @@ async def test_a_message_waits_until_it_is_let_go(world: Bench) -> None:
     accepted = await world.say("hello")
     assert (accepted.outcome, accepted.started) == ("waiting", None)
     assert accepted.thread_id is not None
-    assert await world.store.start_waiting(accepted.thread_id, "turn-x") is None
+    assert await world.store.recovery.start_waiting(accepted.thread_id, "turn-x") is None
     one = await held(world)
     assert (one.text, one.user_id) == ("hello", ADA.user_id)
-    assert await world.store.release_input(one, "hello there", album_wait_us=0) is not None
-    assert await world.store.release_input(one, "again", album_wait_us=0) is None
-    started = await world.store.start_waiting(accepted.thread_id, "turn-x")
+    assert await world.store.held.release_input(one, "hello there", album_wait_us=0) is not None
+    assert await world.store.held.release_input(one, "again", album_wait_us=0) is None
+    started = await world.store.recovery.start_waiting(accepted.thread_id, "turn-x")
     assert started is not None
     assert [entry.said for entry in started.inputs] == [UserSaid("hello there")]
 
@@ -43,54 +43,54 @@ async def test_one_behind_another_waits_for_it(world: Bench) -> None:
     first = await world.say("one")
     await world.say("two")
     assert first.thread_id is not None
-    one, two = await world.store.held_inputs(10)
-    await world.store.release_input(two, "two", album_wait_us=0)
-    assert await world.store.start_waiting(first.thread_id, "turn-x") is None
-    await world.store.release_input(one, "one", album_wait_us=0)
-    assert await world.store.start_waiting(first.thread_id, "turn-x") is not None
+    one, two = await world.store.held.held_inputs(10)
+    await world.store.held.release_input(two, "two", album_wait_us=0)
+    assert await world.store.recovery.start_waiting(first.thread_id, "turn-x") is None
+    await world.store.held.release_input(one, "one", album_wait_us=0)
+    assert await world.store.recovery.start_waiting(first.thread_id, "turn-x") is not None
 
 
 async def test_what_is_refused_is_told_once_and_its_words_are_gone(world: Bench) -> None:
     accepted = await world.say("hello")
     one = await held(world)
-    (row,) = await world.store.refuse_input(one, "refused: by the hook h", plain("no"))
+    (row,) = await world.store.held.refuse_input(one, "refused: by the hook h", plain("no"))
     assert (row.channel, text_of(row.message)) == (CHANNEL, "no")
-    assert await world.store.refuse_input(one, "refused: by the hook h", plain("no")) == ()
-    assert await world.store.held_inputs(10) == ()
-    (event,) = await world.store.explain_recent(1)
+    assert await world.store.held.refuse_input(one, "refused: by the hook h", plain("no")) == ()
+    assert await world.store.held.held_inputs(10) == ()
+    (event,) = await world.store.explanations.explain_recent(1)
     assert (event.outcome, event.text) == ("refused: by the hook h", "[not kept]")
     assert accepted.thread_id is not None
-    assert await world.store.start_waiting(accepted.thread_id, "turn-x") is None
+    assert await world.store.recovery.start_waiting(accepted.thread_id, "turn-x") is None
 
 
 async def test_who_says_something_else_meanwhile_is_asked_about_that(world: Bench) -> None:
     said = world.message("hello")
-    await world.store.accept_event(said, world.queueing(ADA), send_now=False)
+    await world.store.inbound.accept_event(said, world.queueing(ADA), send_now=False)
     one = await held(world)
     edited = replace(said, key=f"{said.key}:1", text="goodbye", edits=said.key)
-    accepted = await world.store.accept_event(edited, world.queueing(ADA), send_now=False)
+    accepted = await world.store.inbound.accept_event(edited, world.queueing(ADA), send_now=False)
     assert accepted.wait_until == HELD
-    assert await world.store.release_input(one, "hello", album_wait_us=0) is None
+    assert await world.store.held.release_input(one, "hello", album_wait_us=0) is None
     assert (await held(world)).text == "goodbye"
 
 
 async def test_what_was_asked_about_a_message_out_is_kept(world: Bench) -> None:
     await world.say("hello")
-    (row,) = await world.store.refuse_input(await held(world), "refused: by the hook h", plain("no"))
-    assert await world.store.outbound_judged(row.id) is None
-    await world.store.judge_outbound(row.id, plain("never"))
-    assert await world.store.outbound_judged(row.id) == plain("never")
-    assert text_of((await world.store.claim_outbox(row.id)).message) == "never"
+    (row,) = await world.store.held.refuse_input(await held(world), "refused: by the hook h", plain("no"))
+    assert await world.store.held.outbound_judged(row.id) is None
+    await world.store.held.judge_outbound(row.id, plain("never"))
+    assert await world.store.held.outbound_judged(row.id) == plain("never")
+    assert text_of((await world.store.outbox.claim_outbox(row.id)).message) == "never"
 
 
 async def test_a_session_begins_and_ends_once(world: Bench) -> None:
     await world.say("hello")
-    assert await world.store.session_changes(DAY_US) == (SessionChange(ADA.user_id, began=True),)
-    assert await world.store.session_changes(DAY_US) == ()
+    assert await world.store.held.session_changes(DAY_US) == (SessionChange(ADA.user_id, began=True),)
+    assert await world.store.held.session_changes(DAY_US) == ()
     await world.clock.sleep(86_400)
-    (over,) = await world.store.session_changes(DAY_US)
+    (over,) = await world.store.held.session_changes(DAY_US)
     assert (over.user_id, over.began) == (ADA.user_id, False)
-    assert await world.store.session_changes(DAY_US) == ()
+    assert await world.store.held.session_changes(DAY_US) == ()
 
 
 async def test_a_session_that_ends_names_the_threads_that_were_active_in_it(database: Database) -> None:
@@ -102,7 +102,7 @@ async def test_a_session_that_ends_names_the_threads_that_were_active_in_it(data
         return start.thread.id
 
     async def ended() -> list[tuple[str, ...]]:
-        changes = await world.store.session_changes(DAY_US)
+        changes = await world.store.held.session_changes(DAY_US)
         return [change.thread_ids for change in changes if change.user_id == ADA.user_id and not change.began]
 
     old = await spoken("old")
@@ -126,17 +126,17 @@ async def test_a_session_that_ends_names_the_threads_that_were_active_in_it(data
 async def test_a_session_does_not_end_while_a_turn_runs_or_waits(database: Database) -> None:
     world = await database.open()
     start = await world.turn()
-    await world.store.session_changes(DAY_US)
+    await world.store.held.session_changes(DAY_US)
     await world.clock.sleep(100_000)
-    assert await world.store.session_changes(DAY_US) == ()
+    assert await world.store.held.session_changes(DAY_US) == ()
     await world.finish(start)
     over = SessionChange(ADA.user_id, began=False, thread_ids=(start.thread.id,))
-    assert await world.store.session_changes(DAY_US) == (over,)
+    assert await world.store.held.session_changes(DAY_US) == (over,)
 
 
 async def test_who_has_no_hooks_any_more_lets_everything_go(world: Bench, database: Database) -> None:
     accepted = await world.say("hello")
     again = await database.open()
-    await again.store.recover()
+    await again.store.recovery.recover()
     assert accepted.thread_id is not None
-    assert await again.store.start_waiting(accepted.thread_id, "turn-x") is not None
+    assert await again.store.recovery.start_waiting(accepted.thread_id, "turn-x") is not None

@@ -25,7 +25,7 @@ async def accept(world: Bench, message: InboundMessage) -> Accepted:
     def verdict(_: InboundEvent, view: AcceptView) -> Verdict:
         return Verdict("waiting", (replace(world.queue(view), wait_us=wait_us),))
 
-    return await world.store.accept_event(message, Rules(admit(ADA), verdict), send_now=False)
+    return await world.store.inbound.accept_event(message, Rules(admit(ADA), verdict), send_now=False)
 
 
 async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Bench) -> None:
@@ -35,18 +35,18 @@ async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Be
     world.clock.advance(0.4)
     second = await accept(world, part(world, 2))
     world.clock.advance(0.4)
-    assert await world.store.start_waiting(first.thread_id, "too soon") is None
+    assert await world.store.recovery.start_waiting(first.thread_id, "too soon") is None
     await world.say("and this")
     world.clock.advance(0.1)
     assert second.wait_until == world.clock.now()
-    started = await world.store.start_waiting(first.thread_id, "turn")
+    started = await world.store.recovery.start_waiting(first.thread_id, "turn")
     assert started is not None
     lines = "".join(f'\n[Attached file: "{n}.jpg", image/jpeg, 2 kB]' for n in (1, 2))
     album, last = await world.said(started)
     assert isinstance(album, UserSaid)
     assert (album.text, [file.name for file in album.attachments]) == ("look" + lines, ["1.jpg", "2.jpg"])
     assert last == UserSaid("and this")
-    outcomes = [event.outcome for event in await world.store.explain_recent(10)]
+    outcomes = [event.outcome for event in await world.store.explanations.explain_recent(10)]
     assert outcomes == ["turn 1"] * 3
 
 
@@ -60,7 +60,7 @@ async def test_an_open_album_holds_back_what_is_behind_it_and_nothing_before(wor
     assert (await world.said(started))[-1] == UserSaid("second")
     assert await world.finish(started) is None
     world.clock.advance(WAIT_S)
-    last = await world.store.start_waiting(running.thread.id, "turn")
+    last = await world.store.recovery.start_waiting(running.thread.id, "turn")
     assert last is not None
     assert [said.text for said in await world.said(last) if isinstance(said, UserSaid)][-2:] == [
         '[Attached file: "1.jpg", image/jpeg, 2 kB]',
@@ -79,21 +79,21 @@ async def test_other_parts_of_an_album_are_meant_for_the_bot_if_one_was(world: B
     rules = Rules(judged, lambda _event, _view: Verdict("waiting"))
     stray = replace(part(world, 0), album="other", addressed=False)
     for message in (part(world, 1), replace(part(world, 2), addressed=False), stray):
-        await world.store.accept_event(message, rules, send_now=False)
+        await world.store.inbound.accept_event(message, rules, send_now=False)
     other_person = replace(part(world, 3, by=BEN), addressed=False)
-    await world.store.accept_event(other_person, rules, send_now=False)
+    await world.store.inbound.accept_event(other_person, rules, send_now=False)
     assert seen == [True, True, False, False]
 
 
 async def test_a_starting_store_waits_a_little_for_the_rest_of_an_album(world: Bench) -> None:
     accepted = await accept(world, part(world, 1))
     world.clock.advance(60)
-    recovery = await world.store.recover()
+    recovery = await world.store.recovery.recover()
     assert recovery.idle_threads_with_input == (accepted.thread_id,)
     assert accepted.thread_id is not None
-    assert await world.store.start_waiting(accepted.thread_id, "too soon") is None
+    assert await world.store.recovery.start_waiting(accepted.thread_id, "too soon") is None
     world.clock.advance(2)
-    assert await world.store.start_waiting(accepted.thread_id, "turn") is not None
+    assert await world.store.recovery.start_waiting(accepted.thread_id, "turn") is not None
 
 
 async def test_an_edit_reaches_a_waiting_message_and_no_other(world: Bench) -> None:
@@ -121,9 +121,9 @@ async def test_a_conversation_that_moved_is_found_at_its_new_place(world: Bench)
     moved = Moved(
         "chat:mv", CHANNEL, Address("to room"), "room", Address("to hall"), "hall", world.clock.now()
     )
-    done = await world.store.accept_event(moved, world.queueing(), send_now=False)
+    done = await world.store.inbound.accept_event(moved, world.queueing(), send_now=False)
     assert done.outcome == "moved: 1 conversation continues"
-    assert (await world.store.accept_event(moved, world.queueing(), send_now=False)).duplicate
+    assert (await world.store.inbound.accept_event(moved, world.queueing(), send_now=False)).duplicate
     await world.say("third", scope="hall", order=1)
     started = await world.finish(running)
     assert started is not None
@@ -131,7 +131,7 @@ async def test_a_conversation_that_moved_is_found_at_its_new_place(world: Bench)
     told = [said.text for said in await world.said(started) if isinstance(said, UserSaid)]
     assert told == ["first", "second", "third"]
     assert (await world.row(row.id)).address == "to hall"
-    thread = await world.store.thread(running.thread.id)
+    thread = await world.store.threads.thread(running.thread.id)
     assert thread is not None
     assert (thread.scope, thread.address) == ("=hall", "to hall")
 
@@ -140,7 +140,7 @@ async def test_an_answer_among_others_quotes_the_last_message_it_answers(world: 
     running = await world.turn("in private")
     await world.finish(running, "answer", world.draft())
     asked = replace(world.message("in a group", scope="group", direct=False), ref=MessageRef("group:1"))
-    queued = await world.store.accept_event(asked, world.queueing(), send_now=False)
+    queued = await world.store.inbound.accept_event(asked, world.queueing(), send_now=False)
     assert queued.started is not None
     for number in (2, 3):
         message = world.message(f"more {number}", scope="group", direct=False)
@@ -148,18 +148,18 @@ async def test_an_answer_among_others_quotes_the_last_message_it_answers(world: 
     following = await world.finish(queued.started, "one", world.draft("one", to="to group"))
     assert following is not None
     await world.finish(following, "two", world.draft("two", to="to group"))
-    quoted = [row.message.reply_to for row in await world.store.pending_outbox(CHANNEL)]
+    quoted = [row.message.reply_to for row in await world.store.outbox.pending_outbox(CHANNEL)]
     assert quoted == [None, "group:1", "group:3"]
 
 
 async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_nothing(world: Bench) -> None:
     asked = replace(world.message(scope="group", direct=False), ref=MessageRef("group:1"))
-    queued = await world.store.accept_event(asked, world.queueing(), send_now=False)
+    queued = await world.store.inbound.accept_event(asked, world.queueing(), send_now=False)
     assert queued.started is not None
     (call_id,) = await world.call(queued.started)
     gate = world.gate(queued.started, call_id)
     cards = [world.card(gate, to="to group"), world.card(gate, to="to Ada alone")]
-    rows = await world.store.ask_person(gate, cards)
+    rows = await world.store.turns.ask_person(gate, cards)
     assert [(row.address, row.message.reply_to) for row in rows] == [
         ("to group", "group:1"),
         ("to Ada alone", None),
@@ -173,7 +173,7 @@ async def test_what_is_said_at_once_among_others_quotes_what_it_answers_unless_t
     async def told(message: InboundMessage, *, withheld: bool = False) -> MessageRef | None:
         verdict = Verdict("command", (Say(plain("well")),), withheld=withheld)
         rules = Rules(admit(ADA), lambda _event, _view: verdict, None)
-        (row,) = (await world.store.accept_event(message, rules, send_now=False)).outbox
+        (row,) = (await world.store.inbound.accept_event(message, rules, send_now=False)).outbox
         return row.message.reply_to
 
     group = replace(world.message("/status", direct=False), ref=MessageRef("group:1"))

@@ -29,8 +29,8 @@ async def test_all_its_calls_wait_each_bound_to_what_was_shown_of_it(world: Benc
     start = await world.turn()
     first, between, last = await world.call(start, "shell", "time", "http")
     gate = world.joint(start, (first, last))
-    await world.store.ask_person(gate, [world.card(gate)])
-    (view,) = await world.store.open_gates()
+    await world.store.turns.ask_person(gate, [world.card(gate)])
+    (view,) = await world.store.gates.open_gates()
     assert view.gate == gate
     assert (await world.look()).open_gates == (view,)
     calls = (await world.reload(start)).calls
@@ -57,7 +57,7 @@ async def test_one_answer_is_for_all_of_them_and_for_no_other(
     first, _, last = await world.call(start, "shell", "time", "http")
     gate = world.joint(start, (first, last))
     cards = [world.card(gate), world.card(gate, to="to Ada alone")]
-    await world.store.ask_person(gate, cards)
+    await world.store.turns.ask_person(gate, cards)
     accepted = await world.rule(closing(gate, option))
     assert accepted.started is not None
     assert await standings(world, start) == [expected, (CallState.INTENT, None, None), expected]
@@ -70,7 +70,7 @@ async def test_one_answer_is_for_all_of_them_and_for_no_other(
 async def test_consent_to_anything_but_what_was_shown_is_none(world: Bench) -> None:
     start = await world.turn()
     gate = replace(world.joint(start, await world.call(start, "shell", "http")), binding="of other calls")
-    await world.store.ask_person(gate, [world.card(gate)])
+    await world.store.turns.ask_person(gate, [world.card(gate)])
     accepted = await world.rule(closing(gate, Option.APPROVE))
     assert accepted.started is not None
     assert {state for state, *_ in await standings(world, start)} == {CallState.INTENT}
@@ -79,8 +79,8 @@ async def test_consent_to_anything_but_what_was_shown_is_none(world: Bench) -> N
 async def test_an_expired_one_is_denied_by_nobody(world: Bench) -> None:
     start = await world.turn()
     gate = world.joint(start, await world.call(start, "shell", "http"))
-    await world.store.ask_person(gate, [world.card(gate)])
-    expired = await world.store.expire_gates(gate.expires_at, lambda _: "expired", lambda _: SETTLED)
+    await world.store.turns.ask_person(gate, [world.card(gate)])
+    expired = await world.store.gates.expire_gates(gate.expires_at, lambda _: "expired", lambda _: SETTLED)
     assert len(expired.started) == 1
     assert await standings(world, start) == [(CallState.DENIED, Option.DENY, None)] * 2
 
@@ -88,11 +88,11 @@ async def test_an_expired_one_is_denied_by_nobody(world: Bench) -> None:
 async def test_a_call_that_cannot_wait_leaves_nothing_of_the_card(world: Bench) -> None:
     start = await world.turn()
     first, second = await world.call(start, "shell", "http")
-    await world.store.mark_running(start.turn_id, second, go)
+    await world.store.turns.mark_running(start.turn_id, second, go)
     gate = world.joint(start, (first, second))
     with pytest.raises(StaleTurn):
-        await world.store.ask_person(gate, [world.card(gate)])
-    assert not await world.store.open_gates()
+        await world.store.turns.ask_person(gate, [world.card(gate)])
+    assert not await world.store.gates.open_gates()
     assert await world.states(start) == [CallState.INTENT, CallState.RUNNING]
 
 
@@ -100,10 +100,10 @@ async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(
     start = await world.turn()
     calls = await world.call(start, "shell", "http")
     joint = world.joint(start, calls)
-    await world.store.ask_person(joint, [world.card(joint)])
+    await world.store.turns.ask_person(joint, [world.card(joint)])
     await world.rule(closing(joint, Option.ONE_BY_ONE))
     singles = [world.gate(start, call_id) for call_id in calls]
-    await world.store.ask_person(singles[0], [world.card(one) for one in singles], beside=singles[1:])
+    await world.store.turns.ask_person(singles[0], [world.card(one) for one in singles], beside=singles[1:])
     assert [view.gate for view in (await world.look()).open_gates] == singles
     assert (await world.rule(closing(singles[1], Option.DENY))).started is None
     assert (await world.rule(closing(singles[0], Option.APPROVE))).started is not None
@@ -113,7 +113,7 @@ async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(
 async def test_stopped_it_is_settled_without_an_answer(world: Bench) -> None:
     start = await world.turn()
     gate = world.joint(start, await world.call(start, "shell", "http"))
-    await world.store.ask_person(gate, [world.card(gate)])
+    await world.store.turns.ask_person(gate, [world.card(gate)])
     await world.rule(StopThread("Stopped."))
     view = (await world.look(gate_id=gate.id)).gate
     assert view is not None

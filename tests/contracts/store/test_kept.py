@@ -11,7 +11,7 @@ from tests.contracts.store.bench import ADA, BEN, Bench
 @pytest.fixture(autouse=True)
 async def people(world: Bench) -> None:
     for person in (ADA, BEN):
-        await world.store.ensure_user(person.user_id, person.role, person.name)
+        await world.store.people.ensure_user(person.user_id, person.role, person.name)
 
 
 # --- documents ----------------------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ async def people(world: Bench) -> None:
 async def write(
     world: Bench, path: str, text: str, key: str, *, append: bool = False, by: str = "ada"
 ) -> Document | None:
-    return await world.store.write_document(by, key, path, text, append=append, most=3)
+    return await world.store.memory.write_document(by, key, path, text, append=append, most=3)
 
 
 async def test_a_document_has_one_text_and_is_found_by_it(world: Bench) -> None:
@@ -28,11 +28,11 @@ async def test_a_document_has_one_text_and_is_found_by_it(world: Bench) -> None:
     assert first == Document("plans/garden", 14, world.clock.now())
     world.clock.advance(1)
     await write(world, "plans/garden", "only tulips", "k2")
-    found = await world.store.document("ada", "plans/garden")
+    found = await world.store.memory.document("ada", "plans/garden")
     assert found is not None
     assert (found.text, found.created_at, found.path) == ("only tulips", world.clock.now(), "plans/garden")
-    assert await world.store.search_memory("ada", "beans", 9) == ()
-    (note,) = await world.store.search_memory("ada", "tulips", 9)
+    assert await world.store.memory.search_memory("ada", "beans", 9) == ()
+    (note,) = await world.store.memory.search_memory("ada", "tulips", 9)
     assert note.path == "plans/garden"
 
 
@@ -40,7 +40,7 @@ async def test_text_is_added_once_however_often_the_same_call_is_repeated(world:
     await write(world, "log", "one", "k1", append=True)
     for _ in range(3):
         await write(world, "log", "two", "k2", append=True)
-    found = await world.store.document("ada", "log")
+    found = await world.store.memory.document("ada", "log")
     assert found is not None
     assert found.text == "one\ntwo"
 
@@ -49,10 +49,10 @@ async def test_documents_are_listed_below_a_path_and_by_their_person_alone(world
     for number, path in enumerate(("b", "a/x", "a")):
         await write(world, path, "text", f"k{number}")
     await write(world, "a/of-ben", "text", "k", by="ben")
-    assert [one.path for one in await world.store.documents("ada", "", 9)] == ["a", "a/x", "b"]
-    assert [one.path for one in await world.store.documents("ada", "a", 9)] == ["a", "a/x"]
-    assert [one.path for one in await world.store.documents("ada", "", 2)] == ["a", "a/x"]
-    assert await world.store.document("ada", "a/of-ben") is None
+    assert [one.path for one in await world.store.memory.documents("ada", "", 9)] == ["a", "a/x", "b"]
+    assert [one.path for one in await world.store.memory.documents("ada", "a", 9)] == ["a", "a/x"]
+    assert [one.path for one in await world.store.memory.documents("ada", "", 2)] == ["a", "a/x"]
+    assert await world.store.memory.document("ada", "a/of-ben") is None
 
 
 async def test_nobody_keeps_more_than_so_many(world: Bench) -> None:
@@ -66,23 +66,23 @@ async def test_nobody_keeps_more_than_so_many(world: Bench) -> None:
 
 
 async def test_tools_are_paused_until_they_are_unpaused(world: Bench) -> None:
-    assert not await world.store.tools_paused()
-    assert await world.store.pause_tools("ada", paused=True)
-    assert not await world.store.pause_tools("ben", paused=True)
-    assert await world.store.tools_paused()
-    assert await world.store.pause_tools("ada", paused=False)
-    assert not await world.store.pause_tools("ada", paused=False)
-    assert not await world.store.tools_paused()
+    assert not await world.store.kill_switch.tools_paused()
+    assert await world.store.kill_switch.pause_tools("ada", paused=True)
+    assert not await world.store.kill_switch.pause_tools("ben", paused=True)
+    assert await world.store.kill_switch.tools_paused()
+    assert await world.store.kill_switch.pause_tools("ada", paused=False)
+    assert not await world.store.kill_switch.pause_tools("ada", paused=False)
+    assert not await world.store.kill_switch.tools_paused()
 
 
 async def test_no_call_is_marked_running_while_tools_are_paused(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.pause_tools("ada", paused=True)
-    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) == TOOLS_PAUSED
+    await world.store.kill_switch.pause_tools("ada", paused=True)
+    assert await world.store.turns.mark_running(start.turn_id, call_id, lambda *_: None) == TOOLS_PAUSED
     assert await world.states(start) == [CallState.INTENT]
-    await world.store.pause_tools("ada", paused=False)
-    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
+    await world.store.kill_switch.pause_tools("ada", paused=False)
+    assert await world.store.turns.mark_running(start.turn_id, call_id, lambda *_: None) is None
 
 
 # --- use ----------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ async def used(world: Bench, *, tool: str = "shell", refusal: str | None = None)
     """What is said against one more use."""
     start = await world.turn(scope=f"use {world.clock.now()} {tool}")
     (call_id,) = await world.call(start, tool)
-    said = await world.store.mark_running(
+    said = await world.store.turns.mark_running(
         start.turn_id, call_id, lambda _call, _who, _standing: refusal, limits=LIMITS
     )
     world.clock.advance(1)
@@ -122,7 +122,7 @@ async def test_what_is_refused_for_another_reason_is_no_use(world: Bench) -> Non
 
 
 async def test_model_calls_are_counted_for_each_person_and_day_up_to_so_many(world: Bench) -> None:
-    count = world.store.count_model_call
+    count = world.store.people.count_model_call
     assert [await count("ada", "2026-11-22", 2) for _ in range(4)] == [True, True, False, False]
     assert [await count("ben", "2026-11-22", 2) for _ in range(3)] == [True, True, False]
     assert [await count("ada", "2026-11-23", 2) for _ in range(3)] == [True, True, False]

@@ -16,18 +16,18 @@ def limited(*, counts: bool = True) -> Rules:
 async def recent(world: Bench) -> int:
     """What a message that is refused would be judged on."""
     rules = limited(counts=False)
-    await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
+    await world.store.inbound.accept_event(world.message(by=BEN), rules, send_now=False)
     return rules.view.recent
 
 
 async def test_messages_of_the_last_minute_count_once_each(world: Bench) -> None:
     event = world.message(by=BEN)
     for _ in range(3):
-        await world.store.accept_event(event, limited(), send_now=False)
+        await world.store.inbound.accept_event(event, limited(), send_now=False)
     assert await recent(world) == 1, "what is delivered again counts once"
     assert await recent(world) == 1, "what was refused does not count"
     world.clock.advance(59)
-    await world.store.accept_event(world.message(by=BEN), limited(), send_now=False)
+    await world.store.inbound.accept_event(world.message(by=BEN), limited(), send_now=False)
     assert await recent(world) == 2
     world.clock.advance(1)
     assert await recent(world) == 1
@@ -38,12 +38,12 @@ async def test_messages_of_the_last_minute_count_once_each(world: Bench) -> None
 async def test_presses_and_unlimited_people_do_not_count(world: Bench) -> None:
     start = await world.turn(by=BEN)
     gate = await world.ask(start, *await world.call(start))
-    await world.store.accept_event(world.press(gate, 0, by=BEN), limited(), send_now=False)
+    await world.store.inbound.accept_event(world.press(gate, 0, by=BEN), limited(), send_now=False)
     assert await recent(world) == 0
 
 
 async def test_messages_from_a_time_to_come_do_not_count(world: Bench) -> None:
-    await world.store.accept_event(world.message(by=BEN), limited(), send_now=False)
+    await world.store.inbound.accept_event(world.message(by=BEN), limited(), send_now=False)
     world.clock.advance(-600)
     assert await recent(world) == 0
 

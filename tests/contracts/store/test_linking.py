@@ -30,14 +30,14 @@ async def test_an_account_that_joins_is_the_same_user_and_both_are_told(world: B
         CHANNEL, "ben", ADA, Via.LINKED, Account(CHANNEL, "ada", "config")
     )
     assert [one.used for one in (await Door(world).view(redeems=True)).offers] == [True]
-    assert not await world.store.pairing_requests(), "who is in asks no more"
-    (event,) = await world.store.explain_recent(1)
+    assert not await world.store.people.pairing_requests(), "who is in asks no more"
+    (event,) = await world.store.explanations.explain_recent(1)
     assert (event.outcome, len(event.deliveries)) == ("linked", 2)
 
 
 async def test_an_offer_of_a_linked_account_is_vouched_for_by_the_first(world: Bench) -> None:
     await joined(world, await offered(world))
-    await world.store.accept_event(
+    await world.store.inbound.accept_event(
         world.message(by=BEN),
         Rules(
             admit(ADA, Via.LINKED),
@@ -66,12 +66,12 @@ async def test_what_vouched_for_an_account_is_seen_to_be_gone(world: Bench) -> N
     assert linked is not None
     assert linked.root == offer.root == Account(CHANNEL, "eve", Via.PAIRED)
 
-    assert await world.store.revoke_account(CHANNEL, "eve")
+    assert await world.store.people.revoke_account(CHANNEL, "eve")
     linked = await identity_of(world, BEN)
     assert linked is not None
     assert linked.root == Account(CHANNEL, "eve", Via.REVOKED)
 
-    await world.store.link_account("ada", CHANNEL, "eve", "Eve")
+    await world.store.people.link_account("ada", CHANNEL, "eve", "Eve")
     linked = await identity_of(world, BEN)
     assert linked is not None
     assert (linked.user, linked.root) == (EVE, None)
@@ -86,7 +86,7 @@ async def offered_by_paired(world: Bench) -> LinkOffer:
         admit(EVE, Via.PAIRED),
         lambda _event, _view: Verdict("x", (OfferLink(code, world.clock.now() + CODE_LIFE_US),)),
     )
-    await world.store.accept_event(world.message(by=EVE), rules, send_now=False)
+    await world.store.inbound.accept_event(world.message(by=EVE), rules, send_now=False)
     return next(one for one in (await Door(world).view(redeems=True)).offers if one.code == code)
 
 
@@ -95,7 +95,7 @@ async def test_an_account_can_join_again_with_another_to_vouch_for_it(world: Ben
     offer = await offered_by_paired(world)
     await joined(world, offer)
     other = Account(CHANNEL, "eve's other", Via.PAIRED)
-    await world.store.link_account("eve", CHANNEL, "eve's other", "Eve")
+    await world.store.people.link_account("eve", CHANNEL, "eve's other", "Eve")
     await joined(world, replace(offer, root=other))
     linked = await identity_of(world, BEN)
     assert linked is not None

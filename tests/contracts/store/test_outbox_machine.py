@@ -14,7 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from core.messages import MessageRef
 from core.ports import OutboxRow, Posted, SendState
 from core.store.port import Store
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from tests.contracts.store.bench import CHANNEL, Bench, CountingIds, StoppedClock
 from tests.contracts.store.conftest import in_memory
 from tests.databases import lay_database
@@ -42,7 +42,7 @@ class OutboxMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.clock, self.ids = StoppedClock(), CountingIds()
         self.store: Store = self.run(
-            SqliteStore.open(lay_database(Path(self.directory.name) / "hub.db"), self.clock, self.ids)
+            open_store(lay_database(Path(self.directory.name) / "hub.db"), self.clock, self.ids)
         )
         self.expected: dict[int, Expected] = {}
         self.parts = 0
@@ -63,7 +63,7 @@ class OutboxMachine(RuleBasedStateMachine):
 
     @rule(row_id=rows)
     def claim(self, row_id: int) -> None:
-        row = self.run(self.store.claim_outbox(row_id))
+        row = self.run(self.store.outbox.claim_outbox(row_id))
         expected = self.expected[row_id]
         if not expected.settled and expected.state is not SendState.SENDING:
             expected.repeats += expected.state is SendState.AMBIGUOUS
@@ -78,41 +78,41 @@ class OutboxMachine(RuleBasedStateMachine):
             return
         self.parts += 1
         posted = Posted(MessageRef(f"ref {self.parts}"), str(self.parts))
-        self.run(self.store.record_part_sent(row_id, posted, last=last))
+        self.run(self.store.outbox.record_part_sent(row_id, posted, last=last))
         expected.refs.append(posted.ref)
         if last:
             expected.state, expected.settled = SendState.SENT, True
 
     @rule(row_id=rows)
     def retry(self, row_id: int) -> None:
-        self.run(self.store.retry_outbox(row_id, not_before=0, reason="429"))
+        self.run(self.store.outbox.retry_outbox(row_id, not_before=0, reason="429"))
         expected = self.expected[row_id]
         if not expected.settled:
             expected.state = SendState.QUEUED
 
     @rule(row_id=rows)
     def unanswered(self, row_id: int) -> None:
-        row = self.run(self.store.mark_ambiguous(row_id, "no answer"))
+        row = self.run(self.store.outbox.mark_ambiguous(row_id, "no answer"))
         self.expect_ambiguous(self.expected[row_id])
         self.compare(row)
 
     @rule(row_id=consumes(rows))
     def fail(self, row_id: int) -> None:
-        self.run(self.store.fail_outbox(row_id, "blocked"))
+        self.run(self.store.outbox.fail_outbox(row_id, "blocked"))
         expected = self.expected[row_id]
         if not expected.settled:
             expected.state, expected.settled = SendState.FAILED, True
 
     @rule()
     def start_again(self) -> None:
-        self.run(self.store.recover())
+        self.run(self.store.recovery.recover())
         for expected in self.expected.values():
             if expected.state is SendState.SENDING:
                 self.expect_ambiguous(expected)
 
     @invariant()
     def pending_is_what_is_not_settled(self) -> None:
-        pending = self.run(self.store.pending_outbox(CHANNEL))
+        pending = self.run(self.store.outbox.pending_outbox(CHANNEL))
         assert [row.id for row in pending] == [
             row_id for row_id, expected in self.expected.items() if not expected.settled
         ]

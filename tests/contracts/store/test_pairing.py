@@ -29,13 +29,13 @@ from tests.contracts.store.doors import (
 async def test_a_request_is_kept_and_answered_and_what_the_stranger_said_is_not(world: Bench) -> None:
     door = Door(world)
     request = await door.knocks()
-    assert list(await world.store.pairing_requests()) == [request]
-    (row,) = await world.store.pending_outbox(CHANNEL)
+    assert list(await world.store.people.pairing_requests()) == [request]
+    (row,) = await world.store.outbox.pending_outbox(CHANNEL)
     assert (text_of(row.message), row.address) == (request.code, "to room")
-    (event,) = await world.store.explain_recent(5)
+    (event,) = await world.store.explanations.explain_recent(5)
     assert (event.outcome, event.sender, event.thread_id) == (REFUSED, "Ben", None)
     assert [one.outbox_id for one in event.deliveries] == [row.id]
-    assert await world.store.user("ben") is None
+    assert await world.store.people.user("ben") is None
 
 
 async def test_a_stranger_is_judged_on_who_else_asks(world: Bench) -> None:
@@ -57,9 +57,9 @@ async def test_a_lapsed_code_makes_room_for_the_next_of_the_same_stranger(world:
     door = Door(world)
     lapsed = await door.knocks()
     world.clock.advance(LIFE_S)
-    assert not await world.store.pairing_requests()
+    assert not await world.store.people.pairing_requests()
     fresh = await door.knocks()
-    assert list(await world.store.pairing_requests()) == [fresh]
+    assert list(await world.store.people.pairing_requests()) == [fresh]
     states = {request.id: request.state for request in (await claims(world)).requests}
     assert states == {lapsed.id: RequestState.LAPSED, fresh.id: RequestState.OPEN}
 
@@ -67,7 +67,7 @@ async def test_a_lapsed_code_makes_room_for_the_next_of_the_same_stranger(world:
 async def test_requests_outlive_the_hub(database: Database) -> None:
     request = await Door(await database.open()).knocks()
     again = await database.open()
-    assert list(await again.store.pairing_requests()) == [request]
+    assert list(await again.store.people.pairing_requests()) == [request]
     assert (await Door(again).view()).recent == 1
 
 
@@ -76,15 +76,15 @@ async def test_requests_outlive_the_hub(database: Database) -> None:
 
 async def test_who_is_let_in_is_that_user_from_now_on_and_is_told(world: Bench) -> None:
     request = await Door(world).knocks()
-    await world.store.ensure_user("ada", Role.OWNER, "Ada")
-    settled = await world.store.settle_pairing(CHANNEL, "desk", grant(request))
+    await world.store.people.ensure_user("ada", Role.OWNER, "Ada")
+    settled = await world.store.people.settle_pairing(CHANNEL, "desk", grant(request))
     assert isinstance(settled.decision, LetIn)
     assert [(row.address, text_of(row.message), row.state) for row in settled.outbox] == [
         ("to ben", "You are in.", SendState.QUEUED)
     ]
     assert await identity_of(world, BEN) == Identity(CHANNEL, "ben", EVE, Via.PAIRED)
-    assert await world.store.user("eve") == EVE
-    assert not await world.store.pairing_requests()
+    assert await world.store.people.user("eve") == EVE
+    assert not await world.store.people.pairing_requests()
 
 
 async def test_of_two_decisions_at_once_one_wins_and_the_other_sees_it(world: Bench) -> None:
@@ -106,7 +106,7 @@ async def test_who_is_turned_down_is_told_and_stays_out(world: Bench) -> None:
     door = Door(world)
     request = await door.knocks()
     await settle(world, lambda _view: TurnDown(request, "ada", plain("No.")))
-    assert [text_of(row.message) for row in await world.store.pending_outbox(CHANNEL)] == [
+    assert [text_of(row.message) for row in await world.store.outbox.pending_outbox(CHANNEL)] == [
         request.code,
         "No.",
     ]
@@ -134,7 +134,7 @@ async def test_whether_an_owner_was_paired_is_known(world: Bench) -> None:
 
 async def test_letting_in_by_a_message_is_one_with_the_message(world: Bench) -> None:
     request = await Door(world).knocks()
-    await world.store.ensure_user("ada", Role.OWNER, "Ada")
+    await world.store.people.ensure_user("ada", Role.OWNER, "Ada")
     views: list[ClaimView | None] = []
     event = world.message("/approve")
 
@@ -143,12 +143,12 @@ async def test_letting_in_by_a_message_is_one_with_the_message(world: Bench) -> 
         return Verdict("command: /approve", (LetIn(request, EVE, "ada", plain("You are in.")),))
 
     rules = Rules(lambda _event, _who: Admitted(ADA, "config", claims=CHANNEL), decide)
-    accepted = await world.store.accept_event(event, rules, send_now=True)
+    accepted = await world.store.inbound.accept_event(event, rules, send_now=True)
     assert views[0] is not None
     assert views[0].requests == (request,)
     # Only of the event's own conversation is it known that a message could go out at once.
     assert [(row.address, row.state) for row in accepted.outbox] == [("to ben", SendState.QUEUED)]
-    explained = await world.store.explain(event.key)
+    explained = await world.store.explanations.explain(event.key)
     assert explained is not None
     assert len(explained.deliveries) == 1
     assert (await identity_of(world, BEN)) == Identity(CHANNEL, "ben", EVE, Via.PAIRED)
@@ -176,20 +176,22 @@ async def test_wrong_codes_count_for_a_quarter_of_an_hour(world: Bench) -> None:
 
 async def test_only_paired_and_linked_accounts_can_be_revoked(world: Bench) -> None:
     await world.turn(by=ADA)
-    assert not await world.store.revoke_account(CHANNEL, "ada"), "configured accounts leave with the file"
-    assert not await world.store.revoke_account(CHANNEL, "nobody")
+    assert not await world.store.people.revoke_account(CHANNEL, "ada"), (
+        "configured accounts leave with the file"
+    )
+    assert not await world.store.people.revoke_account(CHANNEL, "nobody")
     await joined(world, await offered(world))
-    assert await world.store.revoke_account(CHANNEL, "ben")
-    assert not await world.store.revoke_account(CHANNEL, "ben")
+    assert await world.store.people.revoke_account(CHANNEL, "ben")
+    assert not await world.store.people.revoke_account(CHANNEL, "ben")
     assert await identity_of(world, BEN) == Identity(CHANNEL, "ben", ADA, Via.REVOKED)
 
 
 async def test_people_are_listed_with_their_accounts(world: Bench) -> None:
     await world.turn(by=ADA)
     await joined(world, await offered(world))
-    assert await world.store.link_account("nobody", CHANNEL, "9", "Nine") is None
-    assert await world.store.link_account("ada", "other", "9", "Nine") == ADA
-    (person,) = await world.store.people()
+    assert await world.store.people.link_account("nobody", CHANNEL, "9", "Nine") is None
+    assert await world.store.people.link_account("ada", "other", "9", "Nine") == ADA
+    (person,) = await world.store.people.people()
     assert person.user == ADA
     assert {(one.channel, one.platform_user_id, one.via, one.name) for one in person.accounts} == {
         (CHANNEL, "ada", "config", "Ada"),
@@ -204,9 +206,9 @@ async def test_noise_is_counted_by_sender_conversation_and_reason(world: Bench) 
         await door.met(lambda _: TurnedAway("refused: too many messages", noise=True))
     world.clock.advance(1)
     await door.met(lambda _: TurnedAway("refused: too many messages", noise=True), EVE)
-    rows = await world.store.noise(10)
+    rows = await world.store.explanations.noise(10)
     assert [(row.platform_user_id, row.reason, row.seen) for row in rows] == [
         ("eve", "refused: too many messages", 1),
         ("ben", "refused: too many messages", 3),
     ]
-    assert len(await world.store.noise(1)) == 1
+    assert len(await world.store.explanations.noise(1)) == 1

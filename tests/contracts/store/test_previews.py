@@ -14,7 +14,7 @@ SHOWN = Posted(MessageRef("41"), "0000000041")
 
 
 async def begin(world: Bench, start: TurnStart, at: Address = HERE) -> OutboxRow:
-    row = await world.store.begin_preview(start.turn_id, CHANNEL, at)
+    row = await world.store.outbox.begin_preview(start.turn_id, CHANNEL, at)
     assert row is not None
     return row
 
@@ -22,14 +22,14 @@ async def begin(world: Bench, start: TurnStart, at: Address = HERE) -> OutboxRow
 async def shown(world: Bench, start: TurnStart) -> OutboxRow:
     """A turn whose preview is shown."""
     row = await begin(world, start)
-    await world.store.record_preview(row.id, SHOWN)
+    await world.store.outbox.record_preview(row.id, SHOWN)
     return row
 
 
 async def others(world: Bench) -> list[OutboxRow]:
     """What is to be sent."""
     previews = {SendState.STREAMING, SendState.REPLACED}
-    return [row for row in await world.store.pending_outbox(CHANNEL) if row.state not in previews]
+    return [row for row in await world.store.outbox.pending_outbox(CHANNEL) if row.state not in previews]
 
 
 async def test_a_running_turn_has_one_preview_and_each_beginning_is_counted(world: Bench) -> None:
@@ -39,39 +39,39 @@ async def test_a_running_turn_has_one_preview_and_each_beginning_is_counted(worl
     assert first.message == Message(())
     again = await begin(world, start)
     assert (again.id, again.attempts, again.nonce) == (first.id, 2, first.nonce)
-    assert await world.store.preview_shown(first.id) is None
-    await world.store.record_preview(first.id, SHOWN)
-    assert await world.store.preview_shown(first.id) == SHOWN
+    assert await world.store.outbox.preview_shown(first.id) is None
+    await world.store.outbox.record_preview(first.id, SHOWN)
+    assert await world.store.outbox.preview_shown(first.id) == SHOWN
     assert (await begin(world, start)).refs == (SHOWN.ref,)
-    await world.store.record_preview(first.id, None)
-    assert await world.store.preview_shown(first.id) is None
+    await world.store.outbox.record_preview(first.id, None)
+    assert await world.store.outbox.preview_shown(first.id) is None
 
 
 async def test_a_turn_that_does_not_run_has_none(world: Bench) -> None:
     start = await world.turn()
     await world.finish(start)
-    assert await world.store.begin_preview(start.turn_id, CHANNEL, HERE) is None
+    assert await world.store.outbox.begin_preview(start.turn_id, CHANNEL, HERE) is None
     waiting = await world.turn()
     await world.ask(waiting)
-    assert await world.store.begin_preview(waiting.turn_id, CHANNEL, HERE) is None
-    assert await world.store.begin_preview("nobody's", CHANNEL, HERE) is None
+    assert await world.store.outbox.begin_preview(waiting.turn_id, CHANNEL, HERE) is None
+    assert await world.store.outbox.begin_preview("nobody's", CHANNEL, HERE) is None
 
 
 async def test_the_first_of_a_turns_messages_takes_its_previews_place(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.finish(start, "x", world.draft("one"), world.draft("two"))
-    one, two = await world.store.pending_outbox(CHANNEL)
+    one, two = await world.store.outbox.pending_outbox(CHANNEL)
     assert (one.replaces, two.replaces) == (preview.id, None)
-    assert await world.store.preview_shown(preview.id) == SHOWN
-    assert await world.store.sent_refs(preview.id) == (SHOWN.ref,)
+    assert await world.store.outbox.preview_shown(preview.id) == SHOWN
+    assert await world.store.outbox.sent_refs(preview.id) == (SHOWN.ref,)
 
 
 async def test_a_preview_elsewhere_is_taken_away_instead(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.finish(start, "x", world.draft("one", to="elsewhere"))
-    away, one = await world.store.pending_outbox(CHANNEL)
+    away, one = await world.store.outbox.pending_outbox(CHANNEL)
     assert (away.edit_of, away.address, away.message) == (preview.id, HERE, Message(()))
     assert (one.replaces, one.address) == (None, "elsewhere")
 
@@ -88,10 +88,10 @@ async def test_a_turn_that_rests_without_an_answer_takes_its_preview_away_first(
     elif how == "asked":
         await world.ask(start, call_id)
     else:
-        await world.store.mark_running(start.turn_id, call_id, lambda _call, _who, _grants: None)
+        await world.store.turns.mark_running(start.turn_id, call_id, lambda _call, _who, _grants: None)
         gate = world.gate(start, call_id)
-        await world.store.mark_unknown(call_id, gate, [world.card(gate)])
-    away, *cards = await world.store.pending_outbox(CHANNEL)
+        await world.store.recovery.mark_unknown(call_id, gate, [world.card(gate)])
+    away, *cards = await world.store.outbox.pending_outbox(CHANNEL)
     assert (away.edit_of, away.message) == (preview.id, Message(()))
     assert len(cards) == (0 if how == "stopped" else 1)
 
@@ -101,7 +101,7 @@ async def test_a_turn_that_goes_on_after_a_question_begins_another(world: Bench)
     preview = await shown(world, start)
     await world.ask(start)
     late = world.clock.now() + 7_200 * SECOND
-    closed = await world.store.expire_gates(late, lambda _: "late", lambda _: Message(()))
+    closed = await world.store.gates.expire_gates(late, lambda _: "late", lambda _: Message(()))
     assert [started.turn_id for started in closed.started] == [start.turn_id]
     assert (await begin(world, start)).id != preview.id
 
@@ -115,11 +115,11 @@ async def test_a_preview_does_not_hold_up_what_could_go_out_at_once(world: Bench
 
 async def test_why_tells_of_answers_not_of_previews(world: Bench) -> None:
     event = world.message()
-    start = (await world.store.accept_event(event, world.queueing(), send_now=False)).started
+    start = (await world.store.inbound.accept_event(event, world.queueing(), send_now=False)).started
     assert start is not None
     await shown(world, start)
     await world.finish(start, "x", world.draft("hi"))
-    explained = await world.store.explain(event.key)
+    explained = await world.store.explanations.explain(event.key)
     assert explained is not None
     assert [delivery.state for delivery in explained.deliveries] == ["queued"]
 
@@ -129,7 +129,7 @@ async def test_why_tells_of_answers_not_of_previews(world: Bench) -> None:
 
 async def restarted(database: Database) -> Bench:
     world = await database.open()
-    await world.store.recover()
+    await world.store.recovery.recover()
     return world
 
 
@@ -138,7 +138,7 @@ async def test_a_shown_preview_waits_for_its_turn(database: Database) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     world = await restarted(database)
-    (kept,) = await world.store.pending_outbox(CHANNEL)
+    (kept,) = await world.store.outbox.pending_outbox(CHANNEL)
     assert (kept.id, kept.state, kept.refs) == (preview.id, SendState.STREAMING, (SHOWN.ref,))
     assert (await begin(world, start)).id == preview.id
 
@@ -149,12 +149,12 @@ async def test_an_answer_cut_off_on_its_way_into_a_preview_is_no_repeat(database
     await shown(world, start)
     await world.finish(start, "x", world.draft("hi"))
     (answer,) = await others(world)
-    await world.store.claim_outbox(answer.id)
+    await world.store.outbox.claim_outbox(answer.id)
     world = await restarted(database)
     (answer,) = await others(world)
     assert answer.state is SendState.QUEUED
-    await world.store.claim_outbox(answer.id)
-    await world.store.record_part_sent(answer.id, SHOWN, last=False)
+    await world.store.outbox.claim_outbox(answer.id)
+    await world.store.outbox.record_part_sent(answer.id, SHOWN, last=False)
     world = await restarted(database)
     (answer,) = await others(world)
     assert answer.state is SendState.AMBIGUOUS  # its second part may have gone out
@@ -166,13 +166,13 @@ async def test_a_preview_nobody_heard_of_is_known_until_its_place_is(database: D
     preview = await begin(world, start)
     await world.finish(start, "x", world.draft("hi"))
     (answer,) = await others(world)
-    await world.store.claim_outbox(answer.id)
+    await world.store.outbox.claim_outbox(answer.id)
     world = await restarted(database)
-    lost, answer = await world.store.pending_outbox(CHANNEL)
+    lost, answer = await world.store.outbox.pending_outbox(CHANNEL)
     assert (lost.id, lost.state, lost.refs) == (preview.id, SendState.REPLACED, ())
     assert answer.state is SendState.AMBIGUOUS
-    await world.store.record_preview(lost.id, None)
-    assert [row.id for row in await world.store.pending_outbox(CHANNEL)] == [answer.id]
+    await world.store.outbox.record_preview(lost.id, None)
+    assert [row.id for row in await world.store.outbox.pending_outbox(CHANNEL)] == [answer.id]
 
 
 async def test_once_the_answer_is_out_its_preview_is_looked_for_no_more(database: Database) -> None:
@@ -181,10 +181,10 @@ async def test_once_the_answer_is_out_its_preview_is_looked_for_no_more(database
     await begin(world, start)
     await world.finish(start, "x", world.draft("hi"))
     (answer,) = await others(world)
-    await world.store.claim_outbox(answer.id)
-    await world.store.record_part_sent(answer.id, SHOWN, last=True)
+    await world.store.outbox.claim_outbox(answer.id)
+    await world.store.outbox.record_part_sent(answer.id, SHOWN, last=True)
     world = await restarted(database)
-    assert await world.store.pending_outbox(CHANNEL) == ()
+    assert await world.store.outbox.pending_outbox(CHANNEL) == ()
 
 
 async def test_a_stopped_turn_of_a_dead_hub_leaves_no_preview(database: Database) -> None:
@@ -193,7 +193,7 @@ async def test_a_stopped_turn_of_a_dead_hub_leaves_no_preview(database: Database
     preview = await shown(world, start)
     await world.rule(StopThread("Stopped."))
     world = await restarted(database)
-    (away,) = await world.store.pending_outbox(CHANNEL)
+    (away,) = await world.store.outbox.pending_outbox(CHANNEL)
     assert (away.edit_of, away.message) == (preview.id, Message(()))
 
 
@@ -206,7 +206,7 @@ async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(wor
     world.clock.advance(1)
     await sent(world, rows[1], "12")
     await world.say("later", scope="first", order=13, address="to first")
-    around = await world.store.surroundings(preview.id)
+    around = await world.store.outbox.surroundings(preview.id)
     earlier = {(known.address, known.order_key) for known in around.earlier}
     assert {("to first", "0000000007"), ("to second", "0000000011")} <= earlier
     assert {key for _, key in earlier}.isdisjoint({"0000000012", "0000000013"})
@@ -217,10 +217,10 @@ async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(wor
 async def test_a_preview_that_is_not_shown_begins_anew(world: Bench) -> None:
     turn = await world.turn()
     preview = await begin(world, turn)
-    await world.store.record_preview(preview.id, None)
+    await world.store.outbox.record_preview(preview.id, None)
     assert (await begin(world, turn)).attempts == 1
 
 
 async def sent(world: Bench, row: OutboxRow, ref: str) -> None:
-    await world.store.claim_outbox(row.id)
-    await world.store.record_part_sent(row.id, Posted(MessageRef(ref), f"{ref:>010}"), last=True)
+    await world.store.outbox.claim_outbox(row.id)
+    await world.store.outbox.record_part_sent(row.id, Posted(MessageRef(ref), f"{ref:>010}"), last=True)

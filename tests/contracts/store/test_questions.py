@@ -13,7 +13,7 @@ COLOURS = Replies(("red", "a “dark” green | blue", "赤 🚀"), free_text=Tr
 async def test_a_question_keeps_its_answers_as_they_are(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start), kind=GateKind.QUESTION, replies=COLOURS)
-    (view,) = await world.store.open_gates()
+    (view,) = await world.store.gates.open_gates()
     assert view.gate == gate
     assert view.gate.answer_at(1) == Chose(1, "a “dark” green | blue")
     for outside in (-1, 3):
@@ -46,7 +46,7 @@ async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing
     world.clock.advance(3600)
     accepted = await world.rule(closing(gate, Chose(0, "red")))
     assert accepted.started is not None
-    loaded = await world.store.load_turn(accepted.started)
+    loaded = await world.store.turns.load_turn(accepted.started)
     assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
 
 
@@ -54,7 +54,7 @@ async def test_a_question_nobody_answers_is_skipped_by_nobody(world: Bench) -> N
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS, expires_in_s=1)
-    late = await world.store.expire_gates(world.clock.now() + SECOND, expired, expired_card)
+    late = await world.store.gates.expire_gates(world.clock.now() + SECOND, expired, expired_card)
     assert len(late.started) == 1
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer, call.answered_by) == (CallState.DENIED, Option.SKIP, None)

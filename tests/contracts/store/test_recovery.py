@@ -17,7 +17,7 @@ from tests.contracts.store.conftest import Database
 
 async def test_nothing_unfinished(world: Bench) -> None:
     await world.finish(await world.turn())
-    found = await world.store.recover()
+    found = await world.store.recovery.recover()
     assert (found.running_calls, found.turns, found.idle_threads_with_input) == ((), (), ())
 
 
@@ -25,12 +25,12 @@ async def test_running_turns_are_found_with_their_starts_without_progress(databa
     world = await database.open()
     first = await world.turn(scope="first")
     second = await world.turn(scope="second")
-    await world.store.resume_turn(second.turn_id)
+    await world.store.recovery.resume_turn(second.turn_id)
     waiting = await world.turn(scope="third")
     await world.ask(waiting, *await world.call(waiting))
 
     world = await database.open()
-    found = await world.store.recover()
+    found = await world.store.recovery.recover()
     assert found.turns == (
         UnfinishedTurn(first.turn_id, first.thread.id, 1),
         UnfinishedTurn(second.turn_id, second.thread.id, 2),
@@ -42,24 +42,24 @@ async def test_a_call_with_an_effect_is_reported_with_its_child(database: Databa
     world = await database.open()
     start = await world.turn(by=BEN)
     (call_id,) = await world.call(start)
-    await world.store.mark_running(start.turn_id, call_id, go)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
     child = ProcessInfo(321, 321, 99)
-    await world.store.record_process(call_id, child)
+    await world.store.turns.record_process(call_id, child)
 
     world = await database.open()
-    found = await world.store.recover()
+    found = await world.store.recovery.recover()
     assert found.turns == ()
     (running,) = found.running_calls
     call = await world.call_row(start, call_id)
-    thread = await world.store.thread(start.thread.id)
+    thread = await world.store.threads.thread(start.thread.id)
     assert thread is not None
     assert running == RunningCall(call, thread, BEN)
     assert (call.state, call.process) == (CallState.RUNNING, child)
 
     gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
-    (row,) = await world.store.mark_unknown(call_id, gate, [world.card(gate)])
+    (row,) = await world.store.recovery.mark_unknown(call_id, gate, [world.card(gate)])
     assert row.state is SendState.QUEUED
-    assert (await world.store.recover()).running_calls == ()
+    assert (await world.store.recovery.recover()).running_calls == ()
     accepted = await world.rule(CloseGate(gate.id, Option.HAPPENED, "It happened", plain("settled")))
     assert accepted.started is not None
     assert accepted.started.attempt == 1
@@ -73,38 +73,38 @@ async def test_a_call_that_may_be_repeated_is_simply_run_again(database: Databas
     gate = await world.ask(start, approved_call)
     await world.rule(CloseGate(gate.id, Option.APPROVE, "Approved", plain("settled")))
     for call_id in (plain_call, approved_call):
-        await world.store.mark_running(start.turn_id, call_id, go)
+        await world.store.turns.mark_running(start.turn_id, call_id, go)
 
     world = await database.open()
-    found = await world.store.recover()
+    found = await world.store.recovery.recover()
     assert found.running_calls == ()
     assert [turn.turn_id for turn in found.turns] == [start.turn_id]
     assert await world.states(start) == [CallState.INTENT, CallState.APPROVED]
     for call_id in (plain_call, approved_call):
-        assert await world.store.mark_running(start.turn_id, call_id, go) is None
+        assert await world.store.turns.mark_running(start.turn_id, call_id, go) is None
 
 
 async def test_messages_that_were_being_sent_are_ambiguous(database: Database) -> None:
     world = await database.open()
     queued, sending, repeating, partly = [await world.put_out(text) for text in "abcd"]
-    await world.store.claim_outbox(sending.id)
-    await world.store.claim_outbox(repeating.id)
-    await world.store.mark_ambiguous(repeating.id, "no answer")
-    await world.store.claim_outbox(repeating.id)
-    await world.store.claim_outbox(partly.id)
-    await world.store.record_part_sent(partly.id, Posted(MessageRef("one"), "1"), last=False)
+    await world.store.outbox.claim_outbox(sending.id)
+    await world.store.outbox.claim_outbox(repeating.id)
+    await world.store.outbox.mark_ambiguous(repeating.id, "no answer")
+    await world.store.outbox.claim_outbox(repeating.id)
+    await world.store.outbox.claim_outbox(partly.id)
+    await world.store.outbox.record_part_sent(partly.id, Posted(MessageRef("one"), "1"), last=False)
 
     world = await database.open()
-    await world.store.recover()
-    pending = await world.store.pending_outbox(CHANNEL)
+    await world.store.recovery.recover()
+    pending = await world.store.outbox.pending_outbox(CHANNEL)
     assert [(row.id, row.state, row.attempts, row.repeats) for row in pending] == [
         (queued.id, SendState.QUEUED, 0, 0),
         (sending.id, SendState.AMBIGUOUS, 1, 0),
         (partly.id, SendState.AMBIGUOUS, 1, 0),
     ]
     assert pending[2].refs == ("one",)
-    assert (await world.store.surroundings(sending.id)).asked_by == world.clock.now()
-    spent = await world.store.claim_outbox(repeating.id)
+    assert (await world.store.outbox.surroundings(sending.id)).asked_by == world.clock.now()
+    spent = await world.store.outbox.claim_outbox(repeating.id)
     assert (spent.state, spent.repeats) == (SendState.AMBIGUOUS, 1)
 
 
@@ -113,7 +113,7 @@ async def test_a_message_committed_as_sending_is_ambiguous_too(database: Databas
     said = await world.rule(Say(plain("hi")), send_now=True)
     assert said.outbox[0].state is SendState.SENDING
     world = await database.open()
-    await world.store.recover()
+    await world.store.recovery.recover()
     assert (await world.row(said.outbox[0].id)).state is SendState.AMBIGUOUS
 
 
@@ -123,10 +123,10 @@ async def test_a_change_of_a_card_is_simply_made_again(database: Database) -> No
     gate = await world.ask(start, *await world.call(start))
     accepted = await world.rule(CloseGate(gate.id, Option.DENY, "Denied", plain("settled")))
     (change,) = accepted.outbox
-    await world.store.claim_outbox(change.id)
+    await world.store.outbox.claim_outbox(change.id)
 
     world = await database.open()
-    await world.store.recover()
+    await world.store.recovery.recover()
     row = await world.row(change.id)
     assert (row.state, row.repeats, row.edit_of) == (SendState.QUEUED, 0, change.edit_of)
 
@@ -139,9 +139,9 @@ async def test_a_turn_that_was_being_stopped_is_ended(database: Database) -> Non
     await world.say("after the stop")
 
     world = await database.open()
-    found = await world.store.recover()
+    found = await world.store.recovery.recover()
     assert (found.turns, found.idle_threads_with_input) == ((), (start.thread.id,))
-    following = await world.store.start_waiting(start.thread.id, "next")
+    following = await world.store.recovery.start_waiting(start.thread.id, "next")
     assert following is not None
     said = await world.said(following)
     (result,) = [line for line in said if isinstance(line, ToolResult)]
@@ -153,27 +153,27 @@ async def test_an_effect_cut_short_while_stopping_is_still_asked_about(database:
     world = await database.open()
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.mark_running(start.turn_id, call_id, go)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
     await world.rule(StopThread("Stopped."))
 
     world = await database.open()
-    found = await world.store.recover()
+    found = await world.store.recovery.recover()
     assert [running.call.call_id for running in found.running_calls] == [call_id]
     assert found.turns == ()
     gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.RETRY,))
-    await world.store.mark_unknown(call_id, gate, [])
+    await world.store.recovery.mark_unknown(call_id, gate, [])
     accepted = await world.rule(CloseGate(gate.id, Option.RETRY, "Retry", plain("settled")))
     assert accepted.started is not None
-    assert await world.store.mark_running(start.turn_id, call_id, go) is None
+    assert await world.store.turns.mark_running(start.turn_id, call_id, go) is None
 
 
 async def test_a_turn_set_aside_makes_room_for_the_next(database: Database) -> None:
     world = await database.open()
     event = world.message()
-    start = (await world.store.accept_event(event, world.queueing(), send_now=False)).started
+    start = (await world.store.inbound.accept_event(event, world.queueing(), send_now=False)).started
     assert start is not None
     await world.say("harmless")
-    done = await world.store.finish_turn_and_enqueue(
+    done = await world.store.turns.finish_turn_and_enqueue(
         start.turn_id,
         TurnState.CRASHED,
         None,
@@ -183,7 +183,7 @@ async def test_a_turn_set_aside_makes_room_for_the_next(database: Database) -> N
     )
     assert done.next is not None
     assert (await world.said(done.next))[-1] == UserSaid("harmless")
-    explained = await world.store.explain(event.key)
+    explained = await world.store.explanations.explain(event.key)
     assert explained is not None
     assert (explained.turn_state, explained.turn_error) == ("crashed", "crashed repeatedly")
 
@@ -191,43 +191,43 @@ async def test_a_turn_set_aside_makes_room_for_the_next(database: Database) -> N
 async def test_waiting_input_is_started_only_without_an_active_turn(world: Bench) -> None:
     start = await world.turn()
     await world.say("second")
-    assert await world.store.start_waiting(start.thread.id, "next") is None
-    assert await world.store.start_waiting("no such thread", "next") is None
+    assert await world.store.recovery.start_waiting(start.thread.id, "next") is None
+    assert await world.store.recovery.start_waiting("no such thread", "next") is None
     with pytest.raises(StaleTurn):
-        await world.store.resume_turn("next")
+        await world.store.recovery.resume_turn("next")
 
 
 async def test_everything_is_there_after_opening_again(database: Database) -> None:
     world = await database.open()
-    await world.store.ensure_user("ben", BEN.role, BEN.name)
+    await world.store.people.ensure_user("ben", BEN.role, BEN.name)
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
     waiting = world.message("second")
-    await world.store.accept_event(waiting, world.queueing(), send_now=False)
-    await world.store.write_memory("ada", "k", "Ada likes tea")
+    await world.store.inbound.accept_event(waiting, world.queueing(), send_now=False)
+    await world.store.memory.write_memory("ada", "k", "Ada likes tea")
     before = (
         await world.reload(start),
-        list(await world.store.pending_outbox(CHANNEL)),
-        list(await world.store.open_gates()),
-        list(await world.store.explain_recent(10)),
-        list(await world.store.threads(10)),
-        list(await world.store.search_memory("ada", "tea", 5)),
+        list(await world.store.outbox.pending_outbox(CHANNEL)),
+        list(await world.store.gates.open_gates()),
+        list(await world.store.explanations.explain_recent(10)),
+        list(await world.store.threads.threads(10)),
+        list(await world.store.memory.search_memory("ada", "tea", 5)),
     )
     world = await database.open()
     after = (
         await world.reload(start),
-        list(await world.store.pending_outbox(CHANNEL)),
-        list(await world.store.open_gates()),
-        list(await world.store.explain_recent(10)),
-        list(await world.store.threads(10)),
-        list(await world.store.search_memory("ada", "tea", 5)),
+        list(await world.store.outbox.pending_outbox(CHANNEL)),
+        list(await world.store.gates.open_gates()),
+        list(await world.store.explanations.explain_recent(10)),
+        list(await world.store.threads.threads(10)),
+        list(await world.store.memory.search_memory("ada", "tea", 5)),
     )
     assert after == before
-    assert await world.store.user("ben") == BEN
-    assert (await world.store.accept_event(waiting, world.queueing(), send_now=False)).duplicate
+    assert await world.store.people.user("ben") == BEN
+    assert (await world.store.inbound.accept_event(waiting, world.queueing(), send_now=False)).duplicate
     await world.rule(CloseGate(gate.id, Option.APPROVE, "Approved", plain("settled")), by=ADA)
-    assert await world.store.mark_running(start.turn_id, call_id, go) is None
+    assert await world.store.turns.mark_running(start.turn_id, call_id, go) is None
     following = await world.finish(start, "done")
     assert following is not None
     assert (await world.said(following))[-2:] == [AssistantSaid("done"), UserSaid("second")]

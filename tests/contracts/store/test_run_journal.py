@@ -24,7 +24,7 @@ PROCESS = ProcessInfo(4242, 4242, 77)
 
 @pytest_asyncio.fixture(autouse=True)
 async def people(world: Bench) -> None:
-    await world.store.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    await world.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
 
 
 def let_it(_call: CallRow, _who: Principal, _said: ConsentSettings) -> str | None:
@@ -34,8 +34,8 @@ def let_it(_call: CallRow, _who: Principal, _said: ConsentSettings) -> str | Non
 async def acting(world: Bench, *calls: NewCall) -> str:
     """A run that has asked for these calls."""
     run_id = await started(world, await kept(world, replace(ON_WORD, reruns=True)))
-    await world.store.open_run_journal(run_id, '{"tools": []}', ASKED)
-    await world.store.record_run_reply(run_id, REPLY, calls, Spent(10, 5, 3))
+    await world.store.journal.open_run_journal(run_id, '{"tools": []}', ASKED)
+    await world.store.journal.record_run_reply(run_id, REPLY, calls, Spent(10, 5, 3))
     return run_id
 
 
@@ -44,97 +44,97 @@ def effect(number: int = 1) -> NewCall:
 
 
 async def states(world: Bench, run_id: str) -> list[CallState]:
-    return [call.state for call in (await world.store.run_steps(run_id)).calls]
+    return [call.state for call in (await world.store.journal.run_steps(run_id)).calls]
 
 
 async def test_steps_are_kept_in_order_with_the_scope_they_began_with(world: Bench) -> None:
     run_id = await acting(world, effect())
     with pytest.raises(StaleTurn):
-        await world.store.open_run_journal(run_id, '{"tools": ["all"]}', ASKED)
-    assert await world.store.mark_run_call(run_id, "call-1", let_it) is None
+        await world.store.journal.open_run_journal(run_id, '{"tools": ["all"]}', ASKED)
+    assert await world.store.journal.mark_run_call(run_id, "call-1", let_it) is None
     done = ToolResult("call-1", ResultStatus.OK, "a b")
-    await world.store.finish_run_call(run_id, done)
-    await world.store.record_run_note(run_id, Note("be brief"))
-    steps = await world.store.run_steps(run_id)
+    await world.store.journal.finish_run_call(run_id, done)
+    await world.store.journal.record_run_note(run_id, Note("be brief"))
+    steps = await world.store.journal.run_steps(run_id)
     assert steps.scope == '{"tools": []}'
     call = ToolCalled("call-1", "shell", '{"command": "ls"}')
     assert steps.said == (ASKED, REPLY, call, done, Note("be brief"))
     assert await states(world, run_id) == [CallState.ENDED]
     with pytest.raises(StaleTurn):
-        await world.store.finish_run_call(run_id, done)
+        await world.store.journal.finish_run_call(run_id, done)
     with pytest.raises(StaleTurn):
-        await world.store.mark_run_call(run_id, "call-1", let_it)
+        await world.store.journal.mark_run_call(run_id, "call-1", let_it)
 
 
 async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: Bench) -> None:
     run_id = await acting(world, effect())
-    await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
+    await world.store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     judged: list[tuple[str, str, bool]] = []
 
     def check(call: CallRow, who: Principal, said: ConsentSettings) -> str | None:
         judged.append((call.arguments, who.user_id, "shell" in said.disabled))
         return "it is disabled"
 
-    assert await world.store.mark_run_call(run_id, "call-1", check) == "it is disabled"
+    assert await world.store.journal.mark_run_call(run_id, "call-1", check) == "it is disabled"
     assert judged == [('{"command": "ls"}', "ada", True)]
     assert await states(world, run_id) == [CallState.INTENT]
 
 
 async def test_no_call_of_a_run_is_marked_running_while_tools_are_paused(world: Bench) -> None:
     run_id = await acting(world, effect())
-    await world.store.pause_tools("ada", paused=True)
-    assert await world.store.mark_run_call(run_id, "call-1", let_it) == TOOLS_PAUSED
+    await world.store.kill_switch.pause_tools("ada", paused=True)
+    assert await world.store.journal.mark_run_call(run_id, "call-1", let_it) == TOOLS_PAUSED
     assert await states(world, run_id) == [CallState.INTENT]
 
 
 async def test_limits_on_a_tools_use_hold_in_runs_too(world: Bench) -> None:
     run_id = await acting(world, effect(1), effect(2))
     limits = [UseLimit(1, 60)]
-    assert await world.store.mark_run_call(run_id, "call-1", let_it, limits=limits) is None
-    refusal = await world.store.mark_run_call(run_id, "call-2", let_it, limits=limits)
+    assert await world.store.journal.mark_run_call(run_id, "call-1", let_it, limits=limits) is None
+    refusal = await world.store.journal.mark_run_call(run_id, "call-2", let_it, limits=limits)
     assert refusal is not None
     assert "used 1 times" in refusal
 
 
 async def test_after_a_crash_what_ran_is_unknown_and_the_rest_goes_on(database: Database) -> None:
     world = await database.open()
-    await world.store.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    await world.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
     run_id = await acting(world, effect(1), effect(2))
-    await world.store.mark_run_call(run_id, "call-1", let_it)
-    await world.store.record_run_process("call-1", PROCESS)
+    await world.store.journal.mark_run_call(run_id, "call-1", let_it)
+    await world.store.journal.record_run_process("call-1", PROCESS)
     world = await database.open()
-    (left,) = await world.store.lapsed_runs(None)
+    (left,) = await world.store.runs.lapsed_runs(None)
     assert left.run.spent == Spent(10, 5, 3)
-    assert [call.process for call in (await world.store.run_steps(run_id)).calls] == [PROCESS, None]
-    assert await world.store.requeue_run(run_id)
-    steps = await world.store.run_steps(run_id)
+    assert [call.process for call in (await world.store.journal.run_steps(run_id)).calls] == [PROCESS, None]
+    assert await world.store.runs.requeue_run(run_id)
+    steps = await world.store.journal.run_steps(run_id)
     assert [call.state for call in steps.calls] == [CallState.ENDED, CallState.INTENT]
     last = steps.said[-1]
     assert isinstance(last, ToolResult)
     assert (last.call_id, last.status) == ("call-1", ResultStatus.UNKNOWN)
     (again,) = await begin(world)
     assert again.run.id == run_id
-    assert await world.store.mark_run_call(run_id, "call-2", let_it) is None
+    assert await world.store.journal.mark_run_call(run_id, "call-2", let_it) is None
 
 
 async def test_every_call_of_a_run_that_ended_has_an_outcome(world: Bench) -> None:
     run_id = await acting(world, effect(1), effect(2))
-    await world.store.mark_run_call(run_id, "call-1", let_it)
-    assert await world.store.finish_run(run_id, RunEnd(RunStatus.FAILED, error="too slow"))
-    steps = await world.store.run_steps(run_id)
+    await world.store.journal.mark_run_call(run_id, "call-1", let_it)
+    assert await world.store.runs.finish_run(run_id, RunEnd(RunStatus.FAILED, error="too slow"))
+    steps = await world.store.journal.run_steps(run_id)
     outcomes = {said.call_id: said.status for said in steps.said if isinstance(said, ToolResult)}
     assert outcomes == {"call-1": ResultStatus.UNKNOWN, "call-2": ResultStatus.CANCELLED}
     with pytest.raises(StaleTurn):
-        await world.store.record_run_note(run_id, Note("late"))
+        await world.store.journal.record_run_note(run_id, Note("late"))
     with pytest.raises(StaleTurn):
-        await world.store.record_run_process("call-1", PROCESS)
+        await world.store.journal.record_run_process("call-1", PROCESS)
 
 
 async def test_steps_go_with_their_routine(world: Bench) -> None:
     run_id = await acting(world, effect())
-    (row,) = await world.store.routines("ada")
-    assert await world.store.delete_routine(row.id)
-    assert (await world.store.run_steps(run_id)).said == ()
+    (row,) = await world.store.routines.routines("ada")
+    assert await world.store.routines.delete_routine(row.id)
+    assert (await world.store.journal.run_steps(run_id)).said == ()
 
 
 # --- what a day may cost --------------------------------------------------------------------------------
@@ -154,29 +154,29 @@ async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_told_once(
     row = await kept(world, replace(ON_WORD, cooldown_us=0, **limit))
     first = await started(world, row)
     used = RunEnd(RunStatus.OK, input_tokens=10, output_tokens=5, cost_micro_usd=20_000)
-    await world.store.finish_run(first, used)
+    await world.store.runs.finish_run(first, used)
     for number in (2, 3):
-        await world.store.claim_run(new_run(world, row, f"event:{number}"))
+        await world.store.runs.claim_run(new_run(world, row, f"event:{number}"))
         assert await begin(world) == []
-    third, second, _ = await world.store.routine_runs(row.id, 10)
+    third, second, _ = await world.store.runs.routine_runs(row.id, 10)
     assert {second.state, third.state} == {RunStatus.SKIPPED}
     assert second.error is not None
     assert second.error.startswith(told)
-    (notice,) = await world.store.due_notices(world.clock.now())
+    (notice,) = await world.store.run_notices.due_notices(world.clock.now())
     assert (notice.run_id, notice.text) == (second.id, f"no more: {second.error}")
-    await world.store.claim_run(new_run(world, row, "asked", kind="manual", heeds_guardrails=False))
+    await world.store.runs.claim_run(new_run(world, row, "asked", kind="manual", heeds_guardrails=False))
     await begin(world)
-    assert len(await world.store.due_notices(world.clock.now())) == 2  # who asks is answered
+    assert len(await world.store.run_notices.due_notices(world.clock.now())) == 2  # who asks is answered
     world.clock.advance(25 * 3600)
-    await world.store.claim_run(new_run(world, row, "event:4"))
+    await world.store.runs.claim_run(new_run(world, row, "event:4"))
     assert len(await begin(world)) == 1
 
 
 async def test_a_run_knows_what_is_left_of_the_day(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, daily_tokens=100, daily_micro_usd=50))
     first = await started(world, row)
-    await world.store.finish_run(first, RunEnd(RunStatus.OK, input_tokens=60, cost_micro_usd=20))
-    await world.store.claim_run(new_run(world, row, "event:2"))
+    await world.store.runs.finish_run(first, RunEnd(RunStatus.OK, input_tokens=60, cost_micro_usd=20))
+    await world.store.runs.claim_run(new_run(world, row, "event:2"))
     (second,) = await begin(world)
     assert second.left == DayLeft(tokens=40, micro_usd=30)
 
@@ -192,8 +192,8 @@ async def test_a_run_that_the_budget_ended_counts_as_no_failure(world: Bench) ->
         pause_after=1,
     )
     for number in (1, 2):
-        await world.store.finish_run(await started(world, row, f"event:{number}"), end)
-    after = await world.store.routine(row.id)
+        await world.store.runs.finish_run(await started(world, row, f"event:{number}"), end)
+    after = await world.store.routines.routine(row.id)
     assert after is not None
     assert (after.failures, after.enabled, after.backoff_until) == (0, True, 0)
-    assert len(await world.store.due_notices(world.clock.now())) == 1
+    assert len(await world.store.run_notices.due_notices(world.clock.now())) == 1

@@ -9,41 +9,41 @@ from tests.contracts.store.bench import ADA, BEN, Bench
 async def test_a_setting_holds_until_it_is_changed_or_taken_back(world: Bench) -> None:
     store = world.store
     for person in (ADA, BEN):
-        await store.ensure_user(person.user_id, person.role, person.name)
-    assert await store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
-    assert await store.set_tool_setting("ada", "http", ToolSetting.ASK_EACH_TIME)
-    assert await store.set_tool_setting("ben", "shell", ToolSetting.ALWAYS_ALLOW)
+        await store.people.ensure_user(person.user_id, person.role, person.name)
+    assert await store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
+    assert await store.consents.set_tool_setting("ada", "http", ToolSetting.ASK_EACH_TIME)
+    assert await store.consents.set_tool_setting("ben", "shell", ToolSetting.ALWAYS_ALLOW)
     now = world.clock.now()
     http = ToolSettingRow("ada", "http", ToolSetting.ASK_EACH_TIME, now)
     shell = ToolSettingRow("ada", "shell", ToolSetting.DISABLED, now)
     bens = ToolSettingRow("ben", "shell", ToolSetting.ALWAYS_ALLOW, now)
-    assert await store.tool_settings("ada") == [http, shell]
-    assert await store.tool_settings(None) == [http, shell, bens]
+    assert await store.consents.tool_settings("ada") == [http, shell]
+    assert await store.consents.tool_settings(None) == [http, shell, bens]
     world.clock.advance(1)
-    assert await store.set_tool_setting("ada", "shell", ToolSetting.ALWAYS_ALLOW)
-    assert await store.set_tool_setting("ada", "http", None)
-    (changed,) = await store.tool_settings("ada")
+    assert await store.consents.set_tool_setting("ada", "shell", ToolSetting.ALWAYS_ALLOW)
+    assert await store.consents.set_tool_setting("ada", "http", None)
+    (changed,) = await store.consents.tool_settings("ada")
     assert changed == ToolSettingRow("ada", "shell", ToolSetting.ALWAYS_ALLOW, world.clock.now())
 
 
 async def test_nobody_can_be_spoken_for_who_is_not_there(world: Bench) -> None:
-    assert not await world.store.set_tool_setting("nobody", "shell", ToolSetting.DISABLED)
-    assert await world.store.tool_settings(None) == []
+    assert not await world.store.consents.set_tool_setting("nobody", "shell", ToolSetting.DISABLED)
+    assert await world.store.consents.tool_settings(None) == []
 
 
 async def test_a_turn_brings_what_its_person_has_disabled(world: Bench) -> None:
-    await world.store.ensure_user("ada", ADA.role, ADA.name)
-    await world.store.ensure_user("ben", BEN.role, BEN.name)
-    await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
-    await world.store.set_tool_setting("ada", "http", ToolSetting.ASK_EACH_TIME)
-    await world.store.set_tool_setting("ben", "time", ToolSetting.DISABLED)
+    await world.store.people.ensure_user("ada", ADA.role, ADA.name)
+    await world.store.people.ensure_user("ben", BEN.role, BEN.name)
+    await world.store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
+    await world.store.consents.set_tool_setting("ada", "http", ToolSetting.ASK_EACH_TIME)
+    await world.store.consents.set_tool_setting("ben", "time", ToolSetting.DISABLED)
     start = await world.turn()
     assert start.disabled == {"shell"}
-    standing = await world.store.standing("ada", start.thread.id)
+    standing = await world.store.consents.standing("ada", start.thread.id)
     assert standing.settings == {"shell": ToolSetting.DISABLED, "http": ToolSetting.ASK_EACH_TIME}
     assert standing.disabled == {"shell"}
-    await world.store.set_tool_setting("ada", "time", ToolSetting.DISABLED)
-    assert (await world.store.resume_turn(start.turn_id)).disabled == {"shell", "time"}
+    await world.store.consents.set_tool_setting("ada", "time", ToolSetting.DISABLED)
+    assert (await world.store.recovery.resume_turn(start.turn_id)).disabled == {"shell", "time"}
 
 
 async def test_grants_of_everybody_are_listed(world: Bench) -> None:
@@ -54,5 +54,5 @@ async def test_grants_of_everybody_are_listed(world: Bench) -> None:
         for who in ("ada", "ben")
     ]
     await world.rule(*(RecordGrant(grant) for grant in grants))
-    assert await world.store.grants(None) == grants
-    assert await world.store.grants("ben") == grants[1:]
+    assert await world.store.consents.grants(None) == grants
+    assert await world.store.consents.grants("ben") == grants[1:]

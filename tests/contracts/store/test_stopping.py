@@ -15,14 +15,14 @@ async def test_a_stopped_turn_starts_no_effect_and_asks_nobody(world: Bench) -> 
     start = await world.turn()
     (call_id,) = await world.call(start)
     dropped = world.message("more")
-    await world.store.accept_event(dropped, world.queueing(), send_now=False)
+    await world.store.inbound.accept_event(dropped, world.queueing(), send_now=False)
     stopped = await world.rule(StopThread("Stopped."))
     assert stopped.stopped_turn_id == start.turn_id
     with pytest.raises(StaleTurn):
-        await world.store.mark_running(start.turn_id, call_id, go)
+        await world.store.turns.mark_running(start.turn_id, call_id, go)
     with pytest.raises(StaleTurn):
         await ask_person(world, start, call_id)
-    explained = await world.store.explain(dropped.key)
+    explained = await world.store.explanations.explain(dropped.key)
     assert explained is not None
     assert explained.outcome == "stopped"
 
@@ -45,7 +45,7 @@ async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: Bench) ->
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
-    cards = await world.store.ask_person(gate, [world.card(gate), world.card(gate, to="to Ada alone")])
+    cards = await world.store.turns.ask_person(gate, [world.card(gate), world.card(gate, to="to Ada alone")])
     await world.say("waits behind the question")
     stopped = await world.rule(StopThread("Stopped by Ada."))
 
@@ -58,7 +58,7 @@ async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: Bench) ->
     result = (await world.said(start))[-2]
     assert isinstance(result, ToolResult)
     assert (result.call_id, result.status) == (call_id, ResultStatus.CANCELLED)
-    assert not await world.store.open_gates()
+    assert not await world.store.gates.open_gates()
     view = await world.look(gate_id=gate.id)
     assert view.gate is not None
     assert (view.gate.gate.outcome, view.gate.gate.outcome_text) == (None, "Stopped by Ada.")
@@ -69,9 +69,9 @@ async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: Bench) ->
 async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.mark_running(start.turn_id, call_id, go)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
     gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
-    await world.store.mark_unknown(call_id, gate, [world.card(gate)])
+    await world.store.recovery.mark_unknown(call_id, gate, [world.card(gate)])
     await world.rule(StopThread("Stopped."))
     result = (await world.said(start))[-2]
     assert isinstance(result, ToolResult)

@@ -25,23 +25,23 @@ async def asked(world: Bench, **changes: int) -> tuple[TurnStart, Gate, OutboxRo
     rule = VoteRule(approvers=(ADA.user_id,), escalate_to=(BEN.user_id,))
     times = {name: now + seconds * SECOND for name, seconds in changes.items()}
     gate = replace(world.gate(start, call_id), rule=rule, **times)
-    (card,) = await world.store.ask_person(gate, [world.card(gate)])
-    await world.store.claim_outbox(card.id)
-    await world.store.record_part_sent(card.id, Posted(MessageRef("7"), "7"), last=True)
+    (card,) = await world.store.turns.ask_person(gate, [world.card(gate)])
+    await world.store.outbox.claim_outbox(card.id)
+    await world.store.outbox.record_part_sent(card.id, Posted(MessageRef("7"), "7"), last=True)
     return start, gate, card
 
 
 async def test_people_are_reminded_once_below_the_card(world: Bench) -> None:
     start, _, card = await asked(world, remind_at=10)
-    assert await world.store.remind_gates(world.clock.now() + 9 * SECOND, reminder) == ()
+    assert await world.store.gates.remind_gates(world.clock.now() + 9 * SECOND, reminder) == ()
     world.clock.advance(10)
-    (row,) = await world.store.remind_gates(world.clock.now(), reminder)
+    (row,) = await world.store.gates.remind_gates(world.clock.now(), reminder)
     assert (row.channel, row.address, row.message.reply_to) == (card.channel, card.address, "7")
     assert row.message.blocks == plain("still waiting: Run shell?").blocks
-    assert await world.store.remind_gates(world.clock.now(), reminder) == ()
+    assert await world.store.gates.remind_gates(world.clock.now(), reminder) == ()
     (seen,) = [
         item.shown
-        for item in await world.store.feed_after(start.thread.id, 0, 100)
+        for item in await world.store.feed.feed_after(start.thread.id, 0, 100)
         if isinstance(item.shown, HubSaid)
     ]
     assert seen.message.blocks == row.message.blocks
@@ -50,24 +50,24 @@ async def test_people_are_reminded_once_below_the_card(world: Bench) -> None:
 async def test_nobody_is_reminded_of_what_is_settled(world: Bench) -> None:
     _, gate, _ = await asked(world, remind_at=10)
     await world.rule(closing(gate, Option.DENY))
-    assert await world.store.remind_gates(world.clock.now() + 20 * SECOND, reminder) == ()
+    assert await world.store.gates.remind_gates(world.clock.now() + 20 * SECOND, reminder) == ()
 
 
 async def test_an_escalated_prompt_names_more_people_once(world: Bench) -> None:
     start, gate, _ = await asked(world, escalate_at=10)
-    await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
-    assert await world.store.gates_to_escalate(world.clock.now()) == ()
+    await world.store.people.ensure_user(BEN.user_id, BEN.role, BEN.name)
+    assert await world.store.gates.gates_to_escalate(world.clock.now()) == ()
     world.clock.advance(10)
-    (view,) = await world.store.gates_to_escalate(world.clock.now())
+    (view,) = await world.store.gates.gates_to_escalate(world.clock.now())
     assert (view.gate.id, view.gate.rule.escalated) == (gate.id, False)
 
     copy, told = world.draft("copy", gate_id=gate.id), world.draft("told")
-    rows = await world.store.escalate_gate(gate.id, [copy], told)
+    rows = await world.store.gates.escalate_gate(gate.id, [copy], told)
     assert [row.message for row in rows] == [copy.message, told.message]
-    (view,) = await world.store.open_gates()
+    (view,) = await world.store.gates.open_gates()
     assert view.gate.rule == VoteRule((ADA.user_id,), escalate_to=(BEN.user_id,), escalated=True)
-    assert await world.store.gates_to_escalate(world.clock.now()) == ()
-    assert await world.store.escalate_gate(gate.id, [copy], told) == ()
+    assert await world.store.gates.gates_to_escalate(world.clock.now()) == ()
+    assert await world.store.gates.escalate_gate(gate.id, [copy], told) == ()
     settled = await world.rule(closing(gate, Option.APPROVE), by=BEN)
     assert len(settled.outbox) == 2  # both cards change
     assert settled.started is not None
@@ -76,11 +76,11 @@ async def test_an_escalated_prompt_names_more_people_once(world: Bench) -> None:
 
 async def test_who_is_asked_later_sees_it_listed_from_then_on(world: Bench) -> None:
     _, gate, _ = await asked(world, escalate_at=10)
-    await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
+    await world.store.people.ensure_user(BEN.user_id, BEN.role, BEN.name)
     bens = GatesWanted(limit=9, open=True, concerning=BEN.user_id)
-    assert not await world.store.gate_glances(bens)
-    await world.store.escalate_gate(gate.id, [], world.draft("told"))
-    (glance,) = await world.store.gate_glances(bens)
+    assert not await world.store.feed.gate_glances(bens)
+    await world.store.gates.escalate_gate(gate.id, [], world.draft("told"))
+    (glance,) = await world.store.feed.gate_glances(bens)
     assert glance.gate.rule.named == (ADA.user_id, BEN.user_id)
 
 
@@ -88,14 +88,14 @@ async def test_a_settled_prompt_is_not_escalated(world: Bench) -> None:
     _, gate, _ = await asked(world, escalate_at=10)
     await world.rule(closing(gate, Option.DENY))
     world.clock.advance(10)
-    assert await world.store.gates_to_escalate(world.clock.now()) == ()
-    assert await world.store.escalate_gate(gate.id, [], world.draft("told")) == ()
+    assert await world.store.gates.gates_to_escalate(world.clock.now()) == ()
+    assert await world.store.gates.escalate_gate(gate.id, [], world.draft("told")) == ()
 
 
 async def test_votes_tell_the_role_of_their_person_as_it_is_now(world: Bench) -> None:
     _, gate, _ = await asked(world)
-    await world.store.ensure_user(BEN.user_id, Role.MEMBER, BEN.name)
+    await world.store.people.ensure_user(BEN.user_id, Role.MEMBER, BEN.name)
     await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)
-    await world.store.ensure_user(BEN.user_id, Role.GUEST, BEN.name)
-    (view,) = await world.store.open_gates()
+    await world.store.people.ensure_user(BEN.user_id, Role.GUEST, BEN.name)
+    (view,) = await world.store.gates.open_gates()
     assert [(vote.user_id, vote.role) for vote in view.votes] == [(BEN.user_id, Role.GUEST)]

@@ -25,7 +25,7 @@ async def test_a_reply_and_its_calls_are_journalled_together(world: Bench) -> No
         NewCall("call-1", "shell", '{"command": "ls"}', Effect.EFFECT),
         NewCall("call-2", "time", "{", Effect.NONE),
     ]
-    await world.store.record_reply_and_intents(start.turn_id, reply, calls)
+    await world.store.turns.record_reply_and_intents(start.turn_id, reply, calls)
     loaded = await world.reload(start)
     assert [entry.said for entry in loaded.entries] == [
         UserSaid("hello"),
@@ -46,8 +46,8 @@ async def test_notes_and_outcomes_are_journalled_in_order(world: Bench) -> None:
     start = await world.turn()
     first, second = await world.call(start, "shell", "time")
     denied = ToolResult(second, ResultStatus.DENIED, "Not run: denied by Ada")
-    await world.store.finish_calls(start.turn_id, [ok(first), denied])
-    await world.store.record_notes(start.turn_id, [Note("try something else")])
+    await world.store.turns.finish_calls(start.turn_id, [ok(first), denied])
+    await world.store.turns.record_notes(start.turn_id, [Note("try something else")])
     assert (await world.said(start))[4:] == [ok(first), denied, Note("try something else")]
     assert await world.states(start) == [CallState.ENDED, CallState.ENDED]
 
@@ -55,21 +55,21 @@ async def test_notes_and_outcomes_are_journalled_in_order(world: Bench) -> None:
 async def test_a_call_has_one_outcome(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.finish_calls(start.turn_id, [ok(call_id)])
+    await world.store.turns.finish_calls(start.turn_id, [ok(call_id)])
     with pytest.raises(StaleTurn):
-        await world.store.finish_calls(start.turn_id, [ok(call_id, "twice")])
+        await world.store.turns.finish_calls(start.turn_id, [ok(call_id, "twice")])
     with pytest.raises(StaleTurn):
-        await world.store.finish_calls(start.turn_id, [ok("no such call")])
+        await world.store.turns.finish_calls(start.turn_id, [ok("no such call")])
     assert [said for said in await world.said(start) if isinstance(said, ToolResult)] == [ok(call_id)]
 
 
 async def test_rounds_and_tools_are_counted_from_the_journal(world: Bench) -> None:
     start = await world.turn()
-    fresh = await world.store.load_turn(start)
+    fresh = await world.store.turns.load_turn(start)
     assert (fresh.rounds, fresh.tools_run, fresh.spent_us, fresh.continued) == (0, 0, 0, None)
 
     first, second, third = await world.call(start, "shell", "time", "http")
-    await world.store.finish_calls(
+    await world.store.turns.finish_calls(
         start.turn_id,
         [
             ok(first),
@@ -77,7 +77,7 @@ async def test_rounds_and_tools_are_counted_from_the_journal(world: Bench) -> No
             ToolResult(third, ResultStatus.DENIED, "no"),
         ],
     )
-    await world.store.record_reply_and_intents(start.turn_id, AssistantSaid("only words"), [])
+    await world.store.turns.record_reply_and_intents(start.turn_id, AssistantSaid("only words"), [])
     await world.call(start, "shell")
     loaded = await world.reload(start)
     assert (loaded.rounds, loaded.tools_run) == (2, 2)
@@ -93,32 +93,32 @@ async def test_the_check_before_running_sees_role_and_grants_as_they_are_now(wor
         Grant("g4", "ada", "shell", None, GrantScope.USER, None, "ada", world.clock.now()),
     ]
     await world.rule(*(RecordGrant(grant) for grant in grants))
-    await world.store.ensure_user("ben", Role.GUEST, "Ben")
+    await world.store.people.ensure_user("ben", Role.GUEST, "Ben")
     seen: list[tuple[CallRow, Principal, ConsentSettings]] = []
 
     def check(call: CallRow, principal: Principal, live: ConsentSettings) -> str | None:
         seen.append((call, principal, live))
         return "guests may not"
 
-    assert await world.store.mark_running(start.turn_id, call_id, check) == "guests may not"
+    assert await world.store.turns.mark_running(start.turn_id, call_id, check) == "guests may not"
     call, principal, live = seen[0]
     assert (call.call_id, call.tool, call.state) == (call_id, "shell", CallState.INTENT)
     assert principal == Principal("ben", Role.GUEST, "Ben")
     assert live.grants == tuple(grants[:2])
     assert await world.states(start) == [CallState.INTENT]
 
-    assert await world.store.mark_running(start.turn_id, call_id, go) is None
+    assert await world.store.turns.mark_running(start.turn_id, call_id, go) is None
     assert await world.states(start) == [CallState.RUNNING]
 
 
 async def test_a_running_call_is_not_started_again(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.mark_running(start.turn_id, call_id, go)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
     with pytest.raises(StaleTurn):
-        await world.store.mark_running(start.turn_id, call_id, go)
+        await world.store.turns.mark_running(start.turn_id, call_id, go)
     with pytest.raises(StaleTurn):
-        await world.store.mark_running(start.turn_id, "no such call", go)
+        await world.store.turns.mark_running(start.turn_id, "no such call", go)
 
 
 async def test_a_child_process_is_remembered_until_the_call_runs_again(world: Bench) -> None:
@@ -126,9 +126,9 @@ async def test_a_child_process_is_remembered_until_the_call_runs_again(world: Be
     (call_id,) = await world.call(start)
     child = ProcessInfo(pid=321, process_group=321, started_ticks=99)
     with pytest.raises(StaleTurn):
-        await world.store.record_process(call_id, child)
-    await world.store.mark_running(start.turn_id, call_id, go)
-    await world.store.record_process(call_id, child)
+        await world.store.turns.record_process(call_id, child)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
+    await world.store.turns.record_process(call_id, child)
     assert (await world.call_row(start, call_id)).process == child
 
 
@@ -139,7 +139,7 @@ async def test_a_turn_ends_with_its_answer_and_its_message(world: Bench) -> None
     start = await world.turn()
     answer = AssistantSaid("forty-two", Origin("demo", "demo"))
     draft = world.draft("forty-two")
-    done = await world.store.finish_turn_and_enqueue(
+    done = await world.store.turns.finish_turn_and_enqueue(
         start.turn_id, TurnState.DONE, answer, [draft], next_turn_id="unused", send_now=True
     )
     assert done.next is None
@@ -152,7 +152,7 @@ async def test_a_turn_ends_with_its_answer_and_its_message(world: Bench) -> None
     )
     assert await world.row(row.id) == row
     assert await world.said(start) == [UserSaid("hello"), answer]
-    thread = await world.store.thread(start.thread.id)
+    thread = await world.store.threads.thread(start.thread.id)
     assert thread is not None
     assert (thread.active_turn_id, thread.active_turn_state) == (None, None)
 
@@ -164,7 +164,7 @@ async def test_what_may_be_done_meanwhile_is_done_once_at_most_and_nothing_waits
     def meanwhile() -> None:
         called.append("called")
 
-    done = await world.store.finish_turn_and_enqueue(
+    done = await world.store.turns.finish_turn_and_enqueue(
         start.turn_id, TurnState.DONE, None, [], next_turn_id="unused", meanwhile=meanwhile
     )
     assert done.outbox == ()
@@ -175,7 +175,7 @@ async def test_what_may_be_done_meanwhile_is_done_once_at_most_and_nothing_waits
 async def test_a_message_waits_behind_others_of_its_address_alone(world: Bench) -> None:
     start = await world.turn()
     drafts = [world.draft("one"), world.draft("two"), world.draft("elsewhere", to="to another")]
-    done = await world.store.finish_turn_and_enqueue(
+    done = await world.store.turns.finish_turn_and_enqueue(
         start.turn_id, TurnState.DONE, None, drafts, next_turn_id="unused", send_now=True
     )
     assert [row.state for row in done.outbox] == [SendState.SENDING, SendState.QUEUED, SendState.SENDING]
@@ -184,8 +184,8 @@ async def test_a_message_waits_behind_others_of_its_address_alone(world: Bench) 
 async def test_calls_without_an_outcome_end_cancelled_before_the_answer(world: Bench) -> None:
     start = await world.turn()
     done, running, intent = await world.call(start, "time", "shell", "http")
-    await world.store.finish_calls(start.turn_id, [ok(done)])
-    await world.store.mark_running(start.turn_id, running, go)
+    await world.store.turns.finish_calls(start.turn_id, [ok(done)])
+    await world.store.turns.mark_running(start.turn_id, running, go)
     await world.finish(start, "never mind")
     ending = (await world.said(start))[-3:]
     assert [type(said) for said in ending] == [ToolResult, ToolResult, AssistantSaid]
@@ -200,12 +200,12 @@ async def test_calls_without_an_outcome_end_cancelled_before_the_answer(world: B
 
 async def test_a_failed_turn_says_why(world: Bench) -> None:
     event = world.message()
-    start = (await world.store.accept_event(event, world.queueing(), send_now=False)).started
+    start = (await world.store.inbound.accept_event(event, world.queueing(), send_now=False)).started
     assert start is not None
-    await world.store.finish_turn_and_enqueue(
+    await world.store.turns.finish_turn_and_enqueue(
         start.turn_id, TurnState.FAILED, None, [], next_turn_id="unused", error="the model is down"
     )
-    explained = await world.store.explain(event.key)
+    explained = await world.store.explanations.explain(event.key)
     assert explained is not None
     assert (explained.turn_state, explained.turn_error) == ("failed", "the model is down")
 
@@ -215,7 +215,7 @@ async def test_positions_are_never_used_twice(world: Bench) -> None:
     for _ in range(3):
         start = await world.turn()
         await world.finish(start, "answer")
-        seqs = [entry.seq for entry in (await world.store.load_turn(start)).entries]
+        seqs = [entry.seq for entry in (await world.store.turns.load_turn(start)).entries]
     assert seqs == [1, 2, 3, 4, 5, 6]
 
 
@@ -223,15 +223,15 @@ Write = Callable[[Bench, TurnStart, str], Awaitable[object]]
 
 
 WRITES: dict[str, Write] = {
-    "reply": lambda w, s, _: w.store.record_reply_and_intents(s.turn_id, AssistantSaid("late"), []),
-    "notes": lambda w, s, _: w.store.record_notes(s.turn_id, [Note("late")]),
-    "outcome": lambda w, s, c: w.store.finish_calls(s.turn_id, [ok(c)]),
-    "running": lambda w, s, c: w.store.mark_running(s.turn_id, c, go),
+    "reply": lambda w, s, _: w.store.turns.record_reply_and_intents(s.turn_id, AssistantSaid("late"), []),
+    "notes": lambda w, s, _: w.store.turns.record_notes(s.turn_id, [Note("late")]),
+    "outcome": lambda w, s, c: w.store.turns.finish_calls(s.turn_id, [ok(c)]),
+    "running": lambda w, s, c: w.store.turns.mark_running(s.turn_id, c, go),
     "question": ask_person,
-    "end": lambda w, s, _: w.store.finish_turn_and_enqueue(
+    "end": lambda w, s, _: w.store.turns.finish_turn_and_enqueue(
         s.turn_id, TurnState.DONE, AssistantSaid("late"), [w.draft("late")], next_turn_id="unused"
     ),
-    "resume": lambda w, s, _: w.store.resume_turn(s.turn_id),
+    "resume": lambda w, s, _: w.store.recovery.resume_turn(s.turn_id),
 }
 
 
@@ -244,7 +244,7 @@ async def test_a_turn_that_ended_takes_nothing_more(world: Bench, write: Write) 
     with pytest.raises(StaleTurn):
         await write(world, start, call_id)
     assert await world.reload(start) == before
-    assert not await world.store.pending_outbox(CHANNEL)
+    assert not await world.store.outbox.pending_outbox(CHANNEL)
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
@@ -253,11 +253,11 @@ async def test_a_turn_that_waits_for_a_person_takes_nothing(world: Bench, write:
     asked, other = await world.call(start, "shell", "time")
     await world.ask(start, asked)
     before = await world.reload(start)
-    cards = await world.store.pending_outbox(CHANNEL)
+    cards = await world.store.outbox.pending_outbox(CHANNEL)
     with pytest.raises(StaleTurn):
         await write(world, start, other)
     assert await world.reload(start) == before
-    assert await world.store.pending_outbox(CHANNEL) == cards
+    assert await world.store.outbox.pending_outbox(CHANNEL) == cards
 
 
 # --- starts and time -------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: Bench)
     following = await world.finish(first)
     assert following is not None
     for start in (first, following):
-        entries = (await world.store.load_turn(start)).entries
+        entries = (await world.store.turns.load_turn(start)).entries
         assert start.inputs == tuple(e for e in entries if start.first_seq <= e.seq <= start.last_seq)
     assert [entry.said for entry in following.inputs] == [UserSaid("and more"), UserSaid("and more still")]
 
@@ -279,27 +279,27 @@ async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: Bench)
 async def test_starts_without_progress_are_counted(world: Bench) -> None:
     start = await world.turn()
     assert start.attempt == 1
-    resumed = await world.store.resume_turn(start.turn_id)
+    resumed = await world.store.recovery.resume_turn(start.turn_id)
     assert (resumed.attempt, resumed.resumed, resumed.number) == (2, True, 1)
-    assert (await world.store.resume_turn(start.turn_id)).attempt == 3
-    await world.store.record_notes(start.turn_id, [Note("a step forward")])
-    assert (await world.store.resume_turn(start.turn_id)).attempt == 1
-    assert (await world.store.resume_turn(start.turn_id)).attempt == 2
+    assert (await world.store.recovery.resume_turn(start.turn_id)).attempt == 3
+    await world.store.turns.record_notes(start.turn_id, [Note("a step forward")])
+    assert (await world.store.recovery.resume_turn(start.turn_id)).attempt == 1
+    assert (await world.store.recovery.resume_turn(start.turn_id)).attempt == 2
 
 
 async def test_marking_a_call_running_is_no_progress(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.resume_turn(start.turn_id)
-    await world.store.mark_running(start.turn_id, call_id, go)
-    assert (await world.store.resume_turn(start.turn_id)).attempt == 2
+    await world.store.recovery.resume_turn(start.turn_id)
+    await world.store.turns.mark_running(start.turn_id, call_id, go)
+    assert (await world.store.recovery.resume_turn(start.turn_id)).attempt == 2
 
 
 async def test_a_start_cut_short_in_good_order_does_not_count(world: Bench) -> None:
     start = await world.turn()
-    await world.store.release_turns([start.turn_id, "no such turn"])
-    await world.store.release_turns([start.turn_id])
-    assert (await world.store.resume_turn(start.turn_id)).attempt == 1
+    await world.store.recovery.release_turns([start.turn_id, "no such turn"])
+    await world.store.recovery.release_turns([start.turn_id])
+    assert (await world.store.recovery.resume_turn(start.turn_id)).attempt == 1
 
 
 async def test_waiting_for_a_person_costs_no_time(world: Bench) -> None:
@@ -310,25 +310,25 @@ async def test_waiting_for_a_person_costs_no_time(world: Bench) -> None:
     world.clock.advance(86_400)
     closed = await world.rule(CloseGate(gate.id, Option.APPROVE, "Approved", world.card(gate).message))
     assert closed.started is not None
-    assert (await world.store.load_turn(closed.started)).spent_us == 7 * SECOND
+    assert (await world.store.turns.load_turn(closed.started)).spent_us == 7 * SECOND
 
 
 async def test_time_until_the_last_step_before_a_crash_counts(world: Bench) -> None:
     start = await world.turn()
     world.clock.advance(5)
-    await world.store.record_notes(start.turn_id, [Note("a step")])
+    await world.store.turns.record_notes(start.turn_id, [Note("a step")])
     world.clock.advance(3_600)  # the hub was down
-    resumed = await world.store.resume_turn(start.turn_id)
-    assert (await world.store.load_turn(resumed)).spent_us == 5 * SECOND
+    resumed = await world.store.recovery.resume_turn(start.turn_id)
+    assert (await world.store.turns.load_turn(resumed)).spent_us == 5 * SECOND
     world.clock.advance(3_600)  # and again, before anything was journalled
-    resumed = await world.store.resume_turn(start.turn_id)
-    assert (await world.store.load_turn(resumed)).spent_us == 5 * SECOND
+    resumed = await world.store.recovery.resume_turn(start.turn_id)
+    assert (await world.store.turns.load_turn(resumed)).spent_us == 5 * SECOND
 
 
 async def test_a_resumed_turn_spans_all_its_entries(world: Bench) -> None:
     await world.finish(await world.turn("before"))
     start = await world.turn("now")
     (call_id,) = await world.call(start)
-    resumed = await world.store.resume_turn(start.turn_id)
+    resumed = await world.store.recovery.resume_turn(start.turn_id)
     assert (resumed.first_seq, resumed.last_seq) == (3, 5)
-    assert [call.call_id for call in (await world.store.load_turn(resumed)).calls] == [call_id]
+    assert [call.call_id for call in (await world.store.turns.load_turn(resumed)).calls] == [call_id]

@@ -36,13 +36,13 @@ async def test_at_most_ten_inputs_are_merged_and_each_is_in_exactly_one_turn(wor
     start: TurnStart | None = await world.turn()
     events = [world.message(f"more {number}") for number in range(23)]
     for event in events:
-        await world.store.accept_event(event, world.queueing(), send_now=False)
+        await world.store.inbound.accept_event(event, world.queueing(), send_now=False)
     sizes: list[int] = []
     while start is not None:
         sizes.append(start.last_seq - start.first_seq + 1)
         start = await world.finish(start, None)
     assert sizes == [1, 10, 10, 3]
-    outcomes = [await world.store.explain(event.key) for event in events]
+    outcomes = [await world.store.explanations.explain(event.key) for event in events]
     turns = [explained.outcome for explained in outcomes if explained is not None]
     assert turns == ["turn 2"] * 10 + ["turn 3"] * 10 + ["turn 4"] * 3
 
@@ -52,7 +52,7 @@ async def test_messages_of_different_people_are_never_merged(world: Bench) -> No
     thread_id = start.thread.id
     joining = world.ruling(QueueInput(thread_id, "unused", adopt=True), by=BEN)  # a thread they share
     await world.say("Ada again")
-    await world.store.accept_event(world.message("Ben", by=BEN), joining, send_now=False)
+    await world.store.inbound.accept_event(world.message("Ben", by=BEN), joining, send_now=False)
     await world.say("Ben again", by=BEN)
     await world.say("Ada last")
     principals: list[Principal] = []

@@ -9,8 +9,8 @@ from pathlib import Path
 from core.audit.linker import HEADS_NAME, AuditLinker, Head, HeadFile, Verified, verify
 from core.audit_chain import ChainKey, ChainKeys, PassingKeys
 from core.store.effects import PauseTools
-from core.store.sqlite.audit import audit_in
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.offline import audit_in
+from core.store.sqlite.store import open_store
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.bench import Bench, CountingIds, StoppedClock
 from tests.databases import lay_database
@@ -38,7 +38,7 @@ class Office:
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[Bench]:
-        store = await SqliteStore.open(lay_database(self.path), self.clock, self.ids, chain=self.keys)
+        store = await open_store(lay_database(self.path), self.clock, self.ids, chain=self.keys)
         try:
             yield Bench(store, self.clock, self.ids)
         finally:
@@ -46,7 +46,12 @@ class Office:
 
     def linker(self, world: Bench, keep_days: int = 0) -> AuditLinker:
         return AuditLinker(
-            world.store, self.heads, self.clock, lambda: {"preset": "auto"}, keep_days=keep_days, linger_s=0
+            world.store.audit,
+            self.heads,
+            self.clock,
+            lambda: {"preset": "auto"},
+            keep_days=keep_days,
+            linger_s=0,
         )
 
     async def work(self, days: int = 3, *, keep_days: int = 0) -> None:
@@ -62,8 +67,8 @@ class Office:
     async def a_day(self, world: Bench) -> None:
         start = await world.turn(scope=f"day {self.clock.now()}")
         (call_id,) = await world.call(start)
-        await world.store.mark_running(start.turn_id, call_id, lambda *_: None)
-        await world.store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
+        await world.store.turns.mark_running(start.turn_id, call_id, lambda *_: None)
+        await world.store.turns.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
         await world.finish(start)
         await world.rule(PauseTools(paused=True), PauseTools(paused=False))
 

@@ -86,7 +86,7 @@ async def test_a_running_linker_chains_what_is_written_and_what_is_left_at_the_e
 async def noted(office: Office, world: Bench) -> None:
     async with asyncio.timeout(LIMIT_S):
         while True:
-            head, _ = await world.store.link_audit(0)
+            head, _ = await world.store.audit.link_audit(0)
             newest = office.heads.newest()
             if newest is not None and str(newest) == head:
                 return
@@ -131,8 +131,8 @@ async def test_nothing_is_done_that_could_not_be_recorded(tmp_path: Path) -> Non
     office.keys = NoKeys()
     async with office.opened() as world:
         with pytest.raises(StoreUnavailable, match="writing to the audit log failed"):
-            await world.store.ensure_user("eve", Role.MEMBER, "Eve")
-        assert await world.store.user("eve") is None
+            await world.store.people.ensure_user("eve", Role.MEMBER, "Eve")
+        assert await world.store.people.user("eve") is None
 
 
 def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None:

@@ -225,8 +225,8 @@ async def test_records_dropped_by_somebody_else_are_missed(tmp_path: Path) -> No
 async def test_where_nothing_is_left_but_the_checkpoint_the_chain_goes_on_from_it(office: Office) -> None:
     office.clock.advance(24 * 3600)
     async with office.opened() as world:
-        assert await world.store.prune_audit(office.clock.now(), 1000) == 17
-        await world.store.link_audit(1000)
+        assert await world.store.audit.prune_audit(office.clock.now(), 1000) == 17
+        await world.store.audit.link_audit(1000)
     verified = office.verified()
     assert (verified.findings, verified.first, verified.records) == ((), 18, 1)
 

@@ -74,7 +74,7 @@ async def asked(front: Front, kind: GateKind) -> None:
     start = (await front.says(OWNER_ACCOUNT)).started
     assert start is not None
     call = NewCall("call-1", "shell", "{}", Effect.EFFECT)
-    await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
+    await front.store.turns.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
     gate = replace(
         question(REPLIES, start),
         kind=kind,
@@ -83,19 +83,19 @@ async def asked(front: Front, kind: GateKind) -> None:
         expires_at=front.clock.now() + LIFE_US,
     )
     draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", gate_id=gate.id)
-    (card,) = await front.store.ask_person(gate, [draft])
-    await front.store.claim_outbox(card.id)
-    await front.store.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
+    (card,) = await front.store.turns.ask_person(gate, [draft])
+    await front.store.outbox.claim_outbox(card.id)
+    await front.store.outbox.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
 
 
 async def state(front: Front) -> GateState:
-    found = await front.store.gate_glance(PROMPT)
+    found = await front.store.feed.gate_glance(PROMPT)
     assert found is not None
     return found.gate.state
 
 
 async def swept(front: Front) -> None:
-    await front.store.expire_gates(
+    await front.store.gates.expire_gates(
         front.clock.now(), expired_text, lambda one: settled_card(one, expired_text(one))
     )
 
@@ -110,7 +110,7 @@ async def test_no_answer_is_taken_past_the_time(front: Front, kind: GateKind, wa
     assert card_texts.TOO_LATE in said
     assert accepted.started is None
     assert await state(front) is GateState.OPEN
-    assert (await front.store.standing("owner", "")).grants == ()
+    assert (await front.store.consents.standing("owner", "")).grants == ()
 
 
 @pytest.mark.parametrize("kind", OFFERS)

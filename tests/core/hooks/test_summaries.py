@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 
@@ -56,7 +57,13 @@ class Place:
 
         unfinished = Unfinished()
         hook = SessionSummaries(
-            self, self, self.append, TimeZones(zone, "UTC"), unfinished, HOUR_US / SECOND_US
+            cast(Any, self),
+            cast(Any, self),
+            self,
+            self.append,
+            TimeZones(zone, "UTC"),
+            unfinished,
+            HOUR_US / SECOND_US,
         )
         assert await hook(HookEvent(Point.SESSION_END, user_id=user_id, thread_ids=thread_ids)) is None
         await unfinished.finish()

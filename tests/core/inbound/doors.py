@@ -15,7 +15,8 @@ from core.people.access import Access, ChannelAccess
 from core.people.pairing import ClaimRules, PairingService
 from core.ports import OutboxRow
 from core.store.accept import Accepted
-from core.store.sqlite.store import SqliteStore
+from core.store.sql.store import SqlStore
+from core.store.sqlite.store import open_store
 from core.users import Principal, Role
 from tests.contracts.store.bench import CountingIds, StoppedClock, text_of
 from tests.databases import lay_database
@@ -47,7 +48,7 @@ class Sent:
 class Front:
     """Everything that decides who comes in; nothing behind it runs."""
 
-    def __init__(self, store: SqliteStore, clock: StoppedClock, ids: CountingIds, access: Access) -> None:
+    def __init__(self, store: SqlStore, clock: StoppedClock, ids: CountingIds, access: Access) -> None:
         self.store = store
         self.clock = clock
         self.sent = Sent()
@@ -73,8 +74,8 @@ class Front:
     ) -> "Front":
         """A new database; accounts called `owners` are the owner's."""
         clock, ids = StoppedClock(), CountingIds()
-        store = await SqliteStore.open(lay_database(directory / "hub.db"), clock, ids)
-        await store.ensure_user(OWNER.user_id, OWNER.role, OWNER.name)
+        store = await open_store(lay_database(directory / "hub.db"), clock, ids)
+        await store.people.ensure_user(OWNER.user_id, OWNER.role, OWNER.name)
         access = Access(
             OWNER,
             frozenset((CHANNEL, name) for name in owners),
@@ -137,7 +138,7 @@ class Front:
 
     async def _accept(self, event: InboundMessage | ChoiceAnswer) -> Accepted:
         judge = EventJudge(self._rules, event, self.clock.now(), capture=self.confiding)
-        accepted = await self.store.accept_event(event, judge, send_now=False)
+        accepted = await self.store.inbound.accept_event(event, judge, send_now=False)
         self.sent.rows += accepted.outbox
         return accepted
 
@@ -148,7 +149,7 @@ class Front:
 
     async def user_of(self, person: str) -> str | None:
         """The user an account belongs to by the store."""
-        for known in await self.store.people():
+        for known in await self.store.people.people():
             if any(account.platform_user_id == person for account in known.accounts):
                 return known.user.user_id
         return None
@@ -156,7 +157,7 @@ class Front:
     async def code_for(self, person: str) -> str:
         """A stranger writes and gets a code."""
         await self.says(person)
-        requests = await self.store.pairing_requests()
+        requests = await self.store.people.pairing_requests()
         return next(one.code for one in requests if one.sender.platform_user_id == person)
 
     async def link_code(self, person: str) -> str:

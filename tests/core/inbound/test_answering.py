@@ -47,22 +47,22 @@ class Asked:
         assert start is not None
         asked = cls(front, start, "call-1")
         call = NewCall("call-1", "ask_user", "{}", Effect.NONE)
-        await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
+        await front.store.turns.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
         await asked.puts(replies, shown=shown)
         return asked
 
     async def puts(self, replies: Replies, *, shown: bool = True) -> None:
         gate = question(replies, self.start)
         draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", gate_id=gate.id)
-        (card,) = await self.front.store.ask_person(gate, [draft])
+        (card,) = await self.front.store.turns.ask_person(gate, [draft])
         if shown:
-            await self.front.store.claim_outbox(card.id)
-            await self.front.store.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
+            await self.front.store.outbox.claim_outbox(card.id)
+            await self.front.store.outbox.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
 
     async def answer(self) -> Answer | None:
         """What the question was answered with."""
         resumed = replace(self.start, resumed=True)
-        (call,) = (await self.front.store.load_turn(resumed)).calls
+        (call,) = (await self.front.store.turns.load_turn(resumed)).calls
         assert isinstance(call, CallRow)
         return call.answer
 
@@ -144,15 +144,15 @@ async def _second_prompt(asked: Asked, other: Gate) -> None:
     await asked.front.presses(OWNER_ACCOUNT, "0123456789", 0)
     call = NewCall("call-2", "shell", "{}", Effect.EFFECT)
     third = NewCall("call-3", "shell", "{}", Effect.EFFECT)
-    await store.record_reply_and_intents(asked.start.turn_id, AssistantSaid(""), [call, third])
+    await store.turns.record_reply_and_intents(asked.start.turn_id, AssistantSaid(""), [call, third])
     for one in (call, third):
-        await store.mark_running(asked.start.turn_id, one.call_id, lambda _call, _who, _grants: None)
+        await store.turns.mark_running(asked.start.turn_id, one.call_id, lambda _call, _who, _grants: None)
     for number, one in enumerate((call, third)):
         gate = replace(other, id=f"987654321{number}", call_id=one.call_id)
         draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", gate_id=gate.id)
-        (card,) = await store.mark_unknown(one.call_id, gate, [draft])
-        await store.claim_outbox(card.id)
-        await store.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
+        (card,) = await store.recovery.mark_unknown(one.call_id, gate, [draft])
+        await store.outbox.claim_outbox(card.id)
+        await store.outbox.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
 
 
 async def test_a_text_with_a_file_is_more_than_an_answer(front: Front) -> None:

@@ -43,7 +43,7 @@ def written_down(directory: Path, text: str) -> bool:
 
 
 async def kept(front: Front) -> dict[str, str]:
-    return {one.name: one.sealed[::-1].decode() for one in await front.store.secrets()}
+    return {one.name: one.sealed[::-1].decode() for one in await front.store.secrets.secrets()}
 
 
 async def test_the_next_message_goes_into_the_vault_and_the_turn_goes_on(
@@ -160,9 +160,9 @@ async def test_the_message_is_taken_away_or_its_writer_asked_to_do_so(front: Fro
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, ref=THEIRS, reply_to=CARD)
     (away,) = [row for row in accepted.outbox if not row.message.blocks]
     assert away.edit_of is not None
-    assert await front.store.sent_refs(away.edit_of) == (THEIRS,)
-    (said,) = await front.store.fail_outbox(away.id, "the platform keeps it")
+    assert await front.store.outbox.sent_refs(away.edit_of) == (THEIRS,)
+    (said,) = await front.store.outbox.fail_outbox(away.id, "the platform keeps it")
     assert said.address == away.address
-    assert await front.store.fail_outbox(away.id, "again") == ()
+    assert await front.store.outbox.fail_outbox(away.id, "again") == ()
     front.sent.rows.append(said)
     assert front.heard(OWNER_ACCOUNT)[-1] == credentials.DELETE_YOUR_MESSAGE

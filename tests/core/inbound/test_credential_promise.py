@@ -71,7 +71,9 @@ async def voice(front: Front, asked: Asked) -> None:
 
 
 async def expires(front: Front, asked: Asked) -> None:
-    await front.store.expire_gates(2**61, expired_text, lambda one: settled_card(one, expired_text(one)))
+    await front.store.gates.expire_gates(
+        2**61, expired_text, lambda one: settled_card(one, expired_text(one))
+    )
 
 
 async def new_and_stop(front: Front, asked: Asked) -> None:

@@ -17,7 +17,8 @@ from core.inbound.judge import EventJudge, InboundRules
 from core.inbound.sessions import SessionManager
 from core.messages import Address, InboundMessage, Sender
 from core.people.access import Access, ChannelAccess, DirectMode
-from core.store.sqlite.store import SqliteStore
+from core.store.sql.store import SqlStore
+from core.store.sqlite.store import open_store
 from core.users import Principal, Role
 from tests.databases import lay_database
 
@@ -38,7 +39,7 @@ RULES = InboundRules(
 class Door:
     """Sends messages through accept and says which thread they went to."""
 
-    def __init__(self, store: SqliteStore, sent: int = 0) -> None:
+    def __init__(self, store: SqlStore, sent: int = 0) -> None:
         self._store = store
         self._sent = sent
 
@@ -56,15 +57,17 @@ class Door:
             text=text,
             sent_at=self._sent,
         )
-        accepted = await self._store.accept_event(event, EventJudge(RULES, event, self._sent), send_now=False)
+        accepted = await self._store.inbound.accept_event(
+            event, EventJudge(RULES, event, self._sent), send_now=False
+        )
         assert accepted.thread_id is not None, accepted.outcome
         return accepted.thread_id
 
 
 @pytest_asyncio.fixture
 async def door(tmp_path: Path) -> AsyncIterator[Door]:
-    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
-    await store.ensure_user("owner", Role.OWNER, "Olivia")
+    store = await open_store(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
+    await store.people.ensure_user("owner", Role.OWNER, "Olivia")
     yield Door(store)
     await store.close()
 
@@ -118,12 +121,12 @@ async def test_thirty_at_once_find_one_thread(door: Door) -> None:
 
 async def test_every_key_is_found_again_after_a_restart(tmp_path: Path) -> None:
     keys: list[tuple[str | None, str]] = [(None, "chat"), ("", "chat"), ("room", "chat"), ("room", "web")]
-    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
-    await store.ensure_user("owner", Role.OWNER, "Olivia")
+    store = await open_store(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
+    await store.people.ensure_user("owner", Role.OWNER, "Olivia")
     door = Door(store)
     before = [await door(scope, channel=channel) for scope, channel in keys]
     await store.close()
-    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
+    store = await open_store(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
     again = Door(store, sent=len(keys))
     after = [await again(scope, channel=channel) for scope, channel in keys]
     await store.close()

@@ -36,8 +36,8 @@ async def told(front: Front, person: str, words: str) -> str:
 
 async def standing(front: Front) -> ConsentSettings:
     """What holds in the owner's conversation."""
-    (thread,) = [row for row in await front.store.threads(10) if row.owner_id == OWNER.user_id]
-    return await front.store.standing(OWNER.user_id, thread.id)
+    (thread,) = [row for row in await front.store.threads.threads(10) if row.owner_id == OWNER.user_id]
+    return await front.store.consents.standing(OWNER.user_id, thread.id)
 
 
 async def test_without_words_it_tells_what_holds(front: Front) -> None:
@@ -119,7 +119,7 @@ async def asked(front: Front, *, options: tuple[Option, ...] | None = None) -> G
     start = (await front.says(OWNER_ACCOUNT)).started
     assert start is not None
     call = NewCall("call-1", "shell", "{}", Effect.EFFECT)
-    await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
+    await front.store.turns.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
     gate = Gate(
         id="0123456789",
         kind=GateKind.APPROVAL,
@@ -138,12 +138,12 @@ async def asked(front: Front, *, options: tuple[Option, ...] | None = None) -> G
         pattern="git status",
     )
     draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), open_card(gate), "nonce", gate_id=gate.id)
-    await front.store.ask_person(gate, [draft])
+    await front.store.turns.ask_person(gate, [draft])
     return gate
 
 
 async def granted(front: Front) -> list[Grant]:
-    return list(await front.store.grants(OWNER.user_id))
+    return list(await front.store.consents.grants(OWNER.user_id))
 
 
 async def test_session_grants_for_this_conversation_alone(front: Front) -> None:
@@ -153,10 +153,10 @@ async def test_session_grants_for_this_conversation_alone(front: Front) -> None:
     (grant,) = await granted(front)
     assert (grant.scope, grant.thread_id) == (GrantScope.THREAD, gate.thread_id)
     assert (grant.tool, grant.pattern) == ("shell", "git status")
-    here = await front.store.standing(OWNER.user_id, gate.thread_id)
+    here = await front.store.consents.standing(OWNER.user_id, gate.thread_id)
     assert [one.id for one in here.grants] == [grant.id]
-    assert (await front.store.standing(OWNER.user_id, "another")).grants == ()
-    (call,) = (await front.store.load_turn(accepted.started)).calls
+    assert (await front.store.consents.standing(OWNER.user_id, "another")).grants == ()
+    (call,) = (await front.store.turns.load_turn(accepted.started)).calls
     assert call.answer is Option.SESSION
 
 

@@ -35,13 +35,13 @@ async def ask(front: Front, kind: GateKind, options: tuple[Option, ...], count: 
     start = (await front.says(OWNER_ACCOUNT)).started
     assert start is not None
     calls = [NewCall(f"call-{gate_id}", "shell", "{}", Effect.EFFECT) for gate_id in IDS[:count]]
-    await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), calls)
+    await front.store.turns.record_reply_and_intents(start.turn_id, AssistantSaid(""), calls)
     gates: list[Gate] = []
     for call, gate_id in zip(calls, IDS, strict=False):
         one = replace(question(CHOICES, start), id=gate_id, call_id=call.call_id, title="May I?", kind=kind)
         gates.append(replace(one, offer=Options(options)))
     cards = [Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("?"), one.id, gate_id=one.id) for one in gates]
-    await front.store.ask_person(gates[0], cards, beside=gates[1:])
+    await front.store.turns.ask_person(gates[0], cards, beside=gates[1:])
 
 
 def told(accepted: Accepted) -> str:

@@ -10,7 +10,8 @@ from core.messages import Address, InboundMessage, Message, Sender, plain
 from core.people.access import Access, ChannelAccess, DirectMode
 from core.people.notices import Notices, ToAddress, ToPerson, ToThread
 from core.ports import OutboxRow
-from core.store.sqlite.store import SqliteStore
+from core.store.sql.store import SqlStore
+from core.store.sqlite.store import open_store
 from core.users import Principal, Role, Via
 from tests.contracts.store.bench import Bench, CountingIds, Rules, StoppedClock, admit
 from tests.databases import lay_database
@@ -47,7 +48,7 @@ class Channels:
 class Place:
     """A store, people who write, and notices; `access`: the rules of the channels."""
 
-    def __init__(self, store: SqliteStore, clock: StoppedClock, ids: CountingIds) -> None:
+    def __init__(self, store: SqlStore, clock: StoppedClock, ids: CountingIds) -> None:
         self.world = Bench(store, clock, ids)
         self.town = Channels("phone", "work", "console")
         self.access = Access(OWNER)
@@ -71,7 +72,7 @@ class Place:
             direct=direct,
         )
         rules = Rules(admit(by, via), world.queueing().verdict)
-        start = (await world.store.accept_event(event, rules, send_now=False)).started
+        start = (await world.store.inbound.accept_event(event, rules, send_now=False)).started
         assert start is not None
         await world.finish(start)
         return start.thread.id
@@ -88,14 +89,14 @@ class Place:
         while rows:
             (row,) = rows
             tried.append((row.channel, row.address))
-            rows = await self.world.store.fail_outbox(row.id, "refused")
+            rows = await self.world.store.outbox.fail_outbox(row.id, "refused")
         return tried
 
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     clock, ids = StoppedClock(), CountingIds()
-    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), clock, ids)
+    store = await open_store(lay_database(tmp_path / "hub.db"), clock, ids)
     yield Place(store, clock, ids)
     await store.close()
 
@@ -148,7 +149,7 @@ async def test_a_place_is_told_and_nobody_else(place: Place) -> None:
 
 async def test_accounts_that_are_let_in_no_more_are_told_nothing(place: Place) -> None:
     await place.writes(SAM, "phone", "7")
-    await place.world.store.revoke_account("phone", "7")
+    await place.world.store.people.revoke_account("phone", "7")
     with pytest.raises(NobodyToTell, match="hubbub users link"):
         await place.tell(ToPerson("sam"))
     await place.writes(SAM, "work", "U7", via=Via.ALLOWLIST)

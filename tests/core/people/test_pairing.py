@@ -65,7 +65,7 @@ async def test_three_codes_are_good_at_a_time_and_the_fourth_stranger_is_put_off
     for _ in range(3):
         await front.says("d")
     assert front.heard("d") == [pairing_texts.TRY_LATER]
-    (noise,) = await front.store.noise(5)
+    (noise,) = await front.store.explanations.noise(5)
     assert (noise.platform_user_id, noise.seen) == ("d", 3)
     front.clock.advance(LIFE_S)
     for name in ("a", "b", "c"):
@@ -80,14 +80,14 @@ async def test_a_crowd_of_strangers_is_counted_not_answered(front: Front) -> Non
     for number in range(TOLD_LIMIT + 10):
         await front.says(f"s{number}")
     assert len(front.sent.rows) == 3 + TOLD_LIMIT
-    assert sum(row.seen for row in await front.store.noise(100)) == 7
+    assert sum(row.seen for row in await front.store.explanations.noise(100)) == 7
 
 
 async def test_one_strangers_flood_is_counted_not_kept(front: Front) -> None:
     for _ in range(KEPT_PER_MINUTE + 20):
         await front.says("stan")
-    assert len(await front.store.explain_recent(100)) == KEPT_PER_MINUTE
-    assert [row.seen for row in await front.store.noise(5)] == [20]
+    assert len(await front.store.explanations.explain_recent(100)) == KEPT_PER_MINUTE
+    assert [row.seen for row in await front.store.explanations.noise(5)] == [20]
     front.clock.advance(60)
     assert (await front.says("stan")).outcome == "refused: not paired"
 
@@ -97,7 +97,7 @@ async def test_in_groups_strangers_are_met_with_silence(tmp_path: Path) -> None:
     for text in ("hello", "/start", f"/link {WRONG}", f"/approve {CHANNEL} {WRONG}"):
         assert (await front.says("stan", text, direct=False)).outcome == "refused: not paired"
     assert front.sent.rows == []
-    assert not await front.store.pairing_requests()
+    assert not await front.store.people.pairing_requests()
     await front.store.close()
 
 
@@ -106,7 +106,7 @@ async def test_a_list_gives_no_codes(tmp_path: Path) -> None:
     for _ in range(2):
         assert (await front.says("stan")).outcome == "refused: no access"
     assert front.heard("stan") == [pairing_texts.NOT_PAIRED]
-    assert not await front.store.pairing_requests()
+    assert not await front.store.people.pairing_requests()
     await front.store.close()
 
 
@@ -120,7 +120,7 @@ async def test_the_owner_lets_a_member_in_by_a_message(front: Front) -> None:
     assert front.heard(OWNER_ACCOUNT) == ["Stan now has access as a member."]
     assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
     assert (await front.says("stan")).outcome == "turn 1"
-    member = await front.store.user(await front.user_of("stan") or "")
+    member = await front.store.people.user(await front.user_of("stan") or "")
     assert member is not None
     assert (member.role, member.name) == (Role.MEMBER, "Stan")
 

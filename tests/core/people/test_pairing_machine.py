@@ -143,7 +143,7 @@ class Doors(RuleBasedStateMachine):
         said = self.front.heard(person)[heard:]
         user = self.user(person)
         if user is not None:
-            thread = self.run(self.front.store.thread(accepted.thread_id or ""))
+            thread = self.run(self.front.store.threads.thread(accepted.thread_id or ""))
             assert thread is not None
             assert thread.owner_id == user
             return

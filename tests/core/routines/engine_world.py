@@ -23,7 +23,7 @@ from core.routines.service import RoutineService
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routines import RoutineRow, RoutineRunRow, StartedRun
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.timers import Timers
 from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid
@@ -92,8 +92,8 @@ class CountingStore:
 
     async def begin_runs(self, **limits: Any) -> Sequence[StartedRun]:
         """See Routines.begin_runs."""
-        started = await self._store.begin_runs(**limits)
-        self.most_running = max(self.most_running, len(await self._store.lapsed_runs(None)))
+        started = await self._store.runs.begin_runs(**limits)
+        self.most_running = max(self.most_running, len(await self._store.runs.lapsed_runs(None)))
         self.begun += 1
         return started
 
@@ -179,7 +179,7 @@ class Works:
 
     async def runs(self, row: RoutineRow) -> list[RoutineRunRow]:
         """The newest first."""
-        return list(await self.store.routine_runs(row.id, 10_000))
+        return list(await self.store.runs.routine_runs(row.id, 10_000))
 
     async def looked(self) -> None:
         """Until the engine, woken, has looked at what is due."""
@@ -201,13 +201,13 @@ class Works:
         async with asyncio.timeout(LIMIT_S):
             while True:
                 await self.looked()
-                if await self._something_due() or await self.store.lapsed_runs(None):
+                if await self._something_due() or await self.store.runs.lapsed_runs(None):
                     continue
                 if not await self._something_due():
                     return
 
     async def _something_due(self) -> bool:
-        due, now = await self.store.next_due(), self.clock.now()
+        due, now = await self.store.runs.next_due(), self.clock.now()
         return any(at is not None and at <= now for at in (due.slot_at, due.run_at, due.notice_at))
 
     async def until(self, holds: Callable[[], bool]) -> None:
@@ -223,9 +223,9 @@ async def open_works(directory: Path, *, most: int = 10) -> AsyncIterator[Works]
     (directory / "hubbub.toml").write_text(SETTINGS.format(most=most))
     config = load(directory / "hubbub.toml", environ={}).config
     clock, ids = JumpingClock(), RandomIds()
-    store = await SqliteStore.open(lay_database(directory / "hub.db"), clock, ids)
+    store = await open_store(lay_database(directory / "hub.db"), clock, ids)
     works = Works(config, CountingStore(store), clock, ids=ids)
-    await store.ensure_user(OLIVIA.user_id, OLIVIA.role, OLIVIA.name)
+    await store.people.ensure_user(OLIVIA.user_id, OLIVIA.role, OLIVIA.name)
     works.model.open()
     try:
         await works.start()

@@ -45,7 +45,7 @@ async def test_many_slots_at_once_run_each_once_and_never_more_than_the_limit(
     await works.until(lambda: works.model.asking == 10)
     for _ in range(3):
         await works.looked()
-    assert len(await works.store.lapsed_runs(None)) == 10
+    assert len(await works.store.runs.lapsed_runs(None)) == 10
     works.model.open()
     await works.settled()
     assert Counter(works.model.asked) == Counter(row.text.name for row in rows)
@@ -144,7 +144,7 @@ async def test_what_was_missed_is_treated_as_the_routine_says(
         "all": [newest - hours * HOUR for hours in (3, 2, 1, 0)],
     }
     for policy, passed_over in (("skip", 24), ("one_catch_up", 23), ("all", 20)):
-        row = await works.store.routine(rows[policy].id)
+        row = await works.store.routines.routine(rows[policy].id)
         assert row is not None
         assert row.skipped_slots == passed_over
     (caught_up,) = await works.runs(rows["one_catch_up"])
@@ -214,9 +214,11 @@ async def test_a_run_whose_lease_lapsed_is_ended_while_the_hub_runs(works: Works
     await works.settled()
     now, fired_by = works.clock.now(), ManualInput("first", OLIVIA.user_id)
     run_id, key = works.ids.row_id(), claim_key(fired_by)
-    await works.store.claim_run(NewRun(run_id, row.id, key, "manual", input_to_json(fired_by), now))
+    await works.store.runs.claim_run(NewRun(run_id, row.id, key, "manual", input_to_json(fired_by), now))
     day = budget_day(now, "UTC")
-    await works.store.begin_runs(most=1, lease_until=now + 90 * SECOND_US, day=day)  # by a hub that is gone
+    await works.store.runs.begin_runs(
+        most=1, lease_until=now + 90 * SECOND_US, day=day
+    )  # by a hub that is gone
     await works.passes(121)
     (run,) = await works.runs(row)
     assert (run.state, run.notice_state) == (RunStatus.INTERRUPTED, "sent")

@@ -19,7 +19,7 @@ from core.routines.heartbeat import (
 )
 from core.routines.run import read_reply
 from core.store.routines import RoutineRow, RoutineText
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.users import Role
 from tests.clock import ManualClock
 from tests.databases import lay_database
@@ -102,13 +102,13 @@ def test_a_list_that_is_not_there_is_said_so() -> None:
 
 async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
     clock = ManualClock()
-    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), clock, RandomIds())
+    store = await open_store(lay_database(tmp_path / "hub.db"), clock, RandomIds())
     try:
-        await store.ensure_user("owner", Role.OWNER, "Olivia")
+        await store.people.ensure_user("owner", Role.OWNER, "Olivia")
 
         async def kept(every_s: int | None) -> RoutineRow | None:
             await keep_heartbeat(store, "owner", every_s, "UTC", clock)
-            return await store.routine(HEARTBEAT_ID)
+            return await store.routines.routine(HEARTBEAT_ID)
 
         assert await kept(None) is None
         made = await kept(1800)
@@ -121,11 +121,11 @@ async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
         assert changed is not None
         assert '"every 120 m"' in changed.text.definition
         assert (changed.enabled, changed.created_at) == (True, made.created_at)
-        await store.switch_routine(HEARTBEAT_ID, enabled=False, next_slot_at=None)
+        await store.routines.switch_routine(HEARTBEAT_ID, enabled=False, next_slot_at=None)
         paused = await kept(7200)
         assert paused is not None
         assert not paused.enabled  # whoever paused it finds it paused
-        await store.switch_routine(HEARTBEAT_ID, enabled=True, next_slot_at=clock.now())
+        await store.routines.switch_routine(HEARTBEAT_ID, enabled=True, next_slot_at=clock.now())
         off = await kept(None)
         assert off is not None
         assert (off.enabled, off.paused_because) == (False, SWITCHED_OFF)
@@ -137,12 +137,12 @@ async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
 
 
 async def test_it_takes_no_name_from_the_owners_own(tmp_path: Path) -> None:
-    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), ManualClock(), RandomIds())
+    store = await open_store(lay_database(tmp_path / "hub.db"), ManualClock(), RandomIds())
     try:
-        await store.ensure_user("owner", Role.OWNER, "Olivia")
-        await store.save_routine("mine", "owner", RoutineText("heartbeat", "manual", "{}", 0), None)
+        await store.people.ensure_user("owner", Role.OWNER, "Olivia")
+        await store.routines.save_routine("mine", "owner", RoutineText("heartbeat", "manual", "{}", 0), None)
         await keep_heartbeat(store, "owner", 1800, "UTC", ManualClock())
-        assert [row.text.name for row in await store.routines("owner")] == [
+        assert [row.text.name for row in await store.routines.routines("owner")] == [
             "heartbeat",
             "heartbeat of the hub",
         ]

@@ -16,7 +16,7 @@ from core.ids import RandomIds
 from core.messages import Address, InboundEvent, InboundMessage, Sender
 from core.store.accept import AcceptView, Admission, Admitted, Verdict
 from core.store.effects import QueueInput
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.users import Identity, Principal, Role
 
 MEGABYTE = 1 << 20
@@ -47,7 +47,7 @@ def event(number: int) -> InboundMessage:
 
 
 async def main(path: Path) -> dict[str, object]:
-    store = await SqliteStore.open(path, SystemClock(), RandomIds())
+    store = await open_store(path, SystemClock(), RandomIds())
     judge = Queueing()
     unlimited, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     log = Path(f"{path}-wal")
@@ -57,7 +57,8 @@ async def main(path: Path) -> dict[str, object]:
     for first in range(0, 2_000, 20):
         events = [event(number) for number in range(first, first + 20)]
         results = await asyncio.gather(
-            *(store.accept_event(one, judge, send_now=False) for one in events), return_exceptions=True
+            *(store.inbound.accept_event(one, judge, send_now=False) for one in events),
+            return_exceptions=True,
         )
         for one, result in zip(events, results, strict=True):
             if isinstance(result, StoreUnavailable):
@@ -72,7 +73,8 @@ async def main(path: Path) -> dict[str, object]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, most))
     healthy_after = await store.healthy()
     again = [
-        (await store.accept_event(event(int(key[1:])), judge, send_now=False)).duplicate for key in refused
+        (await store.inbound.accept_event(event(int(key[1:])), judge, send_now=False)).duplicate
+        for key in refused
     ]
     await store.close()
     return {

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.store.sqlite.queries import SqliteReader
+from core.store.sqlite.store import open_listings
 
 
 async def recorded(database: Path) -> set[str]:
     """The keys of all events in the database."""
-    async with SqliteReader(database) as reader:
-        return {one.key for one in await reader.explanations.recent(10_000)}
+    async with open_listings(database) as reader:
+        return {one.key for one in await reader.explanations.explain_recent(10_000)}
 
 
 def test_a_disk_that_fills_up(tmp_path: Path) -> None:

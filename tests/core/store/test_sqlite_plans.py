@@ -12,10 +12,12 @@ from core.ports import Posted
 from core.store.accept import Admitted, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
 from core.store.effects import CastVote, CloseGate, Say, SayAtTimes, StopThread
 from core.store.pairing import PairingRequest
-from core.store.sqlite.connection import Policy, ReaderThread, Transaction
-from core.store.sqlite.queries import SqliteReader
-from core.store.sqlite.store import SqliteStore
+from core.store.sql.store import SqlStore
+from core.store.sqlite.connection import ReaderThread, SqliteTransaction
+from core.store.sqlite.engine import Listings, SqliteEngine
+from core.store.sqlite.store import open_store
 from core.store.sqlite.writer import Writer
+from core.store.transaction import Policy
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, CountingIds, Rules, StoppedClock
 
@@ -24,17 +26,17 @@ HOT = re.compile(r"\s*(SELECT|UPDATE|DELETE|INSERT)", re.IGNORECASE)
 NO_TABLE = re.compile(r"VIRTUAL TABLE|CONSTANT ROW|memory_terms_config")
 
 
-async def heard(path: Path, clock: Clock, ids: CountingIds, statements: set[str]) -> SqliteStore:
+async def heard(path: Path, clock: Clock, ids: CountingIds, statements: set[str]) -> SqlStore:
     """A store that writes down every statement it runs."""
 
-    def begin(connection: sqlite3.Connection) -> Transaction:
+    def begin(connection: sqlite3.Connection) -> SqliteTransaction:
         connection.set_trace_callback(statements.add)
-        return Transaction(connection, clock, ids, Policy())
+        return SqliteTransaction(connection, clock, ids, Policy())
 
-    writer, reader = Writer(path, begin), SqliteReader(path, clock)
+    writer, reader = Writer(path, begin), Listings(path, clock)
     await writer.open()
     await reader.open()
-    return SqliteStore(writer, ReaderThread(path, begin), reader)
+    return SqlStore(SqliteEngine(writer, ReaderThread(path, begin), reader))
 
 
 async def a_busy_hour(world: Bench) -> None:
@@ -44,39 +46,39 @@ async def a_busy_hour(world: Bench) -> None:
     await world.say("more")
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
-    card = (await store.pending_outbox(CHANNEL))[0]
-    await store.claim_outbox(card.id)
-    await store.record_part_sent(card.id, Posted(MessageRef("1"), "1"), last=True)
+    card = (await store.outbox.pending_outbox(CHANNEL))[0]
+    await store.outbox.claim_outbox(card.id)
+    await store.outbox.record_part_sent(card.id, Posted(MessageRef("1"), "1"), last=True)
     await world.look(gate_id=gate.id)
     await world.rule(CastVote(gate.id, Option.APPROVE), Say(plain("noted")), send_now=True)
     stray = replace(world.press(gate, 0), ref=MessageRef("a copy nobody knew"))
-    await store.accept_event(stray, world.ruling(gate_id=gate.id), send_now=True)
+    await store.inbound.accept_event(stray, world.ruling(gate_id=gate.id), send_now=True)
     await world.rule(CloseGate(gate.id, Option.APPROVE, "Approved", plain("settled")))
-    await store.mark_running(start.turn_id, call_id, lambda _call, _who, _grants: None)
-    await store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
+    await store.turns.mark_running(start.turn_id, call_id, lambda _call, _who, _grants: None)
+    await store.turns.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
     await world.reload(start)
-    preview = await store.begin_preview(start.turn_id, CHANNEL, Address("to room"))
+    preview = await store.outbox.begin_preview(start.turn_id, CHANNEL, Address("to room"))
     assert preview is not None
-    await store.begin_preview(start.turn_id, CHANNEL, Address("to room"))
-    await store.surroundings(preview.id)
-    await store.record_preview(preview.id, Posted(MessageRef("2"), "2"))
-    await store.preview_shown(preview.id)
+    await store.outbox.begin_preview(start.turn_id, CHANNEL, Address("to room"))
+    await store.outbox.surroundings(preview.id)
+    await store.outbox.record_preview(preview.id, Posted(MessageRef("2"), "2"))
+    await store.outbox.preview_shown(preview.id)
     following = await world.finish(start, "answer", world.draft(), send_now=True)
     assert following is not None
     await world.ask(following, *await world.call(following))
-    await store.expire_gates(
+    await store.gates.expire_gates(
         world.clock.now() + 7_200 * SECOND, lambda _: "Expired", lambda _: plain("expired")
     )
     await world.rule(StopThread("Stopped"))
-    for row in await store.pending_outbox(CHANNEL):
-        await store.claim_outbox(row.id)
-        await store.mark_ambiguous(row.id, "no answer")
-        await store.retry_outbox(row.id, not_before=0, reason="429")
-        await store.fail_outbox(row.id, "gone")
-        await store.sent_refs(row.id)
-    await store.write_memory("ada", "k", "tea at five")
-    await store.search_memory("ada", "tea", 5)
-    await store.search_memory("ada", "", 5)
+    for row in await store.outbox.pending_outbox(CHANNEL):
+        await store.outbox.claim_outbox(row.id)
+        await store.outbox.mark_ambiguous(row.id, "no answer")
+        await store.outbox.retry_outbox(row.id, not_before=0, reason="429")
+        await store.outbox.fail_outbox(row.id, "gone")
+        await store.outbox.sent_refs(row.id)
+    await store.memory.write_memory("ada", "k", "tea at five")
+    await store.memory.search_memory("ada", "tea", 5)
+    await store.memory.search_memory("ada", "", 5)
 
 
 def scans(path: Path, statements: set[str]) -> list[str]:
@@ -94,7 +96,7 @@ def scans(path: Path, statements: set[str]) -> list[str]:
 async def test_no_statement_of_a_turn_reads_a_whole_table(tmp_path: Path) -> None:
     path, clock, ids, statements = tmp_path / "hub.db", StoppedClock(), CountingIds(), set[str]()
     store = await heard(path, clock, ids, statements)
-    await store.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    await store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
     await a_busy_hour(Bench(store, clock, ids))
     await store.close()
     hot = {statement for statement in statements if HOT.match(statement)}
@@ -118,12 +120,12 @@ async def a_crowd_at_the_door(world: Bench) -> None:
         rules = Rules(
             lambda _event, _who, one=one: Stranger(lambda _view: one), lambda _e, _v: Verdict("never")
         )
-        await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
+        await world.store.inbound.accept_event(world.message(by=BEN), rules, send_now=False)
     limited = Rules(
         lambda _event, _who: Admitted(BEN, "paired", limited=True),
         lambda _event, _view: Verdict("refused", (SayAtTimes(plain("slower"), "fast", SECOND),)),
     )
-    await world.store.accept_event(world.message(by=BEN), limited, send_now=False)
+    await world.store.inbound.accept_event(world.message(by=BEN), limited, send_now=False)
 
 
 async def test_no_statement_at_the_door_reads_a_whole_table(tmp_path: Path) -> None:
@@ -140,8 +142,8 @@ async def test_the_connection_that_writes_is_durable(tmp_path: Path) -> None:
     store = await heard(tmp_path / "hub.db", StoppedClock(), CountingIds(), set())
     await store.close()
 
-    def begin(connection: sqlite3.Connection) -> Transaction:
-        return Transaction(connection, StoppedClock(), CountingIds(), Policy())
+    def begin(connection: sqlite3.Connection) -> SqliteTransaction:
+        return SqliteTransaction(connection, StoppedClock(), CountingIds(), Policy())
 
     writer = Writer(tmp_path / "hub.db", begin)
     await writer.open()
@@ -155,12 +157,12 @@ async def test_the_connection_that_writes_is_durable(tmp_path: Path) -> None:
 
 async def test_the_past_is_loaded_in_whole_turns_up_to_the_limit(tmp_path: Path) -> None:
     clock, ids = StoppedClock(), CountingIds()
-    store = await SqliteStore.open(tmp_path / "hub.db", clock, ids, history_limit_chars=36)
+    store = await open_store(tmp_path / "hub.db", clock, ids, history_limit_chars=36)
     world = Bench(store, clock, ids)
     for number in range(5):
         await world.finish(await world.turn(f"question {number}"), f"answer {number}")
     start = await world.turn("question 5")
-    entries = (await store.load_turn(start)).entries
+    entries = (await store.turns.load_turn(start)).entries
     await store.close()
     # From the end: 10, 8 + 10, 8 + 10 characters. With the third turn they are more than 36.
     assert [entry.seq for entry in entries] == [7, 8, 9, 10, 11]

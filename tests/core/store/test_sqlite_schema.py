@@ -20,9 +20,10 @@ from core.store.effects import CloseGate
 from core.store.facets import Place
 from core.store.feed import CardShown
 from core.store.rows import CallState, GateView
+from core.store.sql.store import SqlStore
+from core.store.sqlite.engine import Listings
 from core.store.sqlite.maintenance import Schema, current_schema, migrate, schema_version, upgrade
-from core.store.sqlite.queries import SqliteReader
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_listings, open_store
 from core.transcript import UserSaid
 from tests.contracts.store.bench import CHANNEL, Bench, CountingIds, StoppedClock, text_of
 from tests.payloads.make_store_database import COLOURED, NOTICE, TOGETHER
@@ -37,8 +38,8 @@ SCHEMA_20 = PAYLOADS / "schema-20.sql"
 OPERATOR = "I will see to it"
 
 
-async def opened(path: Path) -> SqliteStore:
-    return await SqliteStore.open(path, StoppedClock(), CountingIds())
+async def opened(path: Path) -> SqlStore:
+    return await open_store(path, StoppedClock(), CountingIds())
 
 
 def load(dump: Path, path: Path) -> Path:
@@ -73,9 +74,9 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     path, fresh = tmp_path / "hub.db", tmp_path / "fresh.db"
     path.write_bytes(gzip.decompress(stored.read_bytes()))
     clock, ids = StoppedClock(), CountingIds()
-    store = await SqliteStore.open(path, clock, ids)
+    store = await open_store(path, clock, ids)
     try:
-        assert await store.timezone("ada") == ("Asia/Tokyo" if stored.name >= "sqlite-0021" else None)
+        assert await store.people.timezone("ada") == ("Asia/Tokyo" if stored.name >= "sqlite-0021" else None)
         await _how_people_want_to_be_asked_is_there(Bench(store, clock, ids))
         await _what_was_recorded_is_there(Bench(store, clock, ids))
         await _what_was_said_once_and_for_all_is_there(Bench(store, clock, ids))
@@ -93,30 +94,30 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
 
 
 async def _what_was_said_once_and_for_all_is_there(world: Bench) -> None:
-    (said,) = await world.store.tool_settings(None)
+    (said,) = await world.store.consents.tool_settings(None)
     assert (said.user_id, said.tool, said.setting) == ("ada", "shell", ToolSetting.DISABLED)
-    (secret,) = await world.store.secrets()
+    (secret,) = await world.store.secrets.secrets()
     assert (secret.name, secret.key_id, secret.sealed) == ("token", "key-1", b"sealed")
 
 
 async def _what_was_recorded_is_there(world: Bench) -> None:
-    (paused,) = await world.store.audit_of(["tools"])
+    (paused,) = await world.store.audit.audit_of(["tools"])
     assert (paused.kind, paused.actor) == ("paused", "ada")
     assert paused.link is not None
 
 
 async def _the_routine_is_there(world: Bench) -> None:
-    (routine,) = await world.store.routines()
+    (routine,) = await world.store.routines.routines()
     assert (routine.owner_id, routine.text.name, routine.run_count) == ("ada", "hourly", 1)
-    (notice,) = await world.store.due_notices(world.clock.now())
+    (notice,) = await world.store.run_notices.due_notices(world.clock.now())
     assert (notice.run_id, notice.text, notice.menu_id) == ("run-1", "look", "menu-1")
 
 
 async def _what_was_asked_together_is_there(world: Bench) -> None:
-    (thread,) = [thread for thread in await world.store.threads(100) if thread.scope == "=together"]
+    (thread,) = [thread for thread in await world.store.threads.threads(100) if thread.scope == "=together"]
     (card,) = [
         item.shown.gate
-        for item in await world.store.feed_after(thread.id, 0, 100)
+        for item in await world.store.feed.feed_after(thread.id, 0, 100)
         if isinstance(item.shown, CardShown)
     ]
     assert [(call.tool, call.detail) for call in card.calls] == [
@@ -127,17 +128,21 @@ async def _what_was_asked_together_is_there(world: Bench) -> None:
 
 
 async def _the_notice_is_there(world: Bench) -> None:
-    waiting = [row for row in await world.store.pending_outbox(CHANNEL) if text_of(row.message) == NOTICE]
+    waiting = [
+        row for row in await world.store.outbox.pending_outbox(CHANNEL) if text_of(row.message) == NOTICE
+    ]
     assert [row.address for row in waiting] == ["to somewhere"]
     again = Place(CHANNEL, Address("to room"))
-    assert await world.store.add_notice("report", plain(NOTICE), [again]) == ()
-    (ada,) = [one for one in (await world.store.reach("ada")).identities if one.platform_user_id == "ada"]
+    assert await world.store.notices.add_notice("report", plain(NOTICE), [again]) == ()
+    (ada,) = [
+        one for one in (await world.store.notices.reach("ada")).identities if one.platform_user_id == "ada"
+    ]
     assert ada.direct_address == "to room"
 
 
 async def _how_people_want_to_be_asked_is_there(world: Bench) -> None:
-    threads = await world.store.threads(100)
-    standings = [await world.store.standing("ada", thread.id) for thread in threads]
+    threads = await world.store.threads.threads(100)
+    standings = [await world.store.consents.standing("ada", thread.id) for thread in threads]
     assert {standing.person for standing in standings} == {ApprovalSettings(Preset.WHITELIST)}
     chosen = ApprovalSettings(Preset.MANUAL, max_rounds=3, loop_timeout_s=60)
     assert {standing.thread for standing in standings} == {UNSAID, chosen}
@@ -145,7 +150,7 @@ async def _how_people_want_to_be_asked_is_there(world: Bench) -> None:
 
 async def _open_questions(world: Bench) -> list[GateView]:
     """What asks for a credential comes last."""
-    questions = [one for one in await world.store.open_gates() if one.gate.kind is GateKind.QUESTION]
+    questions = [one for one in await world.store.gates.open_gates() if one.gate.kind is GateKind.QUESTION]
     return sorted(questions, key=lambda one: _secret_of(one) is not None)
 
 
@@ -161,20 +166,20 @@ async def _the_questions_are_there(world: Bench) -> None:
     assert [vote.answer for vote in view.votes] == [Chose(1, "dark green")]
     close = CloseGate(view.gate.id, Chose(1, "dark green"), "dark green", COLOURED)
     event = world.message("dark green", key="chat:closing")
-    accepted = await world.store.accept_event(event, world.ruling(close), send_now=False)
+    accepted = await world.store.inbound.accept_event(event, world.ruling(close), send_now=False)
     assert accepted.started is not None
-    answers = [call.answer for call in (await world.store.load_turn(accepted.started)).calls]
+    answers = [call.answer for call in (await world.store.turns.load_turn(accepted.started)).calls]
     assert answers == [Wrote("like the sea"), Chose(1, "dark green")]
     await world.finish(accepted.started)
 
 
 async def _the_album_is_there(world: Bench) -> None:
-    (thread,) = [thread for thread in await world.store.threads(100) if thread.scope == "=album"]
-    assert await world.store.start_waiting(thread.id, "too soon") is None
+    (thread,) = [thread for thread in await world.store.threads.threads(100) if thread.scope == "=album"]
+    assert await world.store.recovery.start_waiting(thread.id, "too soon") is None
     world.clock.advance(1)
-    started = await world.store.start_waiting(thread.id, "now")
+    started = await world.store.recovery.start_waiting(thread.id, "now")
     assert started is not None
-    (entry,) = (await world.store.load_turn(started)).entries
+    (entry,) = (await world.store.turns.load_turn(started)).entries
     assert entry.said == UserSaid(
         'look\n[Attached file: "a.jpg", image/jpeg, 3 bytes]',
         "Ada",
@@ -184,11 +189,11 @@ async def _the_album_is_there(world: Bench) -> None:
 
 
 async def _those_who_asked_are_there(world: Bench) -> None:
-    (waiting,) = await world.store.pairing_requests()
+    (waiting,) = await world.store.people.pairing_requests()
     assert (waiting.sender.name, waiting.code) == ("Dan", "CODEdan")
     accounts = {
         (account.platform_user_id, account.via): person.user.name
-        for person in await world.store.people()
+        for person in await world.store.people.people()
         for account in person.accounts
     }
     assert accounts == {
@@ -197,7 +202,7 @@ async def _those_who_asked_are_there(world: Bench) -> None:
         ("ben", "config"): "Ben",
         ("cleo", "paired"): "Cleo",
     }
-    events = await world.store.explain_recent(4)
+    events = await world.store.explanations.explain_recent(4)
     assert [event.outcome for event in reversed(events)] == [
         "refused: not paired",
         "refused: not paired",
@@ -208,7 +213,7 @@ async def _those_who_asked_are_there(world: Bench) -> None:
 
 async def _everything_is_there(world: Bench) -> None:
     store = world.store
-    events = await store.explain_recent(100)
+    events = await store.explanations.explain_recent(100)
     assert [event.outcome for event in reversed(events)][:8] == [
         "refused: not let in",
         "failed: unreadable",
@@ -221,10 +226,10 @@ async def _everything_is_there(world: Bench) -> None:
     ]
     answered = next(event for event in reversed(events) if event.outcome == "turn 1")
     assert [(one.state, one.parts) for one in answered.deliveries] == [("sent", 1)]
-    (open_gate,) = [one for one in await store.open_gates() if one.gate.kind is not GateKind.QUESTION]
+    (open_gate,) = [one for one in await store.gates.open_gates() if one.gate.kind is not GateKind.QUESTION]
     assert [vote.name for vote in open_gate.votes] == ["Ada"]
-    assert [grant.pattern for grant in await store.grants("ada")] == ["ls *"]
-    assert [note.text for note in await store.search_memory("ada", "服务 friday", 5)] == [
+    assert [grant.pattern for grant in await store.consents.grants("ada")] == ["ls *"]
+    assert [note.text for note in await store.memory.search_memory("ada", "服务 friday", 5)] == [
         "部署服务器在周五 deploy on Friday"
     ]
     answers = (
@@ -238,11 +243,11 @@ async def _everything_is_there(world: Bench) -> None:
         TOGETHER,
         text_of(COLOURED),
     )
-    pending = await store.pending_outbox(CHANNEL)
+    pending = await store.outbox.pending_outbox(CHANNEL)
     assert len([row for row in pending if text_of(row.message) not in (*answers, OPERATOR)]) == 5
-    (unfinished,) = (await store.recover()).turns
-    resumed = await store.resume_turn(unfinished.turn_id)
-    (call,) = (await store.load_turn(resumed)).calls
+    (unfinished,) = (await store.recovery.recover()).turns
+    resumed = await store.recovery.resume_turn(unfinished.turn_id)
+    (call,) = (await store.turns.load_turn(resumed)).calls
     assert (call.state, call.answered_by) == (CallState.UNKNOWN, "Ada")
 
 
@@ -257,7 +262,7 @@ async def test_an_older_database_than_can_be_upgraded_is_refused_and_left_alone(
     with pytest.raises(SchemaTooOld, match=f"has schema {old}, this version upgrades from 20 or later"):
         await (await opened(path)).close()
     with pytest.raises(SchemaTooOld, match="install the version with schema 20, run its hubbub db upgrade"):
-        async with SqliteReader(path):
+        async with open_listings(path):
             pass
     assert schema_of(path) == before
 
@@ -301,17 +306,17 @@ async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaTooNew, match=str(newer)):
         await opened(path)
     with pytest.raises(SchemaTooNew, match=str(newer)):
-        await SqliteReader(path).open()
+        await Listings(path).open()
 
 
 async def test_those_who_only_read_make_and_upgrade_nothing(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
     with pytest.raises(StoreUnavailable, match="not readable"):
-        await SqliteReader(path).open()
+        await Listings(path).open()
     assert not path.exists()
     path.touch()
     with pytest.raises(StoreUnavailable, match="hubbub db upgrade"):
-        await SqliteReader(path).open()
+        await Listings(path).open()
     assert schema_of(path) == []
 
 
@@ -319,15 +324,15 @@ async def test_a_hub_and_a_reader_side_by_side(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
     store = await opened(path)
     world = Bench(store, StoppedClock(), CountingIds())
-    async with SqliteReader(path) as reader:
+    async with open_listings(path) as reader:
         start = await world.turn()
-        assert await reader.thread(start.thread.id) == start.thread
-        assert [event.outcome for event in await reader.explanations.recent(5)] == ["turn 1"]
+        assert await reader.threads.thread(start.thread.id) == start.thread
+        assert [event.outcome for event in await reader.explanations.explain_recent(5)] == ["turn 1"]
         await world.finish(start)
-        assert [thread.active_turn_id for thread in await reader.threads(5)] == [None]
+        assert [thread.active_turn_id for thread in await reader.threads.threads(5)] == [None]
     await store.close()
-    async with SqliteReader(path) as reader:
-        assert len(await reader.threads(5)) == 1
+    async with open_listings(path) as reader:
+        assert len(await reader.threads.threads(5)) == 1
 
 
 async def test_two_that_open_a_new_database_at_once_make_it_once(tmp_path: Path) -> None:

@@ -6,14 +6,16 @@ import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from core.clock import SystemClock
 from core.errors import StoreUnavailable
 from core.ids import RandomIds
-from core.store.sqlite.connection import Policy, Transaction, Unit
+from core.store.sqlite.connection import SqliteTransaction
 from core.store.sqlite.writer import GROUP_LIMIT, LINGER_S, QUEUE_LIMIT, Writer
+from core.store.transaction import Policy, Transaction, Unit
 
 WAIT_S = 60
 
@@ -49,9 +51,9 @@ def linger_s() -> float:
 async def watched(tmp_path: Path, linger_s: float) -> AsyncIterator[Watched]:
     statements: list[str] = []
 
-    def begin(connection: sqlite3.Connection) -> Transaction:
+    def begin(connection: sqlite3.Connection) -> SqliteTransaction:
         connection.set_trace_callback(statements.append)
-        return Transaction(connection, SystemClock(), RandomIds(), Policy())
+        return SqliteTransaction(connection, SystemClock(), RandomIds(), Policy())
 
     made = Watched(tmp_path / "hub.db", Writer(tmp_path / "hub.db", begin, linger_s), statements)
     await made.writer.open()
@@ -151,7 +153,9 @@ async def test_nobody_hears_of_a_unit_before_its_commit(watched: Watched) -> Non
             committing.set()
             assert go_on.wait(WAIT_S)
 
-    await watched.writer.run(lambda tx: tx.connection.set_trace_callback(hold_commit))
+    await watched.writer.run(
+        lambda tx: cast(SqliteTransaction, tx).connection.set_trace_callback(hold_commit)
+    )
     armed.set()
     caller = asyncio.create_task(watched.writer.run(keep(1)))
     await asyncio.to_thread(committing.wait, WAIT_S)
@@ -241,7 +245,7 @@ async def test_a_full_disk_fails_every_unit_of_the_group_and_heals(watched: Watc
 
 
 async def test_a_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    def begin(connection: sqlite3.Connection) -> Transaction:
+    def begin(connection: sqlite3.Connection) -> SqliteTransaction:
         raise AssertionError("never opened")
 
     writer = Writer(tmp_path / "missing" / "hub.db", begin)
@@ -254,7 +258,7 @@ async def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
     path.write_bytes(b"this is a text, and long enough to be told from a database" * 100)
 
-    def begin(connection: sqlite3.Connection) -> Transaction:
+    def begin(connection: sqlite3.Connection) -> SqliteTransaction:
         raise AssertionError("never opened")
 
     writer = Writer(path, begin)
@@ -274,7 +278,7 @@ async def test_what_is_done_meanwhile_is_done_before_anybody_hears_of_the_commit
             assert done.wait(WAIT_S)
 
     def unit(tx: Transaction) -> None:
-        tx.connection.set_trace_callback(hold)
+        cast(SqliteTransaction, tx).connection.set_trace_callback(hold)
         tx.run("INSERT INTO kept VALUES (1)")
 
     def meanwhile() -> None:

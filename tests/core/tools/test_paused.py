@@ -19,7 +19,7 @@ from core.gates import ConsentSettings
 from core.ids import RandomIds
 from core.safety.fencing import ResultLimits
 from core.store.rows import CallState, TurnStart
-from core.store.sqlite.store import SqliteStore
+from core.store.sqlite.store import open_store
 from core.tool import CallContext, Data, ProcessInfo, Requirement, Tool
 from core.tools.definition import tool
 from core.tools.execution import ToolPause
@@ -47,8 +47,8 @@ def writing_tool(directory: Path, *, waits: bool) -> Tool:
 @pytest_asyncio.fixture
 async def world(tmp_path: Path) -> AsyncIterator[Bench]:
     clock, ids = SystemClock(), CountingIds()
-    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), clock, ids)
-    await store.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    store = await open_store(lay_database(tmp_path / "hub.db"), clock, ids)
+    await store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
     yield Bench(store, clock, ids)  # pyright: ignore[reportArgumentType] - real time and ids will do
     await store.close()
 
@@ -64,7 +64,7 @@ async def carried_out(world: Bench, made: CallPipeline, start: TurnStart, call_i
     if not isinstance(ready, Ready):
         return
     check = made.recheck(start.thread.id)
-    if await world.store.mark_running(start.turn_id, call_id, check) is None:
+    if await world.store.turns.mark_running(start.turn_id, call_id, check) is None:
         await made.run(call, ready, ADA, start.thread.id, no_process, math.inf)
 
 
@@ -111,14 +111,14 @@ async def test_a_pause_that_another_process_recorded_is_heeded_when_calls_are_ma
     """Without the hub's own switch, which is told of pauses in this process only."""
     start = await world.turn()
     (call_id,) = await world.call(start, "write")
-    other = await SqliteStore.open(tmp_path / "hub.db", SystemClock(), RandomIds())
+    other = await open_store(tmp_path / "hub.db", SystemClock(), RandomIds())
     try:
-        await other.pause_tools(ADA.user_id, paused=True)
-        refusal = await world.store.mark_running(start.turn_id, call_id, lambda *_: None)
+        await other.kill_switch.pause_tools(ADA.user_id, paused=True)
+        refusal = await world.store.turns.mark_running(start.turn_id, call_id, lambda *_: None)
         assert refusal is not None
         assert refusal.startswith("all tools are paused")
         assert [state.value for state in await world.states(start)] == ["intent"]
-        await other.pause_tools(ADA.user_id, paused=False)
+        await other.kill_switch.pause_tools(ADA.user_id, paused=False)
     finally:
         await other.close()
-    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
+    assert await world.store.turns.mark_running(start.turn_id, call_id, lambda *_: None) is None

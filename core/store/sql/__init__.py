@@ -1,0 +1,1 @@
+"""The units of the store: every statement once, over a transaction."""

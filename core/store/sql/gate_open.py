@@ -1,0 +1,144 @@
+"""Opening of gates. Their turn waits from then on."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from core.audit_chain import AuditKind
+from core.errors import StaleTurn
+from core.gates import Gate, Offer, Options, Replies
+from core.ports import OutboxRow
+from core.store.codecs import asked_to_json, storable, strings_to_json
+from core.store.rows import Draft
+from core.store.sql.audit import record
+from core.store.sql.feed import put_card
+from core.store.sql.inbox import as_replies
+from core.store.sql.mapping import SPENT_SINCE
+from core.store.sql.outbox import Cause, enqueue
+from core.store.sql.previews import withdraw
+from core.store.sql.turns import events_of, require_running
+from core.store.transaction import Transaction
+
+
+def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    """All prompts are of one turn."""
+    turn_id = gates[0].turn_id
+    require_running(tx, turn_id, heed_stop=True)
+    _wait(tx, turn_id)
+    for gate in gates:
+        _insert(tx, gate)
+        if gate.call_id is not None:
+            _bind(tx, gate, gate.call_id, gate.binding)
+        for call in gate.calls:
+            _bind(tx, gate, call.call_id, call.binding)
+    return (*withdraw(tx, turn_id), *_show(tx, turn_id, cards))
+
+
+def _bind(tx: Transaction, gate: Gate, call_id: str, binding: str) -> None:
+    """Make the call wait for the gate's decision."""
+    changed = tx.run(
+        "UPDATE calls SET state = CASE state WHEN 'unknown' THEN state ELSE 'waiting' END, binding = ?,"
+        " gate_id = ?, answer = NULL, answered_by = NULL"
+        " WHERE id = ? AND turn_id = ? AND state IN ('intent', 'approved', 'unknown')",
+        binding,
+        gate.id,
+        call_id,
+        gate.turn_id,
+    )
+    if not changed:
+        raise StaleTurn(f"call {call_id} has nothing to ask about any more")
+
+
+def mark_unknown(tx: Transaction, call_id: str, gate: Gate, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    """A stop that was asked for before the hub died is overtaken by the question:
+    the person is told of the call, and may stop again."""
+    changed = tx.run(
+        "UPDATE calls SET state = 'unknown', binding = ?, gate_id = ?, answer = NULL, answered_by = NULL"
+        " WHERE id = ? AND turn_id = ? AND state = 'running'",
+        gate.binding,
+        gate.id,
+        call_id,
+        gate.turn_id,
+    )
+    if not changed:
+        raise StaleTurn(f"call {call_id} of turn {gate.turn_id} was not running")
+    _wait(tx, gate.turn_id)
+    _insert(tx, gate)
+    return (*withdraw(tx, gate.turn_id), *_show(tx, gate.turn_id, cards))
+
+
+def _show(tx: Transaction, turn_id: str, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    return enqueue(tx, as_replies(tx, turn_id, cards), Cause(turn_id=turn_id))
+
+
+def _wait(tx: Transaction, turn_id: str) -> None:
+    now = tx.clock.now()
+    tx.run(
+        "UPDATE turns SET state = 'waiting', attempts = 0, stop_requested = 0, running_since = NULL,"
+        f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state = 'running'",
+        now,
+        now,
+        turn_id,
+    )
+
+
+def _insert(tx: Transaction, gate: Gate) -> None:
+    secret = gate.offer.secret if isinstance(gate.offer, Replies) else None
+    tx.run(
+        "INSERT INTO gates (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
+        " options, labels, free_text, approvers, quorum, not_requester, binding, tool, pattern, created_at,"
+        " expires_at, escalate_to, remind_at, escalate_at, calls, secret, awaits)"
+        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        gate.id,
+        gate.kind.value,
+        gate.thread_id,
+        gate.turn_id,
+        gate.call_id,
+        gate.requester_id,
+        storable(gate.title),
+        storable(gate.detail),
+        *offer_columns(gate.offer),
+        strings_to_json(gate.rule.approvers),
+        gate.rule.quorum,
+        int(gate.rule.not_requester),
+        gate.binding,
+        gate.tool,
+        None if gate.pattern is None else storable(gate.pattern),
+        gate.created_at,
+        gate.expires_at,
+        strings_to_json(gate.rule.escalate_to),
+        gate.remind_at,
+        gate.escalate_at,
+        asked_to_json(gate.calls),
+        secret,
+        int(secret is not None),
+    )
+    put_card(tx, gate.thread_id, gate.turn_id, gate.id)
+    tx.changes.gates[gate.id] = gate.thread_id
+    record(
+        tx,
+        AuditKind.ASKED,
+        gate.id,
+        actor=gate.requester_id,
+        thread_id=gate.thread_id,
+        about=gate.kind.value,
+        call=gate.call_id,
+        calls=[call.call_id for call in gate.calls],
+        tool=gate.tool,
+        binding=gate.binding,
+        approvers=list(gate.rule.approvers),
+        quorum=gate.rule.quorum,
+        events=events_of(tx, gate.turn_id),
+    )
+
+
+def offer_columns(offer: Offer) -> tuple[str, str | None, int]:
+    """Return the columns `options`, `labels` and `free_text`."""
+    match offer:
+        case Options(options):
+            return " ".join(options), None, 0
+        case Replies(labels, free_text, _):
+            return "", strings_to_json(tuple(storable(label) for label in labels)), int(free_text)
+        case _:
+            assert_never(offer)

@@ -1,0 +1,228 @@
+"""Gate reminders, expiry and notices to people: implements core.store.facets."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from core.gates import Gate, GateKind, Option
+from core.messages import Address, Message, MessageRef
+from core.ports import OutboxRow
+from core.store.codecs import message_from_json, refs_from_json
+from core.store.engine import Facet, reads, writes
+from core.store.facets import REACH_THREADS, Expired, Place, Reach
+from core.store.rows import Draft, GateView, TurnStart
+from core.store.sql import feed, gates, outbox, people
+from core.store.sql.feed import put_messages
+from core.store.sql.mapping import (
+    ACTIVE_TURN,
+    GATE,
+    GATE_VIEW,
+    GATE_VIEW_FROM,
+    THREAD,
+    gate_of,
+    gate_views_of,
+    thread_of,
+)
+from core.store.sql.outbox import Cause, enqueue
+from core.store.transaction import Transaction
+
+_OUTCOME_AT_EXPIRY = {
+    GateKind.APPROVAL: Option.DENY,
+    GateKind.QUESTION: Option.SKIP,
+    GateKind.BUDGET: Option.STOP,
+    GateKind.CONTINUE: Option.STOP,
+}
+"""The outcomes of gates on expiry. Silence is not consent. An unknown outcome stays unknown, since
+no person answered."""
+
+
+def _places(tx: Transaction, gate_id: str) -> dict[tuple[str, Address], MessageRef | None]:
+    """Return the addresses of a gate's cards, each with its newest card."""
+    copies = tx.all(
+        "SELECT channel, address, refs FROM outbox"
+        " WHERE gate_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
+        gate_id,
+    )
+    places: dict[tuple[str, Address], MessageRef | None] = {}
+    for channel, address, refs in copies:
+        shown = refs_from_json(refs)
+        place = (channel, Address(address))
+        places[place] = shown[-1] if shown else places.get(place)
+    return places
+
+
+def _say(tx: Transaction, thread_id: str, turn_id: str, drafts: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    """Queue messages of the hub itself. Those sent to the thread's own address also appear in the
+    thread."""
+    rows = enqueue(tx, drafts, Cause(turn_id=turn_id))
+    home = tx.one("SELECT channel, address FROM threads WHERE id = ?", thread_id)
+    feed.put_messages(tx, thread_id, [row for row in rows if (row.channel, row.address) == home], turn_id)
+    return rows
+
+
+# Notices: one message for each key, at the first address that takes it.
+
+
+def fail(tx: Transaction, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
+    if not outbox.fail(tx, row_id, reason):
+        return ()
+    notice = tx.one(
+        "SELECT n.key, n.elsewhere, o.message FROM notices n JOIN outbox o ON o.id = n.outbox_id"
+        " WHERE n.outbox_id = ?",
+        row_id,
+    )
+    if notice is None:
+        return outbox.instead_of(tx, row_id)
+    if not (places := _places_from_json(notice[1])):
+        return ()
+    row = _queue(tx, message_from_json(notice[2]), places[0])
+    tx.run(
+        "UPDATE notices SET outbox_id = ?, elsewhere = ? WHERE key = ?",
+        row.id,
+        _places_to_json(places[1:]),
+        notice[0],
+    )
+    return (row,)
+
+
+def _queue(tx: Transaction, message: Message, place: Place) -> OutboxRow:
+    draft = Draft(place.channel, place.address, message, tx.ids.row_id(), _gate_of(tx, message))
+    (row,) = outbox.enqueue(tx, [draft], outbox.Cause())
+    if place.thread_id is not None:
+        put_messages(tx, place.thread_id, [row])
+    return row
+
+
+def _gate_of(tx: Transaction, message: Message) -> str | None:
+    """Return the id of the gate the message is a card of. Buttons of other notices belong to no gate."""
+    if message.gate_id is None:
+        return None
+    known = tx.one("SELECT 1 FROM gates WHERE id = ?", message.gate_id)
+    return None if known is None else message.gate_id
+
+
+def _places_to_json(places: Sequence[Place]) -> str:
+    return json.dumps([[place.channel, place.address, place.thread_id] for place in places])
+
+
+def _places_from_json(text: str) -> list[Place]:
+    return [Place(channel, Address(address), thread_id) for channel, address, thread_id in json.loads(text)]
+
+
+class GateUnits(Facet):
+    """The units of Gates."""
+
+    async def open_gates(self) -> Sequence[GateView]:
+        rows = await self._engine.ask(
+            f"SELECT {GATE_VIEW} FROM {GATE_VIEW_FROM} WHERE g.state = 'open'"
+            " ORDER BY g.created_at, g.id, v.at"
+        )
+        return gate_views_of(rows)
+
+    async def gate_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
+        found = await self._engine.read(lambda tx: gates.card_with(tx, channel, ref))
+        return None if found is None else (found[0], message_from_json(found[1]).first_choice)
+
+    @writes
+    def expire_gates(
+        self, tx: Transaction, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
+    ) -> Expired:
+        rows = tx.all(
+            f"SELECT {GATE} FROM gates g WHERE g.state = 'open' AND g.expires_at <= ?"
+            " ORDER BY g.expires_at, g.id",
+            now,
+        )
+        starts: list[TurnStart] = []
+        outbox: list[OutboxRow] = []
+        for row in rows:
+            gate = gate_of(row)
+            outcome = _OUTCOME_AT_EXPIRY.get(gate.kind)
+            closed = gates.close(tx, gate.id, outcome, outcome_text(gate), card(gate), None)
+            if closed is not None:
+                outbox.extend(closed.outbox)
+                starts.extend([closed.started] if closed.started is not None else [])
+        return Expired(tuple(starts), tuple(outbox))
+
+    @writes
+    def remind_gates(
+        self, tx: Transaction, now: int, reminder: Callable[[Gate], Message]
+    ) -> tuple[OutboxRow, ...]:
+        due = tx.all(
+            f"SELECT {GATE} FROM gates g WHERE g.state = 'open' AND g.remind_at <= ? ORDER BY"
+            " g.remind_at, g.id",
+            now,
+        )
+        sent: list[OutboxRow] = []
+        for row in due:
+            gate = gate_of(row)
+            tx.run("UPDATE gates SET remind_at = NULL WHERE id = ?", gate.id)
+            message = reminder(gate)
+            drafts = [
+                Draft(channel, address, replace(message, reply_to=ref), tx.ids.row_id())
+                for (channel, address), ref in _places(tx, gate.id).items()
+            ]
+            sent += _say(tx, gate.thread_id, gate.turn_id, drafts)
+        return tuple(sent)
+
+    @reads
+    def gates_to_escalate(self, tx: Transaction, now: int) -> Sequence[GateView]:
+        rows = tx.all(
+            f"SELECT {GATE_VIEW} FROM {GATE_VIEW_FROM}"
+            " WHERE g.state = 'open' AND g.escalate_at <= ? ORDER BY g.escalate_at, g.id, v.at",
+            now,
+        )
+        return gate_views_of(rows)
+
+    @writes
+    def escalate_gate(
+        self, tx: Transaction, gate_id: str, cards: Sequence[Draft], told: Draft
+    ) -> tuple[OutboxRow, ...]:
+        row = tx.one(
+            "UPDATE gates SET escalated = 1, escalate_at = NULL"
+            " WHERE id = ? AND state = 'open' AND escalate_at IS NOT NULL RETURNING thread_id, turn_id",
+            gate_id,
+        )
+        if row is None:
+            return ()
+        thread_id, turn_id = row
+        tx.changes.gates[gate_id] = thread_id
+        return (*enqueue(tx, cards, Cause(turn_id=turn_id)), *_say(tx, thread_id, turn_id, [told]))
+
+
+class NoticeUnits(Facet):
+    """The units of Notices."""
+
+    @reads
+    def reach(self, tx: Transaction, user_id: str) -> Reach:
+        accounts = tx.all("SELECT channel, platform_user_id FROM identities WHERE user_id = ?", user_id)
+        found = (people.identity(tx, channel, platform_user_id) for channel, platform_user_id in accounts)
+        # Keys are looked up by person. Threads are not: other people may have very many.
+        mine = "SELECT k.thread_id FROM thread_keys k WHERE k.owner_id = ?"
+        threads = tx.all(
+            f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id IN ({mine})"
+            " ORDER BY t.last_active_at DESC LIMIT ?",
+            user_id,
+            REACH_THREADS,
+        )
+        return Reach(
+            tuple(identity for identity in found if identity is not None),
+            tuple(thread_of(row) for row in threads),
+        )
+
+    @writes
+    def add_notice(
+        self, tx: Transaction, key: str, message: Message, places: Sequence[Place]
+    ) -> tuple[OutboxRow, ...]:
+        if tx.one("SELECT 1 FROM notices WHERE key = ?", key) is not None:
+            return ()
+        row = _queue(tx, message, places[0])
+        tx.run(
+            "INSERT INTO notices (key, outbox_id, elsewhere, created_at) VALUES (?, ?, ?, ?)",
+            key,
+            row.id,
+            _places_to_json(places[1:]),
+            tx.clock.now(),
+        )
+        return (row,)

@@ -1,0 +1,221 @@
+"""Standing consent: grants for calls, and settings of tools."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Sequence
+
+from core.approvals import UNSAID, ApprovalSettings
+from core.audit_chain import AuditKind
+from core.gates import ConsentSettings, Grant, ToolSetting
+from core.store.codecs import limits_to_json, settings_from_columns
+from core.store.engine import Facet, reads, writes
+from core.store.facets import ToolSettingRow
+from core.store.rows import Execution
+from core.store.sql.audit import record
+from core.store.sql.mapping import (
+    EXECUTION,
+    GRANT,
+    TOOL_SETTING,
+    execution_of,
+    grant_of,
+    same,
+    tool_setting_of,
+)
+from core.store.sql.people import user
+from core.store.transaction import Transaction
+
+
+def in_thread(tx: Transaction, user_id: str, thread_id: str) -> ConsentSettings:
+    rows = tx.all("SELECT tool, setting FROM tool_settings WHERE user_id = ?", user_id)
+    settings = {tool: ToolSetting(setting) for tool, setting in rows}
+    person, thread = _approvals(tx, user_id, thread_id)
+    return ConsentSettings(_grants(tx, user_id, thread_id), settings, person, thread)
+
+
+def _approvals(
+    tx: Transaction, user_id: str, thread_id: str | None
+) -> tuple[ApprovalSettings, ApprovalSettings]:
+    """Return a person's approval settings, in general and in a thread."""
+    row = tx.one(
+        "SELECT u.preset, u.limits, t.preset, t.limits FROM users u LEFT JOIN threads t ON t.id = ?"
+        " WHERE u.id = ?",
+        thread_id,
+        user_id,
+    )
+    if row is None:
+        return UNSAID, UNSAID
+    return settings_from_columns(row[0], row[1]), settings_from_columns(row[2], row[3])
+
+
+def set_thread_approvals(
+    tx: Transaction, thread_id: str, settings: ApprovalSettings, by: str | None = None
+) -> bool:
+    limits = limits_to_json(settings)
+    changed = tx.run(
+        "UPDATE threads SET preset = ?, limits = ? WHERE id = ?", settings.preset, limits, thread_id
+    )
+    if changed:
+        record(
+            tx,
+            AuditKind.APPROVALS,
+            thread_id,
+            actor=by,
+            thread_id=thread_id,
+            preset=settings.preset,
+            limits=limits,
+        )
+    return changed > 0
+
+
+def set_person_approvals(tx: Transaction, user_id: str, settings: ApprovalSettings) -> bool:
+    limits = limits_to_json(settings)
+    changed = tx.run("UPDATE users SET preset = ?, limits = ? WHERE id = ?", settings.preset, limits, user_id)
+    if changed:
+        record(tx, AuditKind.APPROVALS, user_id, actor=user_id, preset=settings.preset, limits=limits)
+    return changed > 0
+
+
+def disabled_tools(tx: Transaction, user_id: str) -> frozenset[str]:
+    """Return the tools a person has disabled."""
+    rows = tx.all("SELECT tool FROM tool_settings WHERE user_id = ? AND setting = 'disabled'", user_id)
+    return frozenset(tool for (tool,) in rows)
+
+
+def _grants(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
+    """Return a person's grants that are in force in a thread."""
+    rows = tx.all(
+        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (thread_id IS NULL OR thread_id = ?)"
+        " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
+        user_id,
+        thread_id,
+        tx.clock.now(),
+    )
+    return tuple(grant_of(row) for row in rows)
+
+
+def grants_of(tx: Transaction, user_id: str) -> tuple[Grant, ...]:
+    """Return all of a person's grants that are in force, in any scope."""
+    rows = tx.all(
+        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (expires_at IS NULL OR expires_at > ?)"
+        " ORDER BY id",
+        user_id,
+        tx.clock.now(),
+    )
+    return tuple(grant_of(row) for row in rows)
+
+
+def record_grant(tx: Transaction, grant: Grant) -> None:
+    """Store a grant, replacing one for the same thing, so that revoking it leaves none."""
+    tx.run(
+        "DELETE FROM grants WHERE user_id = ? AND tool = ? AND scope = ?"
+        f" AND {same('pattern', grant.pattern)} AND {same('thread_id', grant.thread_id)}",
+        grant.user_id,
+        grant.tool,
+        grant.scope.value,
+        *(name for name in (grant.pattern, grant.thread_id) if name is not None),
+    )
+    tx.run(
+        f"INSERT INTO grants ({GRANT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        grant.id,
+        grant.user_id,
+        grant.tool,
+        grant.pattern,
+        grant.scope.value,
+        grant.thread_id,
+        grant.granted_by,
+        grant.created_at,
+        grant.expires_at,
+    )
+    record(
+        tx,
+        AuditKind.GRANTED,
+        grant.id,
+        actor=grant.granted_by,
+        thread_id=grant.thread_id,
+        user=grant.user_id,
+        tool=grant.tool,
+        pattern=grant.pattern,
+        scope=grant.scope.value,
+        expires_at=grant.expires_at,
+    )
+
+
+def revoke_grant(tx: Transaction, grant_id: str, by: str | None = None) -> bool:
+    """Revoke a grant. Return False if there is none."""
+    row = tx.one("DELETE FROM grants WHERE id = ? RETURNING user_id, tool, pattern", grant_id)
+    if row is None:
+        return False
+    user_id, tool, pattern = row
+    record(tx, AuditKind.GRANT_REVOKED, grant_id, actor=by, user=user_id, tool=tool, pattern=pattern)
+    return True
+
+
+class ConsentUnits(Facet):
+    """The units of Consents."""
+
+    async def grants(self, user_id: str | None) -> Sequence[Grant]:
+        rows = await self._engine.ask(
+            f"SELECT {GRANT} FROM grants WHERE user_id = coalesce(?, user_id)"
+            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
+            user_id,
+            self._engine.clock.now(),
+        )
+        return [grant_of(row) for row in rows]
+
+    @reads
+    def standing(self, tx: Transaction, user_id: str, thread_id: str) -> ConsentSettings:
+        return in_thread(tx, user_id, thread_id)
+
+    @writes
+    def set_thread_approvals(
+        self, tx: Transaction, thread_id: str, settings: ApprovalSettings, *, by: str | None = None
+    ) -> bool:
+        return set_thread_approvals(tx, thread_id, settings, by)
+
+    @writes
+    def set_person_approvals(self, tx: Transaction, user_id: str, settings: ApprovalSettings) -> bool:
+        return set_person_approvals(tx, user_id, settings)
+
+    @writes
+    def revoke_grant(self, tx: Transaction, grant_id: str, *, by: str | None = None) -> bool:
+        return revoke_grant(tx, grant_id, by)
+
+    async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
+        rows = await self._engine.ask(
+            f"SELECT {TOOL_SETTING} FROM tool_settings WHERE user_id = coalesce(?, user_id)"
+            " ORDER BY user_id, tool",
+            user_id,
+        )
+        return [tool_setting_of(row) for row in rows]
+
+    @writes
+    def set_tool_setting(
+        self, tx: Transaction, user_id: str, tool: str, setting: ToolSetting | None, *, by: str | None = None
+    ) -> bool:
+        if user(tx, user_id) is None:
+            return False
+        if setting is None:
+            tx.run("DELETE FROM tool_settings WHERE user_id = ? AND tool = ?", user_id, tool)
+        else:
+            tx.run(
+                "INSERT INTO tool_settings (user_id, tool, setting, changed_at) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (user_id, tool) DO UPDATE"
+                " SET setting = excluded.setting, changed_at = excluded.changed_at",
+                user_id,
+                tool,
+                setting.value,
+                tx.clock.now(),
+            )
+        record(tx, AuditKind.TOOL_SETTING, tool, actor=by, user=user_id, setting=setting and setting.value)
+        return True
+
+    async def executions(self, thread_id: str, before: int | None, limit: int) -> Sequence[Execution]:
+        rows = await self._engine.ask(
+            f"SELECT {EXECUTION} FROM calls c JOIN turns tn ON tn.id = c.turn_id"
+            " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
+            " WHERE c.thread_id = ?1 AND (?2 IS NULL OR c.seq < ?2) ORDER BY c.seq DESC LIMIT ?3",
+            thread_id,
+            before,
+            limit,
+        )
+        return [execution_of(row) for row in rows]

@@ -1,0 +1,214 @@
+"""Pages of threads and gates for the console, each one statement.
+
+The rows of a page are chosen first and completed afterwards, so that a page costs no more with
+ten thousand threads.
+"""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from core.messages import Address, Message
+from core.ports import Seen
+from core.store.codecs import message_from_json, strings_to_json
+from core.store.engine import Facet, reads
+from core.store.feed import FeedItem, GateGlance, GatesWanted, PersonSaid, ThreadGlance, ThreadsWanted
+from core.store.rows import ThreadRow
+from core.store.sql import feed
+from core.store.sql.mapping import (
+    ACTIVE_TURN,
+    ENTRY,
+    GATE_VIEW,
+    GATE_VIEW_FROM,
+    PRINCIPAL,
+    THREAD,
+    contains,
+    entry_of,
+    gate_views_of,
+    holds,
+    like,
+    principal_of,
+    thread_of,
+)
+from core.store.transaction import Row, Transaction
+from core.transcript import Entry
+
+Ask = Callable[..., Awaitable[list[Row]]]
+"""A function that runs a statement with its parameters and returns the rows."""
+
+PREVIEW_CHARS = 200
+
+_SPOKEN = "e.thread_id = t.id AND e.kind IN ('user', 'assistant', 'operator') AND e.text <> ''"
+_GLANCE = (
+    f"{THREAD}, {PRINCIPAL},"
+    f" (SELECT substr(e.text, 1, {PREVIEW_CHARS}) FROM entries e WHERE {_SPOKEN} ORDER BY e.seq DESC"
+    " LIMIT 1), (SELECT e.name IS NOT NULL FROM entries e WHERE e.thread_id = t.id AND e.kind = 'user'"
+    " ORDER BY e.seq DESC LIMIT 1), a.stop_requested,"
+    " (SELECT count(*) FROM gates g WHERE g.thread_id = t.id AND g.state = 'open'), t.last_seq"
+)
+_GLANCE_FROM = f"threads t JOIN users u ON u.id = t.owner_id {ACTIVE_TURN}"
+_GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_at, {GATE_VIEW}"
+_GATE_FROM = (
+    f"{GATE_VIEW_FROM} JOIN users rq ON rq.id = g.requester_id"
+    " LEFT JOIN users cb ON cb.id = g.closed_by LEFT JOIN calls ca ON ca.id = g.call_id"
+    " LEFT JOIN entries ce ON ce.thread_id = ca.thread_id AND ce.seq = ca.seq"
+)
+_OWN_COLUMNS = 4
+"""The number of columns before those of GATE_VIEW."""
+
+
+def _threads_where(wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
+    conditions: list[str] = []
+    parameters: list[Any] = []
+    if wanted.before is not None:
+        conditions.append("(t.last_active_at, t.id) < (?, ?)")
+        parameters += wanted.before
+    if wanted.owner_id is not None:
+        conditions.append("t.owner_id = ?")
+        parameters.append(wanted.owner_id)
+    if wanted.channel is not None:
+        conditions.append("t.channel = ?")
+        parameters.append(wanted.channel)
+    if wanted.text:
+        part = like(wanted.text)
+        said = f"EXISTS (SELECT 1 FROM entries e WHERE {_SPOKEN} AND {contains('e.text')})"
+        conditions.append(f"({contains('t.title')} OR {contains('u.name')} OR {said})")
+        parameters += [part, part, part]
+    return conditions, parameters
+
+
+def _glance_of(row: Row) -> ThreadGlance:
+    return ThreadGlance(
+        thread=thread_of(row[:11]),
+        owner=principal_of(row[11:14]),
+        preview=row[14] or "",
+        group=bool(row[15]),
+        stopping=bool(row[16]),
+        waiting=row[17],
+        last_seq=row[18],
+    )
+
+
+def _gate_of(rows: Sequence[Row]) -> GateGlance:
+    (view,) = gate_views_of([row[_OWN_COLUMNS:] for row in rows])
+    requester, arguments, closed_by, closed_at = rows[0][:_OWN_COLUMNS]
+    return GateGlance(view.gate, view.votes, view.thread, requester, arguments, closed_by, closed_at)
+
+
+class FeedUnits(Facet):
+    """The units of Feeds."""
+
+    @reads
+    def feed_after(self, tx: Transaction, thread_id: str, after: int, limit: int) -> Sequence[FeedItem]:
+        return feed.after(tx, thread_id, after, limit)
+
+    @reads
+    def feed_before(
+        self, tx: Transaction, thread_id: str, before: int | None, limit: int
+    ) -> Sequence[FeedItem]:
+        return feed.before(tx, thread_id, before, limit)
+
+    @reads
+    def waiting_in(self, tx: Transaction, thread_id: str, limit: int) -> Sequence[PersonSaid]:
+        return feed.waiting(tx, thread_id, limit)
+
+    async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
+        rows = await self._engine.ask(f"SELECT {_GLANCE} FROM {_GLANCE_FROM} WHERE t.id = ?", thread_id)
+        return _glance_of(rows[0]) if rows else None
+
+    async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]:
+        conditions, parameters = _threads_where(wanted)
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        page = (
+            f"SELECT t.id FROM threads t JOIN users u ON u.id = t.owner_id {where}"
+            " ORDER BY t.last_active_at DESC, t.id DESC LIMIT ?"
+        )
+        rows = await self._engine.ask(
+            f"SELECT {_GLANCE} FROM {_GLANCE_FROM} WHERE t.id IN ({page})"
+            " ORDER BY t.last_active_at DESC, t.id DESC",
+            *parameters,
+            wanted.limit,
+        )
+        return [_glance_of(row) for row in rows]
+
+    async def gate_glance(self, gate_id: str) -> GateGlance | None:
+        found = await self._gates("g.id = ?", "g.id", gate_id)
+        return found[0] if found else None
+
+    async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
+        at, order, beyond = ("created_at", "", ">") if wanted.open else ("closed_at", " DESC", "<")
+        conditions = [f"x.state = '{'open' if wanted.open else 'closed'}'"]
+        parameters: list[Any] = []
+        if wanted.before is not None:
+            conditions.append(f"(x.{at}, x.id) {beyond} (?, ?)")
+            parameters += wanted.before
+        if wanted.concerning is not None:
+            conditions.append(
+                f"(x.requester_id = ? OR {holds('x.approvers')}"
+                f" OR x.escalated = 1 AND {holds('x.escalate_to')})"
+            )
+            listed = strings_to_json((wanted.concerning,))[1:-1]
+            parameters += [wanted.concerning, listed, listed]
+        page = (
+            f"SELECT x.id FROM gates x WHERE {' AND '.join(conditions)}"
+            f" ORDER BY x.{at}{order}, x.id{order} LIMIT ?"
+        )
+        return await self._gates(
+            f"g.id IN ({page})", f"g.{at}{order}, g.id{order}", *parameters, wanted.limit
+        )
+
+    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
+        return await self._gates("g.thread_id = ? AND g.state = 'open'", "g.created_at, g.id", thread_id)
+
+    async def _gates(self, condition: str, order: str, *parameters: Any) -> Sequence[GateGlance]:
+        sql = f"SELECT {_GATE} FROM {_GATE_FROM} WHERE {condition} ORDER BY {order}, v.at"
+        rows = await self._engine.ask(sql, *parameters)
+        return [_gate_of(list(group)) for _, group in groupby(rows, key=lambda row: row[_OWN_COLUMNS])]
+
+    async def said_to(self, event_key: str) -> Sequence[Message]:
+        rows = await self._engine.ask(
+            "SELECT o.message FROM inbox i JOIN outbox o ON o.event_id = i.id"
+            " WHERE i.key = ? AND o.edit_of IS NULL AND o.state NOT IN ('streaming', 'replaced')"
+            " ORDER BY o.id",
+            event_key,
+        )
+        return [message_from_json(row[0]) for row in rows]
+
+
+class ThreadUnits(Facet):
+    """The units of Threads."""
+
+    async def thread(self, thread_id: str) -> ThreadRow | None:
+        rows = await self._engine.ask(
+            f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id
+        )
+        return thread_of(rows[0]) if rows else None
+
+    async def threads(self, limit: int) -> Sequence[ThreadRow]:
+        rows = await self._engine.ask(
+            f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} ORDER BY t.last_active_at DESC LIMIT ?", limit
+        )
+        return [thread_of(row) for row in rows]
+
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        newest = f"SELECT {ENTRY} FROM entries WHERE thread_id = ? ORDER BY seq DESC LIMIT ?"
+        return [entry_of(row) for row in reversed(await self._engine.ask(newest, thread_id, limit))]
+
+    async def active_thread(self, user_id: str) -> ThreadRow | None:
+        rows = await self._engine.ask(
+            f"SELECT {THREAD} FROM sessions s JOIN threads t ON t.id = s.active_thread {ACTIVE_TURN}"
+            " WHERE s.user_id = ?",
+            user_id,
+        )
+        return thread_of(rows[0]) if rows else None
+
+    async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
+        rows = await self._engine.ask(
+            "SELECT address, max(order_key) FROM inbox WHERE channel = ? AND kind = 'message'"
+            " AND received_at >= ? AND address IS NOT NULL AND order_key <> '' GROUP BY address",
+            channel,
+            since,
+        )
+        return [Seen(Address(row[0]), row[1]) for row in rows]

@@ -1,0 +1,226 @@
+"""Users, their identities and sessions."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from core.audit_chain import AuditKind
+from core.messages import Sender
+from core.store.codecs import storable
+from core.store.engine import Facet, reads, writes
+from core.store.port import KeyKind
+from core.store.sql.audit import record
+from core.store.sql.mapping import PRINCIPAL, principal_of
+from core.store.transaction import Transaction
+from core.users import Account, Identity, Principal, Role, Via
+
+_RECORDED = {Via.PAIRED, Via.LINKED}
+"""The ways to gain access that record themselves, with the person who decided."""
+
+
+def user(tx: Transaction, user_id: str) -> Principal | None:
+    """Return a user by id."""
+    row = tx.one(f"SELECT {PRINCIPAL} FROM users u WHERE u.id = ?", user_id)
+    return None if row is None else principal_of(row)
+
+
+def known_user(tx: Transaction, user_id: str) -> Principal:
+    """Return a user that other rows refer to, so that it must exist."""
+    found = user(tx, user_id)
+    if found is None:
+        raise LookupError(f"no user {user_id}")
+    return found
+
+
+def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Principal:
+    """Create or update the user as given, and return it."""
+    before = user(tx, user_id)
+    # Guests have no rights. A hub's first owner comes from the configuration, which is recorded as a
+    # whole.
+    if role is Role.MEMBER if before is None else before.role is not role:
+        record(tx, AuditKind.ROLE, user_id, role=role.value, before=before and before.role.value)
+    tx.run(
+        "INSERT INTO users (id, role, name, created_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET role = excluded.role, name = excluded.name",
+        user_id,
+        role.value,
+        storable(name),
+        tx.clock.now(),
+    )
+    return Principal(user_id, role, storable(name))
+
+
+def timezone(tx: Transaction, user_id: str) -> str | None:
+    row = tx.one("SELECT timezone FROM users WHERE id = ?", user_id)
+    return None if row is None else row[0]
+
+
+def set_timezone(tx: Transaction, user_id: str, name: str | None) -> bool:
+    return tx.run("UPDATE users SET timezone = ? WHERE id = ?", name, user_id) > 0
+
+
+def identity(tx: Transaction, channel: str, platform_user_id: str) -> Identity | None:
+    """Return the identity of an account on a channel."""
+    row = tx.one(
+        f"SELECT {PRINCIPAL}, i.via, i.root_channel, i.root_platform_user_id, i.direct_address"
+        " FROM identities i JOIN users u ON u.id = i.user_id"
+        " WHERE i.channel = ? AND i.platform_user_id = ?",
+        channel,
+        platform_user_id,
+    )
+    if row is None:
+        return None
+    root = None if row[4] is None else _root(tx, row[0], row[4], row[5])
+    return Identity(channel, platform_user_id, principal_of(row), row[3], root, row[6])
+
+
+def _root(tx: Transaction, user_id: str, channel: str, platform_user_id: str) -> Account | None:
+    row = tx.one(
+        "SELECT via FROM identities WHERE channel = ? AND platform_user_id = ? AND user_id = ?",
+        channel,
+        platform_user_id,
+        user_id,
+    )
+    return None if row is None else Account(channel, platform_user_id, row[0])
+
+
+def bind_identity(
+    tx: Transaction,
+    channel: str,
+    sender: Sender,
+    known: Identity | None,
+    principal: Principal,
+    via: str,
+    root: Account | None = None,
+) -> None:
+    """Record the user a sender was identified as, if that is new. `root`: the account that vouches for
+    a linked one."""
+    if known is None or known.user != principal:
+        ensure_user(tx, principal.user_id, principal.role, principal.name)
+    if (
+        known is not None
+        and (known.user.user_id, known.via) == (principal.user_id, via)
+        and (root is None or root == known.root)
+    ):
+        return
+    tx.run(
+        "INSERT INTO identities (channel, platform_user_id, user_id, via, name, username, created_at,"
+        " root_channel, root_platform_user_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (channel, platform_user_id) DO UPDATE"
+        " SET user_id = excluded.user_id, via = excluded.via, root_channel = excluded.root_channel,"
+        " root_platform_user_id = excluded.root_platform_user_id",
+        channel,
+        sender.platform_user_id,
+        principal.user_id,
+        via,
+        storable(sender.name),
+        None if sender.username is None else storable(sender.username),
+        tx.clock.now(),
+        None if root is None else root.channel,
+        None if root is None else root.platform_user_id,
+    )
+    if principal.role is not Role.GUEST and via not in _RECORDED:
+        account = f"{channel}:{sender.platform_user_id}"
+        record(tx, AuditKind.ACCOUNT, account, user=principal.user_id, via=via)
+    # Later refusals are explained to the sender again.
+    tx.run(
+        "DELETE FROM refusals WHERE channel = ? AND platform_user_id = ?", channel, sender.platform_user_id
+    )
+
+
+def heard_in_private(tx: Transaction, channel: str, sender: Sender, known: Identity | None, at: str) -> None:
+    """Record the address where an account speaks in private, if that is new."""
+    if known is None or known.direct_address != at:
+        tx.run(
+            "UPDATE identities SET direct_address = ? WHERE channel = ? AND platform_user_id = ?",
+            at,
+            channel,
+            sender.platform_user_id,
+        )
+
+
+def link_account(
+    tx: Transaction, user_id: str, channel: str, sender: Sender, by: str | None = None
+) -> Principal | None:
+    """Bind an account to a user. Return None if there is no such user."""
+    found = user(tx, user_id)
+    if found is not None:
+        known = identity(tx, channel, sender.platform_user_id)
+        bind_identity(tx, channel, sender, known, found, Via.PAIRED)
+        record(tx, AuditKind.LINKED, f"{channel}:{sender.platform_user_id}", actor=by, user=user_id)
+    return found
+
+
+def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str | None = None) -> bool:
+    """Remove a paired or linked account's access. Return False if it is neither."""
+    row = tx.one(
+        "UPDATE identities SET via = ?, root_channel = NULL, root_platform_user_id = NULL"
+        " WHERE channel = ? AND platform_user_id = ? AND via IN (?, ?) RETURNING user_id",
+        Via.REVOKED.value,
+        channel,
+        platform_user_id,
+        Via.PAIRED.value,
+        Via.LINKED.value,
+    )
+    if row is None:
+        return False
+    record(tx, AuditKind.ACCOUNT_REVOKED, f"{channel}:{platform_user_id}", actor=by, user=row[0])
+    return True
+
+
+def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:
+    """Put the person's session on a thread. Creates the session if needed."""
+    tx.run(
+        "INSERT INTO sessions (user_id, active_thread, created_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (user_id) DO UPDATE SET active_thread = excluded.active_thread",
+        user_id,
+        thread_id,
+        tx.clock.now(),
+    )
+
+
+# API keys: see core.store.port.
+
+
+class KeyUnits(Facet):
+    """The units of Keys."""
+
+    @writes
+    def keep_key(
+        self, tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None
+    ) -> None:
+        """Keys past their time make room."""
+        now = tx.clock.now()
+        tx.run("DELETE FROM api_keys WHERE expires_at <= ?", now)
+        tx.run(
+            "INSERT INTO api_keys (hash, kind, user_id, created_at, expires_at) VALUES (?, ?, ?, ?, ?)",
+            hash_,
+            kind.value,
+            user_id,
+            now,
+            expires_at,
+        )
+        made = AuditKind.LOGIN if kind is KeyKind.SESSION else AuditKind.TOKEN_MADE
+        record(tx, made, user_id, actor=user_id, expires_at=expires_at)
+
+    @reads
+    def key_holder(self, tx: Transaction, hash_: str, kind: KeyKind) -> Principal | None:
+        row = tx.one(
+            f"SELECT {PRINCIPAL} FROM api_keys k JOIN users u ON u.id = k.user_id"
+            " WHERE k.hash = ? AND k.kind = ? AND (k.expires_at IS NULL OR k.expires_at > ?)",
+            hash_,
+            kind.value,
+            tx.clock.now(),
+        )
+        return None if row is None else principal_of(row)
+
+    @writes
+    def drop_key(self, tx: Transaction, hash_: str) -> None:
+        row = tx.one("DELETE FROM api_keys WHERE hash = ? RETURNING user_id", hash_)
+        if row is not None:
+            record(tx, AuditKind.LOGOUT, row[0], actor=row[0])
+
+    @writes
+    def drop_keys_of(self, tx: Transaction, user_id: str, kind: KeyKind) -> int:
+        dropped = tx.run("DELETE FROM api_keys WHERE user_id = ? AND kind = ?", user_id, kind.value)
+        if dropped:
+            record(tx, AuditKind.TOKENS_REVOKED, user_id, what=kind.value, keys=dropped)
+        return dropped

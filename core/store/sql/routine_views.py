@@ -1,0 +1,117 @@
+"""Listings of routine runs, and their notices."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+import json
+from collections.abc import Sequence
+
+from core.audit_chain import AuditKind
+from core.routine import RunStatus
+from core.store.engine import Facet, reads, writes
+from core.store.routines import DueNotice, MenuView, NextDue, RoutineRunRow
+from core.store.sql.audit import record
+from core.store.sql.routine_runs import RUN, run_of
+from core.store.transaction import Transaction
+
+
+def next_due(tx: Transaction) -> NextDue:
+    row = tx.one(
+        "SELECT (SELECT min(next_slot_at) FROM routines WHERE enabled = 1),"
+        " (SELECT min(not_before) FROM routine_runs WHERE state = 'waiting'),"
+        " (SELECT min(notice_at) FROM routine_runs WHERE notice_state = 'due')"
+    )
+    return NextDue(None, None, None) if row is None else NextDue(*row)
+
+
+def _grants(stored: str | None) -> tuple[str, ...]:
+    return () if stored is None else tuple(json.loads(stored))
+
+
+def _record_answer(tx: Transaction, run_id: str) -> None:
+    """Close the audit chain of a run, from its trigger over its calls to its notice. A run without
+    calls has no records."""
+    row = tx.one(
+        "SELECT r.state, r.key, n.outbox_id FROM routine_runs r"
+        " LEFT JOIN notices n ON n.key = 'routine:' || r.id"
+        " WHERE r.id = ? AND EXISTS (SELECT 1 FROM run_steps s WHERE s.run_id = r.id AND s.kind = 'call')",
+        run_id,
+    )
+    if row is not None:
+        state, trigger, outbox_id = row
+        outbox = [] if outbox_id is None else [outbox_id]
+        record(tx, AuditKind.ANSWERED, run_id, state=state, trigger=trigger, outbox=outbox)
+
+
+def newest(tx: Transaction, routine_id: str, limit: int) -> tuple[RoutineRunRow, ...]:
+    rows = tx.all(
+        f"SELECT {RUN} FROM routine_runs r WHERE r.routine_id = ? ORDER BY r.created_at DESC, r.id DESC"
+        " LIMIT ?",
+        routine_id,
+        limit,
+    )
+    return tuple(run_of(row) for row in rows)
+
+
+def menu(tx: Transaction, menu_id: str) -> MenuView | None:
+    """Return the run whose notice has buttons with this id."""
+    row = tx.one(
+        "SELECT r.id, o.id, o.owner_id, o.name, o.enabled, r.state, r.kind, r.started_at, r.ended_at,"
+        " r.input, r.result, r.error, r.input_tokens, r.output_tokens,"
+        " o.definition, r.missing_grants"
+        " FROM routine_runs r JOIN routines o ON o.id = r.routine_id WHERE r.menu_id = ?",
+        menu_id,
+    )
+    if row is None:
+        return None
+    run_id, routine_id, owner_id, name, enabled, state = row[:6]
+    return MenuView(
+        run_id,
+        routine_id,
+        owner_id,
+        name,
+        bool(enabled),
+        RunStatus(state),
+        *row[6:-1],
+        missing_grants=_grants(row[-1]),
+    )
+
+
+class RunNoticeUnits(Facet):
+    """The units of RunNotices."""
+
+    @reads
+    def due_notices(self, tx: Transaction, now: int) -> "Sequence[DueNotice]":
+        rows = tx.all(
+            "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id,"
+            " o.own_place,"
+            " r.missing_grants"
+            " FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+            " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
+            now,
+        )
+        return tuple(DueNotice(*row[:-1], missing_grants=_grants(row[-1])) for row in rows)
+
+    @writes
+    def keep_own_place(self, tx: Transaction, routine_id: str, place: str) -> None:
+        tx.run("UPDATE routines SET own_place = ? WHERE id = ?", place, routine_id)
+
+    @writes
+    def settle_notice(self, tx: Transaction, run_id: str, *, sent: bool) -> None:
+        changed = tx.run(
+            "UPDATE routine_runs SET notice_state = ?, notice_at = ? WHERE id = ? AND notice_state = 'due'",
+            "sent" if sent else "dropped",
+            tx.clock.now(),
+            run_id,
+        )
+        if changed:
+            _record_answer(tx, run_id)
+
+    @reads
+    def notices_sent(self, tx: Transaction, routine_id: str, since: int) -> int:
+        row = tx.one(
+            "SELECT count(*) FROM routine_runs WHERE routine_id = ? AND notice_state = 'sent' AND"
+            " notice_at > ?",
+            routine_id,
+            since,
+        )
+        return 0 if row is None else int(row[0])

@@ -1,0 +1,128 @@
+"""All units over one engine: implements core.store.port.Store."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from core.errors import StoreUnavailable
+from core.lazy_module import LazyModule
+from core.store.engine import Engine
+from core.store.feed import ChangeListener
+from core.store.sql.accept import InboundUnits
+from core.store.sql.audit import AuditUnits
+from core.store.sql.explanations import ExplanationUnits
+from core.store.sql.gate_timers import GateUnits, NoticeUnits
+from core.store.sql.grants import ConsentUnits
+from core.store.sql.hooks import HeldInputUnits
+from core.store.sql.kill_switch import KillSwitchUnits
+from core.store.sql.memory import MemoryUnits, SecretUnits
+from core.store.sql.outbox_units import OutboxUnits
+from core.store.sql.pages import FeedUnits, ThreadUnits
+from core.store.sql.pairing import PeopleUnits
+from core.store.sql.people import KeyUnits
+from core.store.sql.steps import RecoveryUnits, TurnUnits
+from core.store.transaction import Transaction
+
+if TYPE_CHECKING:
+    from core.store.sql import routine_runs, routine_views, routines, run_journal
+else:
+    # A hub without routines never needs these.
+    routine_runs = LazyModule("core.store.sql.routine_runs")
+    routine_views = LazyModule("core.store.sql.routine_views")
+    routines = LazyModule("core.store.sql.routines")
+    run_journal = LazyModule("core.store.sql.run_journal")
+
+PROBE_BYTES = 1 << 18
+"""The size of a test write. A few bytes would fit on many full disks, so it must be larger."""
+
+
+class HubEngine(Engine, Protocol):
+    """An engine a hub runs on."""
+
+    @property
+    def healthy(self) -> bool:
+        """True if the last commit that wrote anything succeeded."""
+        ...
+
+    def watch(self, listener: ChangeListener) -> None:
+        """Report every later commit that changed something visible, in the event loop."""
+        ...
+
+    async def close(self) -> None:
+        """Finish all units already submitted, then close the database."""
+        ...
+
+
+class SqlViews:
+    """The facets over an engine; one for listings serves those that list."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.facet_engine = engine
+        self.inbound = InboundUnits(engine)
+        self.held = HeldInputUnits(engine)
+        self.turns = TurnUnits(engine)
+        self.recovery = RecoveryUnits(engine)
+        self.outbox = OutboxUnits(engine)
+        self.gates = GateUnits(engine)
+        self.notices = NoticeUnits(engine)
+        self.consents = ConsentUnits(engine)
+        self.people = PeopleUnits(engine)
+        self.keys = KeyUnits(engine)
+        self.secrets = SecretUnits(engine)
+        self.memory = MemoryUnits(engine)
+        self.kill_switch = KillSwitchUnits(engine)
+        self.audit = AuditUnits(engine)
+        self.feed = FeedUnits(engine)
+        self.threads = ThreadUnits(engine)
+        self.explanations = ExplanationUnits(engine)
+
+    @property
+    def routines(self) -> "routines.RoutineUnits":
+        """Definitions of routines."""
+        return routines.RoutineUnits(self.facet_engine)
+
+    @property
+    def runs(self) -> "routine_runs.RunUnits":
+        """Runs of routines."""
+        return routine_runs.RunUnits(self.facet_engine)
+
+    @property
+    def run_notices(self) -> "routine_views.RunNoticeUnits":
+        """Notices of runs."""
+        return routine_views.RunNoticeUnits(self.facet_engine)
+
+    @property
+    def journal(self) -> "run_journal.RunJournalUnits":
+        """The journal of runs that use tools."""
+        return run_journal.RunJournalUnits(self.facet_engine)
+
+
+class SqlStore(SqlViews):
+    """The store of a hub."""
+
+    def __init__(self, engine: HubEngine) -> None:
+        super().__init__(engine)
+        self._hub_engine = engine
+
+    def watch(self, listener: ChangeListener) -> None:
+        self._hub_engine.watch(listener)
+
+    async def healthy(self) -> bool:
+        """Return True if the last commit succeeded. If not, try one, so that the store recovers even while
+        no unit is submitted."""
+        if not self._hub_engine.healthy:
+            try:
+                await self._hub_engine.write(_probe)
+            except StoreUnavailable:
+                return False
+        return self._hub_engine.healthy
+
+    async def close(self) -> None:
+        await self._hub_engine.close()
+
+
+def _probe(tx: Transaction) -> None:
+    tx.run(
+        "INSERT INTO probe (id, at, filler) VALUES (1, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET at = excluded.at, filler = excluded.filler",
+        tx.clock.now(),
+        bytes(PROBE_BYTES),
+    )
