@@ -156,7 +156,7 @@ class PersonalRoutines:
         return Moment(self._by, self._clock.now(), self._timezone, self._manager.priced)
 
     async def _view(self, row: RoutineRow) -> RoutineView:
-        newest = await self._store.runs.routine_runs(row.id, 1)
+        newest = await self._store.run_views.routine_runs(row.id, 1)
         return RoutineView.of(row, newest[0] if newest else None)
 
 

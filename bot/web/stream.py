@@ -25,7 +25,7 @@ from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TurnEve
 from core.gates import GateState
 from core.messages import Address
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
-from core.store.routine_port import RoutineRuns, Routines
+from core.store.routine_port import Routines, RunViews
 from core.transcript import AssistantSaid
 
 BATCH = 200
@@ -228,7 +228,7 @@ class ListStream(Onlooker):
         subscription: Subscription,
         states: ChannelStates,
         routines: Routines,
-        runs: RoutineRuns,
+        runs: RunViews,
     ) -> None:
         super().__init__(feeds, live, presenter, caller, subscription)
         self._states = states

@@ -255,7 +255,7 @@ class Threads:
             raise ApiError(429, "too_many", "too many streams are open; close one") from error
         common = self._store.feed, self._live, self._presenter, call.caller, on
         if glance is None:
-            stream = ListStream(*common, self._states, self._store.routines, self._store.runs)
+            stream = ListStream(*common, self._states, self._store.routines, self._store.run_views)
         else:
             stream = ThreadStream(*common, glance.thread.id, resumed_at(call.request, query.after))
         may_read = partial(self._gate.still_holds, call.caller)

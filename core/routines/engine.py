@@ -278,7 +278,7 @@ class RoutineEngine:
             group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
         await self._parts.telling.tell_due()
         await self._await_beat()
-        return now + int(_rest_s(await self._store.runs.next_due(), now) * SECOND_US)
+        return now + int(_rest_s(await self._store.run_views.next_due(), now) * SECOND_US)
 
     async def _await_beat(self) -> None:
         """Set the heartbeat's timer to its next slot; without one there is none."""

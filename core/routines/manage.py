@@ -139,7 +139,7 @@ class RoutineManager:
     async def history(self, by: Principal, named: str, limit: int) -> Sequence[RoutineRunRow]:
         """Return its newest runs, newest first."""
         row = await self.find(by, named)
-        return await self._store.runs.routine_runs(row.id, max(1, limit))
+        return await self._store.run_views.routine_runs(row.id, max(1, limit))
 
     # --- firing ----------------------------------------------------------------------------------------
 

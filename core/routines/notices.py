@@ -73,7 +73,7 @@ class NoticeThreads:
                 error,
             )
             return None
-        await self._store.run_notices.keep_own_place(notice.routine_id, json.dumps([channel, at, opened]))
+        await self._store.run_views.keep_own_place(notice.routine_id, json.dumps([channel, at, opened]))
         return None if opened is None else ToAddress(channel, opened)
 
 
@@ -134,9 +134,9 @@ class RoutineNotifier:
 
     async def tell_due(self) -> None:
         """Send all due notices. Raises StoreUnavailable."""
-        for notice in await self._store.run_notices.due_notices(self._clock.now()):
+        for notice in await self._store.run_views.due_notices(self._clock.now()):
             sent = not await self._too_many(notice.routine_id) and await self._tell(notice)
-            await self._store.run_notices.settle_notice(notice.run_id, sent=sent)
+            await self._store.run_views.settle_notice(notice.run_id, sent=sent)
 
     async def _tell(self, notice: DueNotice) -> bool:
         heading, _, text = notice.text.partition("\n\n")
@@ -172,7 +172,7 @@ class RoutineNotifier:
         return InOrder(tried if own is None else (own, *tried))
 
     async def _too_many(self, routine_id: str) -> bool:
-        told = await self._store.run_notices.notices_sent(routine_id, self._clock.now() - HOUR_US)
+        told = await self._store.run_views.notices_sent(routine_id, self._clock.now() - HOUR_US)
         if told < MAX_AN_HOUR:
             return False
         logger.warning("notice.rate_limited routine=%s count=%d", routine_id, told)

@@ -17,7 +17,7 @@ from core.store.accept import Accepted, Judge
 from core.store.facets import Consents, Gates, HeldInputs, KillSwitch, Memory, Notices, Secrets
 from core.store.feed import ChangeListener, Explanations, Feeds, Threads
 from core.store.pairing import ClaimView, Decision, PairingRequest, Settled
-from core.store.routine_port import RoutineRuns, Routines, RunJournal, RunNotices
+from core.store.routine_port import RoutineRuns, Routines, RunJournal, RunViews
 from core.store.rows import (
     Draft,
     LoadedTurn,
@@ -369,7 +369,7 @@ class Store(Protocol):
     def runs(self) -> RoutineRuns: ...
 
     @property
-    def run_notices(self) -> RunNotices: ...
+    def run_views(self) -> RunViews: ...
 
     @property
     def journal(self) -> RunJournal: ...

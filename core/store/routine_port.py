@@ -157,6 +157,10 @@ class RoutineRuns(Protocol):
         The outcome of a call that was running becomes unknown and stays so."""
         ...
 
+
+class RunViews(Protocol):
+    """The units that list runs and settle their notices."""
+
     async def next_due(self) -> "NextDue":
         """Return the times of the next slot, run and notice."""
         ...
@@ -164,10 +168,6 @@ class RoutineRuns(Protocol):
     async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
         """Return the newest runs, newest first."""
         ...
-
-
-class RunNotices(Protocol):
-    """The units for the notices of runs."""
 
     async def due_notices(self, now: int) -> "Sequence[DueNotice]":
         """Return the notices due now."""

@@ -26,7 +26,7 @@ async def greeted(house: Hub) -> None:
 
 
 async def runs_of(house: Hub, row: RoutineRow) -> list[RoutineRunRow]:
-    return list(await house.app.store.runs.routine_runs(row.id, 100))
+    return list(await house.app.store.run_views.routine_runs(row.id, 100))
 
 
 async def ended(house: Hub, row: RoutineRow, number: int = 1) -> list[RoutineRunRow]:

@@ -60,7 +60,7 @@ class Gate:
         return (await self.bring(path, body, headers))[0]
 
     async def runs(self, row: RoutineRow) -> list[RoutineRunRow]:
-        return list(await self.house.app.store.runs.routine_runs(row.id, 100))
+        return list(await self.house.app.store.run_views.routine_runs(row.id, 100))
 
 
 def sender() -> Sender:

@@ -21,13 +21,12 @@ from core.store.routines import (
     ClaimRefusal,
     DayLeft,
     NewRun,
-    NextDue,
     RoutineRow,
     RoutineRunRow,
     RunEnd,
     StartedRun,
 )
-from core.store.sql import routine_views, routines, run_journal
+from core.store.sql import routines, run_journal
 from core.store.sql.routines import MAX_WAITING, ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.transaction import Row, Transaction
 
@@ -439,11 +438,3 @@ class RunUnits(Facet):
         if changed:
             run_journal.settle(tx, run_id, goes_on=True)
         return changed > 0
-
-    @reads
-    def next_due(self, tx: Transaction) -> "NextDue":
-        return routine_views.next_due(tx)
-
-    @reads
-    def routine_runs(self, tx: Transaction, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
-        return routine_views.newest(tx, routine_id, limit)

@@ -14,15 +14,6 @@ from core.store.sql.routine_runs import RUN, run_of
 from core.store.transaction import Transaction
 
 
-def next_due(tx: Transaction) -> NextDue:
-    row = tx.one(
-        "SELECT (SELECT min(next_slot_at) FROM routines WHERE enabled = 1),"
-        " (SELECT min(not_before) FROM routine_runs WHERE state = 'waiting'),"
-        " (SELECT min(notice_at) FROM routine_runs WHERE notice_state = 'due')"
-    )
-    return NextDue(None, None, None) if row is None else NextDue(*row)
-
-
 def _grants(stored: str | None) -> tuple[str, ...]:
     return () if stored is None else tuple(json.loads(stored))
 
@@ -40,16 +31,6 @@ def _record_answer(tx: Transaction, run_id: str) -> None:
         state, trigger, outbox_id = row
         outbox = [] if outbox_id is None else [outbox_id]
         record(tx, AuditKind.ANSWERED, run_id, state=state, trigger=trigger, outbox=outbox)
-
-
-def newest(tx: Transaction, routine_id: str, limit: int) -> tuple[RoutineRunRow, ...]:
-    rows = tx.all(
-        f"SELECT {RUN} FROM routine_runs r WHERE r.routine_id = ? ORDER BY r.created_at DESC, r.id DESC"
-        " LIMIT ?",
-        routine_id,
-        limit,
-    )
-    return tuple(run_of(row) for row in rows)
 
 
 def menu(tx: Transaction, menu_id: str) -> MenuView | None:
@@ -76,8 +57,27 @@ def menu(tx: Transaction, menu_id: str) -> MenuView | None:
     )
 
 
-class RunNoticeUnits(Facet):
-    """The units of RunNotices."""
+class RunViewUnits(Facet):
+    """The units of RunViews."""
+
+    @reads
+    def next_due(self, tx: Transaction) -> NextDue:
+        row = tx.one(
+            "SELECT (SELECT min(next_slot_at) FROM routines WHERE enabled = 1),"
+            " (SELECT min(not_before) FROM routine_runs WHERE state = 'waiting'),"
+            " (SELECT min(notice_at) FROM routine_runs WHERE notice_state = 'due')"
+        )
+        return NextDue(None, None, None) if row is None else NextDue(*row)
+
+    @reads
+    def routine_runs(self, tx: Transaction, routine_id: str, limit: int) -> Sequence[RoutineRunRow]:
+        rows = tx.all(
+            f"SELECT {RUN} FROM routine_runs r WHERE r.routine_id = ? ORDER BY r.created_at DESC, r.id DESC"
+            " LIMIT ?",
+            routine_id,
+            limit,
+        )
+        return tuple(run_of(row) for row in rows)
 
     @reads
     def due_notices(self, tx: Transaction, now: int) -> "Sequence[DueNotice]":

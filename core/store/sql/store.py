@@ -85,9 +85,9 @@ class SqlViews:
         return routine_runs.RunUnits(self.facet_engine)
 
     @property
-    def run_notices(self) -> "routine_views.RunNoticeUnits":
-        """Notices of runs."""
-        return routine_views.RunNoticeUnits(self.facet_engine)
+    def run_views(self) -> "routine_views.RunViewUnits":
+        """Listings of runs, and their notices."""
+        return routine_views.RunViewUnits(self.facet_engine)
 
     @property
     def journal(self) -> "run_journal.RunJournalUnits":

@@ -128,7 +128,7 @@ async def test_what_waits_of_a_paused_routine_is_not_run(world: Bench) -> None:
     assert paused is not None
     assert (paused.enabled, paused.text.next_slot_at) == (False, None)
     assert await begin(world) == []
-    (run,) = await world.store.runs.routine_runs(row.id, 10)
+    (run,) = await world.store.run_views.routine_runs(row.id, 10)
     assert (run.state, run.error) == (RunStatus.SKIPPED, "the routine was paused")
     refused = await world.store.runs.claim_run(new_run(world, row, "event:2"))
     assert refused.refusal is ClaimRefusal.PAUSED
@@ -140,7 +140,7 @@ async def test_a_deleted_routine_takes_its_runs_with_it(world: Bench) -> None:
     assert await world.store.routines.delete_routine(row.id)
     assert not await world.store.routines.delete_routine(row.id)
     assert not await world.store.runs.finish_run(run_id, RunEnd(RunStatus.OK, notice="told"))
-    assert await world.store.run_notices.due_notices(world.clock.now()) == ()
+    assert await world.store.run_views.due_notices(world.clock.now()) == ()
     gone = await world.store.runs.claim_run(new_run(world, row, "event:2"))
     assert gone.refusal is ClaimRefusal.GONE
 
@@ -207,8 +207,8 @@ async def test_a_slot_is_claimed_once_and_the_next_one_waits(world: Bench) -> No
     after = await world.store.routines.routine(row.id)
     assert after is not None
     assert (after.text.next_slot_at, after.skipped_slots) == (later, 2)
-    assert (await world.store.runs.next_due()).slot_at == later
-    assert len(await world.store.runs.routine_runs(row.id, 10)) == 1
+    assert (await world.store.run_views.next_due()).slot_at == later
+    assert len(await world.store.run_views.routine_runs(row.id, 10)) == 1
 
 
 async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(world: Bench) -> None:
@@ -222,7 +222,7 @@ async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(worl
             (first,) = await begin(world)
             await world.store.runs.finish_run(first.run.id, RunEnd(RunStatus.OK))
         world.clock.advance(60)
-    runs = await world.store.runs.routine_runs(row.id, 10)
+    runs = await world.store.run_views.routine_runs(row.id, 10)
     assert [run.state for run in runs] == [
         RunStatus.WAITING,
         RunStatus.SKIPPED,
@@ -304,7 +304,7 @@ async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Benc
     assert after is not None
     assert (after.failures, after.enabled, after.paused_because) == (3, False, "it failed 3 times")
     assert after.backoff_until == world.clock.now() + 60 * SECOND
-    told = await world.store.run_notices.due_notices(world.clock.now())
+    told = await world.store.run_views.due_notices(world.clock.now())
     assert [notice.text for notice in told] == ["failed", "failed", "paused"]
     on = await world.store.routines.switch_routine(row.id, enabled=True, next_slot_at=None)
     assert on is not None
@@ -330,7 +330,7 @@ async def test_only_the_newest_runs_are_kept(world: Bench) -> None:
     world.clock.advance(48 * 3600)
     for number in range(3, 504):
         await world.store.runs.finish_run(await started(world, row, f"asked:{number}"), RunEnd(RunStatus.OK))
-    keys = [run.key for run in await world.store.runs.routine_runs(row.id, 1000)]
+    keys = [run.key for run in await world.store.run_views.routine_runs(row.id, 1000)]
     assert keys == [f"asked:{number}" for number in reversed(range(3, 504))]
 
 
@@ -342,13 +342,13 @@ async def test_a_notice_waits_for_its_time_and_is_told_once(world: Bench) -> Non
     later = world.clock.now() + 10 * SECOND
     run_id = await started(world, row)
     await world.store.runs.finish_run(run_id, RunEnd(RunStatus.ATTENTION, "x", notice="x", notice_at=later))
-    assert await world.store.run_notices.due_notices(world.clock.now()) == ()
-    assert (await world.store.runs.next_due()).notice_at == later
-    (notice,) = await world.store.run_notices.due_notices(later)
+    assert await world.store.run_views.due_notices(world.clock.now()) == ()
+    assert (await world.store.run_views.next_due()).notice_at == later
+    (notice,) = await world.store.run_views.due_notices(later)
     assert (notice.run_id, notice.owner_id, notice.text) == (run_id, "ada", "x")
-    await world.store.run_notices.settle_notice(run_id, sent=True)
-    assert await world.store.run_notices.due_notices(later) == ()
-    (run,) = await world.store.runs.routine_runs(row.id, 1)
+    await world.store.run_views.settle_notice(run_id, sent=True)
+    assert await world.store.run_views.due_notices(later) == ()
+    (run,) = await world.store.run_views.routine_runs(row.id, 1)
     assert run.notice_state == "sent"
 
 
@@ -359,8 +359,8 @@ async def test_notices_are_counted_by_when_they_were_handed_over(world: Bench) -
         run_id = await started(world, row, f"asked:{number}")
         await world.store.runs.finish_run(run_id, RunEnd(RunStatus.OK, "x", notice="x", notice_at=due_at))
         world.clock.advance(60)
-        await world.store.run_notices.settle_notice(run_id, sent=sent)
+        await world.store.run_views.settle_notice(run_id, sent=sent)
     since = due_at + 60 * SECOND
-    counted = [await world.store.run_notices.notices_sent(row.id, since - age) for age in (1, 0)]
+    counted = [await world.store.run_views.notices_sent(row.id, since - age) for age in (1, 0)]
     assert counted == [2, 1]
-    assert await world.store.run_notices.notices_sent("another", 0) == 0
+    assert await world.store.run_views.notices_sent("another", 0) == 0

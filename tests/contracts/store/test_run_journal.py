@@ -158,15 +158,15 @@ async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_told_once(
     for number in (2, 3):
         await world.store.runs.claim_run(new_run(world, row, f"event:{number}"))
         assert await begin(world) == []
-    third, second, _ = await world.store.runs.routine_runs(row.id, 10)
+    third, second, _ = await world.store.run_views.routine_runs(row.id, 10)
     assert {second.state, third.state} == {RunStatus.SKIPPED}
     assert second.error is not None
     assert second.error.startswith(told)
-    (notice,) = await world.store.run_notices.due_notices(world.clock.now())
+    (notice,) = await world.store.run_views.due_notices(world.clock.now())
     assert (notice.run_id, notice.text) == (second.id, f"no more: {second.error}")
     await world.store.runs.claim_run(new_run(world, row, "asked", kind="manual", heeds_guardrails=False))
     await begin(world)
-    assert len(await world.store.run_notices.due_notices(world.clock.now())) == 2  # who asks is answered
+    assert len(await world.store.run_views.due_notices(world.clock.now())) == 2  # who asks is answered
     world.clock.advance(25 * 3600)
     await world.store.runs.claim_run(new_run(world, row, "event:4"))
     assert len(await begin(world)) == 1
@@ -196,4 +196,4 @@ async def test_a_run_that_the_budget_ended_counts_as_no_failure(world: Bench) ->
     after = await world.store.routines.routine(row.id)
     assert after is not None
     assert (after.failures, after.enabled, after.backoff_until) == (0, True, 0)
-    assert len(await world.store.run_notices.due_notices(world.clock.now())) == 1
+    assert len(await world.store.run_views.due_notices(world.clock.now())) == 1

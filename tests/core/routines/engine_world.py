@@ -179,7 +179,7 @@ class Works:
 
     async def runs(self, row: RoutineRow) -> list[RoutineRunRow]:
         """The newest first."""
-        return list(await self.store.runs.routine_runs(row.id, 10_000))
+        return list(await self.store.run_views.routine_runs(row.id, 10_000))
 
     async def looked(self) -> None:
         """Until the engine, woken, has looked at what is due."""
@@ -207,7 +207,7 @@ class Works:
                     return
 
     async def _something_due(self) -> bool:
-        due, now = await self.store.runs.next_due(), self.clock.now()
+        due, now = await self.store.run_views.next_due(), self.clock.now()
         return any(at is not None and at <= now for at in (due.slot_at, due.run_at, due.notice_at))
 
     async def until(self, holds: Callable[[], bool]) -> None:

@@ -109,7 +109,7 @@ async def _what_was_recorded_is_there(world: Bench) -> None:
 async def _the_routine_is_there(world: Bench) -> None:
     (routine,) = await world.store.routines.routines()
     assert (routine.owner_id, routine.text.name, routine.run_count) == ("ada", "hourly", 1)
-    (notice,) = await world.store.run_notices.due_notices(world.clock.now())
+    (notice,) = await world.store.run_views.due_notices(world.clock.now())
     assert (notice.run_id, notice.text, notice.menu_id) == ("run-1", "look", "menu-1")
 
 
