@@ -6,7 +6,6 @@ Problems are values: each names its field and says what would be right, and all 
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from core.lazy_module import LazyModule
@@ -92,7 +91,6 @@ def problems(definition: Definition) -> Iterator[Problem]:
     yield from _notify(definition.notify)
 
 
-@lru_cache(maxsize=64)
 # --- triggers -------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,8 @@ FOCUS = """
 }
 """
 MAX_TABS = 60
+SCRIPTED = ("BODY", "H1")
+"""What nobody gets to by Tab: a new page moves the focus to its heading."""
 
 
 async def tab_to(page: Page, name: str, *, back: bool = False) -> None:
@@ -24,7 +26,7 @@ async def tab_to(page: Page, name: str, *, back: bool = False) -> None:
         await page.keyboard.press("Shift+Tab" if back else "Tab")
         focus = await page.evaluate(FOCUS)
         passed.append(focus["name"])
-        if focus["tag"] != "BODY":
+        if focus["tag"] not in SCRIPTED:
             assert focus["seen"], f"nobody sees where the focus is: {focus}"
         if focus["name"].startswith(name):
             return

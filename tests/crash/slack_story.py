@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tests.crash.errand import Errand, Point, inside, judge, laid_out, play
+from tests.crash.errand import LOOK_AGAIN_S, Errand, Point, inside, judge, laid_out, play
 from tests.crash.mortal import LIMIT_S
 from tests.crash.points import parse_commit_point
 from tests.harness.simulators import OLIVIA, open_simulators
@@ -54,6 +54,9 @@ class SlackErrand(Errand):
     async def press(self, card: Message, button: int) -> None:
         pressed = self.slack.user_presses_button(OWNER, self.channel, card.ts, button)
         await self.slack.wait_settled(pressed.id, LIMIT_S)
+        # A second press before the card shows the first one would move the kill points.
+        with contextlib.suppress(TimeoutError):
+            await self.slack.wait_for(lambda: card not in self.open_cards(), LOOK_AGAIN_S)
 
     async def after_kill(self) -> None:
         """Slack sees the connection end."""

@@ -89,4 +89,4 @@ async def test_killed_at_this_point_no_tool_of_a_run_acts_twice(
         out = town.workspace / "out.txt"
         lines = out.read_text().split() if out.exists() else []
         assert lines == (["line"] if known or "finish" in point else [])
-        assert ("shell was cut short" in notice.text) is not known
+        assert ("shell was interrupted" in notice.text) is not known

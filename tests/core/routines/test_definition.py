@@ -267,6 +267,7 @@ def test_what_is_wrong_is_told_by_the_name_of_its_field(page: dict[str, Any], fi
     found = faults(page)
     assert set(found) == {field}
     assert told in found[field]
+    assert faults(page) == found, "a second look found something else"
 
 
 def test_all_faults_are_told_at_once() -> None:
