@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.store.feed import ChangeLog
-from core.store.sqlite.note_index import SqliteNoteIndex
+from core.store.rows import is_prefix, note_terms
 from core.store.transaction import Policy, Row, Unit
 
 BUSY_TIMEOUT_S = 5.0
@@ -99,6 +99,36 @@ def is_failure_of_the_disk(error: BaseException) -> bool:
         return False
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is not None and (code & 0xFF) in _FAILURES_OF_THE_DISK
+
+
+class SqliteNoteIndex:
+    """Implements core.store.transaction.NoteIndex by FTS5, in the table `memory_terms`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def add(self, row_id: int, text: str) -> None:
+        terms = " ".join(note_terms(text))
+        self._connection.execute("INSERT INTO memory_terms (rowid, terms) VALUES (?, ?)", (row_id, terms))
+
+    def remove(self, row_id: int, text: str) -> None:
+        # The table keeps no texts, so it has to be told which terms to take out.
+        self._connection.execute(
+            "INSERT INTO memory_terms (memory_terms, rowid, terms) VALUES ('delete', ?, ?)",
+            (row_id, " ".join(note_terms(text))),
+        )
+
+    def find(self, user_id: str, phrases: Sequence[tuple[str, ...]], limit: int) -> list[Row]:
+        return self._connection.execute(
+            "SELECT m.id, m.text, m.created_at, m.path FROM memory_terms f JOIN memories m ON m.id = f.rowid"
+            " WHERE f.memory_terms MATCH ? AND m.user_id = ? ORDER BY f.rowid DESC LIMIT ?",
+            (" AND ".join(map(_phrase, phrases)), user_id, limit),
+        ).fetchall()
+
+
+def _phrase(phrase: tuple[str, ...]) -> str:
+    """Return an FTS5 phrase. Terms contain only letters and digits, so quotes need no escape."""
+    return f'"{" ".join(phrase)}"{" *" if is_prefix(phrase) else ""}'
 
 
 @dataclass(frozen=True, slots=True)
