@@ -69,7 +69,8 @@ def _shown_as(tx: Transaction, channel: str, user_id: str, ref: MessageRef) -> G
 def _album_withheld(tx: Transaction, album: str, channel: str, user_id: str) -> bool:
     """Return True if another part of the album was withheld: one message is one credential."""
     return None is not tx.one(
-        "SELECT 1 FROM inbox WHERE album = ? AND channel = ? AND user_id = ? AND substr(outcome, 1, ?) = ? LIMIT 1",
+        "SELECT 1 FROM inbox WHERE album = ? AND channel = ? AND user_id = ?"
+        " AND substr(outcome, 1, ?) = ? LIMIT 1",
         album,
         channel,
         user_id,
