@@ -126,10 +126,10 @@ class Turns:
         store, manager, clock, ids = ground.store, speaking.manager, ground.clock, ground.ids
         elsewhere = ApproverCopies(store.notices, calling.rules.access, manager, ids)
         delegates = build_chat(ground, models, calling.pipeline, manager, speaking.turns, elsewhere)
-        runner = ChatTurnRunner(store, delegates, manager, speaking.turns, clock, ids)
+        runner = ChatTurnRunner(store.turns, delegates, manager, speaking.turns, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
-        self.gathering = AlbumCollector(store, self.actors, clock, ids)
-        self.acknowledgements = Acknowledgements(store, manager, clock)
+        self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)
+        self.acknowledgements = Acknowledgements(store.explanations, manager, clock)
         inbound = ground.hooks.inbound(self.gathering, manager) if ground.hooks is not None else None
         self.hub = Hub(
             store,
@@ -148,7 +148,7 @@ class Turns:
         self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (
             ground.hooks.beside(inbound) if ground.hooks is not None else {}
         )
-        self.pairing = PairingService(store, ClaimRules(calling.rules.access, ids), manager)
+        self.pairing = PairingService(store.people, ClaimRules(calling.rules.access, ids), manager)
         editable = calling.editing.editable
         self.expiry = GateExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
         self.recovery = BootRecovery(

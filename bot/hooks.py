@@ -93,7 +93,7 @@ class Hooks:
     def gate(self) -> OutboundHooks | None:
         """Return the hook for outgoing messages."""
         chain = self.chains.get(Point.BEFORE_OUTBOUND)
-        return None if chain is None else OutboundHooks(chain, self.store)
+        return None if chain is None else OutboundHooks(chain, self.store.held)
 
     @property
     def show_steps_only(self) -> bool:
@@ -103,7 +103,7 @@ class Hooks:
     def inbound(self, starts: Starts, listener: OutboxListener) -> InboundHooks | None:
         """Return the hook for messages of people."""
         chain = self.chains.get(Point.BEFORE_INBOUND)
-        return None if chain is None else InboundHooks(chain, self.store, starts, listener, self.clock)
+        return None if chain is None else InboundHooks(chain, self.store.held, starts, listener, self.clock)
 
     def beside(self, inbound: InboundHooks | None) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
         """Return tasks that run as long as the hub, by name."""
@@ -123,7 +123,7 @@ class Hooks:
         if begin is None and end is None:
             return None
         idle_s = self.config.sessions.idle_days * DAY_S
-        return SessionHooks(begin, end, self.store, idle_s, self.unfinished)
+        return SessionHooks(begin, end, self.store.held, idle_s, self.unfinished)
 
 
 def build_hooks(

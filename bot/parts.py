@@ -250,7 +250,7 @@ def build_chat(
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
     guests = GuestAllowance(
-        ground.store, ground.clock, config.hub.timezone, config.roles.guest.daily_model_calls
+        ground.store.people, ground.clock, config.hub.timezone, config.roles.guest.daily_model_calls
     )
     services = ChatServices(
         ground.store,

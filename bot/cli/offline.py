@@ -37,7 +37,7 @@ async def offline_admin(loaded: Loaded) -> AsyncIterator[AdminService]:
     async with open_store(config, ring, clock, ids) as store:
         owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_laws(config))
-        pairing = PairingService(store, ClaimRules(rules.access, ids), NoOutboxListener())
+        pairing = PairingService(store.people, ClaimRules(rules.access, ids), NoOutboxListener())
         yield HubAdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
 
 

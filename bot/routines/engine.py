@@ -55,8 +55,8 @@ def build_engine(
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
     acting = ToolRuns(ActingServices(store, unseen, pipeline, clock, ids))
     runs = LightweightRuns(unseen, read_file, store.people.user, clock, timezones, acting)
-    own_threads = NoticeThreads(store, lambda to: notices().places(to), open_thread)
-    telling = RoutineNotifier(store, send, own_threads, clock)
+    own_threads = NoticeThreads(store.run_views, lambda to: notices().places(to), open_thread)
+    telling = RoutineNotifier(store.run_views, send, own_threads, clock)
     heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)
     events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
     parts = EngineParts(

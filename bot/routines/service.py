@@ -66,7 +66,7 @@ def build_routines(
         )
 
     own = partial(_keep_heartbeat, config, store, clock)
-    return RoutineService(store, build, own, beats=config.heartbeat.enabled)
+    return RoutineService(store.routines, build, own, beats=config.heartbeat.enabled)
 
 
 async def _keep_heartbeat(config: Config, store: Store, clock: Clock) -> None:
@@ -101,4 +101,4 @@ class IdleEngine:
 
 def resting_routines(store: Store) -> RoutineService:
     """Routines that can be changed and are not carried out."""
-    return RoutineService(store, lambda _: IdleEngine())
+    return RoutineService(store.routines, lambda _: IdleEngine())

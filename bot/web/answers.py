@@ -15,8 +15,7 @@ from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, ShortText, c
 from bot.web.items import Presenter
 from core.gates import Option, Replies
 from core.ids import normalise_gate_id
-from core.store.feed import GateGlance, GatesWanted
-from core.store.port import Store
+from core.store.feed import Feeds, GateGlance, GatesWanted
 
 
 class Resolve(Given):
@@ -48,8 +47,8 @@ class ApprovalsPage(Page):
 class ApprovalsApi:
     """One method per endpoint."""
 
-    def __init__(self, store: Store, admin: HubAdminService, presenter: Presenter) -> None:
-        self._store = store
+    def __init__(self, feed: Feeds, admin: HubAdminService, presenter: Presenter) -> None:
+        self._feed = feed
         self._admin = admin
         self._presenter = presenter
 
@@ -74,7 +73,7 @@ class ApprovalsApi:
             before=None if query.before is None else position_of(query.before),
             concerning=None if call.caller.is_owner else person.user_id,
         )
-        found = await self._store.feed.gate_glances(wanted)
+        found = await self._feed.gate_glances(wanted)
         page = found[: query.limit]
         last = page[-1] if len(found) > query.limit else None
         at = None if last is None else last.gate.created_at if pending else last.closed_at or 0
@@ -96,7 +95,7 @@ class ApprovalsApi:
         return await self._admin.answer(gate, choice, call.caller.principal, form)
 
     async def _known_to(self, caller: Caller, gate_id: str) -> GateGlance:
-        glance = await self._store.feed.gate_glance(gate_id)
+        glance = await self._feed.gate_glance(gate_id)
         user_id = caller.principal.user_id
         if glance is None or not (
             caller.is_owner or user_id == glance.gate.requester_id or user_id in glance.gate.rule.named

@@ -216,9 +216,9 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    deciding = ApprovalsApi(store, parts.admin, presenter)
+    deciding = ApprovalsApi(store.feed, parts.admin, presenter)
     people = People(store, parts.admin, parts.login, parts.url, parts.status, parts.states)
-    looking = StatusApi(store, parts.states, dict(parts.platforms))
+    looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
     found += [*looking.endpoints(), *settings.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]

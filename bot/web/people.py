@@ -16,6 +16,7 @@ from bot.web.login import LoginService, login_url
 from bot.web.stream import ChannelStates
 from channels.webchat import WEB
 from core.people.pairing import PairAs
+from core.store.feed import Explanations
 from core.store.pairing import NoiseRow
 from core.store.port import KeyKind, Store
 from core.store.rows import Explanation
@@ -337,8 +338,8 @@ class WhyPage(Page):
 class StatusApi:
     """One method per endpoint."""
 
-    def __init__(self, store: Store, states: ChannelStates, platforms: dict[str, str]) -> None:
-        self._store = store
+    def __init__(self, explanations: Explanations, states: ChannelStates, platforms: dict[str, str]) -> None:
+        self._explanations = explanations
         self._states = states
         self._platforms = platforms
 
@@ -371,10 +372,10 @@ class StatusApi:
         query: WhyQuery = call.query
         text = query.query.strip()
         if text:
-            found = await self._store.explanations.explain_matching(text, query.limit)
+            found = await self._explanations.explain_matching(text, query.limit)
         else:
-            found = await self._store.explanations.explain_recent(query.limit)
-        noise = await self._store.explanations.noise(query.limit)
+            found = await self._explanations.explain_recent(query.limit)
+        noise = await self._explanations.noise(query.limit)
         wanted = [row for row in noise if not text or text in (row.channel, row.platform_user_id)]
         return WhyPage(events=tuple(map(_event, found)), noise=tuple(map(_noise, wanted)))
 

@@ -26,8 +26,7 @@ from core.ids import Ids
 from core.inbound.judge import ALBUM_WAIT_US
 from core.messages import Markdown, Message, Plain, plain
 from core.ports import OutboxListener, OutboxRow
-from core.store.facets import HeldInput, SessionChange
-from core.store.port import Store
+from core.store.facets import HeldInput, HeldInputs, SessionChange
 from core.tools.web import WebAnswer, WebRequest
 
 MAX_AT_ONCE = 32
@@ -49,10 +48,10 @@ class InboundHooks:
     """A worker that has waiting messages judged and releases them."""
 
     def __init__(
-        self, chain: Chain, store: Store, starts: Starts, listener: OutboxListener, clock: Clock
+        self, chain: Chain, held: HeldInputs, starts: Starts, listener: OutboxListener, clock: Clock
     ) -> None:
         self._chain = chain
-        self._store = store
+        self._held = held
         self._starts = starts
         self._listener = listener
         self._clock = clock
@@ -67,7 +66,7 @@ class InboundHooks:
         while True:
             self._some.clear()
             try:
-                held = await self._store.held.held_inputs(MAX_AT_ONCE)
+                held = await self._held.held_inputs(MAX_AT_ONCE)
                 well = await self._all(held)
             except StoreUnavailable:  # the store has logged it already; the messages keep waiting
                 well = False
@@ -104,15 +103,13 @@ class InboundHooks:
         )
         match await self._chain.judge(event):
             case Passed(told):
-                due_us = await self._store.held.release_input(held, told.text, album_wait_us=ALBUM_WAIT_US)
+                due_us = await self._held.release_input(held, told.text, album_wait_us=ALBUM_WAIT_US)
                 if due_us is not None:
                     self._starts.expect(held.thread_id, due_us)
             case Rejected(hook, reason):
                 logger.info("hook.message_blocked message=%d hook=%s", held.id, hook)
                 outcome = f"refused: by the hook {hook}"
-                told_row = await self._store.held.refuse_input(
-                    held, outcome, plain(REFUSED.format(reason=reason))
-                )
+                told_row = await self._held.refuse_input(held, outcome, plain(REFUSED.format(reason=reason)))
                 self._listener.outbox_ready(told_row)
 
 
@@ -126,14 +123,14 @@ class InboundHooks:
 class OutboundHooks:
     """The hooks for outgoing messages: implements core.ports.OutboundGate."""
 
-    def __init__(self, chain: Chain, store: Store) -> None:
+    def __init__(self, chain: Chain, held: HeldInputs) -> None:
         self._chain = chain
-        self._store = store
+        self._held = held
 
     async def released(self, row: OutboxRow) -> Message:
         if not row.message.blocks:
             return row.message  # it removes a message, or contains only files
-        kept = await self._store.held.outbound_judged(row.id)
+        kept = await self._held.outbound_judged(row.id)
         if kept is not None:
             return kept
         text = "\n\n".join(block.text for block in row.message.blocks)
@@ -143,7 +140,7 @@ class OutboundHooks:
                 raise MessageRejected(f"blocked by the hook {hook}: {reason}")
             case Passed(told, changed):
                 message = _saying(row.message, told.text) if changed else row.message
-        await self._store.held.judge_outbound(row.id, message)
+        await self._held.judge_outbound(row.id, message)
         return message
 
 
@@ -165,11 +162,11 @@ class SessionHooks:
     """A periodic check for sessions. A session ends after `idle_s` without a message from its person."""
 
     def __init__(
-        self, begin: Chain | None, end: Chain | None, store: Store, idle_s: float, unfinished: Unfinished
+        self, begin: Chain | None, end: Chain | None, held: HeldInputs, idle_s: float, unfinished: Unfinished
     ) -> None:
         self._begin = begin
         self._end = end
-        self._store = store
+        self._held = held
         self._idle_us = int(idle_s * SECOND_US)
         self._unfinished = unfinished
 
@@ -177,7 +174,7 @@ class SessionHooks:
         """Tell what changed since the last look. Nothing can be said to it. Raises StoreUnavailable.
 
         Each change is found once, so a hub that stops meanwhile still tells it."""
-        changes = await self._store.held.session_changes(self._idle_us)
+        changes = await self._held.session_changes(self._idle_us)
         if changes:
             await asyncio.shield(self._unfinished.begin(self._tell(changes), "hooks about sessions"))
 

@@ -14,7 +14,7 @@ from core.errors import StoreError
 from core.messages import InboundMessage, MessageRef
 from core.ports import Acknowledger
 from core.store.accept import WAITING
-from core.store.port import Store
+from core.store.feed import Explanations
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,8 @@ class _Queued:
 class Acknowledgements:
     """A watcher that checks queued messages after one second and acknowledges those still waiting."""
 
-    def __init__(self, store: Store, acknowledger: Acknowledger, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, explanations: Explanations, acknowledger: Acknowledger, clock: Clock) -> None:
+        self._explanations = explanations
         self._acknowledger = acknowledger
         self._clock = clock
         self._queued: deque[_Queued] = deque()
@@ -68,7 +68,7 @@ class Acknowledgements:
 
     async def _look(self, queued: _Queued) -> None:
         try:
-            found = await self._store.explanations.explain(queued.key)
+            found = await self._explanations.explain(queued.key)
         except StoreError as error:
             logger.info("inbox.acknowledge_failed event=%s error=%s", queued.key, error)
             return

@@ -20,7 +20,7 @@ from core.store.pairing import (
     Settled,
     TurnDown,
 )
-from core.store.port import Store
+from core.store.port import People
 from core.store.units import committed
 from core.users import Principal, Role, Via
 
@@ -108,14 +108,14 @@ class PairingService:
     Raises StoreUnavailable as the store does.
     """
 
-    def __init__(self, store: Store, rules: ClaimRules, listener: OutboxListener) -> None:
-        self._store = store
+    def __init__(self, people: People, rules: ClaimRules, listener: OutboxListener) -> None:
+        self._people = people
         self._rules = rules
         self._listener = listener
 
     async def requests(self) -> Sequence[PairingRequest]:
         """Return the open pairing requests, oldest first."""
-        return await self._store.people.pairing_requests()
+        return await self._people.pairing_requests()
 
     async def approve(
         self, wanted: str, *, by: Principal, pair_as: PairAs = PairAs.MEMBER, channel: str | None = None
@@ -136,7 +136,7 @@ class PairingService:
         event on.
 
         Returns False if it is neither: to remove a configured account, change the configuration."""
-        return await self._store.people.revoke_account(channel, platform_user_id)
+        return await self._people.revoke_account(channel, platform_user_id)
 
     @property
     def channels(self) -> Sequence[str]:
@@ -147,13 +147,11 @@ class PairingService:
         self, user_id: str, channel: str, platform_user_id: str, name: str = ""
     ) -> Principal | None:
         """Link an account to a user without a code. Return None if there is no such user."""
-        return await self._store.people.link_account(
-            user_id, channel, platform_user_id, name or platform_user_id
-        )
+        return await self._people.link_account(user_id, channel, platform_user_id, name or platform_user_id)
 
     async def _settle(self, claim: Claim, channel: str | None) -> Decision:
         settled = await committed(
-            self._store.people.settle_pairing(
+            self._people.settle_pairing(
                 channel, f"desk:{claim.by.user_id}", lambda view: self._rules.judge(claim, view)
             ),
             self._follow,

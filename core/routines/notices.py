@@ -16,7 +16,7 @@ from core.people.notices import InOrder, Recipient, ToAddress, ToPerson, ToThrea
 from core.routine import Notify, QuietHours, RunStatus
 from core.routines.definitions import read_text
 from core.store.facets import Place
-from core.store.port import Store
+from core.store.routine_port import RunViews
 from core.store.routines import DueNotice
 from core.tools.prepared import as_seen
 
@@ -46,8 +46,8 @@ class NoticeThreads:
     """Threads for notices. Their addresses are kept with the routine; a thread opened at another address
     is left there."""
 
-    def __init__(self, store: Store, places: Places, open_thread: ThreadOpener) -> None:
-        self._store = store
+    def __init__(self, run_views: RunViews, places: Places, open_thread: ThreadOpener) -> None:
+        self._run_views = run_views
         self._places = places
         self._open_thread = open_thread
 
@@ -73,7 +73,7 @@ class NoticeThreads:
                 error,
             )
             return None
-        await self._store.run_views.keep_own_place(notice.routine_id, json.dumps([channel, at, opened]))
+        await self._run_views.keep_own_place(notice.routine_id, json.dumps([channel, at, opened]))
         return None if opened is None else ToAddress(channel, opened)
 
 
@@ -126,17 +126,19 @@ class RoutineNotifier:
     """Sender of notices that are due. A notice that was handed over is sent, however often the hub is
     killed."""
 
-    def __init__(self, store: Store, send: NoticeSender, own_threads: NoticeThreads, clock: Clock) -> None:
-        self._store = store
+    def __init__(
+        self, run_views: RunViews, send: NoticeSender, own_threads: NoticeThreads, clock: Clock
+    ) -> None:
+        self._run_views = run_views
         self._own_threads = own_threads
         self._send = send
         self._clock = clock
 
     async def tell_due(self) -> None:
         """Send all due notices. Raises StoreUnavailable."""
-        for notice in await self._store.run_views.due_notices(self._clock.now()):
+        for notice in await self._run_views.due_notices(self._clock.now()):
             sent = not await self._too_many(notice.routine_id) and await self._tell(notice)
-            await self._store.run_views.settle_notice(notice.run_id, sent=sent)
+            await self._run_views.settle_notice(notice.run_id, sent=sent)
 
     async def _tell(self, notice: DueNotice) -> bool:
         heading, _, text = notice.text.partition("\n\n")
@@ -172,7 +174,7 @@ class RoutineNotifier:
         return InOrder(tried if own is None else (own, *tried))
 
     async def _too_many(self, routine_id: str) -> bool:
-        told = await self._store.run_views.notices_sent(routine_id, self._clock.now() - HOUR_US)
+        told = await self._run_views.notices_sent(routine_id, self._clock.now() - HOUR_US)
         if told < MAX_AN_HOUR:
             return False
         logger.warning("notice.rate_limited routine=%s count=%d", routine_id, told)

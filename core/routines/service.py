@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.messages import InboundMessage
-from core.store.port import Store
 
 if TYPE_CHECKING:
     from core.routine import Match
     from core.routines.registry import WebhookEntry
+    from core.store.routine_port import Routines
     from core.store.routines import RoutineRow
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class RoutineService:
 
     def __init__(
         self,
-        store: Store,
+        routines: "Routines",
         build: Callable[[RoutineSignals], Engine],
         own: Callable[[], Awaitable[None]] | None = None,
         *,
@@ -87,7 +87,7 @@ class RoutineService:
     ) -> None:
         """Keep the parts. `own` brings the hub's own routines in line with the configuration; `beats`:
         there is a heartbeat."""
-        self._store = store
+        self._routines = routines
         self._build = build
         self._own = own
         self._beats = beats
@@ -96,7 +96,7 @@ class RoutineService:
 
     async def prepare(self) -> None:
         """Prepare the engine before any event arrives, if there are routines."""
-        if self._beats or await self._store.routines.has_routines():
+        if self._beats or await self._routines.has_routines():
             if self._own is not None:
                 await self._own()
             # Its parts are loaded in a thread, so that everything else continues.

@@ -6,7 +6,7 @@ import logging
 from core.clock import SECOND_US, Clock
 from core.ids import Ids
 from core.runs.actors import ThreadActors
-from core.store.port import Store
+from core.store.port import TurnRecovery
 from core.store.units import patiently
 
 logger = logging.getLogger(__name__)
@@ -18,8 +18,8 @@ class AlbumCollector:
     Waiting inputs are stored, so a hub that stops in between finds them at its next start.
     """
 
-    def __init__(self, store: Store, actors: ThreadActors, clock: Clock, ids: Ids) -> None:
-        self._store = store
+    def __init__(self, recovery: TurnRecovery, actors: ThreadActors, clock: Clock, ids: Ids) -> None:
+        self._recovery = recovery
         self._actors = actors
         self._clock = clock
         self._ids = ids
@@ -58,9 +58,7 @@ class AlbumCollector:
             self._waiting.discard(thread_id)
         turn_id = self._ids.row_id()
         try:
-            started = await patiently(
-                lambda: self._store.recovery.start_waiting(thread_id, turn_id), self._clock
-            )
+            started = await patiently(lambda: self._recovery.start_waiting(thread_id, turn_id), self._clock)
         except Exception:  # a defect met by one thread: the others continue
             logger.exception("turn.start_crashed thread=%s", thread_id)
             return

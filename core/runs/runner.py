@@ -22,7 +22,7 @@ from core.ids import Ids
 from core.messages import Markdown, Message, plain
 from core.ports import OutboxListener
 from core.runs.loop import Answered, LoopDelegate, LoopOutcome, Paused, run_agentic_loop
-from core.store.port import Store
+from core.store.port import Turns
 from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnState
 from core.store.units import committed, patiently
 from core.transcript import AssistantSaid, Entry, total_chars
@@ -90,17 +90,17 @@ class ChatTurnRunner:
 
     def __init__(
         self,
-        store: Store,
+        turns: Turns,
         delegates: DelegateFactory,
         listener: OutboxListener,
-        turns: TurnListener,
+        turn_listener: TurnListener,
         clock: Clock,
         ids: Ids,
     ) -> None:
-        self._store = store
+        self._turns = turns
         self._delegates = delegates
         self._listener = listener
-        self._turns = turns
+        self._turn_listener = turn_listener
         self._clock = clock
         self._ids = ids
         self._journals = Journals()
@@ -108,11 +108,11 @@ class ChatTurnRunner:
 
     async def run(self, start: TurnStart) -> TurnStart | None:
         thread = start.thread
-        self._turns.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
+        self._turn_listener.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
         try:
             return await self._run(start)
         finally:
-            self._turns.turn_event(thread.id, start.turn_id, Rested())
+            self._turn_listener.turn_event(thread.id, start.turn_id, Rested())
 
     async def _run(self, start: TurnStart) -> TurnStart | None:
         try:
@@ -133,7 +133,7 @@ class ChatTurnRunner:
 
     async def _go_on(self, start: TurnStart) -> tuple[LoopOutcome, Sequence[Entry]]:
         """Resume from the end of the journal. The caller repeats this if the database fails on the way."""
-        loaded = self._journals.take(start) or await self._store.turns.load_turn(start)
+        loaded = self._journals.take(start) or await self._turns.load_turn(start)
         delegate = self._delegates(loaded)
         return await run_agentic_loop(delegate), delegate.transcript()
 
@@ -192,7 +192,7 @@ class ChatTurnRunner:
         next_turn_id = self._ids.row_id()
 
         async def finish() -> TurnFinished:
-            return await self._store.turns.finish_turn_and_enqueue(
+            return await self._turns.finish_turn_and_enqueue(
                 start.turn_id,
                 state,
                 answer,
@@ -210,7 +210,7 @@ class ChatTurnRunner:
         def follow(done: TurnFinished) -> None:
             self._listener.outbox_ready(done.outbox)
             if event is not None:
-                self._turns.turn_event(thread.id, start.turn_id, event)
+                self._turn_listener.turn_event(thread.id, start.turn_id, event)
             self._ended_while_stopped[start.turn_id] = done.next
 
         done = await committed(patiently(finish, self._clock), follow)

@@ -15,7 +15,7 @@ from core.model.base import Model
 from core.people.notices import ApproverCopies
 from core.ports import OutboxListener
 from core.safety.leaks import LeakDetector
-from core.store.port import Store
+from core.store.port import People, Store
 from core.store.units import patiently
 from core.tools.pipeline import CallPipeline
 from core.users import Principal, Role
@@ -29,8 +29,8 @@ class GuestAllowance:
     A call is counted before it is made, so repeated kills of the hub cannot raise the limit.
     """
 
-    def __init__(self, store: Store, clock: Clock, timezone: str, most: int) -> None:
-        self._store = store
+    def __init__(self, people: People, clock: Clock, timezone: str, most: int) -> None:
+        self._people = people
         self._clock = clock
         self._zone = ZoneInfo(timezone)
         self._most = most
@@ -41,7 +41,7 @@ class GuestAllowance:
             return
         now = datetime.fromtimestamp(self._clock.now() / SECOND_US, UTC)
         day = now.astimezone(self._zone).date().isoformat()
-        count = self._store.people.count_model_call
+        count = self._people.count_model_call
         if not await patiently(lambda: count(principal.user_id, day, self._most), self._clock):
             raise AllowanceUsedUp(f"this guest has used the daily limit of {self._most} model calls")
 

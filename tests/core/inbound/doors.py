@@ -59,7 +59,7 @@ class Front:
             max_waiting=10_000,
             laws=LAWS,
         )
-        self.desk = PairingService(store, ClaimRules(access, ids), self.sent)
+        self.desk = PairingService(store.people, ClaimRules(access, ids), self.sent)
         self._events = 0
         self.confiding: CredentialCapture | None = None
 
