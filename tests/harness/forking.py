@@ -162,7 +162,7 @@ IMPORTED = (
     "channels.telegram.channel",
     "core.model.http",
     "core.model.openai",
-    "core.store.sqlite.queries",
+    "core.store.sqlite.store",
     "tests.crash.entry",
     "uvicorn",
 )
