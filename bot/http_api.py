@@ -6,9 +6,9 @@ from starlette.types import ASGIApp
 
 from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
-from bot.operator.decisions import HubAdminService
+from bot.operator.decisions import AdminService
 from bot.operator.reload import ChannelReloader
-from bot.operator.settings import HubSettings
+from bot.operator.settings import SettingsService
 from bot.parts import Dependencies
 from bot.routines.management import personal_routines
 from bot.runtime import StartError, version
@@ -83,8 +83,10 @@ def build_api(
     parts = ApiParts(
         store=store,
         hub=answering.hub,
-        admin=HubAdminService(store, inbox, answering.pairing, gate.owner, clock, ids, calling.editing),
-        settings=HubSettings(store, ground.ring, tools, clock, gate.owner.user_id, calling.pause, reloading),
+        admin=AdminService(store, inbox, answering.pairing, gate.owner, clock, ids, calling.editing),
+        settings=SettingsService(
+            store, ground.ring, tools, clock, gate.owner.user_id, calling.pause, reloading
+        ),
         reloading=reloading,
         web=speaking.webchat,
         live=ground.live,

@@ -1,110 +1,22 @@
-"""Commands of administration: in this process when no hub runs, else through the running hub's API."""
+"""What the commands of administration read from the command line, and print."""
 
-import asyncio
 import getpass
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from bot.cli.api import HubApi, change, with_api
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, when, whole
-from bot.cli.show import asked, existing_database
-from bot.config.load import Loaded, load
-from bot.operator.decisions import AdminService
-from bot.operator.settings import SettingsService
-from bot.ops.api_access import ApiAccess, read_access
-from bot.runtime import AdminError, needed_to_start
-from bot.views import DecisionView, GrantView, PairingRequestView, PermissionView, SecretView
-from core.errors import StoreLocked
+from bot.cli.show import asked
+from bot.config.load import load
+from bot.runtime import AdminError
+from bot.views import DecisionView, GrantView, PairingRequestView, PermissionView, SecretView, UserView
 from core.gates import Option, ToolSetting
-from core.lazy_module import LazyModule
 from core.people.pairing import PairAs
-from core.store.lock import DataDirectoryLock
-
-if TYPE_CHECKING:
-    from bot.cli import offline, remote
-else:
-    offline = LazyModule("bot.cli.offline")
-    remote = LazyModule("bot.cli.remote")
-
-T = TypeVar("T")
-
-
-def with_admin(path: Path | None, action: Callable[[AdminService], Awaitable[T]]) -> T:
-    """Return the result of an operator's action. Raises CommandFailed with the reason if it is refused."""
-    loaded = load(path, secrets=False)
-    existing_database(loaded.database)
-
-    async def here() -> T:
-        async with offline.offline_admin(loaded) as admin:
-            return await action(admin)
-
-    async def there(access: ApiAccess) -> T:
-        return await action(remote.RemoteAdminService(access))
-
-    return in_place(loaded, here, there)
-
-
-def with_settings(path: Path | None, action: Callable[[SettingsService], Awaitable[T]]) -> T:
-    """Return the result of a change to settings, also before the first start of a hub."""
-    loaded = load(path, secrets=False)
-
-    async def here() -> T:
-        async with offline.offline_settings(loaded) as settings:
-            return await action(settings)
-
-    async def there(access: ApiAccess) -> T:
-        return await action(remote.RemoteSettings(access))
-
-    return in_place(loaded, here, there)
-
-
-def in_place(
-    loaded: Loaded, here: Callable[[], Awaitable[T]], there: Callable[[ApiAccess], Awaitable[T]]
-) -> T:
-    """Do it in this process where no hub runs, else through the running one.
-
-    Raises CommandFailed with the reason if refused.
-    """
-    data_dir = loaded.config.hub.data_dir
-    lock = DataDirectoryLock(data_dir)
-    try:
-        with needed_to_start(data_dir, "run this as the hub's user"):
-            lock.acquire()
-    except StoreLocked as held:
-        access = read_access(data_dir)
-        if access is None:
-            raise CommandFailed(
-                f"hubbub: {held}; it has not published its API address yet: try again in a moment"
-            ) from held
-        return _settled(there(access))
-    try:
-        return _settled(here())
-    finally:
-        lock.release()
-
-
-def _settled(doing: Awaitable[T]) -> T:
-    async def settle() -> T:
-        return await doing
-
-    try:
-        return asyncio.run(settle())
-    except AdminError as refused:
-        raise CommandFailed(printable(str(refused))) from refused
-
-
-def tell(decision: DecisionView, *, as_json: bool) -> None:
-    """Print the decision."""
-    if as_json:
-        print_json(decision)
-    else:
-        typer.echo(printable(f"{decision.id}: {decision.outcome}"))
-
 
 # --- approvals ------------------------------------------------------------------------------------------
 
@@ -118,7 +30,7 @@ def decide(path: Path | None, gate_id: str, answer: str, *, as_json: bool) -> No
         raise CommandFailed(
             f"{printable(answer)} is not a valid answer; use one of {known}", USAGE
         ) from error
-    tell(with_admin(path, lambda admin: admin.decide(gate_id, option)), as_json=as_json)
+    change(path, "/chat/gate/resolve", {"request_id": gate_id, "action": option.value}, as_json=as_json)
 
 
 # --- people ---------------------------------------------------------------------------------------------
@@ -147,18 +59,7 @@ def let_in(path: Path | None, code: str, pair_as: str, *, as_json: bool) -> None
         role = PairAs(pair_as)
     except ValueError as error:
         raise CommandFailed(f"--as must be one of {', '.join(PairAs)}", USAGE) from error
-    tell(with_admin(path, lambda admin: admin.let_in(code, role)), as_json=as_json)
-
-
-def turn_down(path: Path | None, code: str, *, as_json: bool) -> None:
-    """Refuse the account that has this code."""
-    tell(with_admin(path, lambda admin: admin.turn_down(code)), as_json=as_json)
-
-
-def revoke(path: Path | None, account: str, *, as_json: bool) -> None:
-    """Let an account in no more."""
-    channel, person = account_of(account)
-    tell(with_admin(path, lambda admin: admin.revoke(channel, person)), as_json=as_json)
+    change(path, "/pairing/approve", {"code": code, "as": role.value}, as_json=as_json)
 
 
 def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool) -> None:
@@ -171,47 +72,35 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
         )
     where = None if account is None else account_of(account)
 
-    async def add(admin: AdminService) -> str:
-        user = await admin.add_user(name.strip())
+    async def add(api: HubApi) -> str:
+        user = await api.post("/users", UserView, {"name": name.strip()})
         if where is not None:
             try:
-                await admin.link(user.id, *where)
+                await api.post("/users/link", DecisionView, {"user_id": user.id, **where})
             except AdminError as error:
                 without = f"{printable(name)} was added as {user.id}, but without that account: {error}"
                 raise AdminError(error.code, without) from error
         return user.id
 
-    user_id = with_admin(path, add)
+    user_id = with_api(path, add)
     if as_json:
         print_json({"id": user_id, "name": name.strip(), "account": account})
     else:
         typer.echo(printable(f"{user_id}: {name.strip()}, {account or 'without an account yet'}"))
 
 
-def link(path: Path | None, user_id: str, account: str, *, as_json: bool) -> None:
-    """Give an account to a user."""
-    channel, person = account_of(account)
-    tell(with_admin(path, lambda admin: admin.link(user_id, channel, person)), as_json=as_json)
-
-
-def set_timezone(path: Path | None, user_id: str, name: str, *, as_json: bool) -> None:
-    """Set a user's time zone; `default` for the hub's."""
-    wanted = None if name.strip().lower() == "default" else name
-    tell(with_admin(path, lambda admin: admin.set_timezone(user_id, wanted)), as_json=as_json)
-
-
 _ACCOUNT = re.compile(r"[a-z][\w-]*:[\w-]+")
 """What nobody is called, but an account may be."""
 
 
-def account_of(text: str) -> tuple[str, str]:
-    """`telegram:12345` as channel and id. Raises CommandFailed if it is not of this form."""
+def account_of(text: str) -> Mapping[str, str]:
+    """Return `telegram:12345` as the API's fields. Raises CommandFailed if it is not of this form."""
     channel, colon, person = text.partition(":")
     if not colon or not channel.strip() or not person.strip():
         raise CommandFailed(
             f"{printable(text)} is not an account; use channel:id, such as telegram:12345", USAGE
         )
-    return channel.strip(), person.strip()
+    return {"channel": channel.strip(), "platform_user_id": person.strip()}
 
 
 # `hubbub secrets`, `hubbub grants`, `hubbub permissions`, as far as they change something.
@@ -227,7 +116,7 @@ def set_secret(path: Path | None, name: str, *, as_json: bool) -> None:
     value = _typed(name)
     if not value:
         raise CommandFailed("the value was empty; nothing was stored", USAGE)
-    tell(with_settings(path, lambda settings: settings.keep_secret(name, value)), as_json=as_json)
+    change(path, "/secrets", {"name": name, "value": value}, as_json=as_json, new_database=True)
 
 
 def _typed(name: str) -> str:
@@ -241,22 +130,7 @@ def _typed(name: str) -> str:
     return given.removesuffix("\n").removesuffix("\r")
 
 
-def delete_secret(path: Path | None, name: str, *, as_json: bool) -> None:
-    """Forget a secret."""
-    tell(with_settings(path, lambda settings: settings.drop_secret(name)), as_json=as_json)
-
-
-def rotate(path: Path | None, *, as_json: bool) -> None:
-    """Seal everything with a new key."""
-    tell(with_settings(path, lambda settings: settings.change_vault_key()), as_json=as_json)
-
-
 # --- grants and permissions -----------------------------------------------------------------------------
-
-
-def revoke_grant(path: Path | None, grant_id: str, *, as_json: bool) -> None:
-    """Ask again from now on."""
-    tell(with_settings(path, lambda settings: settings.revoke_grant(grant_id.strip())), as_json=as_json)
 
 
 def set_permission(path: Path | None, tool: str, said: str, user_id: str | None, *, as_json: bool) -> None:
@@ -268,14 +142,8 @@ def set_permission(path: Path | None, tool: str, said: str, user_id: str | None,
         known = ", ".join([*ToolSetting, AS_CONFIGURED])
         raise CommandFailed(f"{printable(said)} is not a setting; use one of {known}", USAGE) from error
     person = user_id or load(path, secrets=False).config.hub.owner
-    tell(
-        with_settings(path, lambda settings: settings.set_permission(person, tool, setting)), as_json=as_json
-    )
-
-
-def pause_tools(path: Path | None, *, paused: bool, as_json: bool) -> None:
-    """Pause all tools at once, or let them run again."""
-    tell(with_settings(path, lambda settings: settings.pause_tools(paused=paused)), as_json=as_json)
+    body = {"user_id": person, "tool": tool, "setting": setting}
+    change(path, "/permissions", body, as_json=as_json, new_database=True)
 
 
 # What was laid down, listed: `hubbub secrets list`, `grants list`, `permissions list`.

@@ -9,9 +9,10 @@ from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, Json
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from bot.cli import admin, audit, database, show
+    from bot.cli import admin, api, audit, database, show
 else:
     admin = LazyModule("bot.cli.admin")
+    api = LazyModule("bot.cli.api")
     audit = LazyModule("bot.cli.audit")
     database = LazyModule("bot.cli.database")
     show = LazyModule("bot.cli.show")
@@ -56,13 +57,13 @@ def pair_approve(
 @pair_commands.command("reject")
 def pair_reject(code: CodeArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Deny a pairing request."""
-    finish(lambda: admin.turn_down(config, code, as_json=as_json))
+    finish(lambda: api.change(config, "/pairing/reject", {"code": code}, as_json=as_json))
 
 
 @pair_commands.command("revoke")
 def pair_revoke(account: AccountArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Remove the access of a paired or linked account."""
-    finish(lambda: admin.revoke(config, account, as_json=as_json))
+    finish(lambda: api.change(config, "/pairing/revoke", admin.account_of(account), as_json=as_json))
 
 
 @users_commands.command("add")
@@ -87,7 +88,11 @@ def users_link(
     as_json: JsonOption = False,
 ) -> None:
     """Link another account to a user without a code."""
-    finish(lambda: admin.link(config, user, account, as_json=as_json))
+
+    def link() -> None:
+        api.change(config, "/users/link", {"user_id": user, **admin.account_of(account)}, as_json=as_json)
+
+    finish(link)
 
 
 @users_commands.command("timezone")
@@ -100,7 +105,9 @@ def users_timezone(
     as_json: JsonOption = False,
 ) -> None:
     """Set a person's time zone, by which their quiet hours are judged."""
-    finish(lambda: admin.set_timezone(config, user, zone, as_json=as_json))
+    wanted = None if zone.strip().lower() == "default" else zone
+    body = {"user_id": user, "timezone": wanted}
+    finish(lambda: api.change(config, "/users/timezone", body, as_json=as_json))
 
 
 # The groups `audit` and `policy`, parsed; see bot.cli.commands.
@@ -247,7 +254,8 @@ def grants_revoke(
     as_json: JsonOption = False,
 ) -> None:
     """Revoke a grant; the hub asks again from now on."""
-    finish(lambda: admin.revoke_grant(config, grant, as_json=as_json))
+    body = {"id": grant.strip()}
+    finish(lambda: api.change(config, "/grants/revoke", body, as_json=as_json, new_database=True))
 
 
 @permissions_commands.command("list")
@@ -295,23 +303,24 @@ def secrets_set(name: SecretArgument, config: ConfigOption = None, as_json: Json
 @secrets_commands.command("delete")
 def secrets_delete(name: SecretArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Delete a secret."""
-    finish(lambda: admin.delete_secret(config, name, as_json=as_json))
+    body = {"name": name}
+    finish(lambda: api.change(config, "/secrets/delete", body, as_json=as_json, new_database=True))
 
 
 @secrets_commands.command("rotate")
 def secrets_rotate(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Change the vault's key. Every secret is encrypted again, and the old key no longer opens any."""
-    finish(lambda: admin.rotate(config, as_json=as_json))
+    finish(lambda: api.change(config, "/secrets/rotate", as_json=as_json, new_database=True))
 
 
 @tools_commands.command("pause")
 def tools_pause(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Pause all tools at once. Running calls are stopped. Tools stay paused until `tools unpause`."""
-    finish(lambda: admin.pause_tools(config, paused=True, as_json=as_json))
+    finish(lambda: api.change(config, "/tools/pause", as_json=as_json, new_database=True))
 
 
 @tools_commands.command("unpause")
 @tools_commands.command("resume", hidden=True, deprecated=True)
 def tools_unpause(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Let tools run again."""
-    finish(lambda: admin.pause_tools(config, paused=False, as_json=as_json))
+    finish(lambda: api.change(config, "/tools/unpause", as_json=as_json, new_database=True))

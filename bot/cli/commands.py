@@ -198,7 +198,7 @@ def run(config: ConfigOption = None) -> None:
 @app.command()
 def status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show the running hub's status. Lists channels, MCP servers and timers with their next run."""
-    finish(lambda: show.show_status(config, as_json=as_json))
+    finish(lambda: ops.show_status(config, as_json=as_json))
 
 
 @app.command()

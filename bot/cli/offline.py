@@ -1,18 +1,31 @@
-"""Operator actions while no hub runs: decisions are recorded, and the next hub continues from there."""
+"""The operator's API while no hub runs: decisions are recorded, and the next hub continues from there."""
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp
+
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
-from bot.operator.decisions import AdminService, HubAdminService
-from bot.operator.routines import RoutineActions
-from bot.operator.settings import HubSettings, SettingsService
+from bot.operator.decisions import AdminService
+from bot.operator.reload import ReloadView
+from bot.operator.settings import SettingsService
 from bot.parts import build_rules, open_store
 from bot.routines.management import personal_routines
 from bot.routines.service import resting_routines
+from bot.runtime import AdminError
 from bot.tools import build_laws, build_tools
+from bot.views import StatusView
+from bot.web.answers import ApprovalsApi
+from bot.web.auth import Caller, SoleCaller
+from bot.web.endpoints import application
+from bot.web.items import Presenter
+from bot.web.login import LoginService
+from bot.web.people import People
+from bot.web.routines import RoutinesApi
+from bot.web.settings import SettingsApi
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
@@ -22,12 +35,16 @@ from core.people.pairing import ClaimRules, PairingService
 from core.ports import Acceptance, OutboxRow, Seen
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
+from core.tools.registry import ToolRegistry
 from core.users import Role
+
+NO_HUB = "no hub is running here; start one with: hubbub run"
 
 
 @contextlib.asynccontextmanager
-async def offline_admin(loaded: Loaded) -> AsyncIterator[AdminService]:
-    """Open the admin service on the database itself. The caller holds the data directory's lock.
+async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
+    """Open the operator's part of the API on the database itself, as the owner. The database is made if there
+    is none yet. The caller holds the data directory's lock.
 
     Raises StoreUnavailable, SchemaTooNew, SchemaTooOld.
     """
@@ -38,29 +55,34 @@ async def offline_admin(loaded: Loaded) -> AsyncIterator[AdminService]:
         owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_laws(config))
         pairing = PairingService(store.people, ClaimRules(rules.access, ids), NoOutboxListener())
-        yield HubAdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
+        admin = AdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
+
+        def tools() -> ToolRegistry:
+            return build_tools(loaded, store, clock)
+
+        settings = SettingsService(store, ring, lambda: tools().names, clock, owner.user_id)
+        presenter = Presenter(lambda name: tools().lookup(name).sensitive)
+        routines = personal_routines(config, store, resting_routines(store), clock, ids)
+        login = LoginService(store.keys, owner, clock)
+        endpoints = [
+            *People(store, admin, login, "", _no_status, dict).endpoints(),
+            *SettingsApi(store, settings, NoReloader()).endpoints(),
+            *ApprovalsApi(store.feed, admin, presenter).endpoints(),
+            *RoutinesApi(routines).endpoints(),
+        ]
+        yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))
 
 
-@contextlib.asynccontextmanager
-async def offline_settings(loaded: Loaded) -> AsyncIterator[SettingsService]:
-    """Open the settings the same way; makes the database if there is none yet."""
-    config = loaded.config
-    clock, ids = SystemClock(), RandomIds()
-    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
-    async with open_store(config, ring, clock, ids) as store:
-        owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        yield HubSettings(store, ring, lambda: build_tools(loaded, store, clock).names, clock, owner.user_id)
+async def _no_status() -> StatusView:
+    raise AdminError("unavailable", NO_HUB)
 
 
-@contextlib.asynccontextmanager
-async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
-    """Open the owner's routines; requested runs start with the next hub."""
-    config = loaded.config
-    clock, ids = SystemClock(), RandomIds()
-    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
-    async with open_store(config, ring, clock, ids) as store:
-        owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        yield personal_routines(config, store, resting_routines(store), clock, ids)(owner)
+class NoReloader:
+    """A Reloader: nothing runs that could read the configuration again."""
+
+    async def reload(self) -> ReloadView:
+        """Raise AdminError."""
+        raise AdminError("unavailable", NO_HUB)
 
 
 async def pause_tools_in(copy: Path, loaded: Loaded) -> None:

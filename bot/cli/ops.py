@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 import typer
 from pydantic import BaseModel, SecretStr
 
+from bot.cli.api import api_at, running
 from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
-from bot.cli.output import print_json, print_table, printable, printable_lines, whole
-from bot.cli.remote import RemoteAdminService
+from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
 from bot.cli.serve import models_in_words
 from bot.cli.show import asked, row_id
 from bot.config.load import Loaded, load
 from bot.config.schema import secret_values
+from bot.operator.reload import ReloadView
 from bot.ops.api_access import read_access
 from bot.ops.doctor import examine
 from bot.ops.logs import LOG_NAME, STRUCK_OUT, Redactor, log_files
@@ -37,6 +38,7 @@ from core.clock import SystemClock
 from core.gates import ToolSetting
 from core.lazy_module import LazyModule
 from core.runs.chat import PromptFacts, system_prompt
+from core.store.lock import is_held
 from core.tools.pipeline import INTERACTIVE
 
 if TYPE_CHECKING:
@@ -44,10 +46,8 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from bot import parts, runtime
-    from bot.cli import remote
     from bot.ops import api_access
 else:
-    remote = LazyModule("bot.cli.remote")
     api_access = LazyModule("bot.ops.api_access")
     parts = LazyModule("bot.parts")
     runtime = LazyModule("bot.runtime")
@@ -73,7 +73,8 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
         access = read_access(loaded.config.hub.data_dir)
         if access is None:
             raise AdminError("unavailable", "it has not published its API address")
-        return await RemoteAdminService(access).status()
+        async with api_at(access) as api:
+            return await api.get("/status", StatusView)
 
     findings = asyncio.run(examine(loaded, status))
     redact = Redactor(secret_values(loaded.config))
@@ -116,10 +117,7 @@ def reload(path: Path | None, *, as_json: bool) -> None:
     access = api_access.read_access(load(path, secrets=False).config.hub.data_dir)
     if access is None:
         raise CommandFailed("no hub is running here; the next start reads the file: hubbub run")
-    try:
-        done = asyncio.run(remote.RemoteHub(access).reload())
-    except AdminError as refused:
-        raise CommandFailed(printable(str(refused))) from refused
+    done = running(access, lambda api: api.post("/config/reload", ReloadView))
     if as_json:
         print_json(done)
     else:
@@ -148,6 +146,54 @@ def _shown(value: object, redact: Redactor) -> object:
             return value
 
 
+# `hubbub status`.
+
+
+def show_status(path: Path | None, *, as_json: bool) -> None:
+    """Print what runs and when the hub's timers are due. Raises CommandFailed where no hub runs."""
+    data_dir = load(path, secrets=False).config.hub.data_dir
+    if not is_held(data_dir):
+        raise CommandFailed(f"No hub is running on {data_dir}. Start one with `hubbub run`.")
+    access = read_access(data_dir)
+    if access is None:
+        raise CommandFailed(f"The hub on {data_dir} is starting or stopping. Try again in a moment.")
+    status = running(access, lambda hub: hub.get("/status", StatusView))
+    if as_json:
+        print_json(status)
+    else:
+        _print_status(status)
+
+
+def _print_status(status: StatusView) -> None:
+    ready = "ready" if status.ready else "not ready"
+    typer.echo(printable(f"hubbub {status.version}: {status.hub}, {ready}. Database: {status.store}."))
+    typer.echo(f"Open approvals: {status.approvals}. Pairing requests: {status.pairing_requests}.")
+    connections = list(_connection_rows(status))
+    if connections:
+        typer.echo("")
+        print_table((whole("connection"), whole("state"), whole("since"), "reason"), connections)
+    if status.timers:
+        typer.echo("")
+        columns = (whole("timer"), whole("next run (UTC)"), whole("last run (UTC)"), "failures")
+        print_table(columns, _timer_rows(status))
+
+
+def _connection_rows(status: StatusView) -> Iterator[Sequence[str]]:
+    for name, channel in status.channels.items():
+        yield name, channel.state, channel.since, channel.reason or ""
+    for name, server in status.mcp.items():
+        yield f"mcp {name}", server.state, server.since, server.reason or ""
+
+
+def _timer_rows(status: StatusView) -> Iterator[Sequence[str]]:
+    for timer in status.timers:
+        yield timer.name, _at(timer.due_at), _at(timer.last_run_at), str(timer.failures)
+
+
+def _at(at: int | None) -> str:
+    return "-" if at is None else when(at)
+
+
 # `hubbub login`.
 
 
@@ -156,10 +202,7 @@ def login(path: Path | None, *, as_json: bool) -> None:
     access = read_access(load(path, secrets=False).config.hub.data_dir)
     if access is None:
         raise CommandFailed("no hub is running here; start one with: hubbub run (it also prints a link)")
-    try:
-        url = asyncio.run(RemoteAdminService(access).login_link())
-    except AdminError as refused:
-        raise CommandFailed(printable(str(refused))) from refused
+    url = running(access, lambda api: api.post("/login-links", dict[str, str]))["url"]
     if as_json:
         print_json({"url": url})
     else:

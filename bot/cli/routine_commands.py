@@ -129,13 +129,13 @@ def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption =
 @routines_commands.command("enable")
 def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Enable a routine; it can run again from now on."""
-    finish(lambda: routines.switch(config, name, enabled=True, as_json=as_json))
+    finish(lambda: routines.enable(config, name, as_json=as_json))
 
 
 @routines_commands.command("disable")
 def routines_disable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Pause a routine."""
-    finish(lambda: routines.switch(config, name, enabled=False, as_json=as_json))
+    finish(lambda: routines.disable(config, name, as_json=as_json))
 
 
 @routines_commands.command("fire")

@@ -1,52 +1,19 @@
 """`hubbub routines`: the owner's routines."""
 
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, cast
+from urllib.parse import quote
 
 import typer
 
-from bot.cli.admin import in_place
+from bot.cli.api import HubApi, with_api
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.cli.show import existing_database
-from bot.config.load import load
-from bot.operator.routine_views import RoutineView
-from bot.operator.routines import RoutineActions
-from bot.ops.api_access import ApiAccess
-from core.lazy_module import LazyModule
+from bot.operator.routine_views import FiredView, RoutineView, RunView, TrialView
 
-if TYPE_CHECKING:
-    from bot.cli import offline, remote
-else:
-    offline = LazyModule("bot.cli.offline")
-    remote = LazyModule("bot.cli.remote")
-
-T = TypeVar("T")
-
-
-def looked_up(path: Path | None, question: Callable[[RoutineActions], Awaitable[T]]) -> T:
-    """The answer to what changes nothing. Raises CommandFailed without a database."""
-    return at_routines(path, question, new_database=False)
-
-
-def at_routines(
-    path: Path | None, action: Callable[[RoutineActions], Awaitable[T]], *, new_database: bool = True
-) -> T:
-    """Return the result of the action, here or in the running hub. Raises CommandFailed if it is refused."""
-    loaded = load(path, secrets=False)
-    if not new_database:
-        existing_database(loaded.database)
-
-    async def here() -> T:
-        async with offline.offline_routines(loaded) as routines:
-            return await action(routines)
-
-    async def there(access: ApiAccess) -> T:
-        return await action(remote.RemoteRoutines(access))
-
-    return in_place(loaded, here, there)
+ROUTINES = "/routines"
+PAGE = 200
 
 
 # --- looking --------------------------------------------------------------------------------------------
@@ -54,7 +21,7 @@ def at_routines(
 
 def list_routines(path: Path | None, *, as_json: bool) -> None:
     """All of them."""
-    found = list(looked_up(path, lambda routines: routines.listed()))
+    found = with_api(path, _listed)
     if as_json:
         print_json(found)
     elif found:
@@ -70,7 +37,7 @@ def list_routines(path: Path | None, *, as_json: bool) -> None:
 
 def show(path: Path | None, name: str, *, as_json: bool) -> None:
     """One, with all it says."""
-    found = looked_up(path, lambda routines: routines.show(name))
+    found = with_api(path, lambda api: api.get(_of(name), RoutineView))
     if as_json:
         print_json(found)
         return
@@ -83,7 +50,7 @@ def show(path: Path | None, name: str, *, as_json: bool) -> None:
 
 def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
     """Its newest runs."""
-    runs = list(looked_up(path, lambda routines: routines.history(name, limit)))
+    runs = with_api(path, lambda api: api.get(f"{_of(name)}/runs", list[RunView], limit=limit))
     if as_json:
         print_json(runs)
     elif runs:
@@ -105,7 +72,7 @@ def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
 
 def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
     """Test whether a message would fire it; nothing runs."""
-    trial = looked_up(path, lambda routines: routines.test(name, text))
+    trial = with_api(path, lambda api: api.post(f"{_of(name)}/test", TrialView, {"text": text}))
     if as_json:
         print_json(trial)
         return
@@ -120,30 +87,34 @@ def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
 
 def add(path: Path | None, page: dict[str, Any], *, as_json: bool) -> None:
     """A new one."""
-    _tell(at_routines(path, lambda routines: routines.create(page)), "saved", as_json=as_json)
+    _change(path, "POST", ROUTINES, "saved", page, as_json=as_json)
 
 
 def edit(path: Path | None, name: str, page: dict[str, Any], *, as_json: bool) -> None:
     """Change the given fields."""
     if not page:
         raise CommandFailed("no change was given; see `hubbub routines edit --help`", USAGE)
-    _tell(at_routines(path, lambda routines: routines.change(name, page)), "updated", as_json=as_json)
+    _change(path, "PATCH", _of(name), "updated", page, as_json=as_json)
 
 
-def switch(path: Path | None, name: str, *, enabled: bool, as_json: bool) -> None:
-    """Pause it or let it go on."""
-    word = "enabled" if enabled else "paused"
-    _tell(at_routines(path, lambda routines: routines.switch(name, enabled=enabled)), word, as_json=as_json)
+def enable(path: Path | None, name: str, *, as_json: bool) -> None:
+    """Let it go on."""
+    _change(path, "POST", f"{_of(name)}/enable", "enabled", as_json=as_json)
+
+
+def disable(path: Path | None, name: str, *, as_json: bool) -> None:
+    """Pause it."""
+    _change(path, "POST", f"{_of(name)}/disable", "paused", as_json=as_json)
 
 
 def delete(path: Path | None, name: str, *, as_json: bool) -> None:
     """Forget it."""
-    _tell(at_routines(path, lambda routines: routines.delete(name)), "deleted", as_json=as_json)
+    _change(path, "DELETE", _of(name), "deleted", as_json=as_json)
 
 
 def fire(path: Path | None, name: str, *, as_json: bool) -> None:
     """Run it once."""
-    fired = at_routines(path, lambda routines: routines.fire(name))
+    fired = with_api(path, lambda api: api.post(f"{_of(name)}/fire", FiredView), new_database=True)
     if as_json:
         print_json(fired)
     else:
@@ -167,12 +138,35 @@ def page_of(file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     return page
 
 
-def _tell(routine: RoutineView, what: str, *, as_json: bool) -> None:
+def _change(
+    path: Path | None,
+    method: str,
+    endpoint: str,
+    what: str,
+    page: dict[str, Any] | None = None,
+    *,
+    as_json: bool,
+) -> None:
+    routine = with_api(path, lambda api: api.call(method, endpoint, RoutineView, page), new_database=True)
     if as_json:
         print_json(routine)
         return
     next_at = f"; next at {when(routine.next_at)} UTC" if routine.next_at is not None else ""
     typer.echo(printable(f"{routine.name} {what}{next_at}"))
+
+
+async def _listed(api: HubApi) -> list[RoutineView]:
+    found: list[RoutineView] = []
+    while True:
+        after = found[-1].name if found else ""
+        page = await api.get(ROUTINES, list[RoutineView], after=after, limit=PAGE)
+        found += page
+        if len(page) < PAGE:
+            return found
+
+
+def _of(name: str) -> str:
+    return f"{ROUTINES}/{quote(name, safe='')}"
 
 
 def _at(moment: int | None) -> str:

@@ -1,10 +1,10 @@
-"""Commands that read the store, beside a running hub or without one. `hubbub status` asks the hub."""
+"""Commands that read the store, beside a running hub or without one."""
 
 import asyncio
 import json
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,31 +13,23 @@ import typer
 
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.config.load import database_of, load
-from bot.ops.api_access import read_access
-from bot.runtime import AdminError
+from bot.config.load import database_of
 from bot.views import (
     ApprovalView,
     ConversationView,
     EntryView,
-    StatusView,
     ThreadView,
     UserView,
     conversation,
 )
 from core.errors import StoreError
-from core.lazy_module import LazyModule
-from core.store.lock import is_held
 from core.store.pairing import NoiseRow
 from core.store.rows import AuditRow, Explanation
-from core.store.sqlite.offline import audit_in
+from core.store.sqlite.offline import audit_in, open_listings
 
 if TYPE_CHECKING:
-    from bot.cli import remote
     from core.store.rows import GateView, ThreadRow
     from core.store.sql.store import SqlViews
-else:
-    remote = LazyModule("bot.cli.remote")
 
 
 T = TypeVar("T")
@@ -58,8 +50,6 @@ def asked(path: Path | None, question: Callable[["SqlViews"], Awaitable[T]]) -> 
     database = existing_database(database_of(path))
 
     async def ask() -> T:
-        from core.store.sqlite.store import open_listings
-
         async with open_listings(database) as reader:
             return await question(reader)
 
@@ -306,54 +296,3 @@ def _explained(event: Explanation) -> Sequence[str]:
 def _counted(row: NoiseRow) -> Sequence[str]:
     chat = f"{row.channel} {row.address}"
     return when(row.last_at), chat, row.platform_user_id, row.reason, str(row.seen)
-
-
-# --- the hub itself -------------------------------------------------------------------------------------
-
-
-def show_status(path: Path | None, *, as_json: bool) -> None:
-    """Print what runs and when the hub's timers are due. Raises CommandFailed where no hub runs."""
-    data_dir = load(path, secrets=False).config.hub.data_dir
-    if not is_held(data_dir):
-        raise CommandFailed(f"No hub is running on {data_dir}. Start one with `hubbub run`.")
-    access = read_access(data_dir)
-    if access is None:
-        raise CommandFailed(f"The hub on {data_dir} is starting or stopping. Try again in a moment.")
-    try:
-        status = asyncio.run(remote.RemoteAdminService(access).status())
-    except AdminError as refused:
-        raise CommandFailed(printable(str(refused))) from refused
-    if as_json:
-        print_json(status)
-    else:
-        _print_status(status)
-
-
-def _print_status(status: StatusView) -> None:
-    ready = "ready" if status.ready else "not ready"
-    typer.echo(printable(f"hubbub {status.version}: {status.hub}, {ready}. Database: {status.store}."))
-    typer.echo(f"Open approvals: {status.approvals}. Pairing requests: {status.pairing_requests}.")
-    connections = list(_connection_rows(status))
-    if connections:
-        typer.echo("")
-        print_table((whole("connection"), whole("state"), whole("since"), "reason"), connections)
-    if status.timers:
-        typer.echo("")
-        columns = (whole("timer"), whole("next run (UTC)"), whole("last run (UTC)"), "failures")
-        print_table(columns, _timer_rows(status))
-
-
-def _connection_rows(status: StatusView) -> Iterator[Sequence[str]]:
-    for name, channel in status.channels.items():
-        yield name, channel.state, channel.since, channel.reason or ""
-    for name, server in status.mcp.items():
-        yield f"mcp {name}", server.state, server.since, server.reason or ""
-
-
-def _timer_rows(status: StatusView) -> Iterator[Sequence[str]]:
-    for timer in status.timers:
-        yield timer.name, _moment(timer.due_at), _moment(timer.last_run_at), str(timer.failures)
-
-
-def _moment(at: int | None) -> str:
-    return "-" if at is None else when(at)

@@ -1,12 +1,11 @@
 """An operator's changes: decisions on gates, and who may speak to the hub.
 
-The same admin service works in a running hub (behind its API) and in a command without one. Its decisions are
-judged like
-everyone's, in the transaction that records them.
+Decisions are judged like everyone's, in the transaction that records them. The API stands on this, in a
+running hub and in a command without one.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bot.runtime import AdminError
 from bot.views import DecisionView, PairingRequestView, UserView
@@ -14,7 +13,7 @@ from channels.webchat import WEB
 from core.clock import Clock
 from core.consent import card_texts
 from core.errors import InboxUnavailable, StoreUnavailable
-from core.gates import Gate, GateState, Option, Options
+from core.gates import Gate, GateState, Options
 from core.ids import Ids, normalise_gate_id
 from core.lazy_module import LazyModule
 from core.messages import Address, ChoiceAnswer, Sender
@@ -33,44 +32,10 @@ else:
     timezones = LazyModule("core.timezones")
 
 
-class AdminService(Protocol):
-    """All methods raise AdminError, and then nothing has changed."""
+class AdminService:
+    """An operator's decisions. `owner`: the person in whose name they are made.
 
-    async def decide(self, gate_id: str, option: Option) -> DecisionView:
-        """Answer an open gate as the owner."""
-        ...
-
-    async def pairing_requests(self) -> Sequence[PairingRequestView]:
-        """Return pairing requests with a valid code, oldest first."""
-        ...
-
-    async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
-        """Pair the account that has this code."""
-        ...
-
-    async def turn_down(self, code: str) -> DecisionView:
-        """Deny the pairing request that has this code."""
-        ...
-
-    async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
-        """Remove the access of a paired or linked account."""
-        ...
-
-    async def add_user(self, name: str) -> UserView:
-        """Add a member without an account."""
-        ...
-
-    async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
-        """Link an account to a user without a code."""
-        ...
-
-    async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
-        """Set a user's time zone; None for the hub's."""
-        ...
-
-
-class HubAdminService:
-    """Admin service on the store itself. `owner`: the person in whose name it acts."""
+    All methods raise AdminError, and then nothing has changed."""
 
     def __init__(
         self,
@@ -89,19 +54,6 @@ class HubAdminService:
         self._clock = clock
         self._ids = ids
         self._editing = editing
-
-    async def decide(self, gate_id: str, option: Option) -> DecisionView:
-        gate = await self.open_gate(gate_id)
-        if not isinstance(gate.offer, Options):
-            raise AdminError(
-                "refused", "this is a question: only the person asked can answer it, where it was asked"
-            )
-        options = gate.offer.options
-        if option not in options:
-            raise AdminError(
-                "refused", f"{option} is not an answer to this request; use one of {', '.join(options)}"
-            )
-        return await self.answer(gate, gate.first_choice + options.index(option), self._owner)
 
     async def open_gate(self, gate_id: str) -> Gate:
         """Return the open gate of this id. Raises AdminError, also if it is closed."""
@@ -153,9 +105,11 @@ class HubAdminService:
                 pass
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
+        """Return pairing requests with a valid code, oldest first."""
         return [PairingRequestView.of(request) for request in await self._pairing.requests()]
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
+        """Pair the account that has this code."""
         try:
             decision = await self._pairing.approve(code, by=self._owner, pair_as=pair_as)
         except StoreUnavailable as error:
@@ -163,6 +117,7 @@ class HubAdminService:
         return _settled(decision)
 
     async def turn_down(self, code: str) -> DecisionView:
+        """Deny the pairing request that has this code."""
         try:
             decision = await self._pairing.reject(code, by=self._owner)
         except StoreUnavailable as error:
@@ -170,6 +125,7 @@ class HubAdminService:
         return _settled(decision)
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
+        """Remove the access of a paired or linked account."""
         account = f"{channel}:{platform_user_id}"
         try:
             revoked = await self._pairing.revoke(channel, platform_user_id)
@@ -183,6 +139,7 @@ class HubAdminService:
         return DecisionView(id=account, outcome="access removed")
 
     async def add_user(self, name: str) -> UserView:
+        """Add a member without an account."""
         try:
             user = await self._store.people.ensure_user(self._ids.row_id(), Role.MEMBER, name)
         except StoreUnavailable as error:
@@ -190,6 +147,7 @@ class HubAdminService:
         return UserView.of(Person(user, ()))
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
+        """Link an account to a user without a code."""
         if channel not in self._pairing.channels:
             known = ", ".join(self._pairing.channels) or "none yet"
             raise AdminError("refused", f"there is no channel named {channel}; configured: {known}")
@@ -202,6 +160,7 @@ class HubAdminService:
         return DecisionView(id=f"{channel}:{platform_user_id}", outcome=f"allowed as {user.name}")
 
     async def set_timezone(self, user_id: str, timezone: str | None) -> DecisionView:
+        """Set a user's time zone; None for the hub's."""
         name = None if timezone is None else timezones.named(timezone)
         if timezone is not None and name is None:
             near = " or ".join(timezones.near(timezone)) or "a name such as Europe/Berlin"

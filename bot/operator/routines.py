@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from bot.operator.routine_views import (
     CalendarView,
@@ -31,50 +31,10 @@ MAX_WITH_STATUS = 200
 """Of longer lists the newest runs are not looked at one by one."""
 
 
-class RoutineActions(Protocol):
-    """One person's operations on routines. Raises AdminError, and then nothing has changed."""
-
-    async def listed(
-        self, *, after: str = "", limit: int | None = None, containing: str = ""
-    ) -> Sequence[RoutineView]:
-        """Those behind the name `after`, in order of name."""
-        ...
-
-    async def show(self, name: str) -> RoutineView:
-        """One, by name or id."""
-        ...
-
-    async def create(self, page: Mapping[str, Any]) -> RoutineView:
-        """A new one."""
-        ...
-
-    async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
-        """Change the fields that the page names."""
-        ...
-
-    async def switch(self, name: str, *, enabled: bool) -> RoutineView:
-        """Pause or resume it."""
-        ...
-
-    async def delete(self, name: str) -> RoutineView:
-        """It is forgotten; what it was."""
-        ...
-
-    async def fire(self, name: str) -> FiredView:
-        """It runs once."""
-        ...
-
-    async def history(self, name: str, limit: int) -> Sequence[RunView]:
-        """Its newest runs, newest first."""
-        ...
-
-    async def test(self, name: str, text: str) -> TrialView:
-        """Return whether and why a message of this text would fire it; nothing runs."""
-        ...
-
-
 class PersonalRoutines:
-    """Implements RoutineActions for `by`, in the process that holds the database. `timezone`: the hub's."""
+    """One person's operations on routines, in the process that holds the database. `timezone`: the hub's.
+
+    All methods raise AdminError, and then nothing has changed."""
 
     def __init__(
         self, manager: RoutineManager, store: Store, by: Principal, clock: Clock, ids: Ids, *, timezone: str
@@ -89,6 +49,7 @@ class PersonalRoutines:
     async def listed(
         self, *, after: str = "", limit: int | None = None, containing: str = ""
     ) -> Sequence[RoutineView]:
+        """Those behind the name `after`, in order of name."""
         with _Refusing():
             rows = await self._manager.listed(self._by, after=after, limit=limit, containing=containing)
             if len(rows) > MAX_WITH_STATUS:
@@ -96,34 +57,42 @@ class PersonalRoutines:
             return [await self._view(row) for row in rows]
 
     async def show(self, name: str) -> RoutineView:
+        """One, by name or id."""
         with _Refusing():
             return await self._view(await self._manager.find(self._by, name))
 
     async def create(self, page: Mapping[str, Any]) -> RoutineView:
+        """A new one."""
         with _Refusing():
             return await self._view(await self._manager.create(self._by, page))
 
     async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
+        """Change the fields that the page names."""
         with _Refusing():
             return await self._view(await self._manager.change(self._by, name, page))
 
     async def switch(self, name: str, *, enabled: bool) -> RoutineView:
+        """Pause or resume it."""
         with _Refusing():
             return await self._view(await self._manager.switch(self._by, name, enabled=enabled))
 
     async def delete(self, name: str) -> RoutineView:
+        """It is forgotten; what it was."""
         with _Refusing():
             return RoutineView.of(await self._manager.delete(self._by, name), None)
 
     async def fire(self, name: str) -> FiredView:
+        """It runs once."""
         with _Refusing():
             return FiredView(run_id=await self._manager.fire(self._by, name, self._ids.row_id()))
 
     async def history(self, name: str, limit: int) -> Sequence[RunView]:
+        """Its newest runs, newest first."""
         with _Refusing():
             return [RunView.of(run) for run in await self._manager.history(self._by, name, limit)]
 
     async def test(self, name: str, text: str) -> TrialView:
+        """Return whether and why a message of this text would fire it; nothing runs."""
         with _Refusing():
             return TrialView.of(try_text(await self._manager.find(self._by, name), text, self._moment))
 

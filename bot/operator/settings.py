@@ -1,11 +1,11 @@
 """An operator's settings: secrets, grants, and tools.
 
-The same in a running hub (behind its API) and in a command without one; see bot.operator.decisions.
+The API stands on this, in a running hub and in a command without one.
 """
 
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bot.config.keys import VaultKeyRing
 from bot.operator.reload import Reloader
@@ -25,36 +25,9 @@ else:
     vault_module = LazyModule("core.vault")
 
 
-class SettingsService(Protocol):
-    """All methods raise AdminError, and then nothing has changed."""
-
-    async def keep_secret(self, name: str, value: str) -> DecisionView:
-        """Store a secret in the vault, replacing one of the same name."""
-        ...
-
-    async def drop_secret(self, name: str) -> DecisionView:
-        """Delete a secret."""
-        ...
-
-    async def change_vault_key(self) -> DecisionView:
-        """Seal every secret with a new key; the old key opens none of them."""
-        ...
-
-    async def revoke_grant(self, grant_id: str) -> DecisionView:
-        """Revoke a grant; its calls need approval again."""
-        ...
-
-    async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
-        """Set a person's setting for a tool; None removes it."""
-        ...
-
-    async def pause_tools(self, *, paused: bool) -> DecisionView:
-        """Pause all tools at once, or unpause them."""
-        ...
-
-
-class HubSettings:
-    """On the store itself. `tools`: names of all tools of this hub; `owner_id`: in whose name it is done;
+class SettingsService:
+    """All methods raise AdminError, and then nothing has changed. `tools`: names of all tools of this hub;
+    `owner_id`: in whose name it is done;
     `pause`: the switch of a hub that runs; `reloading`: the running one's."""
 
     def __init__(
@@ -76,6 +49,7 @@ class HubSettings:
         self._tool_pause = pause
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
+        """Store a secret in the vault, replacing one of the same name."""
         try:
             await vault_module.Vault(self._store.secrets, self._ring.keys_to_seal(), self._clock).keep(
                 name, value, by=self._owner_id
@@ -99,6 +73,7 @@ class HubSettings:
         return "; ".join(changes) or later
 
     async def drop_secret(self, name: str) -> DecisionView:
+        """Delete a secret."""
         try:
             if not await self._store.secrets.drop_secret(name, by=self._owner_id):
                 raise AdminError("not_found", f"there is no secret named {name}; run `hubbub secrets list`")
@@ -127,6 +102,7 @@ class HubSettings:
         return DecisionView(id=where, outcome=f"{sealed} secrets are encrypted with the newest key")
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
+        """Revoke a grant; its calls need approval again."""
         try:
             if not await self._store.consents.revoke_grant(grant_id, by=self._owner_id):
                 raise AdminError("not_found", f"no grant has the ID {grant_id}; run `hubbub grants list`")

@@ -25,8 +25,7 @@ from bot.runtime import AdminError, StartError, listen
 from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
 from core.store.lock import is_held
-from core.store.sqlite.offline import sealed_in
-from core.store.sqlite.store import open_listings
+from core.store.sqlite.offline import open_listings, sealed_in
 from core.tools.builtin.shell import safe_environment
 
 # What `hubbub doctor` says about files: who can read what is secret, and can the hub work with them.

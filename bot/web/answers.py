@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from bot.operator.decisions import HubAdminService
+from bot.operator.decisions import AdminService
 from bot.runtime import AdminError
 from bot.views import DecisionView
 from bot.web.approvals import ApprovalPage
@@ -47,7 +47,7 @@ class ApprovalsPage(Page):
 class ApprovalsApi:
     """One method per endpoint."""
 
-    def __init__(self, feed: Feeds, admin: HubAdminService, presenter: Presenter) -> None:
+    def __init__(self, feed: Feeds, admin: AdminService, presenter: Presenter) -> None:
         self._feed = feed
         self._admin = admin
         self._presenter = presenter

@@ -11,13 +11,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import models_json_schema
-from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from bot.live import Live
-from bot.operator.decisions import HubAdminService
+from bot.operator.decisions import AdminService
 from bot.operator.reload import Reloader
 from bot.operator.routines import PersonalRoutines
 from bot.operator.settings import SettingsService
@@ -26,8 +25,8 @@ from bot.views import StatusView
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
 from bot.web.chat import Chat, SentFiles
-from bot.web.endpoints import Call, Endpoint, Given, Nothing, routes_of
-from bot.web.errors import HANDLERS, ErrorPage
+from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
+from bot.web.errors import ErrorPage
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.login import LoginService
 from bot.web.people import People, StatusApi
@@ -189,7 +188,7 @@ class ApiParts:
 
     store: Store
     hub: Hub
-    admin: HubAdminService
+    admin: AdminService
     settings: SettingsService
     reloading: Reloader
     web: WebChannel
@@ -231,8 +230,4 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
 
 def api(parts: ApiParts, gate: AccessRules) -> ASGIApp:
     """Return everything below `/api`, for callers with a key."""
-    return Starlette(
-        routes=routes_of(endpoints(parts, gate)),
-        middleware=[Middleware(ApiGuard, gate=gate)],
-        exception_handlers=dict(HANDLERS),
-    )
+    return application(endpoints(parts, gate), Middleware(ApiGuard, gate=gate))

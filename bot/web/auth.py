@@ -179,3 +179,16 @@ class ApiGuard:
             )
         scope[_SCOPE_KEY] = caller
         return self._gate.forged(headers) if caller.by_session or caller.by_link else None
+
+
+class SoleCaller:
+    """A guard for an application that nobody else can reach: every request is one caller's."""
+
+    def __init__(self, app: ASGIApp, caller: Caller) -> None:
+        self._app = app
+        self._caller = caller
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        scope[_SCOPE_KEY] = self._caller
+        await self._app(scope, receive, send)

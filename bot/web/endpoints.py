@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from bot.web.auth import Caller, caller_of
-from bot.web.errors import ApiError, not_found
+from bot.web.errors import HANDLERS, ApiError, not_found
 
 BODY_LIMIT_BYTES = 512 * 1024
 """Room for the longest message with every character escaped twice over, as JSON may."""
@@ -99,6 +102,11 @@ def routes_of(endpoints: Sequence[Endpoint]) -> list[Route]:
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     return [Route(path, _serve(of_path), methods=list(of_path)) for path, of_path in by_path.items()]
+
+
+def application(endpoints: Sequence[Endpoint], guard: Middleware) -> ASGIApp:
+    """Return the endpoints behind a guard, which names each request's caller."""
+    return Starlette(routes=routes_of(endpoints), middleware=[guard], exception_handlers=dict(HANDLERS))
 
 
 def _serve(of_path: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from core.store.sqlite.store import open_listings
+from core.store.sqlite.offline import open_listings
 from tests.simulators.telegram.log import UpdateRecord
 from tests.simulators.telegram.world import SERVICE_FIELDS
 

@@ -1,16 +1,27 @@
-"""A database as it is at one moment, with or without a running hub."""
+"""A database beside a running hub or without one: as it is at one moment, and for listings."""
 
 import contextlib
-from collections.abc import Generator, Sequence
+import os
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
-from core.clock import Clock
+import aiosqlite
+
+from core.clock import Clock, SystemClock
 from core.errors import StoreUnavailable
 from core.store.facets import SealedSecret
 from core.store.sql.audit import AuditSnapshot
 from core.store.sql.mapping import SEALED, secret_of
 from core.store.sql.past_calls import PastCall, past_calls
-from core.store.sqlite.maintenance import snapshot
+from core.store.sql.store import SqlViews
+from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri, is_failure_of_the_disk, what_to_do
+from core.store.sqlite.maintenance import require_current, snapshot
+from core.store.transaction import Row, Unit
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -38,3 +49,94 @@ def sealed_in(path: Path) -> tuple[SealedSecret, ...]:
         raise StoreUnavailable(f"can't read {path}: {error.strerror}") from error
     with snapshot(path, any_schema=True) as tx:
         return tuple(secret_of(row) for row in tx.all(f"SELECT {SEALED} FROM secrets ORDER BY name"))  # noqa: S608
+
+
+class Listings:
+    """A read-only connection for single statements, with or without a running hub; used as `async with`."""
+
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._opened: aiosqlite.Connection | None = None
+
+    @property
+    def clock(self) -> Clock:
+        """The time listings are made at."""
+        return self._clock
+
+    async def open(self) -> None:
+        """Open the database for reading, whether or not a hub runs on it.
+
+        Raises StoreUnavailable if there is none or it needs an upgrade first, SchemaTooNew or SchemaTooOld if
+        this version doesn't know its schema.
+        """
+        # aiosqlite leaves its thread running if connecting fails; a thread that outlives the loop
+        # complains.
+        if not os.access(self._path, os.R_OK):
+            raise StoreUnavailable("it is not readable; run this as the hub's user")
+        try:
+            self._opened = await aiosqlite.connect(
+                database_uri(self._path, read_only=True),
+                uri=True,
+                timeout=BUSY_TIMEOUT_S,
+                isolation_level=None,
+            )
+            rows = await self.ask("PRAGMA user_version")
+            require_current(int(rows[0][0]))
+        except sqlite3.Error as error:
+            await self.close()
+            raise _unreadable(error) from error
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Close the database."""
+        if self._opened is not None:
+            await self._opened.close()
+            self._opened = None
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def write(
+        self, unit: Unit[T], *, unhurried: bool = False, meanwhile: Callable[[], None] | None = None
+    ) -> T:
+        """Refuse: this connection only reads."""
+        del unit, unhurried, meanwhile
+        raise StoreUnavailable("the database is open for listings only")
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Refuse: this connection runs single statements."""
+        del unit
+        raise StoreUnavailable("the database is open for listings only")
+
+    async def ask(self, sql: str, *parameters: Any) -> list[Row]:
+        """Return all rows of one statement."""
+        if self._opened is None:
+            raise StoreUnavailable("the store is closed")
+        try:
+            return list(await self._opened.execute_fetchall(sql, parameters))
+        except sqlite3.Error as error:
+            if is_failure_of_the_disk(error):
+                raise _unreadable(error) from error
+            raise
+
+
+@contextlib.asynccontextmanager
+async def open_listings(path: Path, clock: Clock | None = None) -> AsyncGenerator[SqlViews]:
+    """Open a database for listings, whether or not a hub runs on it.
+
+    Raises StoreUnavailable, SchemaTooNew, SchemaTooOld."""
+    async with Listings(path, clock) as listings:
+        yield SqlViews(listings)
+
+
+def _unreadable(error: sqlite3.Error) -> StoreUnavailable:
+    return StoreUnavailable(f"it is not readable: {error}{what_to_do(error)}")

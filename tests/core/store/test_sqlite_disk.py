@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.store.sqlite.store import open_listings
+from core.store.sqlite.offline import open_listings
 
 
 async def recorded(database: Path) -> set[str]:

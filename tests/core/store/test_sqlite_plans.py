@@ -14,7 +14,8 @@ from core.store.effects import CastVote, CloseGate, Say, SayAtTimes, StopThread
 from core.store.pairing import PairingRequest
 from core.store.sql.store import SqlStore
 from core.store.sqlite.connection import ReaderThread, SqliteTransaction
-from core.store.sqlite.store import Listings, SqliteEngine, open_store
+from core.store.sqlite.offline import Listings
+from core.store.sqlite.store import SqliteEngine, open_store
 from core.store.sqlite.writer import Writer
 from core.store.transaction import Policy
 from core.transcript import ResultStatus, ToolResult

@@ -22,7 +22,8 @@ from core.store.feed import CardShown
 from core.store.rows import CallState, GateView
 from core.store.sql.store import SqlStore
 from core.store.sqlite.maintenance import Schema, current_schema, migrate, schema_version, upgrade
-from core.store.sqlite.store import Listings, open_listings, open_store
+from core.store.sqlite.offline import Listings, open_listings
+from core.store.sqlite.store import open_store
 from core.transcript import UserSaid
 from tests.contracts.store.bench import CHANNEL, Bench, CountingIds, StoppedClock, text_of
 from tests.payloads.make_store_database import COLOURED, NOTICE, TOGETHER

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from bot.config.keys import VaultKeyRing
-from bot.operator.settings import HubSettings
+from bot.operator.settings import SettingsService
 from core.approvals import LoopLimits, NoPolicy
 from core.clock import SystemClock
 from core.consent.facts import Policy
@@ -87,7 +87,7 @@ async def test_nothing_begins_once_the_pause_was_answered(
     )
     made = CallPipeline(ToolRegistry([writing_tool(files, waits=here)]), settings, SystemClock(), pause)
     ring, switch = VaultKeyRing(tmp_path, {}), pause if here else None
-    keeping = HubSettings(world.store, ring, lambda: [], SystemClock(), ADA.user_id, switch)
+    keeping = SettingsService(world.store, ring, lambda: [], SystemClock(), ADA.user_id, switch)
     chance, begun, asked = random.Random(profile.seed), 0, 0
     for attempt in range(profile.pick(test=50 if here else 15, proof=500)):
         start = await world.turn(scope=f"race {attempt}")

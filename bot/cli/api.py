@@ -1,0 +1,191 @@
+"""The hub's API for commands: the running hub's, or the same application in this process while none runs."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from bot.cli.exit_codes import CommandFailed
+from bot.cli.output import print_json, printable
+from bot.cli.show import existing_database
+from bot.config.load import load
+from bot.ops.api_access import ApiAccess, read_access
+from bot.runtime import HTTPX_COMMAND_LINE, AdminError, left_out, needed_to_start
+from bot.views import DecisionView
+from core.errors import StoreLocked
+from core.lazy_module import LazyModule
+from core.store.lock import DataDirectoryLock
+
+if TYPE_CHECKING:
+    import httpx
+    from starlette.types import ASGIApp
+
+    from bot.cli import offline
+else:
+    offline = LazyModule("bot.cli.offline")
+
+ANSWER_LIMIT_S = 15.0
+OTHER_VERSION = "the running hub's response does not match this version; restart the hub with this version"
+
+T = TypeVar("T")
+
+
+class HubApi:
+    """Requests as the owner. `where`: its address, for people. All methods raise AdminError."""
+
+    def __init__(self, client: "httpx.AsyncClient", where: str) -> None:
+        self._client = client
+        self._where = where
+
+    async def get(self, path: str, answer: type[T], **query: str | int) -> T:
+        """Return the answer, as a value of that type."""
+        return await self.call("GET", path, answer, query=query)
+
+    async def post(self, path: str, answer: type[T], body: Mapping[str, Any] | None = None) -> T:
+        """Return the answer, as a value of that type."""
+        return await self.call("POST", path, answer, body or {})
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        answer: type[T],
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str | int] | None = None,
+    ) -> T:
+        """Return the answer, as a value of that type; a refusal is raised with the hub's own words."""
+        import httpx
+
+        try:
+            response = await self._client.request(method, path, json=body, params=query)
+            page = response.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise AdminError(
+                "unavailable",
+                f"the hub at {self._where} does not respond ({str(error) or type(error).__name__}); "
+                "it may be starting or stopping: try again in a moment",
+            ) from error
+        if response.is_error:
+            raise _refusal(page)
+        try:
+            return TypeAdapter(answer).validate_python(page)
+        except ValidationError as error:
+            raise AdminError("unavailable", OTHER_VERSION) from error
+
+
+def _refusal(page: Any) -> AdminError:
+    match page:
+        case {"error": {"code": "invalid", "message": str(message), "field": str(field)}}:
+            return AdminError("invalid", f"{field}: {message}")  # what of the words typed is meant
+        case {"error": {"code": str(code), "message": str(message)}}:
+            return AdminError(code, message)
+        case _:
+            return AdminError("unavailable", OTHER_VERSION)
+
+
+@contextlib.asynccontextmanager
+async def api_at(access: ApiAccess) -> AsyncIterator[HubApi]:
+    """Open the running hub's API: straight to it, past any configured proxy, on this machine without TLS."""
+    # The name the API answers to, also where the hub listens on one of this machine's other addresses.
+    headers = {"Host": "localhost", "Authorization": f"Bearer {access.token}"}
+    async with _client(f"{access.url}/api", headers) as client:
+        yield HubApi(client, access.url)
+
+
+@contextlib.asynccontextmanager
+async def api_of(app: "ASGIApp") -> AsyncIterator[HubApi]:
+    """Open the API of an application in this process."""
+    async with _client("http://localhost", {}, app) as client:
+        yield HubApi(client, "this machine")
+
+
+@contextlib.asynccontextmanager
+async def _client(
+    url: str, headers: Mapping[str, str], app: "ASGIApp | None" = None
+) -> "AsyncIterator[httpx.AsyncClient]":
+    with left_out(HTTPX_COMMAND_LINE):
+        import httpx
+
+    inside = None if app is None else httpx.ASGITransport(app)
+    no_authorities = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    async with httpx.AsyncClient(
+        base_url=url,
+        headers=headers,
+        transport=inside,
+        trust_env=False,
+        verify=no_authorities,
+        timeout=ANSWER_LIMIT_S,
+    ) as client:
+        yield client
+
+
+def with_api(path: Path | None, action: Callable[[HubApi], Awaitable[T]], *, new_database: bool = False) -> T:
+    """Return the result of an operator's action: in this process where no hub runs, else through the running
+    one. `new_database`: also before the first start of a hub.
+
+    Raises CommandFailed with the reason if it is refused."""
+    loaded = load(path, secrets=False)
+    if not new_database:
+        existing_database(loaded.database)
+    data_dir = loaded.config.hub.data_dir
+    lock = DataDirectoryLock(data_dir)
+    try:
+        with needed_to_start(data_dir, "run this as the hub's user"):
+            lock.acquire()
+    except StoreLocked as held:
+        access = read_access(data_dir)
+        if access is None:
+            raise CommandFailed(
+                f"hubbub: {held}; it has not published its API address yet: try again in a moment"
+            ) from held
+        return running(access, action)
+
+    async def here() -> T:
+        async with offline.resting_api(loaded) as app, api_of(app) as api:
+            return await action(api)
+
+    try:
+        return _settled(here())
+    finally:
+        lock.release()
+
+
+def running(access: ApiAccess, action: Callable[[HubApi], Awaitable[T]]) -> T:
+    """Return the result of an action through the running hub. Raises CommandFailed if it is refused."""
+
+    async def there() -> T:
+        async with api_at(access) as api:
+            return await action(api)
+
+    return _settled(there())
+
+
+def _settled(doing: Awaitable[T]) -> T:
+    async def settle() -> T:
+        return await doing
+
+    try:
+        return asyncio.run(settle())
+    except AdminError as refused:
+        raise CommandFailed(printable(str(refused))) from refused
+
+
+def change(
+    path: Path | None,
+    endpoint: str,
+    body: Mapping[str, Any] | None = None,
+    *,
+    as_json: bool,
+    new_database: bool = False,
+) -> None:
+    """Make an operator's change and print the decision. Raises CommandFailed."""
+    decision = with_api(path, lambda api: api.post(endpoint, DecisionView, body), new_database=new_database)
+    if as_json:
+        print_json(decision)
+    else:
+        typer.echo(printable(f"{decision.id}: {decision.outcome}"))
