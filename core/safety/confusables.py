@@ -26,8 +26,9 @@ _VARIANTS = "\\ufe00-\\ufe0f"
 _JOINERS = "\\u200c\\u200d"
 _RUN = re.compile(f"[{_SHAPELESS}{_BLANKS}{_JOINERS}{_VARIANTS}]+")
 _NEVER_SEEN = re.compile(f"[{_SHAPELESS}]")
+_BLANK = re.compile(f"[{_BLANKS}]")
 _JOINING = re.compile(f"[{_JOINERS}]")
-_SHAPING = re.compile(f"[{_JOINERS}{_VARIANTS}]")
+_VARIANT = re.compile(f"[{_VARIANTS}]")
 _BLANK_RUN = re.compile(rf"[ \t]{{{MAX_BLANKS + 1},}}")
 _EMPTY_LINES = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
@@ -89,19 +90,28 @@ def _count_lines(run: re.Match[str]) -> str:
 
 
 def _is_hidden(run: re.Match[str]) -> bool:
-    """Return whether joiners and variants are hidden. They shape letters and emoji, and wide blanks separate
-    words of
-    other scripts; next to ASCII they do neither. A run is judged as one."""
-    first, last = run[0][0], run[0][-1]
-    before = run.string[run.start() - 1] if run.start() else ""
+    """Return whether blanks, joiners and variants are hidden: they are unless known to be plain there. A wide
+    blank parts East Asian words; a variant shapes a picture; a joiner joins two pictures or two letters of a
+    script without capitals. A run is judged as one."""
+    last = run[0][-1]
+    before = run.string[run.start() - 1 : run.start()]
     after = run.string[run.end() : run.end() + 1]
-    if _NEVER_SEEN.search(run[0]) or (before and before.isascii()):
+    if _NEVER_SEEN.search(run[0]) or not before:
         return True
-    if not before and _SHAPING.match(first):
-        return True
-    if after:
-        return after.isascii() and not ("\ufe00" <= last <= "\ufe0f")
-    return _JOINING.match(last) is not None
+    if _BLANK.search(run[0]):
+        return run[0] != "\u3000" or not (_EAST_ASIAN.match(before) and _EAST_ASIAN.match(after))
+    if _VARIANT.match(run[0]):
+        return not _is_picture(before) or (_JOINING.match(last) is not None and not _is_picture(after))
+    return not any(joined(before) and joined(after) for joined in (_is_picture, _is_joined))
+
+
+def _is_picture(one: str) -> bool:
+    return _PICTURES.match(one) is not None or (one != "" and unicodedata.category(one) == "So")
+
+
+def _is_joined(one: str) -> bool:
+    """Return whether it is a letter, or a mark on one, of a script without capitals."""
+    return one != "" and unicodedata.category(one) in {"Lo", "Mn", "Mc"}
 
 
 def _named(run: re.Match[str]) -> str:
@@ -162,7 +172,7 @@ def _signs(text: str) -> Iterator[str]:
         if _PLAIN_SIGNS.match(sign) or _PICTURES.match(sign) or unicodedata.category(sign)[0] in "CMZ":
             continue  # invisible characters and marks are spelled out where they stand
         around = text[max(0, found.start() - 1) : found.start()] + text[found.end() : found.end() + 1]
-        if _beside_ascii(text, found.start(), found.end()) or not any(map(str.isalpha, around)):
+        if _beside_ascii(text, found.start(), found.end()) or not any(map(_is_joined, around)):
             yield sign
 
 

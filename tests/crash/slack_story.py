@@ -72,7 +72,9 @@ async def open_slack_errand(directory: Path, mode: str = "socket") -> AsyncItera
     """Simulators up, configuration written, Slack knows the addresses, no hub runs; whatever runs at the end
     is killed."""
     async with open_simulators("slack", slack_mode=mode, patient=False) as around:
-        around.slack.configure(retry_delays_s=[0.0, 2.0, 12.0])  # sooner than in reality, and as few
+        around.slack.configure(
+            retry_delays_s=[0.0, 2.0, 25.0]
+        )  # sooner than in reality, as few: a slow start is over by the last
         errand = SlackErrand(around, directory)
         errand.port = free_port() if mode == "http" else 0
         async with laid_out(errand) as town:
