@@ -30,6 +30,8 @@ from core.store.rows import AuditRow, Checkpoint
 # a line cut off by a crash, the next one starts on a new line and is complete.
 
 HEADS_NAME = "audit.heads"
+START = "0:start:"
+"""The head of an empty chain. It is noted before the first link: a file without any head was emptied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +182,18 @@ class AuditLinker:
             await self._store.record_policy(self._policy())
             self._policy_changed = False
         async with self._turn:
+            if self._noted is None:
+                await asyncio.to_thread(self._begin)
             more, head = True, None
             while more:
                 head, more = await self._store.link_audit(AT_ONCE)
             if head is not None and head != self._noted:
                 await asyncio.to_thread(self._note, head)
                 self._noted = head
+
+    def _begin(self) -> None:
+        if self._heads.newest() is None:
+            self._heads.append(START, self._clock.now())
 
     def _note(self, head: str) -> None:
         newest = self._heads.newest() if self._noted is None else None
@@ -383,7 +391,7 @@ class _Chain:
 def _compare(chain: _Chain, heads: Sequence[Head], what: str, found: _Found) -> None:
     newest = max((head.number for head in heads), default=0)
     for head in heads:
-        if head.number < chain.base:
+        if head.number < max(chain.base, 1):
             continue
         noted = f"{what}{f' at {head.noted_at}' if head.noted_at else ''}"
         if head.number > chain.number:

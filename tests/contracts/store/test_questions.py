@@ -39,12 +39,15 @@ async def test_a_reply_is_kept_with_the_call_and_the_turn_goes_on(world: Bench, 
     assert (await world.call_row(start, call_id)).answer == answer
 
 
-async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing(world: Bench) -> None:
+@pytest.mark.parametrize("answer", [Chose(0, "red"), Wrote("like the sea")])
+async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing(
+    world: Bench, answer: Chose | Wrote
+) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS)
     world.clock.advance(3600)
-    accepted = await world.rule(closing(gate, Chose(0, "red")))
+    accepted = await world.rule(closing(gate, answer))
     assert accepted.started is not None
     loaded = await world.store.turns.load_turn(accepted.started)
     assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.audit.linker import Head, HeadFile
+from core.audit.linker import START, Head, HeadFile
 from core.audit_chain import ChainKey
 from core.errors import StoreUnavailable
 from core.store.feed import Changes
@@ -65,7 +65,27 @@ async def test_after_a_kill_the_chain_goes_on(tmp_path: Path, when: str) -> None
         await office.linker(world).catch_up()
     verified = office.verified()
     assert (verified.findings, verified.waiting) == ((), 0)
-    assert [str(head) for head in office.heads.heads()] == [verified.head]
+    assert [str(head) for head in office.heads.heads()] == [START, verified.head]
+
+
+async def test_a_kill_between_the_first_links_and_their_head_is_no_finding(tmp_path: Path) -> None:
+    office = Office(tmp_path)
+    async with office.opened() as world:
+        await office.a_day(world)
+        heads, office.heads = office.heads, _CutOff(office.heads.path)
+        with pytest.raises(OSError, match="killed"):
+            await office.linker(world).catch_up()
+        office.heads = heads
+    assert office.verified().findings == ()
+
+
+class _CutOff(HeadFile):
+    """Notes one head and no more."""
+
+    def append(self, head: str, now: int) -> None:
+        if self.newest() is not None:
+            raise OSError("killed")
+        super().append(head, now)
 
 
 async def test_a_running_linker_chains_what_is_written_and_what_is_left_at_the_end(tmp_path: Path) -> None:

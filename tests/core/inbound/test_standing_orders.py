@@ -146,9 +146,14 @@ async def granted(front: Front) -> list[Grant]:
     return list(await front.store.consents.grants(OWNER.user_id))
 
 
-async def test_session_grants_for_this_conversation_alone(front: Front) -> None:
+@pytest.mark.parametrize("place", [None, "elsewhere"])
+async def test_session_grants_for_the_conversation_of_the_request_alone(
+    front: Front, place: str | None
+) -> None:
+    """Also when it is typed in another one."""
     gate = await asked(front)
-    accepted: Accepted = await front.says(OWNER_ACCOUNT, f"/approve {gate.id} session")
+    await front.says(OWNER_ACCOUNT, place="elsewhere")
+    accepted: Accepted = await front.says(OWNER_ACCOUNT, f"/approve {gate.id} session", place=place)
     assert accepted.started is not None
     (grant,) = await granted(front)
     assert (grant.scope, grant.thread_id) == (GrantScope.THREAD, gate.thread_id)

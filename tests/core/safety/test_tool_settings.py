@@ -190,6 +190,7 @@ def test_a_project_above_the_workspace_is_none_of_its(
         "git pull; mypy src",
         "ruff format src && make test",
         "ruff check src && sh build.sh",
+        "git merge topic && git status && ruff check src",
     ],
 )
 def test_settings_are_not_changed_by_the_same_line(line: str, guard: PathGuard) -> None:

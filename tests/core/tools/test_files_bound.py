@@ -50,6 +50,7 @@ CALLS = (
     asked("write_file", path="new.txt", content="mine"),
     asked("shell", command=f"sh {SCRIPT} --fast && ls"),
     asked("shell", command=f"./{SCRIPT}"),
+    asked("shell", command=f"ansible-playbook --inventory=hosts --extra=x={SCRIPT}"),
 )
 
 
