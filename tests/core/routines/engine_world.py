@@ -22,6 +22,7 @@ from core.routines.manage import RoutineManager
 from core.routines.service import RoutineService
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
+from core.store.routine_port import RoutineRuns
 from core.store.routines import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite.store import open_store
 from core.timers import Timers
@@ -79,23 +80,34 @@ class HeldModel:
         yield ModelReply(self.answer, (), Usage(1, 1), Origin(self.name, self.name))
 
 
-class CountingStore:
-    """The real store; notes how many runs there are each time after some were begun."""
+class CountingRuns:
+    """The real facet of runs; notes how many there are each time after some were begun."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, runs: RoutineRuns) -> None:
+        self._runs = runs
         self.begun = 0
         self.most_running = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        return getattr(self._runs, name)
 
     async def begin_runs(self, **limits: Any) -> Sequence[StartedRun]:
-        """See Routines.begin_runs."""
-        started = await self._store.runs.begin_runs(**limits)
-        self.most_running = max(self.most_running, len(await self._store.runs.lapsed_runs(None)))
+        """See RoutineRuns."""
+        started = await self._runs.begin_runs(**limits)
+        self.most_running = max(self.most_running, len(await self._runs.lapsed_runs(None)))
         self.begun += 1
         return started
+
+
+class CountingStore:
+    """The real store with counted runs."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.runs = CountingRuns(store.runs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
 
 def service_of(
@@ -183,9 +195,9 @@ class Works:
 
     async def looked(self) -> None:
         """Until the engine, woken, has looked at what is due."""
-        before = self.store.begun
+        before = self.store.runs.begun
         self.service.fired(["whoever"])
-        await self.until(lambda: self.store.begun > before)
+        await self.until(lambda: self.store.runs.begun > before)
 
     async def passes(self, seconds: float) -> None:
         """Time goes by, and what came round in it is over."""
