@@ -5,10 +5,11 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from bot.cli.api import HubApi, change, with_api
+from bot.cli.api import HubApi, with_api
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, when, whole
 from bot.cli.show import asked
@@ -21,16 +22,15 @@ from core.people.pairing import PairAs
 # --- approvals ------------------------------------------------------------------------------------------
 
 
-def decide(path: Path | None, gate_id: str, answer: str, *, as_json: bool) -> None:
-    """Answer what waits, as the owner."""
+def option_of(answer: str) -> str:
+    """Return the answer as the API has it. Raises CommandFailed for any other word."""
     try:
-        option = Option(answer.strip().lower().replace("-", "_"))
+        return Option(answer.strip().lower().replace("-", "_")).value
     except ValueError as error:
         known = ", ".join(Option)
         raise CommandFailed(
             f"{printable(answer)} is not a valid answer; use one of {known}", USAGE
         ) from error
-    change(path, "/chat/gate/resolve", {"request_id": gate_id, "action": option.value}, as_json=as_json)
 
 
 # --- people ---------------------------------------------------------------------------------------------
@@ -53,13 +53,12 @@ def list_pairing(path: Path | None, *, as_json: bool) -> None:
         typer.echo("No pairing requests.")
 
 
-def let_in(path: Path | None, code: str, pair_as: str, *, as_json: bool) -> None:
-    """Let the account in that has this code."""
+def role_of(pair_as: str) -> str:
+    """Return the role as the API has it. Raises CommandFailed for any other word."""
     try:
-        role = PairAs(pair_as)
+        return PairAs(pair_as).value
     except ValueError as error:
         raise CommandFailed(f"--as must be one of {', '.join(PairAs)}", USAGE) from error
-    change(path, "/pairing/approve", {"code": code, "as": role.value}, as_json=as_json)
 
 
 def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool) -> None:
@@ -111,30 +110,26 @@ AS_CONFIGURED = "default"
 # --- secrets --------------------------------------------------------------------------------------------
 
 
-def set_secret(path: Path | None, name: str, *, as_json: bool) -> None:
-    """Store a secret that is typed, or read from standard input."""
-    value = _typed(name)
+def typed_secret(name: str) -> str:
+    """Return a secret that is typed, or read from standard input; never from the command line, where other
+    users and the shell's history see it. Raises CommandFailed."""
+    if sys.stdin.isatty():
+        value = getpass.getpass(f"Value of {printable(name)} (not shown): ")
+    else:
+        try:
+            value = sys.stdin.buffer.read().decode().removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise CommandFailed("a secret must be UTF-8 text; nothing was stored", USAGE) from error
     if not value:
         raise CommandFailed("the value was empty; nothing was stored", USAGE)
-    change(path, "/secrets", {"name": name, "value": value}, as_json=as_json, new_database=True)
-
-
-def _typed(name: str) -> str:
-    """Never from the command line, where other users and the shell's history see it."""
-    if sys.stdin.isatty():
-        return getpass.getpass(f"Value of {printable(name)} (not shown): ")
-    try:
-        given = sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError as error:
-        raise CommandFailed("a secret must be UTF-8 text; nothing was stored", USAGE) from error
-    return given.removesuffix("\n").removesuffix("\r")
+    return value
 
 
 # --- grants and permissions -----------------------------------------------------------------------------
 
 
-def set_permission(path: Path | None, tool: str, said: str, user_id: str | None, *, as_json: bool) -> None:
-    """Write down a person's word on a tool."""
+def permission_of(path: Path | None, tool: str, said: str, user_id: str | None) -> Mapping[str, Any]:
+    """Return a person's setting of a tool as the API has it. Raises CommandFailed."""
     word = said.strip().lower().replace("-", "_")
     try:
         setting = None if word == AS_CONFIGURED else ToolSetting(word)
@@ -142,8 +137,7 @@ def set_permission(path: Path | None, tool: str, said: str, user_id: str | None,
         known = ", ".join([*ToolSetting, AS_CONFIGURED])
         raise CommandFailed(f"{printable(said)} is not a setting; use one of {known}", USAGE) from error
     person = user_id or load(path, secrets=False).config.hub.owner
-    body = {"user_id": person, "tool": tool, "setting": setting}
-    change(path, "/permissions", body, as_json=as_json, new_database=True)
+    return {"user_id": person, "tool": tool, "setting": setting}
 
 
 # What was laid down, listed: `hubbub secrets list`, `grants list`, `permissions list`.

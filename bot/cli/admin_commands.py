@@ -51,7 +51,11 @@ def pair_approve(
     as_json: JsonOption = False,
 ) -> None:
     """Approve a pairing request."""
-    finish(lambda: admin.let_in(config, code, pair_as, as_json=as_json))
+
+    def approve() -> None:
+        api.change(config, "/pairing/approve", {"code": code, "as": admin.role_of(pair_as)}, as_json=as_json)
+
+    finish(approve)
 
 
 @pair_commands.command("reject")
@@ -285,7 +289,12 @@ def permissions_set(
     A disabled tool is hidden from the model and refused if it is called anyway. A tool that always needs
     approval still asks when set to always_allow.
     """
-    finish(lambda: admin.set_permission(config, tool, setting, user, as_json=as_json))
+
+    def keep() -> None:
+        body = admin.permission_of(config, tool, setting, user)
+        api.change(config, "/permissions", body, as_json=as_json, new_database=True)
+
+    finish(keep)
 
 
 @secrets_commands.command("list")
@@ -297,7 +306,12 @@ def secrets_list(config: ConfigOption = None, as_json: JsonOption = False) -> No
 @secrets_commands.command("set")
 def secrets_set(name: SecretArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Store a secret, typed at the prompt or read from standard input."""
-    finish(lambda: admin.set_secret(config, name, as_json=as_json))
+
+    def keep() -> None:
+        body = {"name": name, "value": admin.typed_secret(name)}
+        api.change(config, "/secrets", body, as_json=as_json, new_database=True)
+
+    finish(keep)
 
 
 @secrets_commands.command("delete")

@@ -24,12 +24,13 @@ from bot.cli.routine_commands import routines_commands
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from bot.cli import admin, ops, show
+    from bot.cli import admin, api, ops, show
     from bot.cli import chat as conversation
     from bot.cli import init as setup
     from bot.cli import serve as hub_process
 else:
     admin = LazyModule("bot.cli.admin")
+    api = LazyModule("bot.cli.api")
     conversation = LazyModule("bot.cli.chat")
     setup = LazyModule("bot.cli.init")
     ops = LazyModule("bot.cli.ops")
@@ -291,7 +292,12 @@ def approvals_decide(
     as_json: JsonOption = False,
 ) -> None:
     """Decide a request as the owner."""
-    finish(lambda: admin.decide(config, prompt, answer, as_json=as_json))
+
+    def decide() -> None:
+        body = {"request_id": prompt, "action": admin.option_of(answer)}
+        api.change(config, "/chat/gate/resolve", body, as_json=as_json)
+
+    finish(decide)
 
 
 # Builds only what was asked for.

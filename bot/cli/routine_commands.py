@@ -129,13 +129,13 @@ def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption =
 @routines_commands.command("enable")
 def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Enable a routine; it can run again from now on."""
-    finish(lambda: routines.enable(config, name, as_json=as_json))
+    finish(lambda: routines.change(config, "POST", name, "enabled", "/enable", as_json=as_json))
 
 
 @routines_commands.command("disable")
 def routines_disable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Pause a routine."""
-    finish(lambda: routines.disable(config, name, as_json=as_json))
+    finish(lambda: routines.change(config, "POST", name, "paused", "/disable", as_json=as_json))
 
 
 @routines_commands.command("fire")
@@ -169,7 +169,7 @@ def routines_history(
 @routines_commands.command("delete")
 def routines_delete(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Delete a routine and its runs."""
-    finish(lambda: routines.delete(config, name, as_json=as_json))
+    finish(lambda: routines.change(config, "DELETE", name, "deleted", as_json=as_json))
 
 
 _MANUAL = {"type": "manual"}

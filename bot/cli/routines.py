@@ -97,19 +97,9 @@ def edit(path: Path | None, name: str, page: dict[str, Any], *, as_json: bool) -
     _change(path, "PATCH", _of(name), "updated", page, as_json=as_json)
 
 
-def enable(path: Path | None, name: str, *, as_json: bool) -> None:
-    """Let it go on."""
-    _change(path, "POST", f"{_of(name)}/enable", "enabled", as_json=as_json)
-
-
-def disable(path: Path | None, name: str, *, as_json: bool) -> None:
-    """Pause it."""
-    _change(path, "POST", f"{_of(name)}/disable", "paused", as_json=as_json)
-
-
-def delete(path: Path | None, name: str, *, as_json: bool) -> None:
-    """Forget it."""
-    _change(path, "DELETE", _of(name), "deleted", as_json=as_json)
+def change(path: Path | None, method: str, name: str, what: str, action: str = "", *, as_json: bool) -> None:
+    """Do what the endpoint of that routine does; `what`: what has become of it then."""
+    _change(path, method, _of(name) + action, what, as_json=as_json)
 
 
 def fire(path: Path | None, name: str, *, as_json: bool) -> None:
