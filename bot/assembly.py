@@ -83,7 +83,7 @@ class Tools:
         self.pause = pause
         tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
         self.servers = build_mcp(loaded, tools, clock)
-        self.pipeline = build_pipeline(config, tools, clock, ground.leaks, pause, ground.hooks)
+        self.pipeline = build_pipeline(loaded, tools, clock, ground.leaks, pause, ground.hooks)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
         self.rules = build_rules(config, ground.owner, ground.ids, self.pipeline.laws)
         self.audit = build_audit(loaded, store, self.pipeline.laws, clock)

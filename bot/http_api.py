@@ -12,7 +12,7 @@ from bot.operator.settings import SettingsService
 from bot.parts import Dependencies
 from bot.routines.management import personal_routines
 from bot.runtime import StartError, version
-from bot.tools import build_tools, path_guard
+from bot.tools import build_tools, workspace_of
 from bot.views import ChannelView, ServerView, StatusView, TimerView
 from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
@@ -26,6 +26,7 @@ from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.routines.webhooks import Webhooks
 from core.safety.leaks import LeakDetector
+from core.safety.paths import guard_of
 from core.store.port import Store
 from core.timers import Timers
 from core.vault import Vault
@@ -92,7 +93,7 @@ def build_api(
         live=ground.live,
         login=login,
         uploads=speaking.uploads,
-        workspace=path_guard(loaded),
+        workspace=guard_of(workspace_of(loaded)),
         states=speaking.manager.states,
         platforms={name: channel.platform for name, channel in ground.config.channels.items()},
         status=lambda: status(store, readiness, ground.timers),

@@ -16,7 +16,7 @@ from bot.live import Live
 from bot.ops.metrics import MeteredModel, Metrics
 from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
 from bot.timers import ScheduledTimers
-from bot.tools import build_approvals, build_laws, vote_rule
+from bot.tools import build_approvals, build_laws, vote_rule, workspace_of
 from channels.manager import ChannelManager
 from channels.webchat import WEB
 from core.approvals import ApprovalSettings
@@ -131,9 +131,6 @@ class Dependencies:
         self.hooks: Hooks | None = configured_hooks(loaded, self.leaks, store, self.models, clock, ids)
 
 
-SPILL_NAME = "outputs"
-
-
 @contextlib.asynccontextmanager
 async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids) -> AsyncIterator[Store]:
     """The database in the data directory; its audit is sealed by keys that come from the vault's."""
@@ -216,7 +213,7 @@ def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolic
 
 
 def build_pipeline(
-    config: Config,
+    loaded: Loaded,
     tools: ToolRegistry,
     clock: Clock,
     leaks: LeakDetector,
@@ -225,7 +222,7 @@ def build_pipeline(
 ) -> CallPipeline:
     """The one path of every call."""
     hook = None if hooks is None else hooks.calls
-    return CallPipeline(tools, _pipeline_settings(config, leaks), clock, pause, hook)
+    return CallPipeline(tools, _pipeline_settings(loaded, leaks), clock, pause, hook)
 
 
 def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServers | None":
@@ -279,15 +276,15 @@ def build_chat(
     return delegate
 
 
-def _pipeline_settings(config: Config, leaks: LeakDetector) -> PipelineSettings:
-    approvals = config.approvals
+def _pipeline_settings(loaded: Loaded, leaks: LeakDetector) -> PipelineSettings:
+    config, approvals = loaded.config, loaded.config.approvals
     return PipelineSettings(
         laws=build_laws(config),
         binding_key=hub_key(config.hub.data_dir),
-        workspace=str(config.workspace.dir),
+        workspace=workspace_of(loaded),
         tool_timeout_s=approvals.tool_timeout_s,
         tool_timeouts_s=dict(approvals.tool_timeouts),
-        result_limits=ResultLimits(config.hub.data_dir / SPILL_NAME, leaks=leaks),
+        result_limits=ResultLimits(leaks=leaks),
     )
 
 

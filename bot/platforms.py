@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from bot.config.schema import Config
 from bot.config.sections import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
-from bot.parts import SPILL_NAME
 from bot.runtime import CHANNELS_PATH, HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, Certificates, left_out
+from bot.tools import SPILL_NAME
 from channels.channel import Channel
 from core import texts
 from core.clock import Clock

@@ -17,9 +17,8 @@ from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy
 from core.gates import VoteRule
 from core.lazy_module import LazyModule
 from core.safety.network import Exemption, Lookup, NetworkGuard, SystemLookup
-from core.safety.paths import PathGuard
 from core.store.port import Store
-from core.tool import Requirement, Tool, use_limits
+from core.tool import Requirement, Tool, Workspace, use_limits
 from core.tools.builtin.attachments import AttachmentSource, attachment_tools
 from core.tools.builtin.basics import (
     ask_user_tool,
@@ -48,6 +47,10 @@ else:
     http = LazyModule("core.model.http")
 
 
+SPILL_NAME = "outputs"
+"""The directory of results too long for the model, in the data directory."""
+
+
 def no_routines() -> Told:
     """Return no routines, for callers that only list tools."""
     raise LookupError("routines are not available here")
@@ -68,7 +71,6 @@ def build_tools(
     config = configured.config
     nothing = SimpleNamespace(threads=None, memory=None, secrets=None)
     kept = store if store is not None else cast("Store", nothing)
-    guard = path_guard(configured)
     laws = build_laws(config)
 
     def visible(principal: Principal) -> Sequence[Tool]:
@@ -83,15 +85,13 @@ def build_tools(
             message_tool(kept.threads, telling),
             *memory_tools(kept.memory),
             *document_tools(kept.memory),
-            *reading_tools(guard),
-            *searching_tools(guard),
-            *writing_tools(guard),
-            *attachment_tools(guard, kept.threads, fetching, telling),
+            *reading_tools(),
+            *searching_tools(),
+            *writing_tools(),
+            *attachment_tools(kept.threads, fetching, telling),
             http_tool(network_guard(config, lookup), authorities),
             shell_tool(
                 configured.environment,
-                config.workspace.dir,
-                configured.closed,
                 use_limits(
                     per_minute=config.approvals.shell_per_minute, per_hour=config.approvals.shell_per_hour
                 ),
@@ -169,9 +169,10 @@ def _people(config: Config, named: str) -> tuple[str, ...]:
             return config.teams[team.removeprefix("team:")].users
 
 
-def path_guard(configured: Loaded) -> PathGuard:
-    """Return the workspace without the hub's own files, wherever the operator put them."""
-    return PathGuard(configured.config.workspace.dir, configured.closed)
+def workspace_of(configured: Loaded) -> Workspace:
+    """Return the hub's own workspace, without the hub's own files, wherever the operator put them."""
+    config = configured.config
+    return Workspace(config.workspace.dir, config.hub.data_dir / SPILL_NAME, tuple(configured.closed))
 
 
 def network_guard(config: Config, lookup: Lookup | None = None) -> NetworkGuard:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol
 
 from core.gates import Replies
@@ -49,6 +50,17 @@ class ProcessInfo:
     started_ticks: int
 
 
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The place a run's tools work in. `root`: their working directory, absolute; `outputs`: the directory
+    for whole results that are too long for the model; `closed`: files and directories that stay closed to
+    tools even inside `root`."""
+
+    root: Path
+    outputs: Path
+    closed: tuple[Path, ...] = ()
+
+
 class CallContext(Protocol):
     """The context of a running tool."""
 
@@ -71,8 +83,8 @@ class CallContext(Protocol):
         ...
 
     @property
-    def workspace(self) -> str:
-        """Absolute path of the tools' working directory."""
+    def workspace(self) -> Workspace:
+        """The place the run's tools work in."""
         ...
 
     @property
@@ -187,9 +199,9 @@ class Tool:
     requirement: Requirement = Requirement.ASK
     effect: Effect = Effect.EFFECT
     data: Data = Data.SHARED
-    rate: Callable[[Arguments], Risk] | None = None
-    digests: Callable[[Arguments], Mapping[str, str]] | None = None
-    plan: Callable[[Arguments], CallPlan] | None = None
+    rate: Callable[[Arguments, Workspace], Risk] | None = None
+    digests: Callable[[Arguments, Workspace], Mapping[str, str]] | None = None
+    plan: Callable[[Arguments, Workspace], CallPlan] | None = None
     asks: Callable[[Arguments], Question] | None = None
     timeout_s: float | None = None
     limits: tuple[UseLimit, ...] = ()

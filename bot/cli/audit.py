@@ -14,8 +14,7 @@ from bot.cli.show import existing_database
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy
-from bot.parts import SPILL_NAME
-from bot.tools import build_laws, build_tools
+from bot.tools import build_laws, build_tools, workspace_of
 from core.audit.linker import HEADS_NAME, Head, HeadFile, Verified, as_lines
 from core.audit.linker import verify as look_at
 from core.audit_chain import AuditKind, ChainKey
@@ -260,10 +259,10 @@ def _pipeline(loaded: Loaded) -> CallPipeline:
     settings = PipelineSettings(
         laws=build_laws(config),
         binding_key=b"",
-        workspace=str(config.workspace.dir),
+        workspace=workspace_of(loaded),
         tool_timeout_s=config.approvals.tool_timeout_s,
         tool_timeouts_s={},
-        result_limits=ResultLimits(config.hub.data_dir / SPILL_NAME),
+        result_limits=ResultLimits(),
     )
     clock = SystemClock()
     return CallPipeline(build_tools(loaded, None, clock), settings, clock)

@@ -12,7 +12,6 @@ import json
 import re
 from collections import deque
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 from core.errors import InvalidArguments
@@ -84,11 +83,9 @@ RESULT_LIMIT_CHARS = 32_000
 
 @dataclass(frozen=True, slots=True)
 class ResultLimits:
-    """Limit of a result the model sees; a longer one is stored whole in `spill_dir`. Neither holds secrets
-    that `leaks`
-    finds."""
+    """Limit of a result the model sees; a longer one is stored whole among the workspace's outputs. Neither
+    holds secrets that `leaks` finds."""
 
-    spill_dir: Path
     result_limit_chars: int = RESULT_LIMIT_CHARS
     leaks: LeakDetector = field(default_factory=LeakDetector)
 

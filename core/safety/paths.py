@@ -29,6 +29,7 @@ from typing import BinaryIO, NoReturn
 
 from core.errors import ToolDenied, ToolFailed
 from core.safety.path_names import MAX_DEPTH, OUTSIDE, Components, below, components, judge_name, split
+from core.tool import Workspace
 
 MAX_LINKS = 40
 """Limit of links followed for one path, the same as Linux's."""
@@ -53,6 +54,11 @@ class Place:
 
     directory: int
     name: str
+
+
+def guard_of(workspace: Workspace) -> "PathGuard":
+    """Return the guard of a run's workspace."""
+    return PathGuard(workspace.root, workspace.closed)
 
 
 class PathGuard:

@@ -31,6 +31,7 @@ from core.tool import (
     Risk,
     Tool,
     UseLimit,
+    Workspace,
 )
 
 # Reader of a model's arguments: lenient where the meaning is certain, strict otherwise.
@@ -178,9 +179,9 @@ def tool(
     data: Data = Data.SHARED,
     timeout_s: float | None = None,
     limits: tuple[UseLimit, ...] = (),
-    rate: Callable[[Arguments], Risk] | None = None,
-    digests: Callable[[Arguments], Mapping[str, str]] | None = None,
-    plan: Callable[[Arguments], CallPlan] | None = None,
+    rate: Callable[[Arguments, Workspace], Risk] | None = None,
+    digests: Callable[[Arguments, Workspace], Mapping[str, str]] | None = None,
+    plan: Callable[[Arguments, Workspace], CallPlan] | None = None,
     asks: Callable[[Arguments], Question] | None = None,
     sensitive: frozenset[str] = frozenset(),
     version: int = 1,

@@ -16,7 +16,7 @@ from core.clock import Clock
 from core.errors import InvalidArguments, OutcomeUnknown, StoreError, ToolDenied, ToolError, ToolTimeout
 from core.off_loop import off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
-from core.tool import TOOLS_PAUSED, CallContext, CallPlan, ProcessInfo, Tool
+from core.tool import TOOLS_PAUSED, CallContext, CallPlan, ProcessInfo, Tool, Workspace
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 
@@ -224,7 +224,7 @@ class RunningCall:
     principal: Principal
     thread_id: str
     idempotency_key: str
-    workspace: str
+    workspace: Workspace
     deadline_s: float
     record_process: Callable[[ProcessInfo], Awaitable[None]]
 
@@ -264,7 +264,8 @@ async def run_call(
     )
     if output is None:
         return ToolResult(call_id, status, said)
-    shown = fence_tool_output(tool.name, await _within(limits, call_id, await _clean(output, limits)))
+    clean = await _clean(output, limits)
+    shown = fence_tool_output(tool.name, await _within(limits, context.workspace.outputs, call_id, clean))
     return ToolResult(call_id, status, f"{said}\n{shown}" if said else shown)
 
 
@@ -342,12 +343,12 @@ async def _clean(output: str, limits: ResultLimits) -> str:
     return await off_loop(len(output), lambda: limits.leaks.redacted(sanitise(output)))
 
 
-async def _within(limits: ResultLimits, call_id: str, text: str) -> str:
+async def _within(limits: ResultLimits, outputs: Path, call_id: str, text: str) -> str:
     """Return the text if it is short enough; otherwise its beginning and end, and where all of it is."""
     shown, dropped = head_and_tail(text, limits.result_limit_chars)
     if not dropped:
         return text
-    path = limits.spill_dir / f"{_file_name(call_id)}.txt"
+    path = outputs / f"{_file_name(call_id)}.txt"
     try:
         await asyncio.to_thread(_write_private, path, text)
     except OSError:

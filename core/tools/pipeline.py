@@ -8,6 +8,7 @@ import json
 import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -25,7 +26,7 @@ from core.safety.fencing import ResultLimits, read_arguments
 from core.store.effects import EditRefused
 from core.store.port import RunCheck
 from core.store.rows import CallRow, CallState, NewCall
-from core.tool import Arguments, CallPlan, Effect, ProcessInfo, Risk, Tool
+from core.tool import Arguments, CallPlan, Effect, ProcessInfo, Risk, Tool, Workspace
 from core.tools.execution import REASON, RunningCall, ToolPause, run_call
 from core.tools.prepared import (
     NeedsPerson,
@@ -133,7 +134,7 @@ class PipelineSettings:
 
     laws: EffectivePolicy
     binding_key: bytes
-    workspace: str
+    workspace: Workspace
     tool_timeout_s: float
     tool_timeouts_s: dict[str, float]
     result_limits: ResultLimits
@@ -154,8 +155,15 @@ class CallPipeline:
         self._hook = hook
         self._settings = settings
         self._clock = clock
+        self._workspace = settings.workspace
         self.laws = settings.laws
         self.pause = pause or ToolPause()
+
+    def within(self, workspace: Workspace) -> "CallPipeline":
+        """Return this pipeline for runs in another workspace: their calls are judged, bound and run there."""
+        other = copy(self)
+        other._workspace = workspace
+        return other
 
     def offered(
         self, principal: Principal, disabled: frozenset[str] = frozenset(), mode: Mode = INTERACTIVE
@@ -228,7 +236,7 @@ class CallPipeline:
     ) -> Prepared:
         """Prepare a call. Raises ToolNotFound, InvalidArguments, and any exception of the tool's own code."""
         tool, arguments = self._read(call)
-        plan = _planned(tool, arguments)
+        plan = _planned(tool, arguments, self._workspace)
         ready = ready_or_question(tool, arguments, plan, mode)
         decision = self._decide(tool, arguments, plan, principal, thread_id, standing, mode)
         match decision:
@@ -255,7 +263,7 @@ class CallPipeline:
         tool, arguments = self._read(call)
         if tool.sensitive:
             return EditRefused(f"{tool.name} has arguments that are not shown, so it can't be edited here.")
-        plan = _planned(tool, arguments)
+        plan = _planned(tool, arguments, self._workspace)
         decision = self._decide(tool, arguments, plan, principal, thread_id, standing)
         match decision:
             case Deny():
@@ -302,9 +310,7 @@ class CallPipeline:
         settings, tool = self._settings, ready.tool
         timeout_s = settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
         timeout_s = max(0.0, min(timeout_s, remaining_s))
-        context = RunningCall(
-            principal, thread_id, call.call_id, settings.workspace, timeout_s, process_started
-        )
+        context = RunningCall(principal, thread_id, call.call_id, self._workspace, timeout_s, process_started)
         return await run_call(
             call.call_id,
             tool,
@@ -335,7 +341,7 @@ class CallPipeline:
             tool=facts_of(tool),
             thread_id=thread_id,
             now=self._clock.now(),
-            risk=_risk(tool, arguments, plan),
+            risk=_risk(tool, arguments, plan, self._workspace),
             operation=operation if isinstance(operation, str) else "",
             method=method if isinstance(method, str) else None,
             grants=standing.grants,
@@ -355,18 +361,18 @@ class CallPipeline:
             arguments=arguments,
             principal=principal.user_id,
             thread_id=thread_id,
-            working_dir=self._settings.workspace,
+            working_dir=str(self._workspace.root),
         )
         if plan is not None:
             digests = plan.digests
         else:
-            digests = tool.digests(arguments) if tool.digests is not None else None
+            digests = tool.digests(arguments, self._workspace) if tool.digests is not None else None
         return f"{hashed()}.{hashed(file_digests=digests)}" if digests else hashed()
 
 
-def _planned(tool: Tool, arguments: Arguments) -> CallPlan | None:
+def _planned(tool: Tool, arguments: Arguments, workspace: Workspace) -> CallPlan | None:
     """Return the call's plan as of now; None for a tool that doesn't plan. Raises InvalidArguments."""
-    return None if tool.plan is None else tool.plan(arguments)
+    return None if tool.plan is None else tool.plan(arguments, workspace)
 
 
 def _same_plan(judged: CallPlan | None, now: CallPlan | None) -> bool:
@@ -375,10 +381,10 @@ def _same_plan(judged: CallPlan | None, now: CallPlan | None) -> bool:
     return (judged.shown, dict(judged.digests)) == (now.shown, dict(now.digests))
 
 
-def _risk(tool: Tool, arguments: Arguments, plan: CallPlan | None) -> Risk | None:
+def _risk(tool: Tool, arguments: Arguments, plan: CallPlan | None, workspace: Workspace) -> Risk | None:
     if plan is not None:
         return plan.risk
-    return tool.rate(arguments) if tool.rate is not None else None
+    return tool.rate(arguments, workspace) if tool.rate is not None else None
 
 
 def _result(call: CallRow, status: ResultStatus, text: str) -> ToolResult:

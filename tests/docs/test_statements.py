@@ -16,10 +16,9 @@ from bot.config.types import DATABASE_NAME
 from bot.mcp.build import DIRECTORY_NAME
 from bot.ops.api_access import ACCESS_NAME
 from bot.ops.logs import LOG_NAME
-from bot.parts import SPILL_NAME
 from bot.runtime import ConfigError
 from bot.terminal.history import HISTORY_NAME
-from bot.tools import build_policy, build_tools
+from bot.tools import SPILL_NAME, build_policy, build_tools
 from bot.web.uploads import UPLOADS_NAME
 from core.approvals import Preset
 from core.clock import SystemClock
@@ -42,7 +41,7 @@ from core.tools.mcp.connection import (
 from core.tools.mcp.schemas import LIMIT_BYTES as SCHEMA_LIMIT_BYTES
 from core.tools.mcp.schemas import MAX_STEPS
 from core.users import Principal, Role
-from tests.core.tools.support import Call, run
+from tests.core.tools.support import NOWHERE, Call, place, run
 from tests.docs.reading import code
 from tests.tree import ROOT
 
@@ -174,16 +173,16 @@ async def test_the_tool_of_the_tools_page_works(tmp_path: Path) -> None:
     exec(compile(source, str(TOOLS), "exec"), page)  # noqa: S102 - it is what the page tells people to write
     add_note = page["add_note"]
     assert isinstance(add_note, Tool)
-    call = Call(workspace=str(tmp_path))
+    call = Call(workspace=place(tmp_path))
     assert await run(add_note, {"book": "shopping", "text": "milk"}, call) == "Noted in shopping."
     assert (tmp_path / "shopping.txt").read_text() == "milk\n"
     with pytest.raises(InvalidArguments, match="book"):
         add_note.validate({"book": "../etc", "text": "x"})
     with pytest.raises(ToolFailed, match="not writable"):
-        await run(add_note, {"book": "b", "text": "x"}, Call(workspace=str(tmp_path / "missing")))
+        await run(add_note, {"book": "b", "text": "x"}, Call(workspace=place(tmp_path / "missing")))
     assert add_note.rate is not None
-    assert add_note.rate({"book": "a", "text": "5 EUR"}).requirement is Requirement.ALWAYS_ASK
-    assert add_note.rate({"book": "a", "text": "5"}) == Risk(Requirement.ASK, pattern="a")
+    assert add_note.rate({"book": "a", "text": "5 EUR"}, NOWHERE).requirement is Requirement.ALWAYS_ASK
+    assert add_note.rate({"book": "a", "text": "5"}, NOWHERE) == Risk(Requirement.ASK, pattern="a")
 
 
 def test_the_servers_of_the_tools_page_are_configured_so(tmp_path: Path) -> None:

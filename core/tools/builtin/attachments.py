@@ -17,7 +17,7 @@ from core.errors import AttachmentTooLarge, ChannelError, NobodyToTell, ToolDeni
 from core.lazy_module import LazyModule
 from core.messages import Attachment, File, Markdown, Message
 from core.names import folded, quoted
-from core.safety.paths import PathGuard, Place
+from core.safety.paths import PathGuard, Place, guard_of
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.builtin.file_changes import discard, draft_of, to_its_end, write_draft
 from core.tools.builtin.files import READ_LIMIT_BYTES, rating, text_of
@@ -66,14 +66,13 @@ class AttachmentSource(Protocol):
 
 
 def attachment_tools(
-    guard: PathGuard,
     conversations: Conversations,
     fetching: Callable[[], AttachmentSource] | None,
     telling: Callable[[], Notifier] | None,
 ) -> tuple[Tool, Tool, Tool]:
     """Return all three tools. `fetching` and `telling` are called on first use; None: not available."""
     attached = _Attached(conversations, fetching)
-    return _read_tool(attached), _save_tool(attached, guard), _send_tool(guard, telling)
+    return _read_tool(attached), _save_tool(attached), _send_tool(telling)
 
 
 _Name = Annotated[
@@ -96,26 +95,26 @@ def _read_tool(attached: "_Attached") -> Tool:
     return read_attachment
 
 
-def _save_tool(attached: "_Attached", guard: PathGuard) -> Tool:
+def _save_tool(attached: "_Attached") -> Tool:
     # Idempotent: an existing file with the same content counts as saved.
     @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.SHARED)
     async def save_attachment(call: CallContext, name: _Name = None) -> str:
         """Save a file that was attached in this conversation to the workspace."""
         found, content = await attached.content(call.thread_id, name, SAVE_LIMIT_BYTES)
-        draft, wanted = draft_of(call), file_name(found.name)
+        draft, wanted, guard = draft_of(call), file_name(found.name), guard_of(call.workspace)
         path = await to_its_end(lambda given_up: _save(guard, wanted, content, draft, given_up))
         return f"Saved as {path} in the workspace, {len(content)} bytes."
 
     return save_attachment
 
 
-def _send_tool(guard: PathGuard, telling: Callable[[], Notifier] | None) -> Tool:
+def _send_tool(telling: Callable[[], Notifier] | None) -> Tool:
     # Idempotent: a message under a call's key is not sent again.
     @tool(
         requirement=Requirement.ASK,
         effect=Effect.IDEMPOTENT,
         data=Data.SHARED,
-        rate=rating(guard, Requirement.ASK),
+        rate=rating(Requirement.ASK),
     )
     async def send_file(
         call: CallContext,
@@ -125,7 +124,7 @@ def _send_tool(guard: PathGuard, telling: Callable[[], Notifier] | None) -> Tool
         """Send a file from the workspace to the person you are talking to, in this conversation."""
         if telling is None:
             raise ToolFailed("Sending is not available now.")
-        file = await asyncio.to_thread(_sendable, guard, path)
+        file = await asyncio.to_thread(_sendable, guard_of(call.workspace), path)
         message = Message((Markdown(text),) if text.strip() else (), files=(file,))
         try:
             await telling().send(f"call:{call.idempotency_key}", notices.ToThread(call.thread_id), message)

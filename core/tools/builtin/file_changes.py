@@ -14,9 +14,9 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from core.errors import InvalidArguments, ToolFailed
-from core.safety.paths import PathGuard, Place, file_digest
+from core.safety.paths import PathGuard, Place, file_digest, guard_of
 from core.safety.written_places import WrittenPlace, written_place
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace, use_limits
 from core.tools.builtin.files import text_of
 from core.tools.definition import tool
 
@@ -28,25 +28,25 @@ _LIMITS = use_limits(per_minute=20, per_hour=200)
 T = TypeVar("T")
 
 
-def writing_tools(guard: PathGuard) -> tuple[Tool, Tool, Tool]:
-    """Return all three tools, for the guarded workspace."""
+def writing_tools(guard: Callable[[Workspace], PathGuard] = guard_of) -> tuple[Tool, Tool, Tool]:
+    """Return all three tools. `guard`: returns the guard of a workspace."""
     return _write_tool(guard), _patch_tool(guard), _delete_tool(guard)
 
 
-def _changing(guard: PathGuard, function: Callable[..., Awaitable[str]]) -> Tool:
+def _changing(function: Callable[..., Awaitable[str]]) -> Tool:
     # Not idempotent: a repetition after a crash would undo later changes by others.
     declared = tool(
         requirement=Requirement.ASK,
         effect=Effect.EFFECT,
         data=Data.SHARED,
-        rate=_write_rating(guard),
-        digests=_digests(guard),
+        rate=_rate_write,
+        digests=_digests,
         limits=_LIMITS,
     )
     return declared(function)
 
 
-def _write_tool(guard: PathGuard) -> Tool:
+def _write_tool(guard: Callable[[Workspace], PathGuard]) -> Tool:
     async def write_file(
         call: CallContext,
         path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
@@ -57,13 +57,13 @@ def _write_tool(guard: PathGuard) -> Tool:
         Directories that are missing are made.
         """
         data = _encoded(content)
-        draft = draft_of(call)
-        return await to_its_end(lambda given_up: _write(guard, path, data, draft, given_up))
+        draft, inside = draft_of(call), guard(call.workspace)
+        return await to_its_end(lambda given_up: _write(inside, path, data, draft, given_up))
 
-    return _changing(guard, write_file)
+    return _changing(write_file)
 
 
-def _patch_tool(guard: PathGuard) -> Tool:
+def _patch_tool(guard: Callable[[Workspace], PathGuard]) -> Tool:
     async def apply_patch(
         call: CallContext,
         path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
@@ -78,53 +78,44 @@ def _patch_tool(guard: PathGuard) -> Tool:
         """
         _encoded(old)
         _encoded(new)
-        draft, passage = draft_of(call), (old, new)
-        return await to_its_end(lambda given_up: _patch(guard, path, passage, everywhere, draft, given_up))
+        draft, passage, inside = draft_of(call), (old, new), guard(call.workspace)
+        return await to_its_end(lambda given_up: _patch(inside, path, passage, everywhere, draft, given_up))
 
-    return _changing(guard, apply_patch)
+    return _changing(apply_patch)
 
 
-def _delete_tool(guard: PathGuard) -> Tool:
+def _delete_tool(guard: Callable[[Workspace], PathGuard]) -> Tool:
     async def delete_file(
-        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        call: CallContext,
         path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
     ) -> str:
         """Delete a file of the workspace, for good. Directories are not deleted."""
-        return await asyncio.to_thread(_delete, guard, path)
+        return await asyncio.to_thread(_delete, guard(call.workspace), path)
 
-    return _changing(guard, delete_file)
+    return _changing(delete_file)
 
 
-def _write_rating(guard: PathGuard) -> Callable[[Arguments], Risk]:
+def _rate_write(arguments: Arguments, workspace: Workspace) -> Risk:
     """Return a rating by which "always" covers the one file, if it is a document.
 
     A name that would read as a pattern for others gets none; nor does one that now leads to another
     place."""
-
-    def rate(arguments: Arguments) -> Risk:
-        path = str(arguments.get("path", ""))
-        blocked = guard.refusal(path)
-        if blocked:
-            return Risk(Requirement.ASK, blocked=blocked)
-        name = guard.name(path)
-        place = written_place(name)
-        if place is WrittenPlace.RUN_UNSEEN or guard.runs_or_leads_elsewhere(path):
-            return Risk(Requirement.ALWAYS_ASK, reason=RUN_UNSEEN)
-        named = place is WrittenPlace.DOCUMENT and "*" not in name
-        return Risk(Requirement.ASK, pattern=name if named else None)
-
-    return rate
+    path, guard = str(arguments.get("path", "")), guard_of(workspace)
+    blocked = guard.refusal(path)
+    if blocked:
+        return Risk(Requirement.ASK, blocked=blocked)
+    name = guard.name(path)
+    place = written_place(name)
+    if place is WrittenPlace.RUN_UNSEEN or guard.runs_or_leads_elsewhere(path):
+        return Risk(Requirement.ALWAYS_ASK, reason=RUN_UNSEEN)
+    named = place is WrittenPlace.DOCUMENT and "*" not in name
+    return Risk(Requirement.ASK, pattern=name if named else None)
 
 
-def _digests(guard: PathGuard) -> Callable[[Arguments], Mapping[str, str]]:
-    """Return a function for the file's digest: consent covers the file as it was when a person was
-    asked."""
-
-    def digests(arguments: Arguments) -> Mapping[str, str]:
-        path = str(arguments.get("path", ""))
-        return {path: file_digest(guard, path)}
-
-    return digests
+def _digests(arguments: Arguments, workspace: Workspace) -> Mapping[str, str]:
+    """Return the file's digest: consent covers the file as it was when a person was asked."""
+    path = str(arguments.get("path", ""))
+    return {path: file_digest(guard_of(workspace), path)}
 
 
 # --- writing ---------------------------------------------------------------------------------------------

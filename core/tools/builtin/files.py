@@ -20,8 +20,8 @@ from typing import Annotated, Any, BinaryIO, Protocol
 from pydantic import Field
 
 from core.errors import InvalidArguments, ToolError, ToolFailed
-from core.safety.paths import PathGuard
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.safety.paths import PathGuard, guard_of
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace
 from core.tools.definition import tool
 
 READ_LIMIT_BYTES = 10_000_000
@@ -31,20 +31,20 @@ MAX_LOOKED_AT = 100_000
 _SNIFFED_BYTES = 8192
 
 
-def reading_tools(guard: PathGuard) -> tuple[Tool, Tool]:
-    """Return `read_file` and `list_dir` for the guarded workspace."""
-    return _read_tool(guard), _list_tool(guard)
+def reading_tools() -> tuple[Tool, Tool]:
+    """Return `read_file` and `list_dir`."""
+    return _read_tool(), _list_tool()
 
 
-def _read_tool(guard: PathGuard) -> Tool:
+def _read_tool() -> Tool:
     @tool(
         requirement=Requirement.ASK,
         effect=Effect.NONE,
         data=Data.SHARED,
-        rate=rating(guard, Requirement.ASK),
+        rate=rating(Requirement.ASK),
     )
     async def read_file(
-        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        call: CallContext,
         path: Annotated[str, "path relative to the workspace, such as notes/today.txt"],
         first_line: Annotated[int, "the first line to read", Field(ge=1)] = 1,
         last_line: Annotated[
@@ -55,33 +55,34 @@ def _read_tool(guard: PathGuard) -> Tool:
         last = first_line + MAX_LINES - 1 if last_line is None else last_line
         if last < first_line:
             raise InvalidArguments("last_line: is before first_line")
-        return await asyncio.to_thread(_read, guard, path, first_line, last)
+        return await asyncio.to_thread(_read, guard_of(call.workspace), path, first_line, last)
 
     return read_file
 
 
-def _list_tool(guard: PathGuard) -> Tool:
+def _list_tool() -> Tool:
     @tool(
         requirement=Requirement.NEVER,
         effect=Effect.NONE,
         data=Data.SHARED,
-        rate=rating(guard, Requirement.NEVER),
+        rate=rating(Requirement.NEVER),
     )
     async def list_dir(
-        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        call: CallContext,
         path: Annotated[str, "path relative to the workspace; default: the workspace itself"] = ".",
     ) -> str:
         """List a directory in the workspace: directories end with /, files have their size in bytes."""
-        return await asyncio.to_thread(_list, guard, path)
+        return await asyncio.to_thread(_list, guard_of(call.workspace), path)
 
     return list_dir
 
 
-def rating(guard: PathGuard, requirement: Requirement) -> Callable[[Arguments], Risk]:
+def rating(requirement: Requirement) -> Callable[[Arguments, Workspace], Risk]:
     """Return a rating by which one "always" covers every path: a path that leads out never runs."""
 
-    def rate(arguments: Arguments) -> Risk:
-        return Risk(requirement, pattern="*", blocked=guard.refusal(str(arguments.get("path", ""))))
+    def rate(arguments: Arguments, workspace: Workspace) -> Risk:
+        refusal = guard_of(workspace).refusal(str(arguments.get("path", "")))
+        return Risk(requirement, pattern="*", blocked=refusal)
 
     return rate
 
@@ -180,40 +181,40 @@ class Pattern(Protocol):
         ...
 
 
-def searching_tools(guard: PathGuard) -> tuple[Tool, Tool]:
-    """Return `glob` and `grep` for the guarded workspace."""
-    return _glob_tool(guard), _grep_tool(guard)
+def searching_tools() -> tuple[Tool, Tool]:
+    """Return `glob` and `grep`."""
+    return _glob_tool(), _grep_tool()
 
 
-def _glob_tool(guard: PathGuard) -> Tool:
+def _glob_tool() -> Tool:
     @tool(
         requirement=Requirement.NEVER,
         effect=Effect.NONE,
         data=Data.SHARED,
-        rate=rating(guard, Requirement.NEVER),
+        rate=rating(Requirement.NEVER),
     )
     async def glob(
-        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        call: CallContext,
         pattern: Annotated[str, "such as **/*.py; ** matches any number of directories", Field(min_length=1)],
         path: Annotated[str, "the directory to search; default: the workspace"] = ".",
     ) -> str:
         """Find files in the workspace by name."""
         matches = _compiled(_as_expression(pattern)).fullmatch
-        return await asyncio.to_thread(_found, guard, path, matches)
+        return await asyncio.to_thread(_found, guard_of(call.workspace), path, matches)
 
     return glob
 
 
-def _grep_tool(guard: PathGuard) -> Tool:
+def _grep_tool() -> Tool:
     @tool(
         requirement=Requirement.ASK,
         effect=Effect.NONE,
         data=Data.SHARED,
-        rate=rating(guard, Requirement.ASK),
+        rate=rating(Requirement.ASK),
         timeout_s=TIME_LIMIT_S + 10,
     )
     async def grep(
-        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        call: CallContext,
         pattern: Annotated[str, "a regular expression without lookaround", Field(min_length=1)],
         path: Annotated[str, "the directory to search; default: the workspace"] = ".",
         files: Annotated[str | None, "only files with this name, such as **/*.py"] = None,
@@ -222,7 +223,7 @@ def _grep_tool(guard: PathGuard) -> Tool:
         """Find lines that match a regular expression in the workspace's text files."""
         wanted = _compiled(f"(?i){pattern}" if ignore_case else pattern).search
         named = None if files is None else _compiled(_as_expression(files)).fullmatch
-        return await asyncio.to_thread(_grepped, guard, path, wanted, named)
+        return await asyncio.to_thread(_grepped, guard_of(call.workspace), path, wanted, named)
 
     return grep
 

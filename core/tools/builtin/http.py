@@ -20,7 +20,7 @@ from yarl import URL
 
 from core.errors import InvalidArguments, ToolError
 from core.safety.network import NetworkGuard
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace, use_limits
 from core.tools.definition import tool
 from core.tools.web import WebAnswer, WebRequest, web_request
 
@@ -300,10 +300,10 @@ def _request(
     return web_request(method, guard.web_address(url), sent, encoded)
 
 
-def _rating(guard: NetworkGuard) -> Callable[[Arguments], Risk]:
+def _rating(guard: NetworkGuard) -> Callable[[Arguments, Workspace], Risk]:
     """Return a rating by which "always" covers one method at one origin."""
 
-    def rate(arguments: Arguments) -> Risk:
+    def rate(arguments: Arguments, _workspace: Workspace) -> Risk:
         try:
             request = _request(
                 guard,

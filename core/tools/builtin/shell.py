@@ -7,9 +7,8 @@ end).
 
 import os
 import posixpath
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -29,6 +28,7 @@ from core.tool import (
     Risk,
     Tool,
     UseLimit,
+    Workspace,
     use_limits,
 )
 from core.tools.child import GatedChild
@@ -79,17 +79,15 @@ _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROM
 
 def shell_tool(
     environment: Mapping[str, str],
-    workspace: Path,
-    closed: Collection[Path] = (),
     limits: tuple[UseLimit, ...] = LIMITS,
 ) -> Tool:
     """Return the tool, given the hub's own environment, of which commands see only the harmless names.
 
-    `closed`: what no command line touches without being asked about. `limits`: how often a person may use it.
+    `limits`: how often a person may use it.
 
     Plain lines are run from their argv. The rest runs under bash where there is one, or else under sh.
     """
-    runner = _Runner(safe_environment(environment), workspace, closed)
+    runner = _Runner(safe_environment(environment))
 
     @tool(
         name="shell",
@@ -110,7 +108,7 @@ def shell_tool(
         The command has no input and no terminal; stdout and stderr are combined. When the command ends,
         background processes it started are stopped as well.
         """
-        return await runner.plan({"command": command, "timeout_s": timeout_s}).run(call)
+        return await runner.plan({"command": command, "timeout_s": timeout_s}, call.workspace).run(call)
 
     return run_shell
 
@@ -118,25 +116,23 @@ def shell_tool(
 class _Runner:
     """Planner and runner of command lines."""
 
-    def __init__(self, environment: Mapping[str, str], workspace: Path, closed: Collection[Path]) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._workspace = workspace.absolute()
-        self._closed = closed
         self._orphans = Orphans()
         self._shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
 
-    def plan(self, arguments: Arguments) -> CallPlan:
+    def plan(self, arguments: Arguments, workspace: Workspace) -> CallPlan:
         """Return the plan of a call in the workspace as it is.
 
         Raises InvalidArguments for a line that can't be carried out.
         """
-        line, guard = str(arguments["command"]), self._guard()
+        line, guard = str(arguments["command"]), paths.guard_of(workspace)
         try:
             rating = rating_module.judge(line, guard, self._environment.get("HOME", ""))
         except ToolFailed as failed:
-            there = self._workspace.is_dir()
+            there = workspace.root.is_dir()
             raise InvalidArguments(
-                str(failed) if there else f"The workspace {self._workspace} is not a directory."
+                str(failed) if there else f"The workspace {workspace.root} is not a directory."
             ) from failed
         known = rating.level is rating_module.Level.LOW
         digests = rating.digests if known else {**named_files(line, rating.plan, guard), **rating.digests}
@@ -154,18 +150,17 @@ class _Runner:
             digests=digests,
         )
 
-    def _guard(self) -> "PathGuard":
-        return paths.PathGuard(self._workspace, self._closed)
-
     async def _run(self, plan: "Plan", timeout_s: float, call: CallContext) -> str:
+        workspace = call.workspace
+        found = paths.outside_path(self._environment["PATH"], paths.guard_of(workspace))
         environment = {
             **self._environment,
-            "PATH": paths.outside_path(self._environment["PATH"], self._guard()) or os.defpath,
+            "PATH": found or os.defpath,
             MARKER: call.idempotency_key,
             IDEMPOTENCY_VARIABLE: call.idempotency_key,
         }
         limit_s = min(timeout_s, call.deadline_s * _OWN_SHARE_OF_DEADLINE)
-        command = Command(plan, str(self._workspace), environment, self._closed)
+        command = Command(plan, str(workspace.root), environment, workspace.closed)
         return await _carried_out(command, call, limit_s, self._orphans)
 
 

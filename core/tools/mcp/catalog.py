@@ -216,7 +216,7 @@ def _built(one: Listed, name: str, terms: Terms, run: Run, *, judged: bool) -> T
         requirement=requirement,
         effect=own.effect or Effect.EFFECT,
         data=Data.SHARED,
-        rate=lambda _: Risk(requirement, pattern=f"as described in {definition}"),
+        rate=lambda _, __: Risk(requirement, pattern=f"as described in {definition}"),
         timeout_s=own.timeout_s or terms.timeout_s,
         version=int(definition, 16),
         users=terms.users,

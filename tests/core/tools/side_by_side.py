@@ -23,7 +23,7 @@ from core.safety.paths import PathGuard
 from core.safety.shell.rating import judge
 from core.tools.builtin.shell import shell_tool
 from tests.core.tools.plain_lines import lay_out, lay_out_programs
-from tests.core.tools.support import Call
+from tests.core.tools.support import Call, place
 
 BASH = shutil.which("bash") or "/bin/bash"
 PROGRAMS_ALL_SAME = "enable -n echo printf test pwd true false kill"
@@ -189,12 +189,14 @@ class _Sides:
         return status, done.stdout.decode("utf-8", "replace")
 
     async def _ours(self, call_id: str, line: str, directory: Path) -> tuple[int, str]:
-        shell = shell_tool(self._environment, directory)
+        shell = shell_tool(self._environment)
         assert shell.plan is not None
-        planned = shell.plan(shell.validate({"command": line}))
+        planned = shell.plan(shell.validate({"command": line}), place(directory))
         if planned.risk.needs[0].exactly:
             raise ToolFailed(f"not plain: {planned.risk.reason}")
-        said = await planned.run(Call(workspace=str(directory), idempotency_key=call_id, deadline_s=LIMIT_S))
+        said = await planned.run(
+            Call(workspace=place(directory), idempotency_key=call_id, deadline_s=LIMIT_S)
+        )
         first, _, printed = said.partition("\n")
         return int(first.removeprefix("exit code: ")), printed
 

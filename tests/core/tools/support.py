@@ -1,13 +1,22 @@
 """What the tests of tools share: a call's surroundings, and calls by their arguments."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from core.tool import ProcessInfo, Tool
+from core.tool import ProcessInfo, Tool, Workspace
 from core.users import Principal, Role
 
 OWNER = Principal("u1", Role.OWNER, "Olivia")
+
+
+def place(root: Path, closed: tuple[Path, ...] = ()) -> Workspace:
+    """A workspace; long results go to a directory beside it."""
+    return Workspace(root, root.parent / "results", closed)
+
+
+NOWHERE = place(Path("/nowhere"))
 
 
 @dataclass(slots=True)
@@ -17,12 +26,22 @@ class Call:
     principal: Principal = OWNER
     thread_id: str = "t1"
     idempotency_key: str = "call-1"
-    workspace: str = "/nowhere"
+    workspace: Workspace = NOWHERE
     deadline_s: float = 20.0
     processes: list[ProcessInfo] = field(default_factory=list)
 
     async def process_started(self, process: ProcessInfo) -> None:
         self.processes.append(process)
+
+
+def in_place(tool: Tool, workspace: Workspace) -> Tool:
+    """The tool as runs in that workspace have it, whatever their call says."""
+
+    async def run_there(call: Any, arguments: Mapping[str, Any]) -> str:
+        call.workspace = workspace
+        return await tool.run(call, arguments)
+
+    return replace(tool, run=run_there)
 
 
 async def run(tool: Tool, arguments: Mapping[str, Any], call: Call | None = None) -> str:

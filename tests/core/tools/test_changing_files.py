@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import InvalidArguments, ToolDenied, ToolFailed
-from core.safety.paths import PathGuard
 from core.tool import Effect, Requirement, Tool
 from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import searching_tools
-from tests.core.tools.support import run
+from tests.core.tools.support import in_place, place, run
 
 Tools = dict[str, Tool]
 
@@ -22,8 +21,8 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tools(work: Path) -> Tools:
-    guard = PathGuard(work)
-    return {tool.name: tool for tool in (*writing_tools(guard), *searching_tools(guard))}
+    found = (*writing_tools(), *searching_tools())
+    return {tool.name: in_place(tool, place(work)) for tool in found}
 
 
 def test_what_changes_files_says_so(tools: Tools) -> None:

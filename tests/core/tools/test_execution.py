@@ -18,7 +18,7 @@ from core.tools.definition import tool
 from core.tools.execution import run_call
 from core.transcript import ResultStatus, ToolResult
 from tests.clock import ManualClock
-from tests.core.tools.support import Call
+from tests.core.tools.support import Call, place
 
 
 def tool_that(act: Callable[[], Awaitable[str]]) -> Tool:
@@ -39,9 +39,9 @@ async def result_of(
     cleans_up_s: float = 0.05,
     **arguments: object,
 ) -> ToolResult:
-    limits = ResultLimits(tmp_path / "results", limit)
+    limits, call = ResultLimits(limit), call or Call(workspace=place(tmp_path / "work"))
     return await run_call(
-        "c1", tool_that(act), arguments, call or Call(), ManualClock(), limits, cleans_up_s=cleans_up_s
+        "c1", tool_that(act), arguments, call, ManualClock(), limits, cleans_up_s=cleans_up_s
     )
 
 
@@ -252,6 +252,6 @@ async def test_a_result_that_cannot_be_kept_is_still_shown_in_part(tmp_path: Pat
 
 
 async def test_a_call_id_never_leads_out_of_the_directory(tmp_path: Path) -> None:
-    limits = ResultLimits(tmp_path / "results", 10)
-    await run_call("../../evil/é", tool_that(saying("x" * 50)), {}, Call(), ManualClock(), limits)
+    limits, call = ResultLimits(10), Call(workspace=place(tmp_path / "work"))
+    await run_call("../../evil/é", tool_that(saying("x" * 50)), {}, call, ManualClock(), limits)
     assert [path.parent for path in tmp_path.rglob("*.txt")] == [tmp_path / "results"]

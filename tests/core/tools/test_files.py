@@ -23,7 +23,7 @@ from core.tool import Data, Effect, Requirement, Tool
 from core.tools.builtin import file_changes, files
 from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import reading_tools
-from tests.core.tools.support import Call, run
+from tests.core.tools.support import NOWHERE, Call, in_place, place, run
 
 Tools = dict[str, Tool]
 
@@ -31,8 +31,8 @@ Tools = dict[str, Tool]
 @pytest.fixture
 def tools(tmp_path: Path) -> Tools:
     (tmp_path / "work").mkdir()
-    guard = PathGuard(tmp_path / "work")
-    return {tool.name: tool for tool in (*reading_tools(guard), *writing_tools(guard))}
+    found = (*reading_tools(), *writing_tools())
+    return {tool.name: in_place(tool, place(tmp_path / "work")) for tool in found}
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_a_path_that_cannot_be_allowed_is_blocked_before_anybody_is_asked(
 ) -> None:
     rate = tools[name].rate
     assert rate is not None
-    assert rate({"path": path, "content": ""}).blocked
-    assert rate({"path": "notes/today.txt", "content": ""}).blocked is None
+    assert rate({"path": path, "content": ""}, NOWHERE).blocked
+    assert rate({"path": "notes/today.txt", "content": ""}, NOWHERE).blocked is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_path_that_cannot_be_allowed_is_blocked_before_anybody_is_asked(
 def test_an_always_for_writing_covers_one_file(tools: Tools, path: str, pattern: str | None) -> None:
     rate = tools["write_file"].rate
     assert rate is not None
-    assert rate({"path": path, "content": "x"}).pattern == pattern
+    assert rate({"path": path, "content": "x"}, NOWHERE).pattern == pattern
 
 
 # --- reading ---------------------------------------------------------------------------------------------
@@ -282,15 +282,14 @@ async def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tools: Tools,
 
 KILLED_WHILE_WRITING = """
 import asyncio, pathlib, resource, signal, sys
-from core.safety.paths import PathGuard
 from core.tools.builtin.file_changes import writing_tools
-from tests.core.tools.support import Call, run
+from tests.core.tools.support import Call, place, run
 
-write = writing_tools(PathGuard(pathlib.Path(sys.argv[1])))[0]
+write, work = writing_tools()[0], place(pathlib.Path(sys.argv[1]))
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-asyncio.run(run(write, {"path": "f", "content": "x" * 100_000}, Call(idempotency_key="c")))
+asyncio.run(run(write, {"path": "f", "content": "x" * 100_000}, Call(idempotency_key="c", workspace=work)))
 """
 
 
@@ -321,7 +320,7 @@ class HeldUp(PathGuard):
 
 async def test_a_write_cancelled_before_it_took_place_never_does(work: Path) -> None:
     guard = HeldUp(work)
-    write_file = writing_tools(guard)[0]
+    write_file = writing_tools(lambda _: guard)[0]
     writing = asyncio.create_task(run(write_file, {"path": "f", "content": "x"}))
     assert await asyncio.to_thread(guard.arrived.wait, 20)
     writing.cancel()
@@ -368,11 +367,11 @@ async def test_any_arguments_come_to_a_text_or_a_tool_error(
     (base / "work").mkdir(parents=True)
     (base / "work" / "l").symlink_to("..")
     calls = ({"path": path, "content": content}, {"path": path}, {"path": path, "first_line": first_line})
-    guard = PathGuard(base / "work")
-    (read_file, list_dir), write_file = reading_tools(guard), writing_tools(guard)[0]
+    work = Call(workspace=place(base / "work"))
+    (read_file, list_dir), write_file = reading_tools(), writing_tools()[0]
     for tool, arguments in zip((write_file, list_dir, read_file), calls, strict=True):
         try:
-            assert isinstance(await run(tool, arguments), str)
+            assert isinstance(await run(tool, arguments, work), str)
         except ToolError:
             pass
     assert [*base.iterdir()] == [base / "work"]

@@ -9,12 +9,13 @@ import pytest
 
 from core.consent import card_texts
 from core.gates import ConsentSettings, Option
-from core.safety.paths import CONTENT_LIMIT_BYTES, PathGuard
+from core.safety.paths import CONTENT_LIMIT_BYTES
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
 from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.shell import shell_tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, Ready
+from tests.core.tools.support import place
 from tests.core.tools.test_pipeline import OWNER, THREAD, pipeline
 
 SCRIPT = "build.sh"
@@ -29,7 +30,7 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def made(work: Path) -> CallPipeline:
-    return pipeline(*writing_tools(PathGuard(work)), shell_tool({}, work), workspace=str(work))
+    return pipeline(*writing_tools(), shell_tool({}), workspace=place(work))
 
 
 def asked(tool: str, **arguments: str) -> CallRow:
@@ -84,7 +85,7 @@ def test_a_file_that_changed_is_asked_about_again_and_says_so(
 
 def test_consent_holds_over_a_restart_while_the_file_stays(work: Path, made: CallPipeline) -> None:
     agreed = agreed_to(made, CALLS[0])
-    again = pipeline(*writing_tools(PathGuard(work)), workspace=str(work))
+    again = pipeline(*writing_tools(), workspace=place(work))
     assert isinstance(again.prepare(agreed, OWNER, THREAD, ConsentSettings()), Ready)
 
 

@@ -20,9 +20,8 @@ from core.consent.rules import EffectivePolicy
 from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
 from core.safety.network import NetworkGuard, SystemLookup
-from core.safety.paths import PathGuard
 from core.store.rows import CallRow, CallState
-from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Risk, Tool
+from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Risk, Tool, Workspace
 from core.tools.builtin.basics import echo_tool
 from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import reading_tools
@@ -40,7 +39,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "API_TOKEN": "hunter2", "AWS_SECRET_ACCE
 
 
 def sweep_tool() -> Tool:
-    def rate(arguments: Any) -> Risk:
+    def rate(arguments: Any, _: Workspace) -> Risk:
         return Risk(Requirement.NEVER if arguments["dry_run"] else Requirement.ALWAYS_ASK)
 
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE, rate=rate)
@@ -73,7 +72,6 @@ class Desk:
         self._call_id = str(uuid.uuid4())
         workspace.mkdir(exist_ok=True)
         (workspace / "hub-data").mkdir(exist_ok=True)
-        guard = PathGuard(workspace, [workspace / "hub-data"])
 
         def nobody_trusted() -> Any:
             raise AssertionError("nothing is fetched here")
@@ -82,19 +80,19 @@ class Desk:
             echo_tool(),
             sweep_tool(),
             unlock_tool(),
-            *reading_tools(guard),
-            *writing_tools(guard),
+            *reading_tools(),
+            *writing_tools(),
             http_tool(NetworkGuard(SystemLookup()), nobody_trusted),
-            shell_tool(ENVIRONMENT, workspace),
+            shell_tool(ENVIRONMENT),
             *more,
         ]
         settings = PipelineSettings(
             laws=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
             binding_key=b"k" * 32,
-            workspace=str(workspace),
+            workspace=Workspace(workspace, workspace / "spill", (workspace / "hub-data",)),
             tool_timeout_s=20,
             tool_timeouts_s={},
-            result_limits=ResultLimits(workspace / "spill"),
+            result_limits=ResultLimits(),
         )
         self.pipeline = CallPipeline(ToolRegistry(tools), settings, SystemClock())
 

@@ -5,6 +5,7 @@ import os
 import signal
 import uuid
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from core.tool import CallPlan, ProcessInfo
 from core.tools.builtin.shell import shell_tool
 from core.tools.prepared import detail_of
 from tests.core.tools.processes_support import carriers, is_alive, until
-from tests.core.tools.support import Call
+from tests.core.tools.support import Call, place
 
 Shell = Callable[[str], Coroutine[None, None, str]]
 OF_THE_C_LIBRARY = 0b11 << 31
@@ -27,13 +28,14 @@ OF_THE_C_LIBRARY = 0b11 << 31
 def call(tmp_path: Path) -> Call:
     (tmp_path / "dir").mkdir()
     (tmp_path / "a.txt").write_text("alpha\n")
-    return Call(workspace=str(tmp_path), idempotency_key=str(uuid.uuid4()))
+    return Call(workspace=place(tmp_path), idempotency_key=str(uuid.uuid4()))
 
 
 def planned(call: Call, line: str, path: str = os.defpath, closed: tuple[Path, ...] = ()) -> CallPlan:
-    tool = shell_tool({"PATH": path, "LC_ALL": "C"}, Path(call.workspace), closed)
+    tool = shell_tool({"PATH": path, "LC_ALL": "C"})
     assert tool.plan is not None
-    return tool.plan(tool.validate({"command": line}))
+    call.workspace = replace(call.workspace, closed=closed)
+    return tool.plan(tool.validate({"command": line}), call.workspace)
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def sh(call: Call) -> Shell:
 
 def program(call: Call, name: str, body: str) -> None:
     """A script in the workspace."""
-    file = Path(call.workspace) / name
+    file = call.workspace.root / name
     file.write_text(f"#!/bin/sh\n{body}\n")
     file.chmod(0o755)
 
@@ -77,7 +79,7 @@ def program(call: Call, name: str, body: str) -> None:
     ],
 )
 async def test_lines_end_as_they_do_in_bash(line: str, said: str, call: Call, sh: Shell) -> None:
-    assert await sh(line) == "exit code: " + said.format(workspace=Path(call.workspace).resolve())
+    assert await sh(line) == "exit code: " + said.format(workspace=call.workspace.root.resolve())
 
 
 async def test_a_signal_that_ends_a_program_is_said(call: Call, sh: Shell) -> None:
@@ -122,7 +124,7 @@ async def test_a_reader_that_goes_ends_its_writer(call: Call, sh: Shell) -> None
 
 
 async def test_a_line_that_is_not_plain_is_what_runs_then(call: Call) -> None:
-    tool = shell_tool({"PATH": os.defpath}, Path(call.workspace))
+    tool = shell_tool({"PATH": os.defpath})
     assert tool.plan is not None
     for line, said in (
         ("echo one", "one"),
@@ -130,7 +132,7 @@ async def test_a_line_that_is_not_plain_is_what_runs_then(call: Call) -> None:
         ("echo $((1+2))", "3"),
         ("echo four", "four"),
     ):
-        plan = tool.plan(tool.validate({"command": line}))
+        plan = tool.plan(tool.validate({"command": line}), call.workspace)
         assert await plan.run(call) == f"exit code: 0\n{said}\n"
 
 
@@ -145,7 +147,7 @@ def test_a_card_names_what_would_not_be_seen_of_names_that_wildcards_stand_for(
 ) -> None:
     for name in ("p\u0430y.log", "e\u0301.log"):
         (tmp_path / name).touch()
-    tool = shell_tool({"PATH": os.defpath}, tmp_path, ())
+    tool = shell_tool({"PATH": os.defpath})
     assert detail_of(tool, {"command": "ls *.log"}, planned(call, "ls *.log")).split("\n") == [
         "ls *.log",
         "runs: ls 'e[U+0301].log' 'p\u0430y.log'",
@@ -169,7 +171,7 @@ def test_names_that_look_like_options_are_none(call: Call, tmp_path: Path) -> No
 async def test_a_file_that_became_a_way_out_is_not_written(call: Call, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "outside").write_text("kept\n")
-    inside = Call(workspace=str(tmp_path / "work"), idempotency_key=call.idempotency_key)
+    inside = Call(workspace=place(tmp_path / "work"), idempotency_key=call.idempotency_key)
     plan = planned(inside, "echo x > f")
     (tmp_path / "work" / "f").symlink_to(tmp_path / "outside")
     assert (await plan.run(inside)).startswith("exit code: 1\nhubbub: f: ")
@@ -267,7 +269,7 @@ class KillingCall(Call):
 
 
 async def test_a_leader_killed_before_its_gate_opens_does_nothing(call: Call, tmp_path: Path) -> None:
-    killing = KillingCall(workspace=str(tmp_path), idempotency_key=call.idempotency_key)
+    killing = KillingCall(workspace=place(tmp_path), idempotency_key=call.idempotency_key)
     with pytest.raises(OutcomeUnknown):
         await planned(killing, "touch it-ran").run(killing)
     assert not (tmp_path / "it-ran").exists()

@@ -16,13 +16,14 @@ import pytest
 from core.tool import Tool
 from core.tools.builtin.shell import shell_tool
 from tests.core.tools.processes_support import is_alive, until
-from tests.core.tools.support import Call, run
+from tests.core.tools.support import Call, place, run
 
 
 @cache
 def shell(workspace: Path) -> Tool:
     """The same for all calls of a test: it knows which of them run."""
-    return shell_tool({"PATH": os.environ["PATH"]}, workspace)
+    del workspace
+    return shell_tool({"PATH": os.environ["PATH"]})
 
 
 DAEMON = """
@@ -40,11 +41,11 @@ def tell(name):
 
 
 def call_in(directory: Path) -> Call:
-    return Call(workspace=str(directory), idempotency_key=str(uuid.uuid4()))
+    return Call(workspace=place(directory), idempotency_key=str(uuid.uuid4()))
 
 
 async def sh(call: Call, command: str, **more: Any) -> str:
-    return await run(shell(Path(call.workspace)), {"command": command, **more}, call)
+    return await run(shell(call.workspace.root), {"command": command, **more}, call)
 
 
 def pid_in(file: Path) -> int:

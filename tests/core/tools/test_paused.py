@@ -26,6 +26,7 @@ from core.tools.execution import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings, Ready
 from core.tools.registry import ToolRegistry
 from tests.contracts.store.bench import ADA, Bench, CountingIds
+from tests.core.tools.support import place
 from tests.databases import lay_database
 from tests.plugins.profile import Profile
 
@@ -80,10 +81,10 @@ async def test_nothing_begins_once_the_pause_was_answered(
     settings = PipelineSettings(
         laws=EffectivePolicy(Policy(), LoopLimits(), NoPolicy()),
         binding_key=b"k" * 32,
-        workspace=str(files),
+        workspace=place(files),
         tool_timeout_s=30,
         tool_timeouts_s={},
-        result_limits=ResultLimits(tmp_path / "results"),
+        result_limits=ResultLimits(),
     )
     made = CallPipeline(ToolRegistry([writing_tool(files, waits=here)]), settings, SystemClock(), pause)
     ring, switch = VaultKeyRing(tmp_path, {}), pause if here else None

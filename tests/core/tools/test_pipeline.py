@@ -16,7 +16,17 @@ from core.consent.rules import EffectivePolicy
 from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
 from core.store.rows import CallRow, CallState
-from core.tool import Arguments, CallContext, CallPlan, Data, Effect, ProcessInfo, Requirement, Tool
+from core.tool import (
+    Arguments,
+    CallContext,
+    CallPlan,
+    Data,
+    Effect,
+    ProcessInfo,
+    Requirement,
+    Tool,
+    Workspace,
+)
 from core.tools.builtin.basics import ask_user_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Ready, Refused
@@ -42,13 +52,19 @@ def look_tool() -> Tool:
     @tool(name="look", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
     async def look(call: CallContext) -> str:
         """Look around."""
-        return f"in {call.workspace} for {call.deadline_s:g} s"
+        return f"in {call.workspace.root} for {call.deadline_s:g} s"
 
     return look
 
 
+WORK = Workspace(Path("/w"), Path("/nonexistent"))
+
+
 def pipeline(
-    *tools: Tool, policy: Policy | None = None, workspace: str = "/w", key: bytes = b"k" * 32
+    *tools: Tool,
+    policy: Policy | None = None,
+    workspace: Workspace = WORK,
+    key: bytes = b"k" * 32,
 ) -> CallPipeline:
     settings = PipelineSettings(
         laws=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
@@ -56,7 +72,7 @@ def pipeline(
         workspace=workspace,
         tool_timeout_s=30,
         tool_timeouts_s={"charge": 7},
-        result_limits=ResultLimits(Path("/nonexistent")),
+        result_limits=ResultLimits(),
     )
     return CallPipeline(ToolRegistry(tools or (charge_tool(), look_tool())), settings, SystemClock())
 
@@ -122,7 +138,7 @@ def test_consent_covers_nothing_but_what_was_shown(change: str) -> None:
         case "thread":
             thread = "t2"
         case "workspace":
-            made = pipeline(workspace="/elsewhere")
+            made = pipeline(workspace=replace(WORK, root=Path("/elsewhere")))
         case "tool version":
             made = pipeline(charge_tool(version=2))
         case "key":
@@ -176,7 +192,7 @@ def test_what_cannot_run_is_a_result_for_the_model(asked: CallRow, status: Resul
 def test_a_tool_that_fails_where_its_arguments_are_looked_at_fails_that_call_alone(
     raised: type[BaseException],
 ) -> None:
-    def fails(arguments: Arguments) -> CallPlan:
+    def fails(arguments: Arguments, workspace: Workspace) -> CallPlan:
         raise raised("a defect")
 
     @tool(name="broken", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE, plan=fails)

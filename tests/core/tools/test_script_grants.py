@@ -8,6 +8,7 @@ import pytest
 from core.consent.decide import covered
 from core.tool import Need
 from core.tools.builtin.shell import shell_tool
+from tests.core.tools.support import place
 
 ONE = "#!/bin/sh\necho one\n"
 
@@ -28,9 +29,9 @@ def fits(pattern: str | None, name: str | None) -> bool:
 
 def name_of(workspace: Path, command: str) -> str | None:
     """What "always" would cover of it now."""
-    shell = shell_tool({"PATH": os.defpath}, workspace)
+    shell = shell_tool({"PATH": os.defpath})
     assert shell.plan is not None
-    return shell.plan(shell.validate({"command": command})).risk.pattern
+    return shell.plan(shell.validate({"command": command}), place(workspace)).risk.pattern
 
 
 RUN_A_FILE = ("sh build.sh", "./build.sh --fast", "bash -x build.sh", "sh build.sh data.csv")

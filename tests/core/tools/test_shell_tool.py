@@ -23,7 +23,7 @@ from core.tools.processes import end_process
 from core.transcript import ResultStatus
 from tests.clock import ManualClock
 from tests.core.tools.processes_support import carriers, is_alive, until
-from tests.core.tools.support import Call, run
+from tests.core.tools.support import Call, place, run
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
@@ -34,18 +34,18 @@ ENVIRONMENT = {
 
 
 @cache
-def shell(workspace: Path) -> Tool:
-    """One for all calls in a workspace."""
-    return shell_tool(ENVIRONMENT, workspace)
+def shell() -> Tool:
+    """One for all calls."""
+    return shell_tool(ENVIRONMENT)
 
 
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
-    return Call(workspace=str(tmp_path), idempotency_key=str(uuid.uuid4()))
+    return Call(workspace=place(tmp_path), idempotency_key=str(uuid.uuid4()))
 
 
 async def sh(call: Call, command: str, **more: Any) -> str:
-    return await run(shell(Path(call.workspace)), {"command": command, **more}, call)
+    return await run(shell(), {"command": command, **more}, call)
 
 
 # --- the text to return ----------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ async def test_long_output_keeps_its_beginning_and_end(call: Call) -> None:
 
 
 async def test_a_workspace_that_is_missing_is_said(call: Call) -> None:
-    call.workspace = f"{call.workspace}/missing"
+    call.workspace = place(call.workspace.root / "missing")
     for line in ("ls", "ls; (ls)"):
         with pytest.raises((InvalidArguments, ToolFailed), match=r"he workspace .*missing is not"):
             await sh(call, line)
@@ -128,7 +128,7 @@ def test_only_harmless_names_pass() -> None:
 
 
 def test_it_asks_has_an_effect_and_reaches_everything(tmp_path: Path) -> None:
-    tool = shell(tmp_path)
+    tool = shell()
     assert (tool.requirement, tool.effect, tool.data) == (Requirement.ASK, Effect.EFFECT, Data.SHARED)
 
 
@@ -144,9 +144,9 @@ def test_it_asks_has_an_effect_and_reaches_everything(tmp_path: Path) -> None:
 def test_its_risk_is_the_command_lines(
     command: str, requirement: Requirement, pattern: str | None, is_blocked: bool, tmp_path: Path
 ) -> None:
-    tool = shell(tmp_path)
+    tool = shell()
     assert tool.plan is not None
-    risk = tool.plan(tool.validate({"command": command})).risk
+    risk = tool.plan(tool.validate({"command": command}), place(tmp_path)).risk
     assert (risk.requirement, risk.pattern, risk.blocked is not None) == (requirement, pattern, is_blocked)
 
 
@@ -155,7 +155,7 @@ def test_its_risk_is_the_command_lines(
 )
 def test_arguments_that_make_no_sense(arguments: Mapping[str, Any], tmp_path: Path) -> None:
     with pytest.raises(InvalidArguments):
-        shell(tmp_path).validate(arguments)
+        shell().validate(arguments)
 
 
 # --- nothing outlives the call ------------------------------------------------------------------------
@@ -174,11 +174,11 @@ async def test_over_its_time_a_command_is_ended_and_what_it_printed_told(call: C
     assert carriers(call.idempotency_key) == []
 
 
-async def test_the_deadline_of_the_call_counts_too(call: Call, tmp_path: Path) -> None:
+async def test_the_deadline_of_the_call_counts_too(call: Call) -> None:
     call.deadline_s = 4.0  # the tool ends a tenth of it before; on a busy machine the call is faster
-    limits = ResultLimits(tmp_path / "results")
+    limits = ResultLimits()
     arguments = {"command": "sleep 1000", "timeout_s": 60}
-    result = await run_call("c1", shell(tmp_path), arguments, call, ManualClock(), limits)
+    result = await run_call("c1", shell(), arguments, call, ManualClock(), limits)
     assert result.status is ResultStatus.ERROR
     assert "was stopped" in result.text
     assert carriers(call.idempotency_key) == []
@@ -220,7 +220,7 @@ async def test_cancelling_twice_still_ends_everything(call: Call, tmp_path: Path
 
 
 async def test_many_calls_end_only_their_own(tmp_path: Path) -> None:
-    calls = [Call(workspace=str(tmp_path), idempotency_key=str(uuid.uuid4())) for _ in range(8)]
+    calls = [Call(workspace=place(tmp_path), idempotency_key=str(uuid.uuid4())) for _ in range(8)]
     said = await asyncio.gather(*(sh(one, f"sleep 1000 & echo {n}") for n, one in enumerate(calls)))
     assert said == [f"exit code: 0\n{n}\n" for n in range(8)]
 
@@ -245,7 +245,7 @@ class RefusingCall(Call):
 
 
 async def test_a_command_that_cannot_be_recorded_never_begins(tmp_path: Path) -> None:
-    call = RefusingCall(workspace=str(tmp_path), idempotency_key=str(uuid.uuid4()))
+    call = RefusingCall(workspace=place(tmp_path), idempotency_key=str(uuid.uuid4()))
     with pytest.raises(StaleTurn):
         await sh(call, "touch it-ran")
     assert not (tmp_path / "it-ran").exists()
@@ -259,11 +259,11 @@ class LookingCall(Call):
         await super().process_started(process)
         assert is_alive(process.pid)
         assert os.getpgid(process.pid) == process.process_group
-        assert not (Path(self.workspace) / "it-ran").exists()
+        assert not (self.workspace.root / "it-ran").exists()
 
 
 async def test_the_child_is_recorded_before_the_command_begins(tmp_path: Path) -> None:
-    call = LookingCall(workspace=str(tmp_path), idempotency_key=str(uuid.uuid4()))
+    call = LookingCall(workspace=place(tmp_path), idempotency_key=str(uuid.uuid4()))
     assert await sh(call, "touch it-ran") == "exit code: 0\n"
     assert len(call.processes) == 1
     assert (tmp_path / "it-ran").exists()
@@ -272,11 +272,12 @@ async def test_the_child_is_recorded_before_the_command_begins(tmp_path: Path) -
 HUB = """
 import asyncio, json, os, pathlib, signal, sys
 from dataclasses import asdict, dataclass
+from core.tool import Workspace
 from core.tools.builtin.shell import shell_tool
 
 @dataclass
 class Call:
-    workspace: str
+    workspace: Workspace
     idempotency_key: str
     principal: object = None
     thread_id: str = "t1"
@@ -287,8 +288,8 @@ class Call:
         if sys.argv[4] == "before":
             os.kill(os.getpid(), signal.SIGKILL)
 
-tool = shell_tool(dict(os.environ), pathlib.Path(sys.argv[1]))
-call = Call(sys.argv[1], sys.argv[2])
+tool, work = shell_tool(dict(os.environ)), pathlib.Path(sys.argv[1])
+call = Call(Workspace(work, work / "results"), sys.argv[2])
 asyncio.run(tool.run(call, tool.validate({"command": sys.argv[3]})))
 """
 

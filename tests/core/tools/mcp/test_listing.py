@@ -22,7 +22,7 @@ from core.tools.mcp.catalog import (
     own_name,
 )
 from core.tools.registry import ToolRegistry
-from tests.core.tools.support import run
+from tests.core.tools.support import NOWHERE, run
 from tests.simulators.mcp.raw import ODD
 
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
@@ -137,8 +137,8 @@ def test_consent_is_for_the_tool_as_it_is_described(change: dict[str, Any]) -> N
     assert before.version == same.version != after.version
     assert before.rate is not None
     assert after.rate is not None
-    assert before.rate({}).pattern != after.rate({}).pattern
-    assert before.rate({}).requirement is Requirement.ASK
+    assert before.rate({}, NOWHERE).pattern != after.rate({}, NOWHERE).pattern
+    assert before.rate({}, NOWHERE).requirement is Requirement.ASK
 
 
 def test_arguments_are_judged_by_the_servers_schema() -> None:
@@ -167,7 +167,7 @@ def test_two_descriptions_whose_digests_begin_alike_are_two_tools() -> None:
     (after,) = offered([one(description="Acts 22b04.")]).tools
     assert before.rate is not None
     assert after.rate is not None
-    agreed, now = before.rate({}).pattern, after.rate({}).pattern
+    agreed, now = before.rate({}, NOWHERE).pattern, after.rate({}, NOWHERE).pattern
     assert agreed is not None
     assert now is not None
     assert agreed[: -64 + 8] == now[: -64 + 8]
