@@ -15,8 +15,8 @@ from core.clock import Clock
 from core.errors import StoreUnavailable, VaultError
 from core.gates import ToolSetting
 from core.lazy_module import LazyModule
+from core.store.engine import committed
 from core.store.port import Store
-from core.store.units import committed
 from core.tools.execution import ToolPause
 
 if TYPE_CHECKING:

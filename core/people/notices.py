@@ -17,11 +17,11 @@ from core.off_loop import off_loop
 from core.people.access import Access
 from core.ports import Directory, OutboxListener
 from core.safety.leaks import LeakDetector
+from core.store.engine import committed
 from core.store.facets import Notices as NoticePort
 from core.store.facets import Place, Reach
 from core.store.port import Store
 from core.store.rows import Draft, ThreadRow
-from core.store.units import committed
 from core.users import Identity, Via
 
 

@@ -10,6 +10,7 @@ from core.people import pairing_texts
 from core.people.access import Access
 from core.people.strangers import may_guess, same_code
 from core.ports import OutboxListener
+from core.store.engine import committed
 from core.store.pairing import (
     ClaimRefused,
     ClaimView,
@@ -21,7 +22,6 @@ from core.store.pairing import (
     TurnDown,
 )
 from core.store.port import People
-from core.store.units import committed
 from core.users import Principal, Role, Via
 
 

@@ -33,10 +33,10 @@ from core.routines.schedule import jitter_us
 from core.routines.service import RoutineSignals
 from core.routines.slots import slots_due
 from core.routines.tool_runs import remarks_of
+from core.store.engine import patiently
 from core.store.port import Store
 from core.store.routines import BudgetDay, NewRun, NextDue, RoutineRow, RoutineRunRow, RunEnd, StartedRun
 from core.store.rows import CallState
-from core.store.units import patiently
 from core.timers import Timers
 from core.timezones import TimeZones, in_force
 from core.tool import ProcessInfo

@@ -24,10 +24,10 @@ from core.routines.definitions import definition_of
 from core.routines.run import Asked, system_text, user_text
 from core.runs.budget import Exhausted, Limit
 from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
+from core.store.engine import patiently
 from core.store.port import Store
 from core.store.routines import RunSteps, StartedRun
 from core.store.rows import CallRow, CallState, NewCall
-from core.store.units import patiently
 from core.tool import Effect, ProcessInfo
 from core.tools.pipeline import CallPipeline
 from core.tools.prepared import NeedsPerson, PutsQuestion, Ready, Refused

@@ -11,9 +11,9 @@ from core.events import Step, StepState
 from core.gates import AskedCall, Gate, GateKind, Offer, Option, Options, VoteRule, joint_binding
 from core.ports import OutboxRow
 from core.runs.services import ChatServices, ChatSettings
+from core.store.engine import committed, patiently
 from core.store.facets import SealedSecret
 from core.store.rows import CallRow, Draft, TurnStart
-from core.store.units import committed, patiently
 from core.tools.pipeline import NeedsPerson, PutsQuestion
 
 

@@ -20,8 +20,8 @@ from core.runs.redacted_model import stream_reply
 from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import ToolCallRunner
 from core.safety.fencing import FENCE_RULE
+from core.store.engine import patiently
 from core.store.rows import CallRow, CallState, LoadedTurn
-from core.store.units import patiently
 from core.transcript import (
     AssistantSaid,
     Entry,

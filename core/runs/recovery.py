@@ -15,9 +15,9 @@ from core.people.notices import ApproverCopies
 from core.ports import OutboxListener, OutboxRow
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
+from core.store.engine import patiently
 from core.store.port import Store
 from core.store.rows import REJOIN_US, CallRow, Draft, GateView, RunningCall, TurnState, UnfinishedTurn
-from core.store.units import patiently
 from core.tool import ProcessInfo
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from core.runs.approval_requests import ApprovalRequests, Asked
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
 from core.runs.services import ChatServices
+from core.store.engine import patiently
 from core.store.rows import CallRow, CallState, TurnStart
-from core.store.units import patiently
 from core.tool import Effect, ProcessInfo
 from core.tools.pipeline import NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult
