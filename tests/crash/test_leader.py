@@ -19,8 +19,11 @@ LINE = "./a && ./b | ./c"
 PROGRAM = """#!/bin/sh
 echo {name} >> ran
 echo $PPID > at-{name}.new && mv at-{name}.new at-{name}
-until [ -e go-{name} ]; do sleep 0.01; done
+n=0
+until [ -e go-{name} ] || [ $n -ge {tries} ]; do sleep 0.01; n=$((n + 1)); done
 """
+TRIES = 12_000
+"""Twice as long as any test waits: one that fails must not leave a program for ever."""
 FORKS = "clone,clone3,fork,vfork"
 
 
@@ -146,7 +149,7 @@ def state(pid: int) -> str:
 def lay_out(town: MortalHub) -> None:
     """The three programs."""
     for name in "abc":
-        (town.workspace / name).write_text(PROGRAM.format(name=name))
+        (town.workspace / name).write_text(PROGRAM.format(name=name, tries=TRIES))
         (town.workspace / name).chmod(0o755)
 
 
