@@ -160,7 +160,6 @@ NOT_SEARCHED: Mapping[str, str] = {
             "Principal.user_id",
             "CallContext.thread_id.return",
             "CallContext.idempotency_key.return",
-            "CallContext.workspace.return",
             "Model.name.return",
             "Origin.provider",
             "Origin.model",
