@@ -159,7 +159,11 @@ class StoreUnavailable(StoreError):
 
 
 class StoreLocked(StoreError):
-    """Another hub is running on this data directory."""
+    """Another process uses this data directory. `holder`: its process id, as the lock file says it."""
+
+    def __init__(self, message: str, holder: str) -> None:
+        super().__init__(message)
+        self.holder = holder
 
 
 class SchemaTooNew(StoreError):

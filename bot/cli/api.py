@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ssl
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +31,9 @@ else:
     offline = LazyModule("bot.cli.offline")
 
 ANSWER_LIMIT_S = 15.0
+SETTLED_WITHIN_S = 30.0
+"""A hub starts within a second; on a machine with too much to do it takes several."""
+LOOK_AGAIN_S = 0.05
 OTHER_VERSION = "the running hub's response does not match this version; restart the hub with this version"
 
 T = TypeVar("T")
@@ -134,15 +138,8 @@ def with_api(path: Path | None, action: Callable[[HubApi], Awaitable[T]], *, new
         existing_database(loaded.database)
     data_dir = loaded.config.hub.data_dir
     lock = DataDirectoryLock(data_dir)
-    try:
-        with needed_to_start(data_dir, "run this as the hub's user"):
-            lock.acquire()
-    except StoreLocked as held:
-        access = read_access(data_dir)
-        if access is None:
-            raise CommandFailed(
-                f"hubbub: {held}; it has not published its API address yet: try again in a moment"
-            ) from held
+    access = lock_or_hub(data_dir, lock)
+    if access is not None:
         return running(access, action)
 
     async def here() -> T:
@@ -153,6 +150,35 @@ def with_api(path: Path | None, action: Callable[[HubApi], Awaitable[T]], *, new
         return _settled(here())
     finally:
         lock.release()
+
+
+def lock_or_hub(
+    data_dir: Path,
+    lock: DataDirectoryLock,
+    limit_s: float = SETTLED_WITHIN_S,
+    wait: Callable[[float], None] = time.sleep,
+) -> ApiAccess | None:
+    """Take the lock, or return the API of the hub that holds it. Whoever holds it may be a hub that is still
+    starting or already stopping, or another command: wait for it.
+
+    Raises CommandFailed if neither came within the limit.
+    """
+    looks_left = round(limit_s / LOOK_AGAIN_S)
+    while True:
+        try:
+            with needed_to_start(data_dir, "run this as the hub's user"):
+                lock.acquire()
+        except StoreLocked as held:
+            access = read_access(data_dir)
+            if access is not None and access.holder == held.holder:
+                return access
+            looks_left -= 1
+            if not looks_left:
+                late = f"it has not published its API address within {limit_s:g} s: try again later"
+                raise CommandFailed(f"hubbub: {held}; {late}") from held
+        else:
+            return None
+        wait(LOOK_AGAIN_S)
 
 
 def running(access: ApiAccess, action: Callable[[HubApi], Awaitable[T]]) -> T:

@@ -17,16 +17,18 @@ ANYWHERE = {"http://0.0.0.0": "http://127.0.0.1", "http://[::]": "http://[::1]"}
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
-    """The API's address and its token; valid until the hub ends."""
+    """The API's address and its token; valid until the hub ends. `holder`: the hub's process id, as in its
+    lock file."""
 
     url: str
     token: str = field(repr=False)
+    holder: str
 
     @classmethod
     def new(cls, url: str) -> "ApiAccess":
         """A fresh token for a hub that serves on `url`; listening everywhere includes this machine."""
         host, _, port = url.rpartition(":")
-        return cls(f"{ANYWHERE.get(host, host)}:{port}", secrets.token_urlsafe(TOKEN_BYTES))
+        return cls(f"{ANYWHERE.get(host, host)}:{port}", secrets.token_urlsafe(TOKEN_BYTES), str(os.getpid()))
 
 
 @contextlib.contextmanager
@@ -41,7 +43,7 @@ def published(data_dir: Path, access: ApiAccess) -> Iterator[None]:
         unfinished.unlink(missing_ok=True)
         fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(fd, "w") as file:
-            json.dump({"url": access.url, "token": access.token, "pid": os.getpid()}, file)
+            json.dump({"url": access.url, "token": access.token, "pid": int(access.holder)}, file)
         unfinished.rename(path)
     try:
         yield
@@ -51,12 +53,14 @@ def published(data_dir: Path, access: ApiAccess) -> Iterator[None]:
 
 
 def read_access(data_dir: Path) -> ApiAccess | None:
-    """Return what a hub has published; None if there is nothing. Raises StartError if the file belongs to
-    another user's
-    hub."""
+    """Return what a hub has published; None if there is nothing. A killed hub's file stays until the next one
+    publishes its own.
+
+    Raises StartError if the file belongs to another user's hub.
+    """
     try:
         page = json.loads((data_dir / ACCESS_NAME).read_text())
-        return ApiAccess(str(page["url"]), str(page["token"]))
+        return ApiAccess(str(page["url"]), str(page["token"]), str(page["pid"]))
     except PermissionError as error:
         advice = "run this as the hub's user"
         raise StartError(f"can't use {data_dir / ACCESS_NAME}: {error.strerror}; {advice}") from error

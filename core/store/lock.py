@@ -33,7 +33,8 @@ class DataDirectoryLock:
             os.close(fd)
             raise StoreLocked(
                 f"the hub with process id {holder} uses {self._path.parent}:"
-                " stop it, or set another [hub] data_dir"
+                " stop it, or set another [hub] data_dir",
+                holder,
             ) from None
         os.ftruncate(fd, 0)
         os.write(fd, f"{os.getpid()}\n".encode("ascii"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -11,6 +12,9 @@ import pytest
 import pytest_asyncio
 from markdown_it import MarkdownIt
 
+from bot.cli.api import lock_or_hub
+from bot.cli.exit_codes import CommandFailed
+from core.store.lock import DataDirectoryLock
 from tests.harness.process import environment, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
@@ -301,14 +305,40 @@ async def test_an_answer_nobody_knows_is_a_usage_error(house: Hub) -> None:
 
 
 async def test_a_hub_that_does_not_answer(house: Hub) -> None:
-    (house.directory / "data" / "api.json").write_text('{"url": "http://127.0.0.1:9", "token": "x"}')
+    away = {"url": "http://127.0.0.1:9", "token": "x", "pid": os.getpid()}
+    (house.directory / "data" / "api.json").write_text(json.dumps(away))
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
     assert ended.code == 1
     assert ended.complaint.startswith("the hub at http://127.0.0.1:9 does not respond (")
-    (house.directory / "data" / "api.json").unlink()
-    ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
-    assert ended.code == 1
-    assert ended.complaint.endswith("it has not published its API address yet: try again in a moment")
+
+
+@pytest.mark.parametrize(
+    "left", [None, {"url": "http://127.0.0.1:9", "token": "x", "pid": 1}], ids=["-", "killed"]
+)
+def test_a_command_waits_for_a_hub_that_is_starting(tmp_path: Path, left: dict[str, object] | None) -> None:
+    """Also where the hub before it was killed and has left its address."""
+    page = tmp_path / "api.json"
+    if left is not None:
+        page.write_text(json.dumps(left))
+
+    def publish(_: float) -> None:
+        page.write_text(json.dumps({"url": "http://127.0.0.1:8", "token": "y", "pid": os.getpid()}))
+
+    with DataDirectoryLock(tmp_path):
+        access = lock_or_hub(tmp_path, DataDirectoryLock(tmp_path), 1, publish)
+        assert access is not None
+        assert access.url == "http://127.0.0.1:8"
+
+
+def test_a_command_waits_for_another_to_end(tmp_path: Path) -> None:
+    other, own = DataDirectoryLock(tmp_path), DataDirectoryLock(tmp_path)
+    other.acquire()
+    assert lock_or_hub(tmp_path, own, 1, lambda _: other.release()) is None
+    with pytest.raises(
+        CommandFailed, match=r"has not published its API address within 1 s: try again later$"
+    ):
+        lock_or_hub(tmp_path, DataDirectoryLock(tmp_path), 1, lambda _: None)
+    own.release()
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
