@@ -128,3 +128,29 @@ _SIZE = attrgetter("size_chars")
 def total_chars(entries: Iterable[Entry]) -> int:
     """Return the total length of the entries' texts."""
     return sum(map(_SIZE, entries))
+
+
+def in_call_order(said: Iterable[Said]) -> list[Said]:
+    """Return the lines with the results that follow each other in the order of their calls, which need not be
+    the order in which they came."""
+    ordered: list[Said] = []
+    position: dict[str, int] = {}
+    results: list[ToolResult] = []
+
+    def give() -> None:
+        if len(results) > 1:
+            results.sort(key=lambda result: position.get(result.call_id, -1))
+        ordered.extend(results)
+        results.clear()
+
+    for one in said:
+        if isinstance(one, ToolResult):
+            results.append(one)
+            continue
+        if results:
+            give()
+        if isinstance(one, ToolCalled):
+            position[one.call_id] = len(position)
+        ordered.append(one)
+    give()
+    return ordered

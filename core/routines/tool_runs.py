@@ -11,8 +11,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import assert_never, cast
+from typing import cast
 
+from core.approvals import LoopLimits
 from core.clock import Clock
 from core.consent.facts import Autonomous, ScopeGrant
 from core.gates import ConsentSettings
@@ -22,16 +23,28 @@ from core.routine import Lightweight
 from core.routines.budget import SpentSoFar, one_reply
 from core.routines.definitions import definition_of
 from core.routines.run import Asked, system_text, user_text
-from core.runs.budget import Exhausted, Limit
+from core.runs.budget import Exhausted, Limit, LoopBudget, LoopEvents
 from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
+from core.runs.tool_calls import CallRules, ToolCallRunner
 from core.store.engine import patiently
 from core.store.port import Store
+from core.store.routine_port import RunJournal
 from core.store.routines import RunSteps, StartedRun
-from core.store.rows import CallRow, CallState, NewCall
-from core.tool import Effect, ProcessInfo
+from core.store.rows import CallRow, CallState, NewCall, RunCheck
+from core.tool import ProcessInfo, UseLimit
 from core.tools.pipeline import CallPipeline
-from core.tools.prepared import NeedsPerson, PutsQuestion, Ready, Refused
-from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
+from core.tools.prepared import Refused
+from core.transcript import (
+    AssistantSaid,
+    Entry,
+    Note,
+    ResultStatus,
+    Said,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+    in_call_order,
+)
 from core.users import Principal
 
 # The scope of a run, fixed when it began.
@@ -75,7 +88,7 @@ logger = logging.getLogger(__name__)
 
 Unit = Callable[[Store], Awaitable[None]]
 
-RECORDED_WITHIN_S = 2.0
+RECORDED_WITHIN_S = 2
 """Time before the end of a run at which its call is stopped, so that the outcome is recorded."""
 
 
@@ -133,6 +146,23 @@ class ToolRuns:
         return tuple(missing)
 
 
+@dataclass(frozen=True, slots=True)
+class RunCalls:
+    """The journal of a run's calls, as core.runs.tool_calls.CallJournal."""
+
+    journal: RunJournal
+    run_id: str
+
+    async def mark_running(self, call_id: str, check: RunCheck, limits: Sequence[UseLimit]) -> str | None:
+        return await self.journal.mark_run_call(self.run_id, call_id, check, limits=limits)
+
+    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
+        await self.journal.record_run_process(call_id, process)
+
+    async def record_result(self, result: ToolResult, started_at: int | None) -> None:
+        await self.journal.finish_run_call(self.run_id, result, started_at=started_at)
+
+
 class ToolRun:
     """One start of a run, as the agentic loop's delegate; its state is a copy of the journal."""
 
@@ -155,11 +185,28 @@ class ToolRun:
         self._standing = standing
         self._spent = spent
         self._said: list[Said] = list(steps.said)
-        self._waiting = [call for call in steps.calls if call.state is not CallState.ENDED]
-        self._rounds = _rounds(steps.said)
-        self._statuses: list[ResultStatus] = []
-        limit_s = definition_of(started.routine).guardrails.timeout_s - RECORDED_WITHIN_S
-        self._ends_s = services.clock.monotonic_s() + limit_s
+        guardrails = definition_of(started.routine).guardrails
+        self._budget = LoopBudget(
+            LoopLimits(
+                max_rounds=self._scope.rounds, loop_timeout_s=guardrails.timeout_s - RECORDED_WITHIN_S
+            ),
+            rounds=_rounds(steps.said),
+            tools_run=0,
+            spent_us=0,
+            started_s=services.clock.monotonic_s(),
+            counted=False,
+        )
+        self._calls = ToolCallRunner(
+            CallRules(services.pipeline, owner, self._thread_id, self._scope.mode, self._held),
+            RunCalls(services.store.journal, self._run_id),
+            None,
+            self._budget,
+            LoopEvents(self._budget, _untold),
+            services.clock,
+            [call for call in steps.calls if call.state is not CallState.ENDED],
+            self._said.append,
+            _untold,
+        )
 
     async def reply(self) -> ModelReply:
         """Return the model's words, once it makes no more calls. Raises ModelError, OutOfBudget,
@@ -172,62 +219,19 @@ class ToolRun:
 
     # --- calls -----------------------------------------------------------------------------------------
 
-    async def settle_calls(self) -> None:
-        """See LoopDelegate: in the order the model gave, each to its recorded outcome."""
-        self._statuses = []
-        while self._waiting:
-            call = self._waiting[0]
-            result = await self._settle(call)
-            await self._kept(lambda store, result=result: store.journal.finish_run_call(self._run_id, result))
-            self._waiting.pop(0)
-            self._said.append(result)
-            self._statuses.append(result.status)
+    async def settle_calls(self) -> Paused | None:
+        return await self._calls.settle()
 
-    async def _settle(self, call: CallRow) -> ToolResult:
-        prepared = self._services.pipeline.prepare(
-            call, self._owner, self._thread_id, self._standing, self._scope.mode
-        )
-        match prepared:
-            case Refused(result, reason):
-                logger.info("run.call_refused run=%s tool=%s reason=%s", self._run_id, call.tool, reason)
-                return result
-            case Ready():
-                return await self._run(call, prepared)
-            case NeedsPerson() | PutsQuestion():
-                return ToolResult(
-                    call.call_id, ResultStatus.DENIED, f"{call.tool} needs a person's approval."
-                )
-            case _:
-                assert_never(prepared)
-
-    async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
-        services = self._services
-        if ready.tool.effect is Effect.EFFECT:
-            check = services.pipeline.recheck(self._thread_id, self._scope.mode, ready)
-            refusal = await patiently(
-                lambda: services.store.journal.mark_run_call(
-                    self._run_id, call.call_id, check, limits=ready.tool.limits
-                ),
-                services.clock,
-            )
-            if refusal is not None:
-                return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: {refusal}")
-
-        async def process_started(process: ProcessInfo) -> None:
-            await services.store.journal.record_run_process(call.call_id, process)
-
-        remaining_s = self._ends_s - services.clock.monotonic_s()
-        return await services.pipeline.run(
-            call, ready, self._owner, self._thread_id, process_started, remaining_s
-        )
+    async def _held(self) -> ConsentSettings:
+        return self._standing
 
     def last_batch_failed(self) -> bool:
-        return bool(self._statuses) and all(status is not ResultStatus.OK for status in self._statuses)
+        return self._calls.all_failed
 
     # --- limits ----------------------------------------------------------------------------------------
 
     def limit_reached(self) -> Exhausted | None:
-        if self._rounds < self._scope.rounds:
+        if self._budget.rounds < self._scope.rounds:
             return None
         return Exhausted(
             Limit.ROUNDS, f"The run has reached its limit of {self._scope.rounds} rounds of tool calls."
@@ -251,7 +255,7 @@ class ToolRun:
         tools = pipeline.offered(self._owner, self._standing.disabled, mode) if with_tools else ()
         request = ModelRequest(
             system=system_text(self._asked, with_tools=bool(tools)),
-            conversation=tuple(self._said),
+            conversation=tuple(in_call_order(self._said)),
             tools=tools,
             max_output_tokens=self._asked.action.max_tokens,
         )
@@ -259,9 +263,9 @@ class ToolRun:
 
     async def record_calls(self, reply: ModelReply) -> None:
         services = self._services
-        self._rounds += 1
+        self._budget.rounds += 1
         intents = await services.pipeline.intents(
-            reply.calls, self._owner, self._thread_id, self._rounds, services.ids
+            reply.calls, self._owner, self._thread_id, self._budget.rounds, services.ids
         )
         calls, ended = intents.calls, {result.call_id for result in intents.refused}
         said = AssistantSaid(reply.text, reply.origin)
@@ -270,12 +274,13 @@ class ToolRun:
             self._said.append(ToolCalled(call.call_id, call.tool, call.arguments))
             if call.call_id in ended:
                 continue
-            self._waiting.append(
+            self._calls.add(
                 CallRow(
                     call.call_id, self._run_id, 0, call.tool, call.arguments, CallState.INTENT, call.effect
                 )
             )
-        self._said.extend(intents.refused)
+        for result in intents.refused:
+            self._calls.refused(result)
 
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
         if reply is not None and reply.text:
@@ -299,6 +304,11 @@ class ToolRun:
     async def _kept(self, unit: Unit) -> None:
         store = self._services.store
         await patiently(lambda: unit(store), self._services.clock)
+
+
+def _untold(event: object) -> None:
+    """Nobody watches a routine's run."""
+    del event
 
 
 def _thread_of(started: StartedRun) -> str:

@@ -1,6 +1,7 @@
-"""Gates of a chat turn: approvals, questions, unknown outcomes, and budget extensions."""
+"""Gates of a chat turn: approvals, questions, unknown outcomes, and budget extensions; and the outcomes that
+people's answers give to calls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from core.clock import SECOND_US
@@ -8,21 +9,81 @@ from core.consent import card_texts
 from core.consent.cards import fitting, open_card, reminded_at, unknown_outcome_gate
 from core.consent.rules import ApprovalRule
 from core.events import Step, StepState
-from core.gates import AskedCall, Gate, GateKind, Offer, Option, Options, VoteRule, joint_binding
+from core.gates import (
+    AskedCall,
+    Chose,
+    Gate,
+    GateKind,
+    Offer,
+    Option,
+    Options,
+    VoteRule,
+    Wrote,
+    joint_binding,
+)
+from core.names import quoted
 from core.ports import OutboxRow
+from core.runs.loop import Paused
 from core.runs.services import ChatServices, ChatSettings
+from core.runs.tool_calls import Asked
 from core.store.engine import committed, patiently
 from core.store.facets import SealedSecret
-from core.store.rows import CallRow, Draft, TurnStart
-from core.tools.pipeline import NeedsPerson, PutsQuestion
+from core.store.rows import CallRow, CallState, Draft, TurnStart
+from core.tools.pipeline import PutsQuestion
+from core.transcript import ResultStatus, ToolResult
+from core.users import Role
+
+# Results made from people's words: an answer to a question, no answer in time, or edited arguments.
+#
+# A person's own words are not tool output: the model reads them as it reads messages, unfenced.
+
+HELD_BACK = "Not answered: the reply was withheld ({reason}). Do not assume any answer."
+NOT_ANSWERED = "Not answered: no one replied to the question in time. Do not assume any answer."
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A call that needs a person's decision, and the request for it."""
+def reply_result(call: CallRow) -> ToolResult | None:
+    """Return the result of an answered or expired question. None for other calls and open questions."""
+    match call.state, call.answer:
+        case CallState.APPROVED, Chose(_, label):
+            return _replied(call, f"{_who(call)} chose: {label}")
+        case CallState.APPROVED, Wrote(text):
+            return _replied(call, f"{_who(call)} answered: {text}")
+        case CallState.DENIED, Option.SKIP:
+            return ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_ANSWERED)
+        case _:
+            return None
 
-    call: CallRow
-    needs: NeedsPerson
+
+def held_back(call: CallRow, reason: str) -> ToolResult:
+    """Return the result of a question whose answer a hook refused."""
+    return ToolResult(call.call_id, ResultStatus.CANCELLED, HELD_BACK.format(reason=reason))
+
+
+def denied(call: CallRow) -> ToolResult:
+    """Return the result of a call that a person denied."""
+    return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: denied by {_who(call, 'no one')}.")
+
+
+def unknown(call: CallRow) -> ToolResult:
+    """Return the result of an interrupted call, with a person's statement about it if there is one."""
+    interrupted = f"The hub was interrupted while {call.tool} ran; it may or may not have taken effect."
+    match call.answer:
+        case Option.HAPPENED:
+            status = ResultStatus.UNKNOWN
+            said = f"{_who(call)} confirmed that it happened. Its output is lost."
+        case Option.SKIP:
+            status, said = ResultStatus.SKIPPED, f"{_who(call)} decided not to run it again."
+        case _:
+            status, said = ResultStatus.UNKNOWN, "No one has checked yet."
+    return ToolResult(call.call_id, status, f"{interrupted} {said}")
+
+
+def _replied(call: CallRow, text: str) -> ToolResult:
+    return ToolResult(call.call_id, ResultStatus.OK, text)
+
+
+def _who(call: CallRow, otherwise: str = "The person") -> str:
+    return quoted(call.answered_by) if call.answered_by else otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +96,50 @@ class _Card:
 
 
 class ApprovalRequests:
-    """The gates of one turn. After each of them the turn waits in the store and no longer runs here."""
+    """The gates of one turn, as core.runs.tool_calls.CallPeople. After each of them the turn waits in the
+    store and no longer runs here.
 
-    def __init__(self, services: ChatServices, settings: ChatSettings, start: TurnStart) -> None:
+    `in_private`: returns whether no one else reads the conversation.
+    """
+
+    def __init__(
+        self,
+        services: ChatServices,
+        settings: ChatSettings,
+        start: TurnStart,
+        in_private: Callable[[], bool],
+    ) -> None:
         self._services = services
         self._settings = settings
         self._start = start
         self._thread = start.thread
+        self._in_private = in_private
 
-    async def about(self, asked: Sequence[Asked]) -> None:
+    async def decided(self, call: CallRow) -> CallRow | ToolResult | Paused:
+        """See CallPeople. A hook may change or hold back a written answer first."""
+        if self._services.answer_hook is not None and isinstance(call.answer, Wrote):
+            heard = await self._services.answer_hook.heard(
+                call.answer.text, self._start.principal.user_id, self._thread.id, self._thread.channel
+            )
+            if isinstance(heard, str):
+                return held_back(call, heard)
+            call = replace(call, answer=heard)
+        replied = reply_result(call)
+        if replied is not None:
+            return replied
+        match call.state:
+            case CallState.DENIED:
+                return denied(call)
+            case CallState.RUNNING:
+                return await self.what_happened(call)
+            case CallState.UNKNOWN if call.answer is not Option.RETRY:
+                return unknown(call)
+            case CallState.ENDED:
+                return ToolResult(call.call_id, ResultStatus.CANCELLED, "Not run.")
+            case _:
+                return call
+
+    async def approval(self, asked: Sequence[Asked]) -> Paused:
         """Request approval of the first call.
 
         Later calls of the same reply share its card if the same people decide them by the same rule
@@ -58,6 +154,7 @@ class ApprovalRequests:
             await self._open(await self._joint(put) if len(put) > 1 else await self._single(first))
         for one in put:
             self._tell(Step(one.call.call_id, one.needs.tool.name, StepState.WAITING))
+        return Paused()
 
     def _together(self, first: Asked, others: Sequence[Asked]) -> Sequence[Asked]:
         """Return the calls of a joint card. All of them share one rule and one approval requirement."""
@@ -104,8 +201,10 @@ class ApprovalRequests:
         copies = await self._services.elsewhere.cards(gate, place, self._thread, editable=editable)
         return _Card(gate, copies, editable)
 
-    async def put(self, call: CallRow, puts: PutsQuestion) -> None:
+    async def question(self, call: CallRow, puts: PutsQuestion) -> ToolResult | Paused:
         """Open the question that the call asks. Only the person for whom the turn runs may answer."""
+        if puts.question.replies.secret is not None and (refusal := self._unfit_for_secrets()) is not None:
+            return ToolResult(call.call_id, ResultStatus.DENIED, refusal)
         text = puts.question.text
         if puts.question.replies.secret in [kept.name for kept in await self._kept(puts)]:
             text = f"{text}\nIt replaces the secret stored under that name."
@@ -113,12 +212,23 @@ class ApprovalRequests:
         rule = VoteRule(approvers=(self._start.principal.user_id,))
         await self._open(_Card(replace(gate, call_id=call.call_id, rule=rule, tool=puts.tool.name)))
         self._tell(Step(call.call_id, puts.tool.name, StepState.WAITING))
+        return Paused()
+
+    def _unfit_for_secrets(self) -> str | None:
+        """Return the reason for not asking for a credential here, or None if it may be asked for."""
+        if self._start.principal.role is not Role.OWNER:
+            return "Not asked: only the owner has a vault."
+        if not self._in_private():
+            return (
+                "Not asked: other people can read this conversation. The person can ask for this in private."
+            )
+        return None
 
     async def _kept(self, puts: PutsQuestion) -> Sequence[SealedSecret]:
         """Return the secrets in the vault if the question asks for one, else nothing."""
         return () if puts.question.replies.secret is None else await self._services.store.secrets.secrets()
 
-    async def what_happened(self, call: CallRow) -> None:
+    async def what_happened(self, call: CallRow) -> Paused:
         """Ask about a call that started but whose outcome was never recorded."""
         services = self._services
         requester_id, now = self._start.principal.user_id, services.clock.now()
@@ -129,6 +239,7 @@ class ApprovalRequests:
             return await services.store.recovery.mark_unknown(call.call_id, gate, [self._card(gate)])
 
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
+        return Paused()
 
     async def whether_to_go_on(self, reason: str) -> None:
         """Ask whether to continue after the budget is used up. `reason` is a sentence."""

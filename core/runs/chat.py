@@ -8,9 +8,10 @@ from itertools import groupby
 from operator import attrgetter
 from zoneinfo import ZoneInfo
 
+from core.approvals import Preset
 from core.clock import SECOND_US
 from core.events import TurnEvent
-from core.gates import Option
+from core.gates import ConsentSettings, Option
 from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.names import folded, quoted
 from core.runs.approval_requests import ApprovalRequests
@@ -18,10 +19,13 @@ from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
 from core.runs.loop import Answered, LoopOutcome, Paused
 from core.runs.redacted_model import stream_reply
 from core.runs.services import ChatServices, ChatSettings
-from core.runs.tool_calls import ToolCallRunner
+from core.runs.tool_calls import CallRules, ToolCallRunner
 from core.safety.fencing import FENCE_RULE
 from core.store.engine import patiently
-from core.store.rows import CallRow, CallState, LoadedTurn
+from core.store.port import Turns
+from core.store.rows import CallRow, CallState, LoadedTurn, RunCheck
+from core.tool import ProcessInfo, UseLimit
+from core.tools.pipeline import INTERACTIVE
 from core.transcript import (
     AssistantSaid,
     Entry,
@@ -32,6 +36,7 @@ from core.transcript import (
     ToolCalled,
     ToolResult,
     UserSaid,
+    in_call_order,
     total_chars,
 )
 from core.users import Principal
@@ -102,7 +107,7 @@ def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said
     A call and its result are never separated, because a turn is kept or left out as a whole.
     """
     if _surely_fits(entries, limit_tokens):
-        return [entry.said for entry in entries]
+        return in_call_order(entry.said for entry in entries)
     turns = [list(group) for _, group in groupby(entries, key=lambda entry: entry.turn_id)]
     kept: list[list[Entry]] = []
     used_tokens = 0
@@ -112,7 +117,7 @@ def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said
             break
         kept.append(turn)
         used_tokens += tokens
-    conversation: list[Said] = [entry.said for turn in reversed(kept) for entry in turn]
+    conversation = in_call_order(entry.said for turn in reversed(kept) for entry in turn)
     if len(kept) < len(turns):
         conversation.insert(0, Note(DROPPED_NOTE))
     return conversation
@@ -139,6 +144,23 @@ def estimate_tokens(said: Said) -> int:
 _SIZE = attrgetter("size_chars")
 
 
+@dataclass(frozen=True, slots=True)
+class TurnCalls:
+    """The journal of a turn's calls, as core.runs.tool_calls.CallJournal."""
+
+    turns: Turns
+    turn_id: str
+
+    async def mark_running(self, call_id: str, check: RunCheck, limits: Sequence[UseLimit]) -> str | None:
+        return await self.turns.mark_running(self.turn_id, call_id, check, limits=limits)
+
+    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
+        await self.turns.record_process(call_id, process)
+
+    async def record_result(self, result: ToolResult, started_at: int | None) -> None:
+        await self.turns.finish_calls(self.turn_id, [result], started_at=started_at)
+
+
 class ChatDelegate:
     """One start of one turn. Its state other than the journal is only a copy."""
 
@@ -149,7 +171,8 @@ class ChatDelegate:
         self._start = loaded.start
         self._thread = loaded.start.thread
         self._entries: list[Entry] = list(loaded.entries)
-        self._asking = ApprovalRequests(services, settings, loaded.start)
+        self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private)
+        self._standing: ConsentSettings | None = None
         self._budget = LoopBudget(
             services.pipeline.laws.configured.limits,
             loaded.rounds,
@@ -159,21 +182,32 @@ class ChatDelegate:
         )
         self._loop = LoopEvents(self._budget, self._tell)
         waiting = [call for call in loaded.calls if call.state is not CallState.ENDED]
+        start, pipeline = loaded.start, services.pipeline
         self._calls = ToolCallRunner(
-            services,
-            loaded.start,
+            CallRules(pipeline, start.principal, start.thread.id, INTERACTIVE, self._said),
+            TurnCalls(services.store.turns, start.turn_id),
             self._asking,
             self._budget,
             self._loop,
+            services.clock,
             waiting,
             self._append,
-            self._in_private,
+            self._tell,
         )
 
     # --- calls -----------------------------------------------------------------------------------------
 
     async def settle_calls(self) -> Paused | None:
         return await self._calls.settle()
+
+    async def _said(self) -> ConsentSettings:
+        """Return the person's consent settings, loaded once per start of the turn."""
+        if self._standing is None:
+            services, principal = self._services, self._start.principal
+            self._standing = await services.store.consents.standing(principal.user_id, self._thread.id)
+            held = services.pipeline.laws.in_force(principal, self._standing)
+            self._budget.limits, self._budget.counted = held.limits, held.preset is not Preset.AUTO
+        return self._standing
 
     def _in_private(self) -> bool:
         """Return whether no one else reads the conversation. Senders are recorded only where several people

@@ -1,114 +1,123 @@
-"""The calls a model requested, brought to their outcomes: prepared, approved, run, recorded."""
+"""The calls a model requested, brought to their outcomes: prepared, approved, run, recorded.
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import assert_never
+Runs of every kind use the same runner. Where people are asked, an open gate pauses the run; where nobody
+is, a call that needs a person is denied.
+"""
 
-from core.approvals import Preset
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Protocol, assert_never
+
+from core.clock import Clock
+from core.consent.facts import Mode
 from core.events import Step, StepState
-from core.gates import Chose, ConsentSettings, Option, Wrote
+from core.gates import ConsentSettings
 from core.names import quoted
-from core.runs.approval_requests import ApprovalRequests, Asked
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
-from core.runs.services import ChatServices
 from core.store.engine import patiently
-from core.store.rows import CallRow, CallState, TurnStart
-from core.tool import Effect, ProcessInfo
-from core.tools.pipeline import NeedsPerson, PutsQuestion, Ready, Refused
+from core.store.rows import CallRow, CallState, RunCheck
+from core.tool import Effect, ProcessInfo, UseLimit
+from core.tools.pipeline import CallPipeline, NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult
-from core.users import Role
+from core.users import Principal
 
-# Results made from people's words: an answer to a question, no answer in time, or edited arguments.
-#
-# A person's own words are not tool output: the model reads them as it reads messages, unfenced.
+logger = logging.getLogger(__name__)
 
-HELD_BACK = "Not answered: the reply was withheld ({reason}). Do not assume any answer."
-NOT_ANSWERED = "Not answered: no one replied to the question in time. Do not assume any answer."
+TOGETHER = 8
+"""The number of neighbouring calls without effect that run at the same time."""
 
 
-def told_of_edit(call: CallRow, result: str) -> str:
-    """Return a result with a note on the edited arguments, since the model knows only its own version."""
-    by = quoted(call.edited_by or "")
-    return f"[{by} changed the arguments before approving; the call ran with: {call.arguments}]\n{result}"
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that needs a person's decision, and the request for it."""
+
+    call: CallRow
+    needs: NeedsPerson
 
 
-def reply_result(call: CallRow) -> ToolResult | None:
-    """Return the result of an answered or expired question. None for other calls and open questions."""
-    match call.state, call.answer:
-        case CallState.APPROVED, Chose(_, label):
-            return _replied(call, f"{_who(call)} chose: {label}")
-        case CallState.APPROVED, Wrote(text):
-            return _replied(call, f"{_who(call)} answered: {text}")
-        case CallState.DENIED, Option.SKIP:
-            return ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_ANSWERED)
-        case _:
-            return None
+class CallJournal(Protocol):
+    """The journal of one run's calls. All methods raise StoreError; StaleTurn once the run no longer runs."""
+
+    async def mark_running(self, call_id: str, check: RunCheck, limits: Sequence[UseLimit]) -> str | None:
+        """Record that a call begins, or return why it may not."""
+        ...
+
+    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
+        """Record the process in which a call runs."""
+        ...
+
+    async def record_result(self, result: ToolResult, started_at: int | None) -> None:
+        """Record a call's outcome. `started_at`: microseconds UTC; None if it did not run."""
+        ...
 
 
-def held_back(call: CallRow, reason: str) -> ToolResult:
-    """Return the result of a question whose answer a hook refused."""
-    return ToolResult(call.call_id, ResultStatus.CANCELLED, HELD_BACK.format(reason=reason))
+class CallPeople(Protocol):
+    """The people who decide about a run's calls. Paused: the run waits in the store for what they say."""
+
+    async def decided(self, call: CallRow) -> CallRow | ToolResult | Paused:
+        """Return the outcome that a person's answer already is, or else the call to go on with."""
+        ...
+
+    async def question(self, call: CallRow, puts: PutsQuestion) -> ToolResult | Paused:
+        """Put the question that the call asks, or return why not."""
+        ...
+
+    async def approval(self, asked: Sequence[Asked]) -> Paused:
+        """Request approval of the first call, and of later ones that can share its card."""
+        ...
+
+    async def what_happened(self, call: CallRow) -> Paused:
+        """Ask about a call that started but whose outcome was never recorded."""
+        ...
 
 
-def denied(call: CallRow) -> ToolResult:
-    """Return the result of a call that a person denied."""
-    return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: denied by {_who(call, 'no one')}.")
+@dataclass(frozen=True, slots=True)
+class CallRules:
+    """The rules a run's calls are judged by. `standing` returns the person's consent settings."""
 
-
-def unknown(call: CallRow) -> ToolResult:
-    """Return the result of an interrupted call, with a person's statement about it if there is one."""
-    interrupted = f"The hub was interrupted while {call.tool} ran; it may or may not have taken effect."
-    match call.answer:
-        case Option.HAPPENED:
-            status = ResultStatus.UNKNOWN
-            said = f"{_who(call)} confirmed that it happened. Its output is lost."
-        case Option.SKIP:
-            status, said = ResultStatus.SKIPPED, f"{_who(call)} decided not to run it again."
-        case _:
-            status, said = ResultStatus.UNKNOWN, "No one has checked yet."
-    return ToolResult(call.call_id, status, f"{interrupted} {said}")
-
-
-def _replied(call: CallRow, text: str) -> ToolResult:
-    return ToolResult(call.call_id, ResultStatus.OK, text)
-
-
-def _who(call: CallRow, otherwise: str = "The person") -> str:
-    return quoted(call.answered_by) if call.answered_by else otherwise
+    pipeline: CallPipeline
+    principal: Principal
+    thread_id: str
+    mode: Mode
+    standing: Callable[[], Awaitable[ConsentSettings]]
 
 
 class ToolCallRunner:
-    """The calls of one start of a turn.
+    """The calls of one start of a run.
 
+    `people`: None where nobody is asked.
     `waiting`: the calls without an outcome, in order.
-    `journalled`: called with each result once it is recorded.
-    `in_private`: returns whether no one else reads the conversation."""
+    `recorded`: called with each result once it is in the journal.
+    """
 
     def __init__(
         self,
-        services: ChatServices,
-        start: TurnStart,
-        asking: ApprovalRequests,
+        rules: CallRules,
+        journal: CallJournal,
+        people: CallPeople | None,
         budget: LoopBudget,
         loop: LoopEvents,
+        clock: Clock,
         waiting: Sequence[CallRow],
-        journalled: Callable[[ToolResult], None],
-        in_private: Callable[[], bool],
+        recorded: Callable[[ToolResult], None],
+        tell: Callable[[Step], None],
     ) -> None:
-        self._in_private = in_private
-        self._services = services
-        self._start = start
-        self._thread_id = start.thread.id
-        self._asking = asking
+        self._rules = rules
+        self._journal = journal
+        self._people = people
         self._budget = budget
         self._loop = loop
+        self._clock = clock
         self._waiting = list(waiting)
-        self._journalled = journalled
+        self._recorded = recorded
+        self._tell = tell
         self._statuses: list[ResultStatus] = []
         self._refused: list[ResultStatus] = []
-        self._standing: ConsentSettings | None = None
-        self._ran_since: int | None = None
+        self._recording = asyncio.Lock()
 
     def add(self, call: CallRow) -> None:
         """Add a call after the others."""
@@ -116,7 +125,7 @@ class ToolCallRunner:
 
     def refused(self, result: ToolResult) -> None:
         """Add the result of a call that was recorded together with its outcome."""
-        self._journalled(result)
+        self._recorded(result)
         self._refused.append(result.status)
 
     @property
@@ -125,146 +134,183 @@ class ToolCallRunner:
         return bool(self._statuses) and all(status is not ResultStatus.OK for status in self._statuses)
 
     async def settle(self) -> Paused | None:
-        """Settle and record the calls in the model's order. Returns Paused if a person must answer first."""
+        """Settle and record the calls in the model's order. Returns Paused if a person must answer first.
+
+        Only neighbouring calls without effect that need no person run at the same time. Every other call
+        waits for all before it and holds back all after it, so that no read overtakes a write.
+        """
         self._statuses, self._refused = self._refused, []
         if self._budget.rounds:
-            await self._said()  # a resumed turn uses the limits in force now
+            await self._rules.standing()  # a resumed run uses the limits in force now
         while self._waiting:
+            together = await self._together()
+            if together:
+                await self._run_together(together)
+                continue
             settled = await self._settle(self._waiting[0])
             if isinstance(settled, Paused):
                 return settled
-            await self._record(settled)
-            self._waiting.pop(0)
+            await self._record(self._waiting[0], settled)
         return None
 
-    async def _settle(self, call: CallRow) -> ToolResult | Paused:
-        if self._services.answer_hook is not None and isinstance(call.answer, Wrote):
-            heard = await self._services.answer_hook.heard(
-                call.answer.text, self._start.principal.user_id, self._thread_id, self._start.thread.channel
-            )
-            if isinstance(heard, str):
-                return held_back(call, heard)
-            call = replace(call, answer=heard)
-        replied = reply_result(call)
-        if replied is not None:
-            return replied
-        match call.state:
-            case CallState.DENIED:
-                return denied(call)
-            case CallState.RUNNING:
-                await self._asking.what_happened(call)
-                return Paused()
-            case CallState.UNKNOWN if call.answer is not Option.RETRY:
-                return unknown(call)
-            case CallState.ENDED:
-                return _result(call, ResultStatus.CANCELLED, "Not run.")
-            case _:
-                return await self._prepare_and_run(call)
+    # --- one after the other ----------------------------------------------------------------------------
 
-    async def _prepare_and_run(self, call: CallRow) -> ToolResult | Paused:
-        prepared = self._services.pipeline.prepare(
-            call, self._start.principal, self._thread_id, await self._said()
-        )
+    async def _settle(self, call: CallRow) -> "_Outcome | Paused":
+        if self._people is not None:
+            decided = await self._people.decided(call)
+            if not isinstance(decided, CallRow):
+                return decided if isinstance(decided, Paused) else _Outcome(decided)
+            call = decided
+        return await self._prepare_and_run(call)
+
+    async def _prepare_and_run(self, call: CallRow) -> "_Outcome | Paused":
+        people, prepared = self._people, await self._prepared(call)
         match prepared:
-            case Refused(result):
-                return result
-            case PutsQuestion(_, question):
-                if question.replies.secret is not None and (refusal := self._unfit_for_secrets()) is not None:
-                    return _result(call, ResultStatus.DENIED, refusal)
-                await self._asking.put(call, prepared)
-                return Paused()
+            case Refused(result, reason):
+                logger.info("call.refused call=%s tool=%s reason=%s", call.call_id, call.tool, reason)
+                return _Outcome(result)
+            case PutsQuestion():
+                if people is None:
+                    return _needs_person(call)
+                put = await people.question(call, prepared)
+                return put if isinstance(put, Paused) else _Outcome(put)
             case NeedsPerson() | Ready():
-                limit = self._budget.no_more_tools(self._services.clock.monotonic_s())
+                limit = self._budget.no_more_tools(self._clock.monotonic_s())
                 if limit is not None:  # people are not asked about calls that will not run
-                    return _result(call, ResultStatus.SKIPPED, limit.said)
+                    return _Outcome(_result(call, ResultStatus.SKIPPED, limit.said))
                 if isinstance(prepared, Ready):
                     return await self._run(call, prepared)
-                await self._asking.about([Asked(call, prepared), *await self._others()])
-                return Paused()
+                if people is None:
+                    return _needs_person(call)
+                return await people.approval([Asked(call, prepared), *await self._others()])
             case _:
                 assert_never(prepared)
 
+    async def _prepared(self, call: CallRow) -> Refused | PutsQuestion | NeedsPerson | Ready:
+        rules = self._rules
+        standing = await rules.standing()
+        return rules.pipeline.prepare(call, rules.principal, rules.thread_id, standing, rules.mode)
+
     async def _others(self) -> Sequence[Asked]:
         """Return the later calls that also need a person, within the number that may still run."""
-        said, principal = await self._said(), self._start.principal
         found: list[Asked] = []
         for call in self._waiting[1 : self._budget.calls_left()]:
             if call.state is not CallState.INTENT:
                 continue
-            prepared = self._services.pipeline.prepare(call, principal, self._thread_id, said)
+            prepared = await self._prepared(call)
             if isinstance(prepared, NeedsPerson):
                 found.append(Asked(call, prepared))
         return found
 
-    def _unfit_for_secrets(self) -> str | None:
-        """Return the reason for not asking for a credential here, or None if it may be asked for."""
-        if self._start.principal.role is not Role.OWNER:
-            return "Not asked: only the owner has a vault."
-        if not self._in_private():
-            return (
-                "Not asked: other people can read this conversation. The person can ask for this in private."
-            )
-        return None
+    async def _run(self, call: CallRow, ready: Ready) -> "_Outcome | Paused":
+        effect = ready.tool.effect is Effect.EFFECT
+        if effect and (refusal := await self._mark_running(call, ready)) is not None:
+            return _Outcome(_result(call, ResultStatus.DENIED, f"Not run: {refusal}"))
+        self._begin(call, ready)
+        outcome = await self._run_begun(call, ready)
+        if effect and self._people is not None and outcome.result.status is ResultStatus.UNKNOWN:
+            return await self._people.what_happened(call)
+        return outcome
 
-    async def _said(self) -> ConsentSettings:
-        """Return the person's consent settings, loaded once per start of the turn."""
-        if self._standing is None:
-            services, principal = self._services, self._start.principal
-            self._standing = await services.store.consents.standing(principal.user_id, self._thread_id)
-            held = services.pipeline.laws.in_force(principal, self._standing)
-            self._budget.limits, self._budget.counted = held.limits, held.preset is not Preset.AUTO
-        return self._standing
+    async def _mark_running(self, call: CallRow, ready: Ready) -> str | None:
+        rules = self._rules
+        check = rules.pipeline.recheck(rules.thread_id, rules.mode, ready)
+        return await patiently(
+            lambda: self._journal.mark_running(call.call_id, check, ready.tool.limits), self._clock
+        )
 
-    async def _run(self, call: CallRow, ready: Ready) -> ToolResult | Paused:
-        services = self._services
-        if ready.tool.effect is Effect.EFFECT:
-            refusal = await self._mark_running(call, ready)
-            if refusal is not None:
-                return _result(call, ResultStatus.DENIED, f"Not run: {refusal}")
+    # --- side by side -----------------------------------------------------------------------------------
+
+    async def _together(self) -> "Sequence[tuple[CallRow, Ready]]":
+        """Return the next calls if they may run at the same time, within the number that may still run."""
+        if self._budget.no_more_tools(self._clock.monotonic_s()) is not None:
+            return ()
+        limit = self._budget.calls_left()
+        nearest = self._waiting[: TOGETHER if limit is None else min(TOGETHER, limit)]
+        without_effect = list(takewhile(self._is_without_effect, nearest))
+        found: list[tuple[CallRow, Ready]] = []
+        for call in without_effect if len(without_effect) > 1 else ():
+            prepared = await self._prepared(call)
+            if not isinstance(prepared, Ready):
+                break
+            found.append((call, prepared))
+        return found if len(found) > 1 else ()
+
+    def _is_without_effect(self, call: CallRow) -> bool:
+        """Return whether the call, of which nobody has said anything yet, may run any number of times."""
+        new = call.state is CallState.INTENT and call.answer is None
+        return new and self._rules.pipeline.effect_of(call.tool) is Effect.NONE
+
+    async def _run_together(self, together: "Sequence[tuple[CallRow, Ready]]") -> None:
+        """Run the calls at the same time, and record each result as it comes."""
+
+        async def run(call: CallRow, ready: Ready) -> None:
+            await self._record(call, await self._run_begun(call, ready))
+
+        running: list[asyncio.Task[None]] = []
+        for call, ready in together:
+            self._begin(call, ready)
+            running.append(asyncio.create_task(run(call, ready), name=f"call {call.call_id}"))
+        try:
+            await asyncio.gather(*running)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    # --- every call -------------------------------------------------------------------------------------
+
+    def _begin(self, call: CallRow, ready: Ready) -> None:
         self._tell(Step(call.call_id, ready.tool.name, StepState.STARTED))
-        started_at, started_s = services.clock.now(), services.clock.monotonic_s()
         self._loop.begins(ready.tool.name)
         self._budget.tools_run += 1
 
-        async def process_started(process: ProcessInfo) -> None:
-            await services.store.turns.record_process(call.call_id, process)
+    async def _run_begun(self, call: CallRow, ready: Ready) -> "_Outcome":
+        rules, started_at = self._rules, self._clock.now()
 
-        result = await services.pipeline.run(
+        async def process_started(process: ProcessInfo) -> None:
+            await self._journal.record_process(call.call_id, process)
+
+        result = await rules.pipeline.run(
             call,
             ready,
-            self._start.principal,
-            self._thread_id,
+            rules.principal,
+            rules.thread_id,
             process_started,
-            self._budget.remaining_s(started_s),
+            self._budget.remaining_s(self._clock.monotonic_s()),
         )
         self._tell(Step(call.call_id, ready.tool.name, StepState.ENDED))
         self._loop.goes_on(ready.tool.name)
-        self._ran_since = started_at
-        if result.status is ResultStatus.UNKNOWN and ready.tool.effect is Effect.EFFECT:
-            await self._asking.what_happened(call)
-            return Paused()
-        return result if call.edited_by is None else replace(result, text=told_of_edit(call, result.text))
+        if call.edited_by is not None:
+            result = replace(result, text=told_of_edit(call, result.text))
+        return _Outcome(result, started_at)
 
-    async def _mark_running(self, call: CallRow, ready: Ready) -> str | None:
-        services, turn_id = self._services, self._start.turn_id
-        check = services.pipeline.recheck(self._thread_id, ready=ready)
-        return await patiently(
-            lambda: services.store.turns.mark_running(turn_id, call.call_id, check, limits=ready.tool.limits),
-            services.clock,
-        )
+    async def _record(self, call: CallRow, outcome: "_Outcome") -> None:
+        async with self._recording:
+            await patiently(
+                lambda: self._journal.record_result(outcome.result, outcome.started_at), self._clock
+            )
+            self._recorded(outcome.result)
+            self._statuses.append(outcome.result.status)
+            self._waiting.remove(call)
 
-    async def _record(self, result: ToolResult) -> None:
-        services = self._services
-        started_at, self._ran_since = self._ran_since, None
-        await patiently(
-            lambda: services.store.turns.finish_calls(self._start.turn_id, [result], started_at=started_at),
-            services.clock,
-        )
-        self._journalled(result)
-        self._statuses.append(result.status)
 
-    def _tell(self, event: Step) -> None:
-        self._services.turns.turn_event(self._thread_id, self._start.turn_id, event)
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A call's result, and when the call began, if it ran."""
+
+    result: ToolResult
+    started_at: int | None = None
+
+
+def told_of_edit(call: CallRow, result: str) -> str:
+    """Return a result with a note on the edited arguments, since the model knows only its own version."""
+    by = quoted(call.edited_by or "")
+    return f"[{by} changed the arguments before approving; the call ran with: {call.arguments}]\n{result}"
+
+
+def _needs_person(call: CallRow) -> _Outcome:
+    return _Outcome(_result(call, ResultStatus.DENIED, f"{call.tool} needs a person's approval."))
 
 
 def _result(call: CallRow, status: ResultStatus, text: str) -> ToolResult:

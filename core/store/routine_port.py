@@ -233,6 +233,10 @@ class RunJournal(Protocol):
         """Record the child process of a running call, so that a later hub can end it."""
         ...
 
-    async def finish_run_call(self, run_id: str, result: ToolResult) -> None:
-        """Record the outcome of a call. Each gets exactly one; a second one raises StaleTurn."""
+    async def finish_run_call(
+        self, run_id: str, result: ToolResult, *, started_at: int | None = None
+    ) -> None:
+        """Record the outcome of a call. Each gets exactly one; a second one raises StaleTurn.
+
+        `started_at`: of a call that was not marked as running."""
         ...

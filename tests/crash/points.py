@@ -128,8 +128,6 @@ READS = frozenset(
         "explain",
         "explain_recent",
         "noise",
-        "healthy",
-        "close",
         "pending_outbox",
         "sent_refs",
         "preview_shown",

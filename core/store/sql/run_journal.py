@@ -44,9 +44,9 @@ def standing(tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSe
     return in_thread(tx, owner_id, thread_id or "")
 
 
-def finish_call(tx: Transaction, run_id: str, result: ToolResult) -> None:
+def finish_call(tx: Transaction, run_id: str, result: ToolResult, started_at: int | None = None) -> None:
     _running(tx, run_id)
-    if not _end(tx, run_id, result):
+    if not _end(tx, run_id, result, started_at):
         raise StaleTurn(f"run {run_id} has no call {result.call_id} without an outcome")
 
 
@@ -90,11 +90,12 @@ def _append(tx: Transaction, run_id: str, said: Said, effect: Effect | None = No
     )
 
 
-def _end(tx: Transaction, run_id: str, result: ToolResult) -> bool:
+def _end(tx: Transaction, run_id: str, result: ToolResult, started_at: int | None = None) -> bool:
     ended = tx.one(
-        "UPDATE run_steps SET state = 'ended', ended_at = ?"
+        "UPDATE run_steps SET state = 'ended', started_at = coalesce(started_at, ?), ended_at = ?"
         " WHERE run_id = ? AND call_id = ? AND kind = 'call' AND state <> 'ended'"
         " RETURNING name, text, started_at, ended_at",
+        started_at,
         tx.clock.now(),
         run_id,
         result.call_id,
@@ -241,5 +242,7 @@ class RunJournalUnits(Facet):
             raise StaleTurn(f"call {call_id} is not running")
 
     @writes
-    def finish_run_call(self, tx: Transaction, run_id: str, result: ToolResult) -> None:
-        return finish_call(tx, run_id, result)
+    def finish_run_call(
+        self, tx: Transaction, run_id: str, result: ToolResult, *, started_at: int | None = None
+    ) -> None:
+        return finish_call(tx, run_id, result, started_at)

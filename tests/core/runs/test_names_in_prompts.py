@@ -14,8 +14,9 @@ from core.names import NAME_LIMIT_CHARS, folded, quoted
 from core.routine import Lightweight, ManualInput, MessageInput, SlotInput, SystemInput, WebhookInput
 from core.routines.run import Asked, system_text
 from core.routines.run import user_text as question
+from core.runs.approval_requests import denied, reply_result, unknown
 from core.runs.chat import PromptFacts, system_prompt
-from core.runs.tool_calls import denied, reply_result, told_of_edit, unknown
+from core.runs.tool_calls import told_of_edit
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
 from core.tools.mcp.catalog import Listed, Terms, offer

@@ -55,6 +55,7 @@ def hang() -> None:
 class Server:
     def __init__(self, directory: Path, mode: str) -> None:
         self.directory = directory
+        self.held: list[dict[str, Any]] = []
         self.mode = (directory / "mode").read_text() if (directory / "mode").exists() else mode
         with (directory / "starts").open("a") as starts:
             starts.write(f"{os.getpid()}\n")
@@ -65,7 +66,19 @@ class Server:
         for line in sys.stdin:
             message = json.loads(line)
             if "id" in message:
-                say({"id": message["id"], **self.answer(message["method"], message.get("params") or {})})
+                answer = self.answer(message["method"], message.get("params") or {})
+                self.reply({"id": message["id"], **answer}, meets=message["method"] == "tools/call")
+
+    def reply(self, message: dict[str, Any], *, meets: bool) -> None:
+        """Answer at once, or in mode `meets` once three calls are in progress: the newest first."""
+        if self.mode != "meets" or not meets:
+            say(message)
+            return
+        self.held.append(message)
+        if len(self.held) == 3:
+            for held in reversed(self.held):
+                say(held)
+            self.held.clear()
 
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         match method:
