@@ -51,15 +51,17 @@ async def test_killed_at_this_point_the_hub_keeps_its_promises(tmp_path: Path, p
 
 async def test_a_child_that_outlives_its_hub_is_gone_before_anybody_is_asked(tmp_path: Path) -> None:
     async with open_mortal_hub(tmp_path) as town:
-        gate = town.workspace / "gate"
+        gate, away = town.workspace / "gate", town.workspace / "away"
         os.mkfifo(gate)
+        os.mkfifo(away)
         await town.start()
         # One child stays in the tool's process group, the other leaves it.
-        town.telegram.user_sends_text(OWNER, "please run: setsid cat gate & echo line >> out; cat gate")
+        town.telegram.user_sends_text(OWNER, "please run: setsid cat away & echo line >> out; cat gate")
         await cards(town, 1)
         town.answer_cards(OWNER)
-        # Opening it waits for the children to open their ends; while it is open, they read on.
-        with await asyncio.to_thread(gate.open, "w"):
+        # Opening them waits for the children to open their ends; while they are open, the children read on.
+        # One that has not left the group yet would die with it, and none would outlive the hub.
+        with await asyncio.to_thread(gate.open, "w"), await asyncio.to_thread(away.open, "w"):
             await town.kill()
             assert survivors(town)
             await town.start()
