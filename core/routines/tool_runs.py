@@ -28,10 +28,8 @@ from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
 from core.runs.tool_calls import CallRules, ToolCallRunner
 from core.store.engine import patiently
 from core.store.port import Store
-from core.store.routine_port import RunJournal
 from core.store.routines import RunSteps, StartedRun
-from core.store.rows import CallRow, CallState, NewCall, RunCheck
-from core.tool import ProcessInfo, UseLimit
+from core.store.rows import CallRow, CallState, NewCall
 from core.tools.pipeline import CallPipeline
 from core.tools.prepared import Refused
 from core.transcript import (
@@ -146,23 +144,6 @@ class ToolRuns:
         return tuple(missing)
 
 
-@dataclass(frozen=True, slots=True)
-class RunCalls:
-    """The journal of a run's calls, as core.runs.tool_calls.CallJournal."""
-
-    journal: RunJournal
-    run_id: str
-
-    async def mark_running(self, call_id: str, check: RunCheck, limits: Sequence[UseLimit]) -> str | None:
-        return await self.journal.mark_run_call(self.run_id, call_id, check, limits=limits)
-
-    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
-        await self.journal.record_run_process(call_id, process)
-
-    async def record_result(self, result: ToolResult, started_at: int | None) -> None:
-        await self.journal.finish_run_call(self.run_id, result, started_at=started_at)
-
-
 class ToolRun:
     """One start of a run, as the agentic loop's delegate; its state is a copy of the journal."""
 
@@ -198,7 +179,8 @@ class ToolRun:
         )
         self._calls = ToolCallRunner(
             CallRules(services.pipeline, owner, self._thread_id, self._scope.mode, self._held),
-            RunCalls(services.store.journal, self._run_id),
+            services.store.turns,
+            self._run_id,
             None,
             self._budget,
             LoopEvents(self._budget, _untold),
@@ -285,7 +267,7 @@ class ToolRun:
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
         if reply is not None and reply.text:
             await self._record(AssistantSaid(reply.text, reply.origin), [])
-        await self._kept(lambda store: store.journal.record_run_note(self._run_id, Note(note)))
+        await self._kept(lambda store: store.turns.record_notes(self._run_id, [Note(note)]))
         self._said.append(Note(note))
 
     def transcript(self) -> Sequence[Entry]:

@@ -22,9 +22,7 @@ from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import CallRules, ToolCallRunner
 from core.safety.fencing import FENCE_RULE
 from core.store.engine import patiently
-from core.store.port import Turns
-from core.store.rows import CallRow, CallState, LoadedTurn, RunCheck
-from core.tool import ProcessInfo, UseLimit
+from core.store.rows import CallRow, CallState, LoadedTurn
 from core.tools.pipeline import INTERACTIVE
 from core.transcript import (
     AssistantSaid,
@@ -144,23 +142,6 @@ def estimate_tokens(said: Said) -> int:
 _SIZE = attrgetter("size_chars")
 
 
-@dataclass(frozen=True, slots=True)
-class TurnCalls:
-    """The journal of a turn's calls, as core.runs.tool_calls.CallJournal."""
-
-    turns: Turns
-    turn_id: str
-
-    async def mark_running(self, call_id: str, check: RunCheck, limits: Sequence[UseLimit]) -> str | None:
-        return await self.turns.mark_running(self.turn_id, call_id, check, limits=limits)
-
-    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
-        await self.turns.record_process(call_id, process)
-
-    async def record_result(self, result: ToolResult, started_at: int | None) -> None:
-        await self.turns.finish_calls(self.turn_id, [result], started_at=started_at)
-
-
 class ChatDelegate:
     """One start of one turn. Its state other than the journal is only a copy."""
 
@@ -185,7 +166,8 @@ class ChatDelegate:
         start, pipeline = loaded.start, services.pipeline
         self._calls = ToolCallRunner(
             CallRules(pipeline, start.principal, start.thread.id, INTERACTIVE, self._said),
-            TurnCalls(services.store.turns, start.turn_id),
+            services.store.turns,
+            start.turn_id,
             self._asking,
             self._budget,
             self._loop,

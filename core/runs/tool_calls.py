@@ -19,8 +19,9 @@ from core.names import quoted
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
 from core.store.engine import patiently
-from core.store.rows import CallRow, CallState, RunCheck
-from core.tool import Effect, ProcessInfo, UseLimit
+from core.store.port import Turns
+from core.store.rows import CallRow, CallState
+from core.tool import Effect, ProcessInfo
 from core.tools.pipeline import CallPipeline, NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
@@ -37,22 +38,6 @@ class Asked:
 
     call: CallRow
     needs: NeedsPerson
-
-
-class CallJournal(Protocol):
-    """The journal of one run's calls. All methods raise StoreError; StaleTurn once the run no longer runs."""
-
-    async def mark_running(self, call_id: str, check: RunCheck, limits: Sequence[UseLimit]) -> str | None:
-        """Record that a call begins, or return why it may not."""
-        ...
-
-    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
-        """Record the process in which a call runs."""
-        ...
-
-    async def record_result(self, result: ToolResult, started_at: int | None) -> None:
-        """Record a call's outcome. `started_at`: microseconds UTC; None if it did not run."""
-        ...
 
 
 class CallPeople(Protocol):
@@ -89,6 +74,7 @@ class CallRules:
 class ToolCallRunner:
     """The calls of one start of a run.
 
+    `turns`, `run_id`: the journal they are recorded in, and its run.
     `people`: None where nobody is asked.
     `waiting`: the calls without an outcome, in order.
     `recorded`: called with each result once it is in the journal.
@@ -97,7 +83,8 @@ class ToolCallRunner:
     def __init__(
         self,
         rules: CallRules,
-        journal: CallJournal,
+        turns: Turns,
+        run_id: str,
         people: CallPeople | None,
         budget: LoopBudget,
         loop: LoopEvents,
@@ -107,7 +94,8 @@ class ToolCallRunner:
         tell: Callable[[Step], None],
     ) -> None:
         self._rules = rules
-        self._journal = journal
+        self._turns = turns
+        self._run_id = run_id
         self._people = people
         self._budget = budget
         self._loop = loop
@@ -215,8 +203,9 @@ class ToolCallRunner:
     async def _mark_running(self, call: CallRow, ready: Ready) -> str | None:
         rules = self._rules
         check = rules.pipeline.recheck(rules.thread_id, rules.mode, ready)
+        limits = ready.tool.limits
         return await patiently(
-            lambda: self._journal.mark_running(call.call_id, check, ready.tool.limits), self._clock
+            lambda: self._turns.mark_running(self._run_id, call.call_id, check, limits=limits), self._clock
         )
 
     # --- side by side -----------------------------------------------------------------------------------
@@ -269,7 +258,7 @@ class ToolCallRunner:
         rules, started_at = self._rules, self._clock.now()
 
         async def process_started(process: ProcessInfo) -> None:
-            await self._journal.record_process(call.call_id, process)
+            await self._turns.record_process(call.call_id, process)
 
         result = await rules.pipeline.run(
             call,
@@ -287,8 +276,9 @@ class ToolCallRunner:
 
     async def _record(self, call: CallRow, outcome: "_Outcome") -> None:
         async with self._recording:
+            results, started_at = [outcome.result], outcome.started_at
             await patiently(
-                lambda: self._journal.record_result(outcome.result, outcome.started_at), self._clock
+                lambda: self._turns.finish_calls(self._run_id, results, started_at=started_at), self._clock
             )
             self._recorded(outcome.result)
             self._statuses.append(outcome.result.status)

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.gates import ConsentSettings
-from core.store.rows import NewCall, RunCheck
-from core.tool import ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Note, Said, ToolResult
+from core.store.rows import NewCall
+from core.transcript import AssistantSaid, ToolResult, UserSaid
 
 if TYPE_CHECKING:
     from core.routine import Spent
@@ -198,7 +197,7 @@ class RunJournal(Protocol):
         """Return the owner's grants and settings that are in force for the run."""
         ...
 
-    async def open_run_journal(self, run_id: str, scope: str, asked: Said) -> None:
+    async def open_run_journal(self, run_id: str, scope: str, asked: UserSaid) -> None:
         """Record the run's scope, which is fixed from here on, and its question."""
         ...
 
@@ -211,32 +210,8 @@ class RunJournal(Protocol):
         *,
         refused: Sequence[ToolResult] = (),
     ) -> None:
-        """Record a reply with the calls it asks for, and the run's usage up to now.
+        """Record a reply with the calls it asks for, and the run's usage up to now. Whatever else a run says
+        and does is recorded by Turns, under the run's id.
 
         `refused`: the outcomes of calls that are not run."""
-        ...
-
-    async def record_run_note(self, run_id: str, note: Note) -> None:
-        """Record a note from the hub to the model."""
-        ...
-
-    async def mark_run_call(
-        self, run_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
-    ) -> str | None:
-        """Mark a run's call as running before its effect, as Store.mark_running does. Return the refusal
-        and write nothing if it may not run.
-
-        The call is judged again on the current state, including whether tools are paused."""
-        ...
-
-    async def record_run_process(self, call_id: str, process: ProcessInfo) -> None:
-        """Record the child process of a running call, so that a later hub can end it."""
-        ...
-
-    async def finish_run_call(
-        self, run_id: str, result: ToolResult, *, started_at: int | None = None
-    ) -> None:
-        """Record the outcome of a call. Each gets exactly one; a second one raises StaleTurn.
-
-        `started_at`: of a call that was not marked as running."""
         ...

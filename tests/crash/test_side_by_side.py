@@ -54,8 +54,8 @@ async def test_killed_at_this_point_each_call_of_a_turn_ends_once(tmp_path: Path
     "point",
     [
         pytest.param("record_run_reply:1:after", marks=SLOW),
-        "finish_run_call:1:after",
-        pytest.param("finish_run_call:2:before", marks=SLOW),
+        "finish_calls:1:after",
+        pytest.param("finish_calls:2:before", marks=SLOW),
     ],
 )
 async def test_killed_at_this_point_each_call_of_a_run_ends_once(tmp_path: Path, point: str) -> None:

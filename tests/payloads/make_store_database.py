@@ -99,7 +99,7 @@ async def _routine(world: Bench) -> None:
     await world.store.journal.open_run_journal("run-1", '{"tools": ["shell"]}', UserSaid("Look around."))
     intent = NewCall("call-1", "shell", "{}", Effect.EFFECT, 1)
     await world.store.journal.record_run_reply("run-1", AssistantSaid("I look."), [intent], Spent(10, 2))
-    await world.store.journal.mark_run_call("run-1", "call-1", lambda _call, _who, _said: None)
+    await world.store.turns.mark_running("run-1", "call-1", lambda _call, _who, _said: None)
     told = RunEnd(RunStatus.ATTENTION, "look", notice="look", menu_id="menu-1", tested_as="f")
     await world.store.runs.finish_run("run-1", told)
 

@@ -137,7 +137,9 @@ def _thread_by_key(tx: Transaction, key: ThreadKey) -> tuple[ThreadRow | None, i
 
 
 def _thread_by_id(tx: Transaction, thread_id: str) -> tuple[ThreadRow | None, int | None, int]:
-    row = tx.one(f"SELECT {_THREAD_STATE} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id)
+    row = tx.one(
+        f"SELECT {_THREAD_STATE} FROM threads t {ACTIVE_TURN} WHERE t.id = ? AND t.kind = 'chat'", thread_id
+    )
     return (None, None, 0) if row is None else (thread_of(row), row[11], row[12])
 
 
@@ -145,7 +147,7 @@ def _candidate(tx: Transaction, scope: str | None, principal: Principal) -> Thre
     thread_id = _thread_id_in(scope)
     if thread_id is None:
         return None
-    owner = tx.one("SELECT owner_id FROM threads WHERE id = ?", thread_id)
+    owner = tx.one("SELECT owner_id FROM threads WHERE id = ? AND kind = 'chat'", thread_id)
     mapped = tx.one("SELECT 1 FROM thread_keys WHERE thread_id = ? LIMIT 1", thread_id)
     own = owner is not None and owner[0] == principal.user_id
     return ThreadCandidate(thread_id, own=own, taken=owner is not None, mapped=mapped is not None)
@@ -416,7 +418,7 @@ class InboundUnits(Facet):
     def take_up_thread(
         self, tx: Transaction, user_id: str, channel: str, external_id: str, thread_id: str
     ) -> bool:
-        mine = "SELECT 1 FROM threads WHERE id = ? AND owner_id = ? AND channel = ?"
+        mine = "SELECT 1 FROM threads WHERE id = ? AND owner_id = ? AND channel = ? AND kind = 'chat'"
         if tx.one(mine, thread_id, user_id, channel) is None:
             return False
         key = ThreadKey(user_id, channel, external_id)

@@ -185,8 +185,7 @@ class AuditSnapshot:
         call_id = detail["call"] if record.kind == "edited" else record.subject
         row = self._tx.one(
             "SELECT coalesce(c.edited, e.text) FROM calls c"
-            " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.id = ?1"
-            " UNION ALL SELECT text FROM run_steps WHERE call_id = ?1 AND kind = 'call' LIMIT 1",
+            " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.id = ?",
             call_id,
         )
         return None if row is None else row[0]

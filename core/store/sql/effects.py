@@ -256,7 +256,7 @@ class Effects:
         if on.active_turn_id is None:
             return
         if on.active_turn_state is TurnState.RUNNING:
-            self._tx.run("UPDATE turns SET stop_requested = 1 WHERE id = ?", on.active_turn_id)
+            self._tx.run("UPDATE runs SET stop_requested = 1 WHERE id = ?", on.active_turn_id)
             self.stopped_turn_id = on.active_turn_id
             return
         end_turn(self._tx, on.id, on.active_turn_id, TurnState.STOPPED)

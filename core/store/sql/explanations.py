@@ -20,7 +20,7 @@ _EXPLANATION = (
     " o.id, o.state, o.refs, o.repeats, o.error, i.text"
 )
 _CAUSED = (
-    "LEFT JOIN turns tn ON tn.id = i.turn_id"
+    "LEFT JOIN runs tn ON tn.id = i.turn_id"
     " LEFT JOIN outbox o ON (o.turn_id = i.turn_id OR o.event_id = i.id) AND o.edit_of IS NULL"
     " AND o.state NOT IN ('streaming', 'replaced')"
 )

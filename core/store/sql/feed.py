@@ -86,7 +86,7 @@ def _put(
 _ENTRIES = (
     "SELECT e.seq, e.at, e.turn_id, e.kind, e.text, e.call_id, e.name, e.extra, u.name, u.role, t.channel,"
     " c.state, c.edited FROM entries e JOIN threads t ON t.id = e.thread_id"
-    " LEFT JOIN turns tn ON tn.id = e.turn_id LEFT JOIN users u ON u.id = tn.principal_id"
+    " LEFT JOIN runs tn ON tn.id = e.turn_id LEFT JOIN users u ON u.id = tn.principal_id"
     " LEFT JOIN calls c ON e.kind = 'call' AND c.id = e.call_id"
     " WHERE e.thread_id = ? AND e.kind <> 'note' AND (e.text <> '' OR e.kind <> 'assistant')"
 )

@@ -75,7 +75,7 @@ def _show(tx: Transaction, turn_id: str, cards: Sequence[Draft]) -> tuple[Outbox
 def _wait(tx: Transaction, turn_id: str) -> None:
     now = tx.clock.now()
     tx.run(
-        "UPDATE turns SET state = 'waiting', attempts = 0, stop_requested = 0, running_since = NULL,"
+        "UPDATE runs SET state = 'waiting', attempts = 0, stop_requested = 0, running_since = NULL,"
         f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state = 'running'",
         now,
         now,

@@ -359,7 +359,7 @@ def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart |
         return None
     fresh = outcome is Option.CONTINUE or isinstance(outcome, Chose | Wrote)
     changed = tx.run(
-        "UPDATE turns SET state = 'running', attempts = 1, running_since = ?,"
+        "UPDATE runs SET state = 'running', attempts = 1, running_since = ?,"
         " spent_us = CASE WHEN ? THEN 0 ELSE spent_us END,"
         " budget_from = CASE WHEN ? THEN last_seq ELSE budget_from END"
         " WHERE id = ? AND state = 'waiting'",

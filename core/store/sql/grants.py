@@ -211,7 +211,7 @@ class ConsentUnits(Facet):
 
     async def executions(self, thread_id: str, before: int | None, limit: int) -> Sequence[Execution]:
         rows = await self._engine.ask(
-            f"SELECT {EXECUTION} FROM calls c JOIN turns tn ON tn.id = c.turn_id"
+            f"SELECT {EXECUTION} FROM calls c JOIN runs tn ON tn.id = c.turn_id"
             " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
             " WHERE c.thread_id = ?1 AND (?2 IS NULL OR c.seq < ?2) ORDER BY c.seq DESC LIMIT ?3",
             thread_id,

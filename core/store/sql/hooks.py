@@ -32,7 +32,7 @@ def _begin_session(tx: Transaction, user_id: str, since: int) -> None:
     tx.run(
         "INSERT INTO hooked_sessions (user_id, began_at, ended_at)"
         " SELECT owner_id, min(last_active_at), NULL FROM threads WHERE owner_id = ? AND last_active_at >= ?"
-        " GROUP BY owner_id"
+        " AND kind = 'chat' GROUP BY owner_id"
         " ON CONFLICT (user_id) DO UPDATE SET began_at = excluded.began_at, ended_at = NULL",
         user_id,
         since,
@@ -42,8 +42,8 @@ def _begin_session(tx: Transaction, user_id: str, since: int) -> None:
 def _is_busy(tx: Transaction, user_id: str) -> bool:
     """Return True if a turn in one of the person's threads runs or waits."""
     active = tx.one(
-        "SELECT 1 FROM threads t JOIN turns tn ON tn.thread_id = t.id AND tn.state IN ('running', 'waiting')"
-        " WHERE t.owner_id = ? LIMIT 1",
+        "SELECT 1 FROM threads t JOIN runs tn ON tn.thread_id = t.id AND tn.state IN ('running', 'waiting')"
+        " WHERE t.owner_id = ? AND t.kind = 'chat' LIMIT 1",
         user_id,
     )
     return active is not None
@@ -51,7 +51,8 @@ def _is_busy(tx: Transaction, user_id: str) -> bool:
 
 def _active_since(tx: Transaction, user_id: str, since: int) -> tuple[str, ...]:
     rows = tx.all(
-        "SELECT id FROM threads WHERE owner_id = ? AND last_active_at >= ? ORDER BY last_active_at, id",
+        "SELECT id FROM threads WHERE owner_id = ? AND last_active_at >= ? AND kind = 'chat'"
+        " ORDER BY last_active_at, id",
         user_id,
         since,
     )

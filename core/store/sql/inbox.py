@@ -266,7 +266,7 @@ def as_replies(tx: Transaction, turn_id: str, messages: Sequence[Draft]) -> Sequ
     """Return a turn's answers and cards, quoting the message it answers, if any. Cards at other
     addresses quote nothing."""
     row = messages and tx.one(
-        "SELECT u.reply_to, t.channel, t.address FROM turns u JOIN threads t ON t.id = u.thread_id"
+        "SELECT u.reply_to, t.channel, t.address FROM runs u JOIN threads t ON t.id = u.thread_id"
         " WHERE u.id = ?",
         turn_id,
     )

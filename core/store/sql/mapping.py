@@ -47,7 +47,7 @@ THREAD = (
     "t.id, t.owner_id, t.channel, t.scope, t.address, t.title, t.created_at, t.last_active_at,"
     " a.id, a.state, t.preset"
 )
-ACTIVE_TURN = f"LEFT JOIN turns a ON a.thread_id = t.id AND a.state IN {ACTIVE}"
+ACTIVE_TURN = f"LEFT JOIN runs a ON a.thread_id = t.id AND a.state IN {ACTIVE}"
 
 
 def marks(values: Collection[object]) -> str:

@@ -60,7 +60,7 @@ _OWN_COLUMNS = 4
 
 
 def _threads_where(wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
-    conditions: list[str] = []
+    conditions = ["t.kind = 'chat'"]
     parameters: list[Any] = []
     if wanted.before is not None:
         conditions.append("(t.last_active_at, t.id) < (?, ?)")
@@ -115,14 +115,15 @@ class FeedUnits(Facet):
         return feed.waiting(tx, thread_id, limit)
 
     async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
-        rows = await self._engine.ask(f"SELECT {_GLANCE} FROM {_GLANCE_FROM} WHERE t.id = ?", thread_id)
+        rows = await self._engine.ask(
+            f"SELECT {_GLANCE} FROM {_GLANCE_FROM} WHERE t.id = ? AND t.kind = 'chat'", thread_id
+        )
         return _glance_of(rows[0]) if rows else None
 
     async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]:
         conditions, parameters = _threads_where(wanted)
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         page = (
-            f"SELECT t.id FROM threads t JOIN users u ON u.id = t.owner_id {where}"
+            f"SELECT t.id FROM threads t JOIN users u ON u.id = t.owner_id WHERE {' AND '.join(conditions)}"
             " ORDER BY t.last_active_at DESC, t.id DESC LIMIT ?"
         )
         rows = await self._engine.ask(
@@ -182,13 +183,15 @@ class ThreadUnits(Facet):
 
     async def thread(self, thread_id: str) -> ThreadRow | None:
         rows = await self._engine.ask(
-            f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id
+            f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id = ? AND t.kind = 'chat'", thread_id
         )
         return thread_of(rows[0]) if rows else None
 
     async def threads(self, limit: int) -> Sequence[ThreadRow]:
         rows = await self._engine.ask(
-            f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} ORDER BY t.last_active_at DESC LIMIT ?", limit
+            f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.kind = 'chat'"
+            " ORDER BY t.last_active_at DESC LIMIT ?",
+            limit,
         )
         return [thread_of(row) for row in rows]
 

@@ -44,8 +44,8 @@ _CALLS = (
     " (SELECT r.text FROM entries r WHERE r.thread_id = c.thread_id AND r.seq > c.seq AND r.kind = 'result'"
     " AND r.call_id = c.id LIMIT 1)"
     " FROM calls c JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
-    " JOIN turns tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
-    " ORDER BY e.at DESC, c.id DESC LIMIT ?"
+    " JOIN runs tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
+    " WHERE tn.kind = 'chat' ORDER BY e.at DESC, c.id DESC LIMIT ?"
 )
 _NOT_BY_RULE = "Not run:"
 """The prefix of refusals that no consent rule made: tools were paused, used too often, or it was

@@ -77,7 +77,7 @@ def _take_away(tx: Transaction, preview: Row) -> OutboxRow:
 
 
 def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
-    turn = tx.one("SELECT reply_to FROM turns WHERE id = ? AND state = 'running'", turn_id)
+    turn = tx.one("SELECT reply_to FROM runs WHERE id = ? AND state = 'running'", turn_id)
     if turn is None:
         return None
     row = tx.one(

@@ -65,6 +65,7 @@ def skip_for_budget(tx: Transaction, run_id: str, why: str, day: BudgetDay) -> N
         why,
         run_id,
     )
+    run_journal.close(tx, run_id, RunStatus.SKIPPED)
     if not tell_of_budget(tx, run_id, day.since):
         return
     definition, timezone = tx.one(
@@ -184,14 +185,14 @@ def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
 
 
 def _forget_old(tx: Transaction, routine_id: str, now: int) -> None:
-    tx.run(
-        "DELETE FROM routine_runs WHERE routine_id = ?1 AND created_at < ?2 AND ended_at IS NOT NULL"
+    old = (
+        "FROM routine_runs WHERE routine_id = ?1 AND created_at < ?2 AND ended_at IS NOT NULL"
         " AND notice_state <> 'due' AND created_at <= (SELECT created_at FROM routine_runs"
-        " WHERE routine_id = ?1 ORDER BY created_at DESC LIMIT 1 OFFSET ?3)",
-        routine_id,
-        now - KEPT_FOR_US,
-        KEPT_RUNS,
+        " WHERE routine_id = ?1 ORDER BY created_at DESC LIMIT 1 OFFSET ?3)"
     )
+    which = (routine_id, now - KEPT_FOR_US, KEPT_RUNS)
+    run_journal.forget(tx, f"SELECT id {old}", *which)
+    tx.run(f"DELETE {old}", *which)
 
 
 # Claims of routine runs: each slot, event and delivery once, and none against the guardrails.
@@ -280,6 +281,7 @@ def _claim_slot(tx: Transaction, routine: RoutineRow, new: NewRun) -> Claim:
             COALESCED,
             routine.id,
         )
+        run_journal.close_skipped(tx, routine.id)
     _insert(tx, new, not_before, rests_from=max(now, not_before))
     return Claim(new.id)
 
@@ -375,6 +377,7 @@ class RunUnits(Facet):
                     now,
                     run_id,
                 )
+                run_journal.go_on(tx, run_id)
         return tuple(
             replace(started, left=left)
             for run_id, left in chosen.items()
@@ -395,7 +398,7 @@ class RunUnits(Facet):
         if found is None:
             return False
         (routine_id,) = found
-        run_journal.settle(tx, run_id, goes_on=False)
+        run_journal.close(tx, run_id, end.state)
         paused = _count(tx, routine_id, end, now)
         notice = end.pause_notice if paused and end.pause_notice else end.notice
         if end.budget_since and not tell_of_budget(tx, run_id, end.budget_since):
@@ -436,5 +439,5 @@ class RunUnits(Facet):
             run_id,
         )
         if changed:
-            run_journal.settle(tx, run_id, goes_on=True)
+            run_journal.suspend(tx, run_id)
         return changed > 0

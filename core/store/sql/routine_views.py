@@ -24,7 +24,7 @@ def _record_answer(tx: Transaction, run_id: str) -> None:
     row = tx.one(
         "SELECT r.state, r.key, n.outbox_id FROM routine_runs r"
         " LEFT JOIN notices n ON n.key = 'routine:' || r.id"
-        " WHERE r.id = ? AND EXISTS (SELECT 1 FROM run_steps s WHERE s.run_id = r.id AND s.kind = 'call')",
+        " WHERE r.id = ? AND EXISTS (SELECT 1 FROM calls c WHERE c.turn_id = r.id)",
         run_id,
     )
     if row is not None:

@@ -9,6 +9,7 @@ from core.store.codecs import storable
 from core.store.effects import GrantToRoutine
 from core.store.engine import Facet, reads, writes
 from core.store.routines import RoutineRow, RoutineStanding, RoutineText
+from core.store.sql import run_journal
 from core.store.sql.audit import record
 from core.store.sql.mapping import ALL, like, marks
 from core.store.transaction import Row, Transaction
@@ -109,10 +110,13 @@ def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
         storable(why),
         routine_id,
     )
+    run_journal.close_skipped(tx, routine_id)
 
 
 def delete(tx: Transaction, routine_id: str) -> bool:
     tx.changes.routines.add(routine_id)
+    run_journal.forget(tx, "SELECT id FROM routine_runs WHERE routine_id = ?", routine_id)
+    run_journal.forget_threads(tx, routine_id)
     tx.run("DELETE FROM routine_runs WHERE routine_id = ?", routine_id)
     return tx.run("DELETE FROM routines WHERE id = ?", routine_id) > 0
 

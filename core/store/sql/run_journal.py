@@ -1,142 +1,136 @@
-"""The steps of runs that use tools. Implements core.store.routine_port.RunJournal."""
+"""The journal of a routine's runs: threads of its own, with the entries and calls that chats have.
+
+Implements core.store.routine_port.RunJournal. What a run says and does is recorded by core.store.sql.steps.
+Runs of one routine at the same time have a thread each; one after the other they share it.
+"""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
 
-from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.gates import ConsentSettings
-from core.routine import Spent
-from core.store.codecs import said_from_columns, said_to_columns, storable
+from core.routine import RunStatus, Spent
+from core.store.codecs import said_from_columns, storable
 from core.store.engine import Facet, reads, writes
 from core.store.routines import RunSteps
-from core.store.rows import CallRow, CallState, NewCall, RunCheck
-from core.store.sql.audit import hidden, record, record_end
+from core.store.rows import CallState, NewCall, TurnState
 from core.store.sql.grants import in_thread
-from core.store.sql.kill_switch import refusal_while_paused, use
+from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
-from core.store.sql.steps import too_often
-from core.store.transaction import Row, Transaction
-from core.tool import Effect, ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolCalled, ToolResult
+from core.store.sql.steps import end_calls, record_reply
+from core.store.sql.turns import start_turn, thread
+from core.store.transaction import Transaction
+from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
 
 CUT_SHORT = "The run ended while this ran; whether it took effect was not recorded."
 NOT_RUN = "Not run: the run ended before."
-
-_CALL = "call_id, run_id, seq, name, text, state, effect, pid, process_group, started_ticks"
+CHANNEL = "routine"
+"""The channel of a run's thread: no message comes from it, and none goes there."""
+_ENDED_AS = {
+    RunStatus.OK: TurnState.DONE,
+    RunStatus.ATTENTION: TurnState.DONE,
+    RunStatus.INTERRUPTED: TurnState.CRASHED,
+    RunStatus.SKIPPED: TurnState.STOPPED,
+}
 
 
 def steps(tx: Transaction, run_id: str) -> RunSteps:
     row = tx.one("SELECT scope FROM routine_runs WHERE id = ?", run_id)
     said = tx.all(
-        "SELECT kind, text, call_id, name, extra FROM run_steps WHERE run_id = ? ORDER BY seq", run_id
+        "SELECT kind, text, call_id, name, extra FROM entries WHERE turn_id = ? ORDER BY seq", run_id
     )
-    calls = tx.all(f"SELECT {_CALL} FROM run_steps WHERE run_id = ? AND kind = 'call' ORDER BY seq", run_id)
+    calls = tx.all(f"SELECT {CALL} FROM {CALL_FROM} WHERE c.turn_id = ? ORDER BY c.seq", run_id)
     return RunSteps(
         None if row is None else row[0],
         tuple(said_from_columns(*columns) for columns in said),
-        tuple(_call_of(columns) for columns in calls),
+        tuple(call_of(columns) for columns in calls),
     )
-
-
-def standing(tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSettings:
-    return in_thread(tx, owner_id, thread_id or "")
-
-
-def finish_call(tx: Transaction, run_id: str, result: ToolResult, started_at: int | None = None) -> None:
-    _running(tx, run_id)
-    if not _end(tx, run_id, result, started_at):
-        raise StaleTurn(f"run {run_id} has no call {result.call_id} without an outcome")
 
 
 def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> None:
     """Settle a run's open calls. Running calls get an unknown outcome for good; if the run ends, calls
     not begun are cancelled."""
+    journal = tx.one("SELECT thread_id FROM runs WHERE id = ?", run_id)
+    if journal is None:
+        return
+    results: list[ToolResult] = []
     for call in steps(tx, run_id).calls:
         if call.state is CallState.RUNNING:
-            _end(tx, run_id, ToolResult(call.call_id, ResultStatus.UNKNOWN, CUT_SHORT))
+            results.append(ToolResult(call.call_id, ResultStatus.UNKNOWN, CUT_SHORT))
         elif call.state is CallState.INTENT and not goes_on:
-            _end(tx, run_id, ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_RUN))
+            results.append(ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_RUN))
+    end_calls(tx, journal[0], run_id, results)
 
 
-# --- implementation -----------------------------------------------------------------------------------
-
-
-def _running(tx: Transaction, run_id: str) -> tuple[str, str | None, str]:
-    """Return the owner of a running run, the thread its routine was created in, and its trigger's key."""
-    row = tx.one(
-        "SELECT o.owner_id, o.thread_id, r.key FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
-        " WHERE r.id = ? AND r.state = 'running'",
-        run_id,
-    )
-    if row is None:
-        raise StaleTurn(f"run {run_id} is not running")
-    return row[0], row[1], row[2]
-
-
-def _append(tx: Transaction, run_id: str, said: Said, effect: Effect | None = None) -> None:
-    """Append a step to the journal. `effect`: the effect of a call, which is then to be run."""
+def suspend(tx: Transaction, run_id: str) -> None:
+    """Have a run wait for its next start; until then nothing of it is recorded."""
+    settle(tx, run_id, goes_on=True)
     tx.run(
-        "INSERT INTO run_steps (run_id, seq, at, effect, state, kind, text, call_id, name, extra)"
-        " VALUES (?, (SELECT coalesce(max(seq), 0) + 1 FROM run_steps WHERE run_id = ?),"
-        " ?, ?, ?, ?, ?, ?, ?, ?)",
-        run_id,
-        run_id,
+        "UPDATE runs SET state = 'waiting', running_since = NULL WHERE id = ? AND state = 'running'", run_id
+    )
+
+
+def go_on(tx: Transaction, run_id: str) -> None:
+    """Have a run that waited go on after its last step."""
+    now = tx.clock.now()
+    tx.run(
+        "UPDATE runs SET state = 'running', running_since = ? WHERE id = ? AND state = 'waiting'", now, run_id
+    )
+
+
+def close(tx: Transaction, run_id: str, status: RunStatus) -> None:
+    """End a run's journal: every call of it has an outcome, and nothing follows."""
+    settle(tx, run_id, goes_on=False)
+    tx.run(
+        f"UPDATE runs SET state = ?, running_since = NULL, ended_at = ? WHERE id = ? AND state IN {ACTIVE}",
+        _ENDED_AS.get(status, TurnState.FAILED).value,
         tx.clock.now(),
-        None if effect is None else effect.value,
-        None if effect is None else "intent",
-        *said_to_columns(said),
+        run_id,
     )
 
 
-def _end(tx: Transaction, run_id: str, result: ToolResult, started_at: int | None = None) -> bool:
-    ended = tx.one(
-        "UPDATE run_steps SET state = 'ended', started_at = coalesce(started_at, ?), ended_at = ?"
-        " WHERE run_id = ? AND call_id = ? AND kind = 'call' AND state <> 'ended'"
-        " RETURNING name, text, started_at, ended_at",
-        started_at,
+def close_skipped(tx: Transaction, routine_id: str) -> None:
+    """End the journals of a routine's runs that were interrupted and are not to go on."""
+    skipped = tx.all(
+        "SELECT j.id FROM runs j JOIN routine_runs r ON r.id = j.id"
+        " WHERE r.routine_id = ? AND r.state = 'skipped' AND j.state = 'waiting'",
+        routine_id,
+    )
+    for (run_id,) in skipped:
+        close(tx, run_id, RunStatus.SKIPPED)
+
+
+def forget(tx: Transaction, runs: str, *parameters: object) -> None:
+    """Delete the journals of runs. `runs`: the statement that selects their ids."""
+    for table, column in (("calls", "turn_id"), ("entries", "turn_id"), ("runs", "id")):
+        tx.run(f"DELETE FROM {table} WHERE {column} IN ({runs})", *parameters)
+
+
+def forget_threads(tx: Transaction, routine_id: str) -> None:
+    """Delete a routine's threads; their runs are deleted already."""
+    tx.run("DELETE FROM threads WHERE kind = 'routine' AND scope = ?", routine_id)
+
+
+def _free_thread(tx: Transaction, routine_id: str, new_id: str) -> str:
+    """Return a thread of the routine in which nothing runs, made if there is none."""
+    free = tx.one(
+        "SELECT t.id FROM threads t WHERE t.kind = 'routine' AND t.scope = ? AND NOT EXISTS"
+        f" (SELECT 1 FROM runs a WHERE a.thread_id = t.id AND a.state IN {ACTIVE}) ORDER BY t.id LIMIT 1",
+        routine_id,
+    )
+    if free is not None:
+        return free[0]
+    tx.run(
+        "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at, kind)"
+        " SELECT ?, owner_id, ?, id, '', name, ?, ?, 'routine' FROM routines WHERE id = ?",
+        new_id,
+        CHANNEL,
         tx.clock.now(),
-        run_id,
-        result.call_id,
+        tx.clock.now(),
+        routine_id,
     )
-    if ended is None:
-        return False
-    _append(tx, run_id, result)
-    tool, arguments, started_at, ended_at = ended
-    whose = tx.one(
-        "SELECT o.owner_id, o.thread_id, r.key FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
-        " WHERE r.id = ?",
-        run_id,
-    )
-    owner_id, thread_id, trigger = whose or (None, None, None)
-    record_end(
-        tx,
-        result,
-        actor=owner_id,
-        thread_id=thread_id,
-        tool=tool,
-        arguments=arguments,
-        started_at=started_at,
-        ended_at=ended_at,
-        run=run_id,
-        trigger=trigger,
-    )
-    return True
-
-
-def _call_of(row: Row) -> CallRow:
-    call_id, run_id, seq, tool, arguments, state, effect, pid, process_group, started_ticks = row
-    return CallRow(
-        call_id,
-        run_id,
-        seq,
-        tool,
-        arguments,
-        CallState(state),
-        Effect(effect),
-        process=None if pid is None else ProcessInfo(pid, process_group, started_ticks),
-    )
+    return new_id
 
 
 class RunJournalUnits(Facet):
@@ -148,18 +142,25 @@ class RunJournalUnits(Facet):
 
     @reads
     def run_standing(self, tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSettings:
-        return standing(tx, owner_id, thread_id)
+        return in_thread(tx, owner_id, thread_id or "")
 
     @writes
-    def open_run_journal(self, tx: Transaction, run_id: str, scope: str, asked: Said) -> None:
-        changed = tx.run(
-            "UPDATE routine_runs SET scope = ? WHERE id = ? AND state = 'running' AND scope IS NULL",
+    def open_run_journal(self, tx: Transaction, run_id: str, scope: str, asked: UserSaid) -> None:
+        begun = tx.one(
+            "UPDATE routine_runs SET scope = ? WHERE id = ? AND state = 'running' AND scope IS NULL"
+            " RETURNING routine_id, key",
             storable(scope),
             run_id,
         )
-        if not changed:
+        if begun is None:
             raise StaleTurn(f"run {run_id} is not running, or has already begun")
-        _append(tx, run_id, asked)
+        owner_id, consent_thread = tx.one(
+            "SELECT owner_id, thread_id FROM routines WHERE id = ?", begun[0]
+        ) or ("", None)
+        on = thread(tx, _free_thread(tx, begun[0], run_id))
+        owner = known_user(tx, owner_id)
+        start_turn(tx, on, owner, run_id, [asked], CHANNEL, on.address, events=[begun[1]])
+        tx.run("UPDATE runs SET kind = 'routine', consent_thread = ? WHERE id = ?", consent_thread, run_id)
 
     @writes
     def record_run_reply(
@@ -172,10 +173,7 @@ class RunJournalUnits(Facet):
         *,
         refused: Sequence[ToolResult] = (),
     ) -> None:
-        _running(tx, run_id)
-        _append(tx, run_id, reply)
-        for call in calls:
-            _append(tx, run_id, ToolCalled(call.call_id, call.tool, call.arguments), call.effect)
+        record_reply(tx, run_id, reply, calls, refused)
         tx.run(
             "UPDATE routine_runs SET input_tokens = ?, output_tokens = ?, cost_micro_usd = ? WHERE id = ?",
             spent.tokens_in,
@@ -183,66 +181,3 @@ class RunJournalUnits(Facet):
             spent.cost_micro_usd,
             run_id,
         )
-        for result in refused:
-            finish_call(tx, run_id, result)
-
-    @writes
-    def record_run_note(self, tx: Transaction, run_id: str, note: Note) -> None:
-        _running(tx, run_id)
-        _append(tx, run_id, note)
-
-    @writes
-    def mark_run_call(
-        self, tx: Transaction, run_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
-    ) -> str | None:
-        owner_id, thread_id, trigger = _running(tx, run_id)
-        found = tx.one(
-            f"SELECT {_CALL} FROM run_steps WHERE run_id = ? AND call_id = ? AND kind = 'call'",
-            run_id,
-            call_id,
-        )
-        if found is None or (call := _call_of(found)).state is not CallState.INTENT:
-            raise StaleTurn(f"run {run_id} has no call {call_id} that is still to be run")
-        refusal = refusal_while_paused(tx) or check(
-            call, known_user(tx, owner_id), standing(tx, owner_id, thread_id)
-        )
-        if refusal is None and limits:
-            refusal = too_often(use(tx, owner_id, call.tool, limits), call.tool)
-        if refusal is None:
-            tx.run(
-                "UPDATE run_steps SET state = 'running', started_at = ? WHERE run_id = ? AND seq = ?",
-                tx.clock.now(),
-                run_id,
-                call.seq,
-            )
-            record(
-                tx,
-                AuditKind.STARTED,
-                call_id,
-                actor=owner_id,
-                thread_id=thread_id,
-                tool=call.tool,
-                arguments=hidden(tx, call.arguments),
-                run=run_id,
-                trigger=trigger,
-            )
-        return refusal
-
-    @writes
-    def record_run_process(self, tx: Transaction, call_id: str, process: ProcessInfo) -> None:
-        changed = tx.run(
-            "UPDATE run_steps SET pid = ?, process_group = ?, started_ticks = ?"
-            " WHERE call_id = ? AND state = 'running'",
-            process.pid,
-            process.process_group,
-            process.started_ticks,
-            call_id,
-        )
-        if not changed:
-            raise StaleTurn(f"call {call_id} is not running")
-
-    @writes
-    def finish_run_call(
-        self, tx: Transaction, run_id: str, result: ToolResult, *, started_at: int | None = None
-    ) -> None:
-        return finish_call(tx, run_id, result, started_at)

@@ -47,7 +47,7 @@ from core.store.sql.mapping import (
 from core.store.sql.outbox import give_back_sending
 from core.store.sql.people import known_user
 from core.store.sql.previews import settle_replaced, withdraw
-from core.store.sql.turns import append, end_turn, events_of, history, progress, started
+from core.store.sql.turns import append, audited, end_turn, history, progress, started
 from core.store.transaction import Row, Transaction
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
@@ -73,6 +73,17 @@ def finish_calls(
     tx: Transaction, turn_id: str, results: Sequence[ToolResult], started_at: int | None = None
 ) -> None:
     thread_id = progress(tx, turn_id)
+    end_calls(tx, thread_id, turn_id, results, started_at)
+
+
+def end_calls(
+    tx: Transaction,
+    thread_id: str,
+    turn_id: str,
+    results: Sequence[ToolResult],
+    started_at: int | None = None,
+) -> None:
+    """Give calls of a run their outcomes."""
     for result in results:
         ended = tx.one(
             "UPDATE calls SET state = 'ended', status = ?, started_at = coalesce(started_at, ?),"
@@ -87,29 +98,25 @@ def finish_calls(
         )
         if ended is None:
             raise StaleTurn(f"turn {turn_id} has no call {result.call_id} without an outcome")
-        _record_end(tx, thread_id, turn_id, result, ended)
+        _record_end(tx, turn_id, result, ended)
     if results:
         append(tx, thread_id, turn_id, results)
 
 
-def _record_end(tx: Transaction, thread_id: str, turn_id: str, result: ToolResult, ended: Row) -> None:
+def _record_end(tx: Transaction, turn_id: str, result: ToolResult, ended: Row) -> None:
     tool, started_at, ended_at = ended
-    asked = tx.one(
-        "SELECT tn.principal_id, coalesce(c.edited, e.text) FROM calls c JOIN turns tn ON tn.id = c.turn_id"
-        " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.id = ?",
-        result.call_id,
-    )
-    principal_id, arguments = asked or (None, "")
+    asked = tx.one(f"SELECT coalesce(c.edited, e.text) FROM {CALL_FROM} WHERE c.id = ?", result.call_id)
+    whose = audited(tx, turn_id)
     record_end(
         tx,
         result,
-        actor=principal_id,
-        thread_id=thread_id,
+        actor=whose.principal_id,
+        thread_id=whose.thread_id,
         tool=tool,
-        arguments=arguments,
+        arguments="" if asked is None else asked[0],
         started_at=started_at,
         ended_at=ended_at,
-        events=events_of(tx, turn_id),
+        **whose.detail,
     )
 
 
@@ -118,7 +125,7 @@ def _record_end(tx: Transaction, thread_id: str, turn_id: str, result: ToolResul
 
 def used_of(tx: Transaction, turn_id: str) -> LoopUsed:
     """Return a turn's use since the last human input."""
-    row = tx.one("SELECT thread_id, first_seq, budget_from, spent_us FROM turns WHERE id = ?", turn_id)
+    row = tx.one("SELECT thread_id, first_seq, budget_from, spent_us FROM runs WHERE id = ?", turn_id)
     if row is None:
         return LoopUsed(0, 0, 0)
     thread_id, first_seq, budget_from, spent_us = row
@@ -177,9 +184,9 @@ def _continued(tx: Transaction, turn_id: str) -> Option | None:
 def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
     rows = tx.all(
         f"SELECT {CALL}, {PRINCIPAL}, {THREAD} FROM {CALL_FROM}"
-        " JOIN turns tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
+        " JOIN runs tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
         f" JOIN threads t ON t.id = tn.thread_id {ACTIVE_TURN}"
-        " WHERE c.state = 'running' ORDER BY c.turn_id, c.seq"
+        " WHERE c.state = 'running' AND tn.kind = 'chat' ORDER BY c.turn_id, c.seq"
     )
     return tuple(
         RunningCall(call_of(row[:15]), thread_of(row[18:]), principal_of(row[15:18])) for row in rows
@@ -187,11 +194,39 @@ def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
 
 
 def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
-    stopped = tx.all("SELECT id, thread_id FROM turns WHERE state = 'running' AND stop_requested = 1")
+    stopped = tx.all("SELECT id, thread_id FROM runs WHERE state = 'running' AND stop_requested = 1")
     for turn_id, thread_id in stopped:
         if turn_id not in cut_short:
             end_turn(tx, thread_id, turn_id, TurnState.STOPPED)
             withdraw(tx, turn_id)
+
+
+def record_reply(
+    tx: Transaction,
+    turn_id: str,
+    reply: AssistantSaid,
+    calls: Sequence[NewCall],
+    refused: Sequence[ToolResult],
+) -> None:
+    """Journal a reply of a run with the calls it asks for, and the outcomes of those that are not run."""
+    thread_id = progress(tx, turn_id)
+    said: list[Said] = [reply]
+    said.extend(ToolCalled(call.call_id, call.tool, call.arguments) for call in calls)
+    first_seq = append(tx, thread_id, turn_id, said)
+    for offset, call in enumerate(calls, start=1):
+        tx.run(
+            "INSERT INTO calls (id, thread_id, seq, turn_id, tool, effect, state, round)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'intent', ?)",
+            call.call_id,
+            thread_id,
+            first_seq + offset,
+            turn_id,
+            call.tool,
+            call.effect.value,
+            call.round,
+        )
+    if refused:
+        finish_calls(tx, turn_id, refused)
 
 
 class TurnUnits(Facet):
@@ -225,24 +260,7 @@ class TurnUnits(Facet):
         *,
         refused: Sequence[ToolResult] = (),
     ) -> None:
-        thread_id = progress(tx, turn_id)
-        said: list[Said] = [reply]
-        said.extend(ToolCalled(call.call_id, call.tool, call.arguments) for call in calls)
-        first_seq = append(tx, thread_id, turn_id, said)
-        for offset, call in enumerate(calls, start=1):
-            tx.run(
-                "INSERT INTO calls (id, thread_id, seq, turn_id, tool, effect, state, round)"
-                " VALUES (?, ?, ?, ?, ?, ?, 'intent', ?)",
-                call.call_id,
-                thread_id,
-                first_seq + offset,
-                turn_id,
-                call.tool,
-                call.effect.value,
-                call.round,
-            )
-        if refused:
-            finish_calls(tx, turn_id, refused)
+        record_reply(tx, turn_id, reply, calls, refused)
 
     @writes
     def record_notes(self, tx: Transaction, turn_id: str, notes: Sequence[Note]) -> None:
@@ -261,12 +279,11 @@ class TurnUnits(Facet):
         self, tx: Transaction, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
     ) -> str | None:
         row = tx.one(
-            "SELECT thread_id, principal_id, stop_requested FROM turns WHERE id = ? AND state = 'running'",
-            turn_id,
+            "SELECT principal_id, stop_requested FROM runs WHERE id = ? AND state = 'running'", turn_id
         )
-        if row is None or row[2]:
+        if row is None or row[1]:
             raise StaleTurn(f"turn {turn_id} is not running, or was stopped")
-        thread_id, principal_id, _ = row
+        principal_id, whose = row[0], audited(tx, turn_id)
         found = tx.one(f"SELECT {CALL} FROM {CALL_FROM} WHERE c.id = ? AND c.turn_id = ?", call_id, turn_id)
         if found is None:
             raise StaleTurn(f"turn {turn_id} has no call {call_id}")
@@ -274,7 +291,7 @@ class TurnUnits(Facet):
         if not _may_run(call):
             raise StaleTurn(f"call {call_id} is {call.state}, so it can't be run")
         refusal = refusal_while_paused(tx) or check(
-            call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id)
+            call, known_user(tx, principal_id), in_thread(tx, principal_id, whose.thread_id or "")
         )
         if refusal is None and limits:
             refusal = too_often(use(tx, principal_id, call.tool, limits), call.tool)
@@ -290,10 +307,10 @@ class TurnUnits(Facet):
                 AuditKind.STARTED,
                 call_id,
                 actor=principal_id,
-                thread_id=thread_id,
+                thread_id=whose.thread_id,
                 tool=call.tool,
                 arguments=hidden(tx, call.arguments),
-                events=events_of(tx, turn_id),
+                **whose.detail,
             )
         return refusal
 
@@ -349,17 +366,18 @@ class RecoveryUnits(Facet):
             let_go(tx)
         tx.run(
             "UPDATE calls SET state = CASE WHEN answer IS NULL THEN 'intent' ELSE 'approved' END"
-            " WHERE state = 'running' AND effect <> 'effect'"
+            " WHERE state = 'running' AND effect <> 'effect'"  # no other run marks such a call
         )
         running_calls = _running_calls(tx)
         cut_short = {running.call.turn_id for running in running_calls}
         _end_stopped(tx, cut_short)
         turns = tx.all(
-            "SELECT id, thread_id, attempts FROM turns WHERE state = 'running' ORDER BY running_since, id"
+            "SELECT id, thread_id, attempts FROM runs WHERE state = 'running' AND kind = 'chat'"
+            " ORDER BY running_since, id"
         )
         idle = tx.all(
             "SELECT DISTINCT w.thread_id FROM inbox w WHERE w.outcome = 'waiting' AND w.thread_id IS NOT NULL"
-            f" AND NOT EXISTS (SELECT 1 FROM turns a WHERE a.thread_id = w.thread_id AND a.state IN {ACTIVE})"
+            f" AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = w.thread_id AND a.state IN {ACTIVE})"
             " ORDER BY w.thread_id"
         )
         return Recovery(
@@ -372,13 +390,13 @@ class RecoveryUnits(Facet):
     def resume_turn(self, tx: Transaction, turn_id: str) -> TurnStart:
         """The time until the turn's last journalled step counts as spent."""
         last_step = tx.one(
-            "SELECT e.at FROM turns t JOIN entries e ON e.thread_id = t.thread_id AND e.seq = t.last_seq"
+            "SELECT e.at FROM runs t JOIN entries e ON e.thread_id = t.thread_id AND e.seq = t.last_seq"
             " WHERE t.id = ?",
             turn_id,
         )
         at = 0 if last_step is None else last_step[0]
         changed = tx.run(
-            "UPDATE turns SET attempts = attempts + 1, running_since = ?, spent_us = spent_us +"
+            "UPDATE runs SET attempts = attempts + 1, running_since = ?, spent_us = spent_us +"
             f" {SPENT_SINCE}"
             " WHERE id = ? AND state = 'running'",
             tx.clock.now(),
@@ -394,8 +412,7 @@ class RecoveryUnits(Facet):
     def release_turns(self, tx: Transaction, turn_ids: Sequence[str]) -> None:
         for turn_id in turn_ids:
             tx.run(
-                "UPDATE turns SET attempts = attempts - 1 WHERE id = ? AND state = 'running' AND"
-                " attempts > 0",
+                "UPDATE runs SET attempts = attempts - 1 WHERE id = ? AND state = 'running' AND attempts > 0",
                 turn_id,
             )
 

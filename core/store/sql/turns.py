@@ -3,7 +3,9 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
@@ -51,7 +53,7 @@ def append(tx: Transaction, thread_id: str, turn_id: str | None, said: Sequence[
     first_seq: int = row[0]
     write(tx, thread_id, turn_id, first_seq, said)
     if turn_id is not None:
-        tx.run("UPDATE turns SET last_seq = ? WHERE id = ?", first_seq + len(said) - 1, turn_id)
+        tx.run("UPDATE runs SET last_seq = ? WHERE id = ?", first_seq + len(said) - 1, turn_id)
     return first_seq
 
 
@@ -127,7 +129,7 @@ def thread(tx: Transaction, thread_id: str) -> ThreadRow:
 def require_running(tx: Transaction, turn_id: str, *, heed_stop: bool = False) -> str:
     """Return the thread of a turn that may be written to. Raises StaleTurn, with `heed_stop` also if a
     person asked the turn to stop."""
-    row = tx.one("SELECT thread_id, stop_requested FROM turns WHERE id = ? AND state = 'running'", turn_id)
+    row = tx.one("SELECT thread_id, stop_requested FROM runs WHERE id = ? AND state = 'running'", turn_id)
     if row is None:
         raise StaleTurn(f"turn {turn_id} is not running")
     if heed_stop and row[1]:
@@ -139,7 +141,7 @@ def require_running(tx: Transaction, turn_id: str, *, heed_stop: bool = False) -
 def progress(tx: Transaction, turn_id: str) -> str:
     """Return the turn's thread as `require_running` does, and record progress since its last start."""
     row = tx.one(
-        "UPDATE turns SET attempts = 0 WHERE id = ? AND state = 'running' RETURNING thread_id", turn_id
+        "UPDATE runs SET attempts = 0 WHERE id = ? AND state = 'running' RETURNING thread_id", turn_id
     )
     if row is None:
         raise StaleTurn(f"turn {turn_id} is not running")
@@ -180,7 +182,7 @@ def start_turn(
     number, last_seq = row
     first_seq = last_seq - len(inputs) + 1
     tx.run(
-        "INSERT INTO turns (id, thread_id, number, principal_id, state, attempts, first_seq, last_seq,"
+        "INSERT INTO runs (id, thread_id, number, principal_id, state, attempts, first_seq, last_seq,"
         " budget_from, running_since, created_at, reply_to, events)"
         " VALUES (?, ?, ?, ?, 'running', 1, ?, ?, ?, ?, ?, ?, ?)",
         turn_id,
@@ -253,9 +255,32 @@ def start_next(tx: Transaction, thread_id: str, turn_id: str) -> TurnStart | Non
     return start
 
 
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What the audit says of each call of a run. `thread_id`: the thread whose grants hold for it."""
+
+    principal_id: str | None
+    thread_id: str | None
+    detail: Mapping[str, Any]
+
+
+def audited(tx: Transaction, run_id: str) -> Audited:
+    """Return what the audit says of each call of a run."""
+    row = tx.one(
+        "SELECT kind, principal_id, thread_id, consent_thread, events FROM runs WHERE id = ?", run_id
+    )
+    if row is None:
+        return Audited(None, None, {"events": []})
+    kind, principal_id, thread_id, consent_thread, events = row
+    if kind == "chat":
+        return Audited(principal_id, thread_id, {"events": json.loads(events)})
+    (trigger,) = json.loads(events)
+    return Audited(principal_id, consent_thread, {"run": run_id, "trigger": trigger})
+
+
 def events_of(tx: Transaction, turn_id: str) -> list[str]:
     """Return the keys of the messages a turn answers."""
-    row = tx.one("SELECT events FROM turns WHERE id = ?", turn_id)
+    row = tx.one("SELECT events FROM runs WHERE id = ?", turn_id)
     return [] if row is None else json.loads(row[0])
 
 
@@ -268,7 +293,7 @@ def started(tx: Transaction, turn_id: str) -> TurnStart:
     """Return a running turn that continues."""
     row = tx.one(
         f"SELECT tn.number, tn.first_seq, tn.last_seq, tn.attempts, tn.thread_id, {PRINCIPAL}"
-        " FROM turns tn JOIN users u ON u.id = tn.principal_id WHERE tn.id = ?",
+        " FROM runs tn JOIN users u ON u.id = tn.principal_id WHERE tn.id = ?",
         turn_id,
     )
     if row is None:
@@ -353,7 +378,7 @@ def end_turn(
         append(tx, thread_id, turn_id, said)
     now = tx.clock.now()
     tx.run(
-        "UPDATE turns SET state = ?, error = ?, ended_at = ?, running_since = NULL,"
+        "UPDATE runs SET state = ?, error = ?, ended_at = ?, running_since = NULL,"
         f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state IN {ACTIVE}",
         state.value,
         error,

@@ -153,12 +153,13 @@ INVARIANTS = (
     ("a thread's last position is lower than an entry's", "SELECT t.id FROM threads t"
      " WHERE t.last_seq < (SELECT max(e.seq) FROM entries e WHERE e.thread_id = t.id)"),
     ("an entry is in another thread than its turn", "SELECT e.thread_id || ' ' || e.seq FROM entries e"
-     " JOIN turns tn ON tn.id = e.turn_id WHERE tn.thread_id <> e.thread_id"),
-    ("a waiting turn has no open gate", "SELECT tn.id FROM turns tn WHERE tn.state = 'waiting'"
+     " JOIN runs tn ON tn.id = e.turn_id WHERE tn.thread_id <> e.thread_id"),
+    ("a waiting turn has no open gate", "SELECT tn.id FROM runs tn WHERE tn.state = 'waiting'"
+     " AND tn.kind = 'chat'"
      " AND NOT EXISTS (SELECT 1 FROM gates g WHERE g.turn_id = tn.id AND g.state = 'open')"),
-    ("an open gate belongs to a turn that is not waiting", "SELECT g.id FROM gates g JOIN turns tn"
+    ("an open gate belongs to a turn that is not waiting", "SELECT g.id FROM gates g JOIN runs tn"
      " ON tn.id = g.turn_id WHERE g.state = 'open' AND tn.state <> 'waiting'"),
-    ("a call is running in a turn that is not", "SELECT c.id FROM calls c JOIN turns tn ON tn.id = c.turn_id"
+    ("a call is running in a turn that is not", "SELECT c.id FROM calls c JOIN runs tn ON tn.id = c.turn_id"
      " WHERE c.state = 'running' AND tn.state <> 'running'"),
     ("a call has an outcome and no result", "SELECT c.id FROM calls c WHERE c.state = 'ended' AND NOT EXISTS"
      " (SELECT 1 FROM entries e WHERE e.thread_id = c.thread_id AND e.call_id = c.id AND e.kind = 'result')"),

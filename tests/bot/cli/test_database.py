@@ -39,7 +39,7 @@ def change(database: Path, *statements: str) -> None:
 
 def threads(database: Path) -> int:
     connection = sqlite3.connect(database)
-    (count,) = connection.execute("SELECT count(*) FROM threads").fetchone()
+    (count,) = connection.execute("SELECT count(*) FROM threads WHERE channel <> 'routine'").fetchone()
     connection.close()
     return count
 
@@ -117,7 +117,7 @@ FAULTS = {
     "a thread's last position is lower than an entry's": "UPDATE threads SET last_seq = 0",
     "a waiting turn has no open gate": "UPDATE gates SET state = 'closed', closed_at = 1",
     "an open gate belongs to a turn that is not waiting": (
-        "UPDATE turns SET state = 'running', running_since = 1 WHERE state = 'waiting'"
+        "UPDATE runs SET state = 'running', running_since = 1 WHERE state = 'waiting'"
     ),
     "a call is running in a turn that is not": "UPDATE calls SET state = 'running', status = NULL",
     "a call has an outcome and no result": "DELETE FROM entries WHERE kind = 'result'",
@@ -126,7 +126,7 @@ FAULTS = {
     "queued input has no thread": "UPDATE inbox SET thread_id = NULL WHERE outcome = 'waiting'",
     "an entry is in another thread than its turn": (
         "UPDATE entries SET turn_id ="
-        " (SELECT tn.id FROM turns tn WHERE tn.thread_id <> entries.thread_id LIMIT 1)"
+        " (SELECT tn.id FROM runs tn WHERE tn.thread_id <> entries.thread_id LIMIT 1)"
     ),
     "a call has two results": (
         "INSERT INTO entries (thread_id, seq, turn_id, at, kind, text, call_id, name)"

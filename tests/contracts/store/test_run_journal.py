@@ -8,6 +8,7 @@ import pytest_asyncio
 from core.errors import StaleTurn
 from core.gates import ConsentSettings, ToolSetting
 from core.routine import RunStatus, Spent
+from core.store.feed import ThreadsWanted
 from core.store.routines import DayLeft, RunEnd
 from core.store.rows import CallRow, CallState, NewCall
 from core.tool import TOOLS_PAUSED, Effect, ProcessInfo, UseLimit
@@ -51,19 +52,19 @@ async def test_steps_are_kept_in_order_with_the_scope_they_began_with(world: Ben
     run_id = await acting(world, effect())
     with pytest.raises(StaleTurn):
         await world.store.journal.open_run_journal(run_id, '{"tools": ["all"]}', ASKED)
-    assert await world.store.journal.mark_run_call(run_id, "call-1", let_it) is None
+    assert await world.store.turns.mark_running(run_id, "call-1", let_it) is None
     done = ToolResult("call-1", ResultStatus.OK, "a b")
-    await world.store.journal.finish_run_call(run_id, done)
-    await world.store.journal.record_run_note(run_id, Note("be brief"))
+    await world.store.turns.finish_calls(run_id, [done])
+    await world.store.turns.record_notes(run_id, [Note("be brief")])
     steps = await world.store.journal.run_steps(run_id)
     assert steps.scope == '{"tools": []}'
     call = ToolCalled("call-1", "shell", '{"command": "ls"}')
     assert steps.said == (ASKED, REPLY, call, done, Note("be brief"))
     assert await states(world, run_id) == [CallState.ENDED]
     with pytest.raises(StaleTurn):
-        await world.store.journal.finish_run_call(run_id, done)
+        await world.store.turns.finish_calls(run_id, [done])
     with pytest.raises(StaleTurn):
-        await world.store.journal.mark_run_call(run_id, "call-1", let_it)
+        await world.store.turns.mark_running(run_id, "call-1", let_it)
 
 
 async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: Bench) -> None:
@@ -75,7 +76,7 @@ async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: Bench) -
         judged.append((call.arguments, who.user_id, "shell" in said.disabled))
         return "it is disabled"
 
-    assert await world.store.journal.mark_run_call(run_id, "call-1", check) == "it is disabled"
+    assert await world.store.turns.mark_running(run_id, "call-1", check) == "it is disabled"
     assert judged == [('{"command": "ls"}', "ada", True)]
     assert await states(world, run_id) == [CallState.INTENT]
 
@@ -83,15 +84,15 @@ async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: Bench) -
 async def test_no_call_of_a_run_is_marked_running_while_tools_are_paused(world: Bench) -> None:
     run_id = await acting(world, effect())
     await world.store.kill_switch.pause_tools("ada", paused=True)
-    assert await world.store.journal.mark_run_call(run_id, "call-1", let_it) == TOOLS_PAUSED
+    assert await world.store.turns.mark_running(run_id, "call-1", let_it) == TOOLS_PAUSED
     assert await states(world, run_id) == [CallState.INTENT]
 
 
 async def test_limits_on_a_tools_use_hold_in_runs_too(world: Bench) -> None:
     run_id = await acting(world, effect(1), effect(2))
     limits = [UseLimit(1, 60)]
-    assert await world.store.journal.mark_run_call(run_id, "call-1", let_it, limits=limits) is None
-    refusal = await world.store.journal.mark_run_call(run_id, "call-2", let_it, limits=limits)
+    assert await world.store.turns.mark_running(run_id, "call-1", let_it, limits=limits) is None
+    refusal = await world.store.turns.mark_running(run_id, "call-2", let_it, limits=limits)
     assert refusal is not None
     assert "used 1 times" in refusal
 
@@ -100,8 +101,8 @@ async def test_after_a_crash_what_ran_is_unknown_and_the_rest_goes_on(database: 
     world = await database.open()
     await world.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
     run_id = await acting(world, effect(1), effect(2))
-    await world.store.journal.mark_run_call(run_id, "call-1", let_it)
-    await world.store.journal.record_run_process("call-1", PROCESS)
+    await world.store.turns.mark_running(run_id, "call-1", let_it)
+    await world.store.turns.record_process("call-1", PROCESS)
     world = await database.open()
     (left,) = await world.store.runs.lapsed_runs(None)
     assert left.run.spent == Spent(10, 5, 3)
@@ -114,20 +115,74 @@ async def test_after_a_crash_what_ran_is_unknown_and_the_rest_goes_on(database: 
     assert (last.call_id, last.status) == ("call-1", ResultStatus.UNKNOWN)
     (again,) = await begin(world)
     assert again.run.id == run_id
-    assert await world.store.journal.mark_run_call(run_id, "call-2", let_it) is None
+    assert await world.store.turns.mark_running(run_id, "call-2", let_it) is None
 
 
 async def test_every_call_of_a_run_that_ended_has_an_outcome(world: Bench) -> None:
     run_id = await acting(world, effect(1), effect(2))
-    await world.store.journal.mark_run_call(run_id, "call-1", let_it)
+    await world.store.turns.mark_running(run_id, "call-1", let_it)
     assert await world.store.runs.finish_run(run_id, RunEnd(RunStatus.FAILED, error="too slow"))
     steps = await world.store.journal.run_steps(run_id)
     outcomes = {said.call_id: said.status for said in steps.said if isinstance(said, ToolResult)}
     assert outcomes == {"call-1": ResultStatus.UNKNOWN, "call-2": ResultStatus.CANCELLED}
     with pytest.raises(StaleTurn):
-        await world.store.journal.record_run_note(run_id, Note("late"))
+        await world.store.turns.record_notes(run_id, [Note("late")])
     with pytest.raises(StaleTurn):
-        await world.store.journal.record_run_process("call-1", PROCESS)
+        await world.store.turns.record_process("call-1", PROCESS)
+
+
+async def test_a_starting_hub_leaves_runs_to_their_engine(world: Bench) -> None:
+    run_id = await acting(world, effect())
+    await world.store.turns.mark_running(run_id, "call-1", let_it)
+    recovery = await world.store.recovery.recover()
+    assert (recovery.running_calls, recovery.turns) == ((), ())
+    assert await states(world, run_id) == [CallState.RUNNING]
+
+
+async def test_a_journal_is_no_conversation(world: Bench) -> None:
+    run_id = await acting(world, effect())
+    assert await world.store.threads.threads(10) == []
+    assert await world.store.feed.thread_glances(ThreadsWanted(10)) == []
+    assert await world.store.threads.thread(run_id) is None
+    assert await world.store.feed.thread_glance(run_id) is None
+    assert not await world.store.inbound.take_up_thread("ada", "routine", "key", run_id)
+    assert not await world.store.held.session_changes(0)
+
+
+async def test_nothing_is_recorded_of_a_run_that_waits_to_go_on(world: Bench) -> None:
+    run_id = await acting(world, effect(1), effect(2))
+    assert await world.store.runs.requeue_run(run_id)
+    with pytest.raises(StaleTurn):
+        await world.store.turns.mark_running(run_id, "call-1", let_it)
+    with pytest.raises(StaleTurn):
+        await world.store.turns.finish_calls(run_id, [ToolResult("call-1", ResultStatus.OK, "late")])
+    with pytest.raises(StaleTurn):
+        await world.store.journal.record_run_reply(run_id, REPLY, [], Spent())
+    await begin(world)
+    assert await world.store.turns.mark_running(run_id, "call-1", let_it) is None
+
+
+async def test_runs_of_one_routine_keep_their_steps_apart(world: Bench) -> None:
+    """At the same time, and one after the other."""
+    row = await kept(world, replace(ON_WORD, cooldown_us=0, max_concurrent=2))
+    said: dict[str, str] = {}
+    for number in range(3):
+        run_id = await started(world, row, f"event:{number}")
+        said[run_id] = f"Question {number}"
+        await world.store.journal.open_run_journal(run_id, "{}", UserSaid(said[run_id]))
+        if number == 1:
+            for open_run in said:
+                await world.store.runs.finish_run(open_run, RunEnd(RunStatus.OK))
+    for run_id, question in said.items():
+        assert (await world.store.journal.run_steps(run_id)).said == (UserSaid(question),)
+
+
+async def test_a_run_that_is_skipped_instead_of_going_on_leaves_no_call_open(world: Bench) -> None:
+    run_id = await acting(world, effect())
+    assert await world.store.runs.requeue_run(run_id)
+    (row,) = await world.store.routines.routines("ada")
+    await world.store.routines.switch_routine(row.id, enabled=False, next_slot_at=None, because="enough")
+    assert await states(world, run_id) == [CallState.ENDED]
 
 
 async def test_steps_go_with_their_routine(world: Bench) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, cast
 
 import pytest
 
@@ -16,8 +16,9 @@ from core.gates import ConsentSettings
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
 from core.runs.tool_calls import Asked, CallRules, ToolCallRunner
-from core.store.rows import CallRow, CallState, RunCheck
-from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Tool, UseLimit
+from core.store.port import Turns
+from core.store.rows import CallRow, CallState
+from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 from core.tools.pipeline import INTERACTIVE, PutsQuestion
 from core.transcript import AssistantSaid, ResultStatus, Said, ToolCalled, ToolResult, in_call_order
@@ -81,16 +82,19 @@ class Book:
     asked: list[str] = field(default_factory=list[str])
     stale_at: str = ""
 
-    async def mark_running(self, call_id: str, check: RunCheck, limits: Sequence[UseLimit]) -> str | None:
-        raise AssertionError(f"{call_id} has no effect: {check}, {limits}")
+    async def mark_running(self, *asked: object, **named: object) -> str | None:
+        raise AssertionError(f"a call without effect is marked: {asked}, {named}")
 
-    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
-        raise AssertionError(f"{call_id} starts no process: {process}")
+    async def record_process(self, *asked: object) -> None:
+        raise AssertionError(f"a process was started: {asked}")
 
-    async def record_result(self, result: ToolResult, started_at: int | None) -> None:
+    async def finish_calls(
+        self, run_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
+    ) -> None:
+        (result,) = results
         assert (started_at is None) is (result.status in {ResultStatus.DENIED, ResultStatus.SKIPPED})
         if result.call_id == self.stale_at:
-            raise StaleTurn("the run was stopped")
+            raise StaleTurn(f"{run_id} was stopped")
         self.recorded.append(result)
 
     async def decided(self, call: CallRow) -> CallRow | ToolResult | Paused:
@@ -131,7 +135,8 @@ async def settled(
     ]
     runner = ToolCallRunner(
         CallRules(pipeline(*tools_on(floor)), OWNER, THREAD, mode, standing),
-        book,
+        cast("Turns", book),
+        "run",
         book if mode is INTERACTIVE else None,
         budget,
         LoopEvents(budget, lambda _: None),

@@ -102,7 +102,7 @@ async def test_no_statement_of_a_turn_reads_a_whole_table(tmp_path: Path) -> Non
     hot = {statement for statement in statements if HOT.match(statement)}
     assert len(hot) > 60
     assert scans(path, hot) == []
-    assert len(scans(path, {"SELECT * FROM inbox", "SELECT * FROM turns WHERE error = 'x'"})) == 2
+    assert len(scans(path, {"SELECT * FROM inbox", "SELECT * FROM runs WHERE error = 'x'"})) == 2
 
 
 async def a_crowd_at_the_door(world: Bench) -> None:

@@ -128,8 +128,10 @@ CREATE TABLE threads (
     last_active_at INTEGER NOT NULL,
     last_seq       INTEGER NOT NULL DEFAULT 0,  -- only grows: a position is never given twice
     last_turn      INTEGER NOT NULL DEFAULT 0,
-    limits         TEXT  -- as those of users
+    limits         TEXT,  -- as those of users
+    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine'))  -- routine: of its runs; `scope` is its id
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX threads_of_routines ON threads (scope) WHERE kind = 'routine';
 
 -- The thread a key leads to now. Several keys may lead to one thread; a thread may have lost its key.
 CREATE TABLE thread_keys (
@@ -147,7 +149,8 @@ CREATE TABLE sessions (
     created_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE turns (
+-- Whatever runs tools and models: a turn of a chat, or a run of a routine. Its journal are entries and calls.
+CREATE TABLE runs (
     id             TEXT NOT NULL PRIMARY KEY,
     thread_id      TEXT NOT NULL REFERENCES threads (id),
     number         INTEGER NOT NULL,
@@ -166,16 +169,18 @@ CREATE TABLE turns (
     ended_at       INTEGER,
     reply_to       TEXT,  -- the message it answers, where others write in between
     events         TEXT NOT NULL DEFAULT '[]',  -- JSON list: keys of the events it answers, for the audit
+    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine')),
+    consent_thread TEXT,  -- routine: the thread whose grants hold; chat: null, its own
     CHECK ((state = 'running') = (running_since IS NOT NULL)),
     CHECK ((state IN ('running', 'waiting')) = (ended_at IS NULL))
 ) STRICT, WITHOUT ROWID;
--- One turn at a time in a thread.
-CREATE UNIQUE INDEX turns_active ON turns (thread_id) WHERE state IN ('running', 'waiting');
+-- One run at a time in a thread.
+CREATE UNIQUE INDEX runs_active ON runs (thread_id) WHERE state IN ('running', 'waiting');
 
 CREATE TABLE entries (
     thread_id TEXT NOT NULL REFERENCES threads (id),
     seq       INTEGER NOT NULL,
-    turn_id   TEXT REFERENCES turns (id),
+    turn_id   TEXT REFERENCES runs (id),
     at        INTEGER NOT NULL,
     kind      TEXT NOT NULL
                   CHECK (kind IN ('user', 'assistant', 'call', 'result', 'summary', 'note', 'operator')),
@@ -185,6 +190,7 @@ CREATE TABLE entries (
     extra     TEXT,  -- assistant: where it came from; summary: what it covers
     PRIMARY KEY (thread_id, seq)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX entries_by_run ON entries (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX entries_summaries ON entries (thread_id, seq) WHERE kind = 'summary';
 
 CREATE TABLE inbox (
@@ -202,7 +208,7 @@ CREATE TABLE inbox (
     text             TEXT,
     extra            TEXT,
     thread_id        TEXT REFERENCES threads (id),
-    turn_id          TEXT REFERENCES turns (id),
+    turn_id          TEXT REFERENCES runs (id),
     outcome          TEXT NOT NULL,
     answer           TEXT,
     sent_at          INTEGER NOT NULL,
@@ -214,6 +220,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_waiting ON inbox (thread_id, order_key) WHERE outcome = 'waiting';
 -- Events that count against their sender's limit.
 CREATE INDEX inbox_counted ON inbox (channel, platform_user_id, received_at) WHERE counted = 1;
+CREATE INDEX inbox_by_run ON inbox (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX inbox_album ON inbox (album) WHERE album IS NOT NULL;
 
 -- Everything shown in a thread besides its transcript. Positions are the thread's own, as those of entries.
@@ -222,7 +229,7 @@ CREATE TABLE feed (
     seq       INTEGER NOT NULL,
     at        INTEGER NOT NULL,
     kind      TEXT NOT NULL CHECK (kind IN ('event', 'message', 'card', 'outcome')),
-    turn_id   TEXT REFERENCES turns (id),
+    turn_id   TEXT REFERENCES runs (id),
     event_id  INTEGER REFERENCES inbox (id),  -- a person's command, or answer in words
     outbox_id INTEGER REFERENCES outbox (id),  -- what the hub says itself
     gate_id   TEXT REFERENCES gates (id),  -- a card, or what became of it
@@ -231,6 +238,7 @@ CREATE TABLE feed (
     CHECK ((kind = 'message') = (outbox_id IS NOT NULL)),
     CHECK ((kind IN ('card', 'outcome')) = (gate_id IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX feed_by_run ON feed (turn_id) WHERE turn_id IS NOT NULL;
 
 -- Tool calls and consent --------------------------------------------------------------------------
 
@@ -238,7 +246,7 @@ CREATE TABLE calls (
     id            TEXT NOT NULL PRIMARY KEY,
     thread_id     TEXT NOT NULL,
     seq           INTEGER NOT NULL,
-    turn_id       TEXT NOT NULL REFERENCES turns (id),
+    turn_id       TEXT NOT NULL REFERENCES runs (id),
     tool          TEXT NOT NULL,
     effect        TEXT NOT NULL CHECK (effect IN ('none', 'idempotent', 'effect')),
     state         TEXT NOT NULL
@@ -270,7 +278,7 @@ CREATE TABLE gates (
                       CHECK (kind IN ('approval', 'question', 'unknown_outcome', 'budget', 'continue', 'menu')),
     state         TEXT NOT NULL CHECK (state IN ('open', 'closed')),
     thread_id     TEXT NOT NULL REFERENCES threads (id),
-    turn_id       TEXT NOT NULL REFERENCES turns (id),
+    turn_id       TEXT NOT NULL REFERENCES runs (id),
     call_id       TEXT REFERENCES calls (id),
     requester_id  TEXT NOT NULL REFERENCES users (id),
     title         TEXT NOT NULL,
@@ -305,6 +313,7 @@ CREATE TABLE gates (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX gates_open ON gates (thread_id, created_at) WHERE state = 'open';
 CREATE INDEX gates_expiring ON gates (expires_at) WHERE state = 'open';
+CREATE INDEX gates_by_call ON gates (call_id) WHERE call_id IS NOT NULL;
 CREATE INDEX gates_by_turn ON gates (turn_id, kind, created_at);
 CREATE INDEX gates_reminding ON gates (remind_at) WHERE state = 'open' AND remind_at IS NOT NULL;
 CREATE INDEX gates_escalating ON gates (escalate_at) WHERE state = 'open' AND escalate_at IS NOT NULL;
@@ -384,7 +393,7 @@ CREATE TABLE outbox (
     edit_of       INTEGER REFERENCES outbox (id),
     replaces      INTEGER REFERENCES outbox (id),
     gate_id       TEXT REFERENCES gates (id),
-    turn_id       TEXT REFERENCES turns (id),
+    turn_id       TEXT REFERENCES runs (id),
     event_id      INTEGER REFERENCES inbox (id),
     not_before    INTEGER NOT NULL DEFAULT 0,
     attempts      INTEGER NOT NULL,
@@ -502,28 +511,6 @@ CREATE INDEX routine_runs_running ON routine_runs (routine_id) WHERE state = 'ru
 CREATE INDEX routine_runs_by_age ON routine_runs (routine_id, created_at);
 CREATE INDEX routine_runs_notices ON routine_runs (notice_at) WHERE notice_state = 'due';
 CREATE UNIQUE INDEX routine_runs_menus ON routine_runs (menu_id) WHERE menu_id IS NOT NULL;
-
--- The steps of a run, as entries of a thread; a call also holds its progress.
-CREATE TABLE run_steps (
-    run_id        TEXT NOT NULL REFERENCES routine_runs (id) ON DELETE CASCADE,
-    seq           INTEGER NOT NULL,
-    at            INTEGER NOT NULL,
-    kind          TEXT NOT NULL CHECK (kind IN ('user', 'assistant', 'call', 'result', 'note')),
-    text          TEXT NOT NULL,
-    call_id       TEXT,
-    name          TEXT,
-    extra         TEXT,
-    effect        TEXT CHECK (effect IN ('none', 'idempotent', 'effect')),
-    state         TEXT CHECK (state IN ('intent', 'running', 'ended')),
-    pid           INTEGER,
-    process_group INTEGER,
-    started_ticks INTEGER,
-    started_at    INTEGER,
-    ended_at      INTEGER,
-    PRIMARY KEY (run_id, seq),
-    CHECK ((kind = 'call') = (state IS NOT NULL AND effect IS NOT NULL))
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX run_steps_calls ON run_steps (call_id) WHERE kind = 'call';
 
 -- The number of a guest's calls of the model on a day; one row for each guest.
 CREATE TABLE model_calls (
