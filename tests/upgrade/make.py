@@ -1,11 +1,11 @@
-"""Make the upgrade fixture tests/upgrade/schema20: the landed program, killed in mid-work.
+"""Make an upgrade fixture, tests/upgrade/schemaNN: an earlier version of the program, killed in mid-work.
 
-    mkdir OLD && git archive 403a1ba | tar x -C OLD
-    python -m tests.upgrade.make OLD
+    mkdir OLD && git archive c5caeb1 | tar x -C OLD
+    python -m tests.upgrade.make OLD 21
 
 The hub of OLD runs as a process of its own between today's simulators and is killed twice: the first time
-while a call runs, the second time with everything under way that can be. Made once for schema 20 and never
-again; it reads the database of a running hub, in the old words.
+while a call runs, the second time with everything under way that can be. Made once for each schema (20: at
+403a1ba) and never again; it reads the database of a running hub, in the words of its schema.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from tests.upgrade.stored import (
     BEN,
     CONFIG,
     DAN,
-    FIXTURE,
+    FIXTURES,
     KEPT,
     KEY,
     LEA,
@@ -46,7 +46,6 @@ from tests.upgrade.stored import (
 )
 
 LIMIT_S = 30.0
-SCHEMA = 20
 TOPICS = ("approval", "joint", "question", "unknown", "continue", "running", "turn", "streaming", "grant")
 SECRET = "correct-horse-battery"
 STORY = "\n".join(f"Line {number} of the story." for number in range(400))
@@ -57,6 +56,7 @@ class OldHub:
     """The landed program and its surroundings."""
 
     tree: Path
+    schema: int
     directory: Path
     telegram: TelegramSimulator
     model: ModelSimulator
@@ -139,7 +139,7 @@ class OldHub:
         """A person presses the button of that label, and is answered."""
         assert card.keyboard is not None
         buttons = [button for row in card.keyboard["inline_keyboard"] for button in row]
-        (number,) = [n for n, button in enumerate(buttons) if button["text"] == label]
+        (number,) = [n for n, button in enumerate(buttons) if button["text"].startswith(label)]
         query = self.telegram.user_presses_button(by, card.id, number, chat_id=card.chat.id)
         await self.telegram.wait_callback_answer(query.id, LIMIT_S)
 
@@ -175,6 +175,7 @@ async def _first_life(hub: OldHub) -> None:
     hub.command("secrets", "set", "garden", given=SECRET)
     hub.command("routines", "add", "watch", "--prompt", "say: The tap drips.")
     hub.command("routines", "add", "nightly", "--prompt", "hold the routine")
+    _add_tending(hub)
     await hub.start()
     for person in PEOPLE:
         hub.telegram.user_sends_text(person, "/start")
@@ -192,11 +193,22 @@ async def _first_life(hub: OldHub) -> None:
     await hub.end(signal.SIGKILL)
 
 
+def _add_tending(hub: OldHub) -> None:
+    """A routine that uses a tool, and goes on after a crash."""
+    action = {"type": "lightweight", "prompt": "", "use_tools": True, "allowed_tools": ["shell"]}
+    page = {"action": action | {"grants": ["shell *"]}, "guardrails": {"rerun_interrupted": True}}
+    file = hub.directory / "tending.json"
+    file.write_text(json.dumps(page))
+    hub.command("routines", "add", "tending", "--prompt", _blocking("tending"), "--file", str(file))
+
+
 async def _second_life(hub: OldHub) -> None:
     """Everything at once; killed in mid-work."""
     telegram, model = hub.telegram, hub.model
     hub.command("routines", "fire", "nightly")
+    hub.command("routines", "fire", "tending")
     await hub.start()
+    await hub.until("the run's call had its effect", (WORKSPACE / "tending.txt").exists)
     await hub.card("unknown", "interrupted")
     hub.say("approval", "please run: echo approved >> approved.txt")
     await hub.card("approval")
@@ -244,10 +256,11 @@ async def _second_life(hub: OldHub) -> None:
 
 
 STATES = {
-    "gates of each kind": "SELECT kind, count(*) FROM prompts WHERE state = 'open' GROUP BY kind",
-    "votes on open gates": "SELECT count(*) FROM votes JOIN prompts p ON p.id = prompt_id AND state = 'open'",
+    "gates of each kind": "SELECT kind, count(*) FROM {gates} WHERE state = 'open' GROUP BY kind",
+    "votes on open gates": "SELECT count(*) FROM votes JOIN {gates} g ON g.id = {gate}_id AND state = 'open'",
     "calls": "SELECT state, count(*) FROM calls GROUP BY state",
     "turns": "SELECT state, count(*) FROM turns GROUP BY state",
+    "steps of runs": "SELECT kind, state, count(*) FROM run_steps GROUP BY kind, state",
     "routine runs": "SELECT state, notice_state, count(*) FROM routine_runs GROUP BY state, notice_state",
     "outbox": "SELECT state, settled, count(*) FROM outbox GROUP BY state, settled",
     "grants": "SELECT tool, pattern FROM grants",
@@ -258,23 +271,24 @@ STATES = {
 
 
 def _keep(hub: OldHub, made_at_s: float) -> None:
-    shutil.rmtree(FIXTURE, ignore_errors=True)
-    FIXTURE.mkdir()
+    fixture, gate = FIXTURES[hub.schema], "prompt" if hub.schema == 20 else "gate"
+    shutil.rmtree(fixture, ignore_errors=True)
+    fixture.mkdir()
     ((version,),) = hub.rows("PRAGMA user_version")
-    assert version == SCHEMA
+    assert version == hub.schema
     for what, sql in STATES.items():
-        print(f"{what}: {hub.rows(sql)}")
-    (FIXTURE / "hub.sql").write_text(dump(hub.directory / "data" / "hub.db"))
+        print(f"{what}: {hub.rows(sql.format(gate=gate, gates=f'{gate}s'))}")
+    (fixture / "hub.sql").write_text(dump(hub.directory / "data" / "hub.db"))
     for name in KEPT:
-        shutil.copyfile(hub.directory / "data" / name, FIXTURE / name)
-    (FIXTURE / "hubbub.toml").write_text(hub.config)
-    shutil.copytree(WORKSPACE, FIXTURE / "workspace")
-    store_telegram(hub.telegram, hub.forum, made_at_s)
-    size_kb = sum(file.stat().st_size for file in FIXTURE.rglob("*") if file.is_file()) / 1000
-    print(f"{size_kb:.0f} kB in {FIXTURE}")
+        shutil.copyfile(hub.directory / "data" / name, fixture / name)
+    (fixture / "hubbub.toml").write_text(hub.config)
+    shutil.copytree(WORKSPACE, fixture / "workspace")
+    store_telegram(fixture, hub.telegram, hub.forum, made_at_s)
+    size_kb = sum(file.stat().st_size for file in fixture.rglob("*") if file.is_file()) / 1000
+    print(f"{size_kb:.0f} kB in {fixture}")
 
 
-async def make(tree: Path) -> None:
+async def make(tree: Path, schema: int) -> None:
     """Play the story and keep what is left of it."""
     shutil.rmtree(WORKSPACE, ignore_errors=True)
     WORKSPACE.mkdir(mode=0o700)
@@ -288,7 +302,7 @@ async def make(tree: Path) -> None:
             telegram.topic_created(forum, topic)
         _script(model)
         directory = Path(tempfile.mkdtemp(prefix="hubbub-fixture-"))
-        hub = OldHub(tree, directory, telegram, model, forum)
+        hub = OldHub(tree, schema, directory, telegram, model, forum)
         hub.configure(None)
         try:
             await _first_life(hub)
@@ -303,9 +317,9 @@ async def make(tree: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make it with the program in the directory that the command line names."""
-    (tree,) = arguments or sys.argv[1:]
-    asyncio.run(make(Path(tree).absolute()))
+    """Make it with the program in the directory that the command line names, of the schema named there."""
+    tree, schema = arguments or sys.argv[1:]
+    asyncio.run(make(Path(tree).absolute(), int(schema)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from typing import Any
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import SUPERGROUP, Message, Topic
 
-FIXTURE = Path(__file__).parent / "schema20"
+FIXTURES = {schema: Path(__file__).parent / f"schema{schema}" for schema in (20, 21)}
+"""What hubs of these schemas left when they were killed in mid-work."""
 KEPT = ("hub.key", "vault.key", "audit.heads")
 """The files of the data directory besides the database that outlive a hub."""
 WORKSPACE = Path("/tmp/hubbub-upgraded-workspace")
@@ -118,7 +119,7 @@ class Shown:
     messages: list[dict[str, Any]]
 
 
-def store_telegram(telegram: TelegramSimulator, forum: int, made_at_s: float) -> None:
+def store_telegram(fixture: Path, telegram: TelegramSimulator, forum: int, made_at_s: float) -> None:
     """Store everything that the bot and the people said."""
     chats = [telegram.chat(forum), *(telegram.chat(person) for person in PEOPLE)]
     shown = Shown(
@@ -129,7 +130,7 @@ def store_telegram(telegram: TelegramSimulator, forum: int, made_at_s: float) ->
         {topic.name: topic.id for topic in telegram.chat(forum).topics.values()},
         [_stored(message) for chat in chats for message in chat.messages.values()],
     )
-    (FIXTURE / _TELEGRAM).write_text(json.dumps(asdict(shown), indent=0, ensure_ascii=False) + "\n")
+    (fixture / _TELEGRAM).write_text(json.dumps(asdict(shown), indent=0, ensure_ascii=False) + "\n")
 
 
 def _stored(message: Message) -> dict[str, Any]:
@@ -144,9 +145,9 @@ def _stored(message: Message) -> dict[str, Any]:
     }
 
 
-def stored_telegram() -> Shown:
+def stored_telegram(fixture: Path) -> Shown:
     """Return what `store_telegram` stored."""
-    return Shown(**json.loads((FIXTURE / _TELEGRAM).read_text()))
+    return Shown(**json.loads((fixture / _TELEGRAM).read_text()))
 
 
 def restore_telegram(telegram: TelegramSimulator, shown: Shown) -> None:

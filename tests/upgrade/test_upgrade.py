@@ -35,7 +35,7 @@ from tests.simulators.telegram.world import Message
 from tests.upgrade.make import SECRET, STORY
 from tests.upgrade.stored import (
     BEN,
-    FIXTURE,
+    FIXTURES,
     KEPT,
     KEY,
     LEA,
@@ -51,6 +51,9 @@ from tests.upgrade.stored import (
 )
 
 SPEED = 20.0
+OF_WATCH = "FROM routine_runs r JOIN routines o ON o.id = r.routine_id WHERE o.name = 'watch'"
+SINCE_20 = {"Always": "Always allow", "Go on": "Continue", "Stop here": "Stop", "Leave it": "Skip"}
+"""Labels of buttons then and now."""
 INTERRUPTED = "I was interrupted while running"
 TWICE = {"Sent to Dan."}
 """Telegram showed it, but the dead hub had no answer yet: it may come twice, and says so."""
@@ -58,9 +61,10 @@ TWICE = {"Sent to Dan."}
 
 @dataclass(slots=True)
 class Upgraded(AnyHub):
-    """Today's hub on the fixture. `shown`: what the platform held at the kill."""
+    """Today's hub on a fixture. `shown`: what the platform held at the kill. `schema`: its database's."""
 
     shown: Shown = field(kw_only=True)
+    schema: int = field(kw_only=True)
 
     async def start(self) -> App:
         """Start the hub, until it takes messages."""
@@ -117,27 +121,32 @@ def lines(name: str) -> list[str]:
 
 
 def buttons(card: Message) -> dict[str, str]:
-    """What a card's buttons send, by their labels."""
+    """What a card's buttons send, by their labels; those of schema 20 in the words of today."""
     rows = (card.keyboard or {}).get("inline_keyboard", [])
-    return {button["text"]: button["callback_data"] for row in rows for button in row}
+    return {
+        SINCE_20.get(button["text"], button["text"]): button["callback_data"]
+        for row in rows
+        for button in row
+    }
 
 
 @contextlib.contextmanager
-def _workspace() -> Iterator[None]:
+def _workspace(fixture: Path) -> Iterator[None]:
     """The one workspace for the time of the block, as it was at the kill."""
     with WORKSPACE.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(WORKSPACE, ignore_errors=True)
-        shutil.copytree(FIXTURE / "workspace", WORKSPACE)
+        shutil.copytree(fixture / "workspace", WORKSPACE)
         try:
             yield
         finally:
             shutil.rmtree(WORKSPACE, ignore_errors=True)
 
 
-@pytest_asyncio.fixture
-async def upgraded(tmp_path: Path) -> AsyncIterator[Upgraded]:
-    shown = stored_telegram()
+@pytest_asyncio.fixture(params=FIXTURES)
+async def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Upgraded]:
+    fixture = FIXTURES[request.param]
+    shown = stored_telegram(fixture)
     behind_s = time.time() - shown.made_at_s - 1
     async with (
         TelegramSimulator(
@@ -148,14 +157,16 @@ async def upgraded(tmp_path: Path) -> AsyncIterator[Upgraded]:
         restore_telegram(telegram, shown)
         model.rule("tell the story", Reply(text=STORY))
         model.rule("count for ever", "Counted.", on="any")
-        hub = Upgraded(Simulators(model, _telegram=telegram), tmp_path, SPEED, shown=shown)
+        hub = Upgraded(
+            Simulators(model, _telegram=telegram), tmp_path, SPEED, shown=shown, schema=request.param
+        )
         hub.clock.skip(-behind_s)
-        load(FIXTURE / "hub.sql", tmp_path / "data" / "hub.db")
+        load(fixture / "hub.sql", tmp_path / "data" / "hub.db")
         for name in KEPT:
-            shutil.copyfile(FIXTURE / name, tmp_path / "data" / name)
+            shutil.copyfile(fixture / name, tmp_path / "data" / name)
             os.chmod(tmp_path / "data" / name, 0o600)
-        write_config((FIXTURE / "hubbub.toml").read_text(), tmp_path, telegram.url, model.openai_base_url)
-        with _workspace():
+        write_config((fixture / "hubbub.toml").read_text(), tmp_path, telegram.url, model.openai_base_url)
+        with _workspace(fixture):
             try:
                 await hub.start()
                 yield hub
@@ -174,10 +185,13 @@ async def test_what_was_under_way_at_the_kill_goes_on_and_is_done_once(upgraded:
         "Skip",
     }
     await upgraded.says(LEA, "Sent to Lea.")
+    if upgraded.schema > 20:
+        assert "shell was interrupted" in (await upgraded.says(OLIVIA, "🔔 Routine “tending”")).text
     await upgraded.settled()
     assert upgraded.rows("SELECT state FROM routine_runs ORDER BY created_at") == [
         ("attention",),
         ("interrupted",),
+        *([("attention",)] if upgraded.schema > 20 else []),
     ]
     assert not upgraded.rows("SELECT 1 FROM outbox WHERE state NOT IN ('sent', 'replaced')")
     _judge_once(upgraded)
@@ -197,7 +211,7 @@ def _judge_once(upgraded: Upgraded) -> None:
     assert (
         sum(repeats for (repeats,) in upgraded.rows("SELECT repeats FROM outbox WHERE state = 'sent'")) <= 2
     )
-    for name in ("running", "unknown", "granted"):
+    for name in ("running", "unknown", "granted", *(["tending"] if upgraded.schema > 20 else [])):
         assert lines(f"{name}.txt") == [name]
 
 
@@ -206,7 +220,7 @@ def _judge_once(upgraded: Upgraded) -> None:
     [
         ("approval", "Approve", "Done:", ("approved.txt", ["approved"])),
         ("approval", "Deny", "Done:", ("approved.txt", [])),
-        ("approval", "Always", "Done:", ("approved.txt", ["approved"])),
+        ("approval", "Always allow", "Done:", ("approved.txt", ["approved"])),
         ("joint", "Approve all", "Done:", ("joint.txt", ["one", "two"])),
         ("joint", "Deny all", "Done:", ("joint.txt", [])),
         ("joint", "One by one", "May I run shell?", ("joint.txt", [])),
@@ -214,9 +228,9 @@ def _judge_once(upgraded: Upgraded) -> None:
         ("question", "dark green", "Done:", ("approved.txt", [])),
         (OLIVIA, "Cancel", "Done:", ("approved.txt", [])),
         ("unknown", "It happened", "Done:", ("unknown.txt", ["unknown"])),
-        ("unknown", "Leave it", "Done:", ("unknown.txt", ["unknown"])),
-        ("continue", "Go on", "Counted.", ("approved.txt", [])),
-        ("continue", "Stop here", "I have used 3 rounds", ("approved.txt", [])),
+        ("unknown", "Skip", "Done:", ("unknown.txt", ["unknown"])),
+        ("continue", "Continue", "Counted.", ("approved.txt", [])),
+        ("continue", "Stop", "I have used 3 rounds", ("approved.txt", [])),
     ],
 )
 async def test_a_button_shown_before_the_upgrade_decides_once(
@@ -296,7 +310,7 @@ async def test_an_id_shown_before_the_upgrade_can_be_typed(upgraded: Upgraded) -
     "label, sql, rows",
     [
         ("Pause", "SELECT enabled FROM routines WHERE name = 'watch'", [(0,)]),
-        ("Run again", "SELECT count(*) FROM routine_runs WHERE state = 'attention'", [(2,)]),
+        ("Run again", f"SELECT count(*) {OF_WATCH} AND r.state = 'attention'", [(2,)]),
         ("Details", "SELECT outcome FROM inbox WHERE answer = 'Details'", [("routine watch",)]),
     ],
 )
