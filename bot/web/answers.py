@@ -91,7 +91,7 @@ class ApprovalsApi:
         if isinstance(gate.offer, Replies):
             choice, form = _reply(said, gate.offer), said.text
         else:
-            choice = _decision(said.action, gate.offer.options, gate.first_choice)
+            choice = position_of_answer(said.action, gate.offer.options, gate.first_choice)
         return await self._admin.answer(gate, choice, call.caller.principal, form)
 
     async def _known_to(self, caller: Caller, gate_id: str) -> GateGlance:
@@ -104,7 +104,7 @@ class ApprovalsApi:
         return glance
 
 
-def _decision(action: str, offered: tuple[Option, ...], first: int) -> int:
+def position_of_answer(action: str, offered: tuple[Option, ...], first: int) -> int:
     """The position of the answer that is meant, by its word or its position; those below `first` belonged to
     a call that was changed since."""
     if action in offered:

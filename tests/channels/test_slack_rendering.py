@@ -1,5 +1,6 @@
 """Whatever Markdown a model writes, Slack is given rich text that shows what the Markdown says."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -12,7 +13,7 @@ from slack_sdk.models.blocks import RichTextBlock
 from channels.slack import outbound
 from channels.slack.outbound import SlackText, render_blocks, render_plain
 from channels.text.blocks import showable
-from core.messages import Markdown, Message, Plain
+from core.messages import Choice, Markdown, Message, Plain
 from tests.channels.reading import IGNORED, AnyLink, Seen, Style, assert_same, seen_in_tokens
 from tests.channels.text.markdown_grammar import PARSER
 from tests.channels.text.markdown_proof import (
@@ -177,3 +178,12 @@ def test_what_is_escaped_still_fits_a_change() -> None:
     card = Message((Plain("&" * 3000),), gate_id="k3f9a7mzq2", outcome="<" * 400)
     for part in outbound.render(card):
         assert len(str(part["text"])) <= 4000
+
+
+def test_the_buttons_of_a_changed_call_count_on() -> None:
+    """A press on one that was shown before the change is then known as such."""
+    choices = (Choice("Approve"), Choice("Deny"))
+    (part,) = outbound.render(
+        Message((Plain("May I?"),), gate_id="k3f9a7mzq2", choices=choices, first_choice=2)
+    )
+    assert re.findall(r"p:k3f9a7mzq2:\d", json.dumps(part)) == ["p:k3f9a7mzq2:2", "p:k3f9a7mzq2:3"]

@@ -121,6 +121,18 @@ async def test_its_owner_allows_a_refused_line_below_the_notice(house: Hub, line
     assert await runs(3) is ResultStatus.DENIED  # the edit took the grant back; another line had none anyway
 
 
+async def test_what_a_notice_allows_takes_nothing_from_what_was_allowed_before(house: Hub) -> None:
+    action = using("please run: install -d second", "shell", grants=["shell install -d first"])
+    run = await fired(house, "twice", action)
+    assert {result.status for result in await results(house, run.id)} == {ResultStatus.DENIED}
+    notice = await house.telegram.wait_text(OWNER, "Routine “twice")
+    (card,) = [card for card in house.open_cards(OWNER) if card.id == notice.id]
+    await house.pressed(OWNER, card, 3)
+    (row,) = [row for row in await desk_of(house).listed(OLIVIA) if row.text.name.startswith("twice")]
+    allowed = json.loads(row.text.definition)["action"]["grants"]
+    assert allowed == ["shell install -d first", "shell install -d second"]
+
+
 async def test_allowing_what_a_notice_shows_allows_nothing_that_it_left_out(house: Hub) -> None:
     lines = [f"install -d left{number}" for number in range(6)]
     house.model.rule("Build all", tools(*(ToolCall("shell", {"command": line}) for line in lines)))

@@ -9,6 +9,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from bot.web.answers import position_of_answer
+from core.gates import Option
 from tests.bot.web.api_client import Client, client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 
@@ -209,6 +211,27 @@ async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(hou
     (decided,) = (await api.get("/api/approvals?state=decided"))["approvals"]
     assert decided["outcome"]["text"] == "Approved by owner, edited"
     assert decided["arguments"]["command"] == "echo other >> out.txt"
+
+
+@pytest.mark.parametrize("action, position", [("approve", 2), ("deny", 3), ("2", 2), ("1", 1), ("0", 0)])
+def test_an_index_names_the_button_that_was_shown_before_an_edit_or_after(action: str, position: int) -> None:
+    """After an edit the buttons count on from 2; the store refuses an answer to what was shown before."""
+    assert position_of_answer(action, (Option.APPROVE, Option.DENY), first=2) == position
+
+
+async def test_decided_ones_are_paged_by_when_they_were_decided(house: Hub, api: Client) -> None:
+    """The first one asked about is decided last."""
+    gates: list[str] = []
+    for _ in range(2):
+        await api.send(RUN, new=True)
+        found = await api.until("/api/approvals", lambda page: len(page["approvals"]) > len(gates))
+        gates.append(found["approvals"][-1]["gate_id"])
+    for gate_id in reversed(gates):
+        assert (await api.resolve(gate_id, "deny"))[0] == 200
+    first = await api.get("/api/approvals?state=decided&limit=1")
+    assert [one["gate_id"] for one in first["approvals"]] == [gates[0]]
+    second = await api.get(f"/api/approvals?state=decided&limit=1&before={first['next']}")
+    assert [one["gate_id"] for one in second["approvals"]] == [gates[1]]
 
 
 async def test_an_edit_is_rated_like_any_call(house: Hub, api: Client) -> None:

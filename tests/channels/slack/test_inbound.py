@@ -99,6 +99,7 @@ def test_an_edit_names_what_it_changes_and_an_unfolded_link_is_none() -> None:
         ("do it, <@UBOT>", "do it,"),
         ("ask <@UBOT> and <@UANN|ann>", "ask @me and @ann"),
         ("see <#C1|general> and <!channel> &amp; &lt;b&gt;", "see #general and @channel & <b>"),
+        ("they write &amp;lt;b&amp;gt;", "they write &lt;b&gt;"),
         ("<https://a.b/c|there> <https://x.y>", "there (https://a.b/c) https://x.y"),
         ("<mailto:a@b.c|a@b.c>", "a@b.c (mailto:a@b.c)"),
     ],

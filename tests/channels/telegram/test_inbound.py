@@ -177,6 +177,14 @@ def test_a_press_in_a_topic_belongs_to_the_topic() -> None:
     assert (press.address, press.direct) == ("-1002002000001:30", False)
 
 
+def test_a_press_in_a_chain_of_replies_belongs_to_the_group() -> None:
+    update = payload("press_in_topic")
+    del update["callback_query"]["message"]["is_topic_message"]  # the chain's first message stays named
+    press = read(update)
+    assert isinstance(press, ChoiceAnswer)
+    assert press.address == "-1002002000001"
+
+
 def test_a_press_on_a_message_telegram_no_longer_shows_counts() -> None:
     press = read(payload("press_on_old_message"))
     assert isinstance(press, ChoiceAnswer)

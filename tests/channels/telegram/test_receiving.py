@@ -179,6 +179,21 @@ async def test_a_press_that_is_too_old_to_answer_still_counts() -> None:
         assert house.phase() is Phase.RUNNING
 
 
+async def test_answers_that_failed_take_no_place_of_later_ones() -> None:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
+        card = await ask(house)
+        sim.fail(
+            "error", method="answerCallbackQuery", status=400, description="Bad Request: query is too old"
+        )
+        for number in range(1, 65):
+            sim.user_presses_button(7, card, 0)
+            await sim.wait_requests("answerCallbackQuery", number)
+        sim.clear_faults()
+        await sim.wait_confirmed()
+        query = sim.user_presses_button(7, card, 0)
+        await sim.wait_callback_answer(query.id)
+
+
 async def test_a_slow_answer_to_a_press_holds_up_no_message() -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         card = await ask(house)
@@ -283,6 +298,16 @@ async def test_one_lost_poll_is_resumed_at_once(fault: dict[str, Any]) -> None:
             assert house.inbox.texts == ["hello"]
             assert house.phase() is Phase.RUNNING
             assert len(sim.requests("getMe")) == 1
+
+
+async def test_a_poll_that_is_lost_hours_after_another_is_resumed_too() -> None:
+    async with simulated_telegram() as sim, open_channel(sim) as house:
+        for said in ("hello", "again"):
+            sim.fail("drop", method="getUpdates", count=1)
+            sim.user_sends_text(7, said)
+            await house.inbox.until(lambda said=said: said in house.inbox.texts)
+        assert house.phase() is Phase.RUNNING
+        assert len(sim.requests("getMe")) == 1
 
 
 async def test_polls_that_keep_failing_are_a_state() -> None:

@@ -178,6 +178,22 @@ async def test_a_message_follows_its_group_into_the_supergroup() -> None:
             await house.inbox.until(lambda: any(isinstance(e, Moved) for e in house.inbox.events.values()))
 
 
+async def test_what_follows_a_group_into_its_supergroup_quotes_no_other_message() -> None:
+    """Messages are numbered anew there."""
+    async with simulated_telegram() as sim:
+        group = sim.create_group("The team", [7, 8])
+        async with open_channel(sim) as house:
+            await sim.wait_polling()
+            sim.fail("hold", method="getUpdates")
+            supergroup = sim.group_migrates(group.id)
+            house.outbox.enqueue(
+                str(group.id), Message((Plain("hello"),), reply_to=MessageRef(f"{group.id}:1"))
+            )
+            await house.outbox.settled()
+            (sent,) = sim.requests("sendMessage", chat_id=supergroup.id)
+            assert "reply_parameters" not in sent.params
+
+
 @pytest.mark.parametrize(
     "name, media_type, content, shown_as",
     [

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -158,6 +159,10 @@ async def test_what_holds_for_good_is_recorded_with_who_said_it(world: Bench) ->
     await store.consents.set_person_approvals("ada", ApprovalSettings(Preset.MANUAL))
     await store.consents.set_thread_approvals(start.thread.id, ApprovalSettings(Preset.AUTO), by="ada")
     assert await kinds(world, "g1") == [("granted", "ada"), ("grant_revoked", "ada")]
+    await store.people.ensure_user(BEN.user_id, BEN.role, BEN.name)
+    await world.rule(RecordGrant(replace(grant, id="g2", user_id="ben")))
+    await store.consents.revoke_grant("g2", by="ada")
+    assert (await kinds(world, "g2"))[-1] == ("grant_revoked", "ada"), "who did it, not whose it was"
     assert await kinds(world, "http") == [("tool_setting", "ada")]
     assert await kinds(world, "ada", start.thread.id) == [("approvals", "ada")] * 2
 

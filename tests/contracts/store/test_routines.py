@@ -232,6 +232,17 @@ async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(worl
     assert runs[0].not_before > world.clock.now()
 
 
+async def test_a_slot_takes_the_place_of_no_run_that_a_person_asked_for(world: Bench) -> None:
+    slot = world.clock.now()
+    row = await kept(world, replace(HOURLY, next_slot_at=slot, cooldown_us=300 * SECOND))
+    first = await started(world, row, "slot:0")
+    asked = new_run(world, row, "asked:1", kind="manual", heeds_guardrails=False)
+    await world.store.runs.claim_run(asked)
+    await world.store.runs.claim_slots(row.id, slot, [new_run(world, row, "slot:1")], next_slot_at=slot + 1)
+    await world.store.runs.finish_run(first, RunEnd(RunStatus.OK))
+    assert [run.run.id for run in await begin(world)] == [asked.id]
+
+
 # --- running --------------------------------------------------------------------------------------------
 
 
@@ -309,6 +320,16 @@ async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Benc
     on = await world.store.routines.switch_routine(row.id, enabled=True, next_slot_at=None)
     assert on is not None
     assert (on.failures, on.backoff_until, on.paused_because) == (0, 0, None)
+
+
+async def test_a_failure_holds_back_no_run_that_a_person_asked_for(world: Bench) -> None:
+    row = await kept(world, replace(ON_WORD, cooldown_us=0))
+    failing = await started(world, row)
+    asked = new_run(world, row, "asked:1", kind="manual", heeds_guardrails=False)
+    await world.store.runs.claim_run(asked)
+    await world.store.runs.claim_run(new_run(world, row, "event:2", heeds_guardrails=False))
+    await world.store.runs.finish_run(failing, RunEnd(RunStatus.FAILED, error="x", backoff_us=60 * SECOND))
+    assert [run.run.id for run in await begin(world)] == [asked.id]
 
 
 @pytest.mark.parametrize("well", [RunStatus.OK, RunStatus.ATTENTION])

@@ -1,5 +1,6 @@
 """The engine: limits, clocks that jump, hubs that were down or died. Each slot once, whatever happens."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 
@@ -13,6 +14,7 @@ from core.routines.engine import budget_day
 from core.routines.notices import MAX_AN_HOUR
 from core.store.routines import NewRun, RoutineRow, RoutineRunRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
+from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
@@ -241,6 +243,18 @@ async def test_a_run_that_may_is_started_again_but_not_for_ever(works: Works) ->
     (run,) = await works.runs(row)
     assert (run.state, run.attempts) == (RunStatus.FAILED, 3)
     assert len(works.model.asked) == 3
+
+
+async def test_a_run_that_waits_for_another_begins_as_soon_as_that_ends(works: Works) -> None:
+    works.model.hold()
+    row = await works.make("one", trigger={"type": "manual"})
+    await works.desk.fire(OLIVIA, row.id, "first")
+    await works.until(lambda: len(works.model.asked) == 1)
+    await works.desk.fire(OLIVIA, row.id, "second")
+    await works.looked()
+    works.model.open()
+    async with asyncio.timeout(PATIENCE_S):
+        await works.until(lambda: len(works.model.asked) == 2)  # no time has gone by
 
 
 # --- what is kept ---------------------------------------------------------------------------------------

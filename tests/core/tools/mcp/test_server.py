@@ -40,10 +40,13 @@ class Fake:
     running: int = 0
     most: int = 0
     gate: asyncio.Event | None = None
+    door: asyncio.Event | None = None
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Fake"]:
         self.opened += 1
+        if self.door is not None:
+            await self.door.wait()
         if self.failures:
             raise ServerFailed(self.failures.pop(0))
         yield self
@@ -176,6 +179,23 @@ async def test_a_lost_server_is_known_to_be_lost_and_comes_back() -> None:
         await bench.clock.someone_waits()
         bench.clock.advance(1)
         await bench.becomes(Phase.READY)
+
+
+async def test_a_call_made_while_it_is_reached_again_waits_for_it() -> None:
+    async with running(Fake()) as bench:
+        await bench.becomes(Phase.READY)
+        bench.fake.door = asyncio.Event()
+        bench.fake.lost.set()
+        bench.fake.news.set()
+        await bench.becomes(Phase.FAILED)
+        bench.fake.lost.clear()
+        await bench.clock.someone_waits()
+        bench.clock.advance(1)
+        await bench.becomes(Phase.CONNECTING)
+        call = asyncio.create_task(run(bench.offered["srv__act"], {}))
+        await asyncio.sleep(0)
+        bench.fake.door.set()
+        assert await call == "done"
 
 
 async def test_a_call_cut_off_may_have_been_carried_out() -> None:
