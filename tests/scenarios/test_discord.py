@@ -8,6 +8,7 @@ from core.errors import AttachmentTooLarge
 from core.messages import Address, Attachment, File, Message, plain
 from tests.harness.discord_hub import BOT, LIMIT_S, OWNER, open_discord_hub
 from tests.simulators.discord import markdown
+from tests.simulators.model import Hold
 
 STRANGER = 100_000_000_000_000_008
 MARKDOWN = """# Report
@@ -67,6 +68,17 @@ async def test_in_a_channel_a_mention_or_a_reply_is_answered_and_chatter_is_not(
         place.discord.user_sends_text(OWNER, "and then?", room, reply_to=answer.id, ping=False)
         await place.hears(room, "and then?")
         assert place.says(room) == ['You said: "Olivia": what is up?', 'You said: "Olivia": and then?']
+
+
+async def test_what_answers_a_message_that_is_gone_is_shown_nevertheless(tmp_path: Path) -> None:
+    async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
+        room = place.room("build").id
+        place.simulators.model.fault(Hold(), match="what is up")
+        asked = place.discord.user_mentions_bot(OWNER, "what is up?", room)
+        await place.simulators.model.wait_requests(state="held")
+        place.discord.user_deletes(OWNER, asked.id)
+        place.simulators.model.release()
+        assert (await place.hears(room, "what is up?")).reply_to_id is None
 
 
 async def test_a_thread_and_a_forum_post_go_on_without_naming_the_bot(tmp_path: Path) -> None:

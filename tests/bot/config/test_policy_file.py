@@ -100,6 +100,15 @@ def test_it_holds_as_soon_as_it_is_changed(file: Path, caplog: pytest.LogCapture
     assert policy_source(None).current() == AdminPolicy()
 
 
+def test_it_holds_once_the_advised_mode_is_set(file: Path) -> None:
+    """A change of the mode changes neither the file's time nor its size."""
+    source = PolicyFile(file)
+    file.chmod(0o666)
+    assert "chmod o-w" in (source.current().unreadable or "")
+    file.chmod(0o600)
+    assert source.current().unreadable is None
+
+
 def test_the_laws_of_a_hub_follow_its_file(file: Path) -> None:
     laws = build_laws(load(environ={"HUBBUB__POLICY__FILE": str(file)}, cwd=file.parent).config)
     loose = ConsentSettings(thread=ApprovalSettings(Preset.AUTO, max_rounds=50))

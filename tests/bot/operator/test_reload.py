@@ -51,6 +51,16 @@ async def test_a_new_token_is_taken_up_and_the_rest_waits_for_the_next_start(tmp
         await answered(house, "let in again")
 
 
+async def test_a_new_token_is_passed_to_no_model(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        write_config(house, token=OTHER)
+        await reload(house)
+        (house.workspace / "notes.txt").write_text(f"the token is {OTHER}\n")
+        house.telegram.user_sends_text(OWNER, 'please call: read_file {"path": "notes.txt"}')
+        await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
+        assert OTHER not in str(house.model.log[-1].body)
+
+
 async def test_a_wrong_configuration_changes_nothing(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         write_config(house, token="no-token")

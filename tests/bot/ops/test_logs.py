@@ -107,6 +107,10 @@ def test_a_known_secret_never_appears(secret: str, before: str, after: str) -> N
         assert secret not in redact(shown)
 
 
+def test_a_secret_that_begins_with_another_is_struck_out_whole() -> None:
+    assert Redactor(["hunter", "hunter-and-more"])("it is hunter-and-more!") == "it is ***!"
+
+
 def test_libraries_are_quiet_and_warnings_are_records() -> None:
     stream = start("plain", level="debug")
     for name in ("httpx", "telegram.Bot", "aiohttp.access"):

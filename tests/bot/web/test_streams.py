@@ -18,7 +18,8 @@ from core.users import Principal, Role
 from tests.bot.web.api_client import LIMIT_S, Client, client
 from tests.harness.telegram_hub import OWNER, Hub, open_hub, write_config
 from tests.plugins.profile import Profile
-from tests.simulators.model import Reply
+from tests.simulators.model import Reply, ToolCall
+from tests.simulators.model.replies import tools
 
 RUN = "please run: echo line"
 MIA = Principal("mia", Role.MEMBER, "Mia")
@@ -134,6 +135,17 @@ async def test_what_comes_is_told_while_it_comes(tmp_path: Path) -> None:
             assert types.index("turn_finished") > len(types) - 1 - types[::-1].index("item")
         assert (joined[0]["type"], joined[0]["data"]) == ("turn_started", {"turn": events[0]["data"]["turn"]})
         assert (await lists.next())["data"] == {"thread_id": thread_id}
+
+
+async def test_who_comes_back_far_behind_is_told_everything_at_once(tmp_path: Path) -> None:
+    """More lines than one look reads: nothing else has to happen for the rest."""
+    async with place(tmp_path) as (house, api):
+        house.model.enqueue(tools(*(ToolCall("time", {}) for _ in range(110))))
+        thread_id = (await api.send("what time is it?"))["thread_id"]
+        page = await api.until(f"/api/threads/{thread_id}", lambda page: page["thread"]["last_seq"] > 2 * 110)
+        async with api.stream(f"/api/events?thread={thread_id}&after=0") as stream:
+            while int(stream.last_id or 0) < page["thread"]["last_seq"]:
+                await stream.next()
 
 
 async def test_an_approval_is_told_everywhere(tmp_path: Path) -> None:

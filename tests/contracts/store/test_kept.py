@@ -5,6 +5,7 @@ import pytest
 from core.store.facets import Document
 from core.store.rows import CallState
 from core.tool import TOOLS_PAUSED, use_limits
+from core.users import Principal
 from tests.contracts.store.bench import ADA, BEN, Bench
 
 
@@ -90,9 +91,11 @@ async def test_no_call_is_marked_running_while_tools_are_paused(world: Bench) ->
 LIMITS = use_limits(per_minute=2, per_hour=3)
 
 
-async def used(world: Bench, *, tool: str = "shell", refusal: str | None = None) -> str | None:
+async def used(
+    world: Bench, *, tool: str = "shell", refusal: str | None = None, by: Principal = ADA
+) -> str | None:
     """What is said against one more use."""
-    start = await world.turn(scope=f"use {world.clock.now()} {tool}")
+    start = await world.turn(scope=f"use {world.clock.now()} {tool}", by=by)
     (call_id,) = await world.call(start, tool)
     said = await world.store.turns.mark_running(
         start.turn_id, call_id, lambda _call, _who, _standing: refusal, limits=LIMITS
@@ -105,6 +108,7 @@ async def test_a_tool_is_used_no_more_often_than_its_limits_allow(world: Bench) 
     assert [await used(world), await used(world)] == [None, None]
     assert "shell was used 2 times in the last minute" in (await used(world) or "")
     assert await used(world, tool="http") is None
+    assert await used(world, by=BEN) is None, "each person has uses of their own"
     world.clock.advance(60)
     assert await used(world) is None
     assert "shell was used 3 times in the last hour" in (await used(world) or "")

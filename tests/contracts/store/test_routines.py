@@ -322,6 +322,16 @@ async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Benc
     assert (on.failures, on.backoff_until, on.paused_because) == (0, 0, None)
 
 
+async def test_what_waits_of_a_routine_that_paused_itself_does_not_run(world: Bench) -> None:
+    row = await kept(world, replace(ON_WORD, cooldown_us=0))
+    failing = await started(world, row)
+    await world.store.runs.claim_run(new_run(world, row, "asked:1", kind="manual", heeds_guardrails=False))
+    await world.store.runs.finish_run(failing, RunEnd(RunStatus.FAILED, error="x", pause_after=1))
+    assert await begin(world) == []
+    (waited, _) = await world.store.run_views.routine_runs(row.id, 10)
+    assert waited.state is RunStatus.SKIPPED
+
+
 async def test_a_failure_holds_back_no_run_that_a_person_asked_for(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0))
     failing = await started(world, row)

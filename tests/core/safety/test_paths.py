@@ -93,6 +93,21 @@ def test_what_leads_out_or_is_disguised_is_refused_as_text(guard: PathGuard, pat
         read(guard, path)
 
 
+@pytest.mark.parametrize(
+    "target, path", [(".config", "conf/gcloud/creds.json"), (".config/gh", "conf/hosts.yml")]
+)
+def test_credentials_behind_a_link_are_closed_too(
+    guard: PathGuard, workspace: Path, target: str, path: str
+) -> None:
+    folder = workspace / target
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / "conf").symlink_to(target)
+    (workspace / path).parent.mkdir(exist_ok=True)
+    (workspace / path).write_text(INSIDE)
+    with pytest.raises(ToolDenied):
+        read(guard, path)
+
+
 def test_a_neighbour_whose_name_begins_alike_is_outside(guard: PathGuard, tmp_path: Path) -> None:
     assert guard.refusal(f"{tmp_path}/room-too/secret.txt") == "the path is outside the workspace"
     assert guard.refusal(f"{tmp_path}/room/../secret.txt") == "the path is outside the workspace"

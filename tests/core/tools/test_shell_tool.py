@@ -117,6 +117,7 @@ def test_only_harmless_names_pass() -> None:
         "SSH_AUTH_SOCK",
         "http_proxy",
         "LD_PRELOAD",
+        "LINEAR_API_KEY",
         "PYTHONPATH",
     ]
     kept = safe_environment(dict.fromkeys(names, "x"))
