@@ -123,11 +123,8 @@ def lines(name: str) -> list[str]:
 def buttons(card: Message) -> dict[str, str]:
     """What a card's buttons send, by their labels; those of schema 20 in the words of today."""
     rows = (card.keyboard or {}).get("inline_keyboard", [])
-    return {
-        SINCE_20.get(button["text"], button["text"]): button["callback_data"]
-        for row in rows
-        for button in row
-    }
+    labels = [(str(button["text"]), button["callback_data"]) for row in rows for button in row]
+    return {SINCE_20.get(label, label): data for label, data in labels}
 
 
 @contextlib.contextmanager
