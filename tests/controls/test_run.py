@@ -89,6 +89,15 @@ def run(project: Path, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
+def test_what_was_just_green_is_not_run_again(project: Path) -> None:
+    add(project, "noticed", "test_doubles")
+    code, printed = run(project, "--tested", "test")
+    assert code == 0
+    assert "without a fault" not in printed
+    assert "passed  noticed" in printed
+
+
+@pytest.mark.slow
 def test_red_alone_passes(project: Path) -> None:
     add(project, "noticed", "test_doubles", "test_table", "test_table[1]")
     add(project, "green", "test_doubles", "test_even", patch=FAULT.format(factor=4))
