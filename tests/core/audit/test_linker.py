@@ -36,7 +36,7 @@ async def main():
     async with office.opened() as world:
         await office.a_day(world)
         if sys.argv[2] == "linked":
-            await world.store.link_audit(100)
+            await world.store.audit.link_audit(100)
         os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main())
