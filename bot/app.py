@@ -33,8 +33,8 @@ from bot.web.server import OnDemand, WebServer, channel_routes
 from bot.web.uploads import TIDY_EVERY_S
 from channels.manager import ChannelManager
 from core.audit.linker import PRUNE_EVERY_S
-from core.clock import Clock, SystemClock
-from core.errors import SchemaTooNew, SchemaTooOld, StoreLocked, StoreUnavailable
+from core.clock import SECOND_US, Clock, SystemClock
+from core.errors import LeaseLost, SchemaTooNew, SchemaTooOld, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener
 from core.ids import Ids, RandomIds
 from core.inbound.hub import Hub
@@ -43,10 +43,13 @@ from core.people.pairing import PairingService
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.runs.actors import ThreadActors
-from core.runs.recovery import CHECK_EVERY_S, BootRecovery
+from core.runs.leases import LeaseKeeper
+from core.runs.recovery import CHECK_EVERY_S, RunRecovery
+from core.store.lease import LEASE_S, RENEWALS, Leases, LeaseTerms
 from core.store.lock import DataDirectoryLock
 from core.store.port import Store
 from core.tools.execution import CallThreads, ToolPause
+from core.tools.processes import host_id
 from core.users import Role
 
 if TYPE_CHECKING:
@@ -146,7 +149,10 @@ them, and they were a twentieth of what it costs. A command starts with fewer st
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """Replacements that a program around the hub may provide."""
+    """Replacements that a program around the hub may provide.
+
+    `alone`: the hub locks its data directory; without it several hubs work on one database.
+    """
 
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=RandomIds)
@@ -155,12 +161,18 @@ class Seams:
     model: Callable[[Model], Model] = lambda model: model
     lookup: "Lookup | None" = None
     telegram: "TelegramTimeouts | None" = None
+    alone: bool = True
+    lease_s: float = LEASE_S
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The running parts, for the web side and the program's end. `runs`: what runs until the end, by name."""
+    """The running parts, for the web side and the program's end.
 
+    `alone`: no other hub works on the database. `runs`: what runs until the end, by name.
+    """
+
+    alone: bool
     url: str
     login_url: Callable[[], str]
     live: Live
@@ -168,7 +180,7 @@ class App:
     hub: Hub
     inbox: Inbox
     manager: ChannelManager
-    recovery: BootRecovery
+    recovery: RunRecovery
     pairing: PairingService
     notices: Callable[[], "Notices"]
     routines: RoutineService
@@ -209,7 +221,7 @@ def ending_signals() -> Sequence[signal.Signals]:
 
 
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
-    if app.mcp is not None:
+    if app.mcp is not None and app.alone:
         await app.mcp.end_survivors()
     suspects = await app.recovery.recover()
     await app.routines.prepare()
@@ -223,12 +235,25 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
         logger.info("hub.serving url=%s", app.url)
         if ready is not None:
             ready(app)
-        await stop.wait()
+        lost = await _ends(stop, app.store.leases)
         logger.info("hub.stopping")
         app.hub.shut()
         app.live.close()
         for task in running:
             task.cancel()
+    if lost:
+        raise LeaseLost("another hub has taken over this one's work; nothing of it is done twice")
+
+
+async def _ends(stop: asyncio.Event, leases: Leases) -> bool:
+    """Wait until the hub is to stop; return whether it is because its lease is lost."""
+    told, lost = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(leases.lease_lost())
+    try:
+        await asyncio.wait({told, lost}, return_when=asyncio.FIRST_COMPLETED)
+        return lost.done()
+    finally:
+        told.cancel()
+        lost.cancel()
 
 
 @contextlib.asynccontextmanager
@@ -237,7 +262,8 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
     config, clock, ids = loaded.config, seams.clock, seams.ids
     async with contextlib.AsyncExitStack() as opened:
         with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):
-            opened.enter_context(DataDirectoryLock(config.hub.data_dir))
+            if seams.alone:
+                opened.enter_context(DataDirectoryLock(config.hub.data_dir))
             opened.enter_context(log_file(config))
         sock = listen(config.http.host, config.http.port)
         opened.callback(sock.close)
@@ -245,6 +271,8 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
         ring.require_sound()
         store = seams.store(await opened.enter_async_context(open_store(config, ring, clock, ids)))
+        terms = LeaseTerms(host_id(), int(seams.lease_s * SECOND_US), seams.alone)
+        await store.leases.take_lease(terms)
         owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         pause = ToolPause(paused=await store.kill_switch.tools_paused())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
@@ -259,7 +287,8 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         await opened.enter_async_context(_releasing(answering.actors, store))
         serving = Serving(ground, speaking, calling, answering, sock)
         opened.enter_context(published(config.hub.data_dir, serving.access))
-        yield _app(ground, speaking, calling, answering, serving)
+        _keep_lease(ground, speaking, calling, answering, seams.lease_s)
+        yield _app(ground, speaking, calling, answering, serving, alone=seams.alone)
 
 
 def _set_timers(ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns) -> None:
@@ -272,7 +301,25 @@ def _set_timers(ground: Dependencies, speaking: Channels, calling: Tools, answer
         ground.hooks.set_timers(timers)
 
 
-def _app(ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns, serving: Serving) -> App:
+def _keep_lease(
+    ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns, lease_s: float
+) -> None:
+    keeper = LeaseKeeper(
+        ground.store.leases, answering.recovery, speaking.manager.take_over, calling.routines.take_over
+    )
+    ground.timers.every("lease.renewal", lease_s / RENEWALS, keeper.renew)
+    ground.timers.every("lease.takeover", lease_s / RENEWALS, keeper.look)
+
+
+def _app(
+    ground: Dependencies,
+    speaking: Channels,
+    calling: Tools,
+    answering: Turns,
+    serving: Serving,
+    *,
+    alone: bool,
+) -> App:
     _set_timers(ground, speaking, calling, answering)
     runs = {
         "channels": lambda: speaking.manager.run(serving.inbox),
@@ -288,6 +335,7 @@ def _app(ground: Dependencies, speaking: Channels, calling: Tools, answering: Tu
     if calling.servers is not None:
         runs["mcp"] = calling.servers.run
     return App(
+        alone=alone,
         url=serving.web.url,
         login_url=serving.login_url,
         live=ground.live,

@@ -31,7 +31,7 @@ from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.runs.previews import TurnPreviews
-from core.runs.recovery import BootRecovery, GateExpiry
+from core.runs.recovery import GateExpiry, RunRecovery
 from core.runs.runner import ChatTurnRunner
 from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolPause
@@ -151,6 +151,6 @@ class Turns:
         self.pairing = PairingService(store.people, ClaimRules(calling.rules.access, ids), manager)
         editable = calling.editing.editable
         self.expiry = GateExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
-        self.recovery = BootRecovery(
+        self.recovery = RunRecovery(
             store, self.actors, manager, end_process, clock, ids, self.gathering, calling.pipeline.shown
         )

@@ -113,6 +113,10 @@ class Dispatcher:
         """Queue ready rows. Never blocks."""
         self._queue.put(rows)
 
+    def reload(self) -> None:
+        """Read the store again: rows wait there that nobody here knows of."""
+        self._queue.request_reload()
+
     def prerender(self, message: Message) -> None:
         """Render a message that will be sent soon, unless its commit fails."""
         self._outlet.draw(message)

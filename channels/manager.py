@@ -182,6 +182,12 @@ class ChannelManager:
             if (slot := self._slots.get(row.channel)) is not None:
                 slot.dispatcher.put((row,))
 
+    def take_over(self, previews: Sequence[OutboxRow]) -> None:
+        """Send what another hub left: its previews are searched for, its messages are in the store."""
+        self.outbox_ready(previews)
+        for slot in self._slots.values():
+            slot.dispatcher.reload()
+
     def may_send_now(self, channel: str, address: Address) -> bool:
         slot = self._slots.get(channel)
         return (

@@ -187,6 +187,7 @@ class Sender:
         channel = await self._outlet.opened()
         self._in_request = True
         try:
+            await self._outbox.hold_lease()
             await self._previews.show(channel, lambda: bool(self._rows) or self._closing)
         except (ChannelError, StoreUnavailable) as error:
             logger.info("preview.delayed address=%s error=%s", self._address, error)
@@ -269,6 +270,7 @@ class Sender:
             row = await self._records.durably(lambda: self._outbox.claim_outbox(row.id))
             if row.state is not SendState.SENDING:
                 return None  # settled by someone else
+        await self._records.durably(self._outbox.hold_lease)
         try:
             await self._delivery.show(channel, row)
         except ChannelError as error:

@@ -26,6 +26,7 @@ HubError
 ├── VaultError              a secret cannot be stored or read; the message says how to fix it
 └── StoreError
     ├── StoreUnavailable    the database cannot be written now
+    │   └── LeaseLost       another hub has taken over: this one must end
     ├── StoreLocked         another hub uses this data directory
     ├── SchemaTooNew        written by a newer version
     ├── SchemaTooOld        too old for this version to upgrade
@@ -156,6 +157,10 @@ class StoreError(HubError):
 
 class StoreUnavailable(StoreError):
     """The database cannot be written now (disk full, I/O error); nothing of the unit was kept."""
+
+
+class LeaseLost(StoreUnavailable):
+    """Another hub has taken over what this one had in hand; it can write nothing any more."""
 
 
 class StoreLocked(StoreError):

@@ -168,7 +168,7 @@ class Outbox(Protocol):
     """The senders' view of the store. Every method is one transaction, durable when it returns."""
 
     async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
-        """Return all of a channel's rows that need work, ordered by id.
+        """Return all of a channel's rows that need work and that no other hub has in hand, ordered by id.
 
         These include a preview while its turn runs, and while it is unknown where it is shown, if it
         is.
@@ -181,6 +181,12 @@ class Outbox(Protocol):
         Returns the row as it is now. Make the request only if it is `sending`: it may have been settled
         since. Claiming an ambiguous row counts its repeat.
         """
+        ...
+
+    async def hold_lease(self) -> None:
+        """Return once this hub surely still has what it is sending. Raises LeaseLost.
+
+        Call it right before a request: the process may have been suspended since the claim."""
         ...
 
     async def sent_refs(self, row_id: int) -> tuple[MessageRef, ...]:

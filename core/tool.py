@@ -41,6 +41,7 @@ class Data(StrEnum):
 class ProcessInfo:
     """A child process of a call: enough to find exactly this process after the hub died.
 
+    `host`: where it runs, as `host_id` names it; "": on this host.
     `started_ticks` is field 22 of /proc/PID/stat (clock ticks after boot): it differs for a reused
     pid.
     """
@@ -48,6 +49,7 @@ class ProcessInfo:
     pid: int
     process_group: int
     started_ticks: int
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ claimed only once.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -66,12 +66,11 @@ class InterruptedRuns:
         self._end_process = end_process
         self._finish = finish
 
-    async def settle(self, before: int | None = None, but_not: Collection[str] = ()) -> None:
-        """Settle the runs whose leases lapsed before then, except some. None settles all, at the start."""
-        for left in await self._store.runs.lapsed_runs(before):
-            if left.run.id not in but_not:
-                await self._end_children(left.run)
-                await self._settle(left)
+    async def settle(self) -> None:
+        """Settle the runs that no hub has in hand."""
+        for left in await self._store.runs.lapsed_runs():
+            await self._end_children(left.run)
+            await self._settle(left)
 
     async def _end_children(self, run: RoutineRunRow) -> None:
         """End surviving children: they must not act after their call is recorded as over."""
@@ -179,11 +178,9 @@ def _pause_notice(definition: Definition, failures: int, text: str) -> str:
 
 READ_AT_ONCE = 200
 MAX_REST_S = 30.0
-SLOTS, LEASES, BEAT = "routines.slots", "routines.leases", "routines.heartbeat"
+SLOTS, BEAT = "routines.slots", "routines.heartbeat"
 """The engine's timers."""
 AGAIN_S = 5.0
-LEASE_S = 90
-HEARTBEAT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +211,6 @@ class RoutineEngine:
         self._timers = parts.timers
         self._most = most
         self._timezones = timezones
-        self._running: set[str] = set()
         self._interrupted = InterruptedRuns(parts.store, parts.end_process, self._finish)
 
     # --- messages --------------------------------------------------------------------------------------
@@ -244,18 +240,21 @@ class RoutineEngine:
             after = rows[-1].id
         await self._interrupted.settle()
 
+    async def take_over(self) -> None:
+        await self._interrupted.settle()
+        self._parts.signals.wake()
+
     async def run(self) -> None:
         await self._parts.events.started()
         async with asyncio.TaskGroup() as group:
             look = partial(self._look, group)
-            self._timers.every(LEASES, HEARTBEAT_S, self._keep_leases)
             self._timers.every(SLOTS, MAX_REST_S, look)
             try:
                 while True:
                     await self._parts.signals.something()
                     self._timers.at(SLOTS, self._clock.now(), look)
             finally:
-                for name in (SLOTS, BEAT, LEASES):
+                for name in (SLOTS, BEAT):
                     self._timers.cancel(name)
 
     async def _look(self, group: asyncio.TaskGroup) -> None:
@@ -271,10 +270,8 @@ class RoutineEngine:
         now = self._clock.now()
         for row in await self._store.runs.due_routines(now):
             await self._claim(row, now)
-        lease_until = now + LEASE_S * SECOND_US
         day = budget_day(now, self._timezones.default)
-        for started in await self._store.runs.begin_runs(most=self._most, lease_until=lease_until, day=day):
-            self._running.add(started.run.id)
+        for started in await self._store.runs.begin_runs(most=self._most, day=day):
             group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
         await self._parts.telling.tell_due()
         await self._await_beat()
@@ -332,20 +329,13 @@ class RoutineEngine:
 
     # --- running ---------------------------------------------------------------------------------------
 
-    async def _keep_leases(self) -> None:
-        if self._running:
-            until = self._clock.now() + LEASE_S * SECOND_US
-            await self._store.runs.extend_leases(list(self._running), until)
-        await self._interrupted.settle(self._clock.now(), self._running)
-
     async def _carry_out(self, started: StartedRun) -> None:
         try:
             await self._finish(started, await self._perform(started))
         except Exception:
-            # The task's boundary: if even recording the end fails, the run is found when its lease lapses.
+            # The task's boundary: if even recording the end fails, the run is found when the lease ends.
             logger.exception("run.crashed run=%s routine=%r", started.run.id, started.routine.text.name)
         finally:
-            self._running.discard(started.run.id)
             self._parts.signals.wake()
 
     async def _perform(self, started: StartedRun) -> Performed:

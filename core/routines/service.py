@@ -39,6 +39,10 @@ class Engine(Protocol):
         """Settle the runs a dead hub left and load the patterns, before any event arrives."""
         ...
 
+    async def take_over(self) -> None:
+        """Settle the runs that no hub has in hand any more."""
+        ...
+
     async def run(self) -> None:
         """Run until cancelled."""
         ...
@@ -102,6 +106,11 @@ class RoutineService:
             # Its parts are loaded in a thread, so that everything else continues.
             self._engine = await asyncio.to_thread(self._build, self._signals)
             await self._engine.prepare()
+
+    async def take_over(self) -> None:
+        """Settle the runs of hubs whose leases have lapsed."""
+        if self._engine is not None:
+            await self._engine.take_over()
 
     async def run(self) -> None:
         """Run until cancelled; without a routine, wait for the first one."""

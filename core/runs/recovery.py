@@ -36,13 +36,18 @@ was one to end."""
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Turns that must be started one at a time once the hub runs."""
+    """What follows a recovery.
+
+    `suspects`: turns that must be started one at a time once the hub runs.
+    `previews`: previews of which nobody knows where they are shown.
+    """
 
     suspects: tuple[UnfinishedTurn, ...]
+    previews: tuple[OutboxRow, ...]
 
 
-class BootRecovery:
-    """The recovery that runs once, before any channel delivers."""
+class RunRecovery:
+    """The recovery of what no hub has in hand: before any channel delivers, and when a lease has lapsed."""
 
     def __init__(
         self,
@@ -80,7 +85,7 @@ class BootRecovery:
                 self._actors.start(await self._store.recovery.resume_turn(turn.turn_id))
         for thread_id in found.idle_threads_with_input:
             await self._start_waiting(thread_id)
-        return Recovered(tuple(suspects))
+        return Recovered(tuple(suspects), found.previews)
 
     async def start_suspects(self, recovered: Recovered) -> None:
         """Start turns that may have crashed the hub one at a time, with a limited wait for each."""

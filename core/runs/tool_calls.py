@@ -194,6 +194,7 @@ class ToolCallRunner:
         effect = ready.tool.effect is Effect.EFFECT
         if effect and (refusal := await self._mark_running(call, ready)) is not None:
             return _Outcome(_result(call, ResultStatus.DENIED, f"Not run: {refusal}"))
+        await patiently(self._turns.hold_lease, self._clock)
         self._begin(call, ready)
         outcome = await self._run_begun(call, ready)
         if effect and self._people is not None and outcome.result.status is ResultStatus.UNKNOWN:

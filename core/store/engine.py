@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from core.clock import Clock
 from core.errors import StoreUnavailable
+from core.store.lease import Lease
 from core.store.transaction import Row, Transaction, Unit
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class Engine(Protocol):
 
     async def read(self, unit: Unit[T]) -> T:
         """Run a unit that changes nothing, on one consistent view of all commits so far."""
+        ...
+
+    @property
+    def lease(self) -> Lease:
+        """The lease all writes are made under."""
         ...
 
     async def ask(self, sql: str, *parameters: Any) -> list[Row]:

@@ -16,6 +16,7 @@ from core.ports import Outbox, OutboxRow
 from core.store.accept import Accepted, Judge
 from core.store.facets import Consents, Gates, HeldInputs, KillSwitch, Memory, Notices, Secrets
 from core.store.feed import ChangeListener, Explanations, Feeds, Threads
+from core.store.lease import Leases
 from core.store.pairing import ClaimView, Decision, PairingRequest, Settled
 from core.store.routine_port import RoutineRuns, Routines, RunJournal, RunViews
 from core.store.rows import (
@@ -135,6 +136,12 @@ class Turns(Protocol):
         """
         ...
 
+    async def hold_lease(self) -> None:
+        """Return once this hub surely still has what it has in hand. Raises LeaseLost.
+
+        Call it after `mark_running` and before the effect: the process may have been suspended."""
+        ...
+
     async def record_process(self, call_id: str, process: ProcessInfo) -> None:
         """Record the child process of a running call, so that a later hub can end it."""
         ...
@@ -175,7 +182,7 @@ class TurnRecovery(Protocol):
     """The units for turns that a hub left unfinished."""
 
     async def recover(self) -> Recovery:
-        """Return the work a starting hub finds unfinished. Call it before anything else runs.
+        """Take over what no hub has in hand: the leases of others that have lapsed end here.
 
         Changes: outbox rows that were `sending` become `ambiguous`, finally so if their repeat was used
         up (changes of shown messages are queued again). Running calls without an effect can be run
@@ -322,6 +329,9 @@ class Store(Protocol):
 
     @property
     def recovery(self) -> TurnRecovery: ...
+
+    @property
+    def leases(self) -> Leases: ...
 
     @property
     def outbox(self) -> Outbox: ...

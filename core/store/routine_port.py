@@ -128,15 +128,11 @@ class RoutineRuns(Protocol):
         `skipped`: the number of further slots to count as skipped."""
         ...
 
-    async def begin_runs(self, *, most: int, lease_until: int, day: "BudgetDay") -> "Sequence[StartedRun]":
+    async def begin_runs(self, *, most: int, day: "BudgetDay") -> "Sequence[StartedRun]":
         """Start queued runs that are due, longest due first. Never more than `most` run at once, nor more
         of one routine than it allows.
 
         A run beyond its routine's budget of the day is skipped."""
-        ...
-
-    async def extend_leases(self, run_ids: Sequence[str], until: int) -> None:
-        """Extend the leases of runs that are still being executed."""
         ...
 
     async def finish_run(self, run_id: str, end: "RunEnd") -> bool:
@@ -144,9 +140,8 @@ class RoutineRuns(Protocol):
         running."""
         ...
 
-    async def lapsed_runs(self, before: int | None) -> "Sequence[StartedRun]":
-        """Return the runs whose leases lapsed before then. None returns all: a starting hub has no runs
-        itself."""
+    async def lapsed_runs(self) -> "Sequence[StartedRun]":
+        """Return the running runs that no hub has in hand."""
         ...
 
     async def requeue_run(self, run_id: str) -> bool:

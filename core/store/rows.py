@@ -200,11 +200,12 @@ class UnfinishedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The unfinished work of a starting hub."""
+    """The unfinished work of hubs that ended. `previews`: those that may be shown somewhere unknown."""
 
     running_calls: tuple[RunningCall, ...]
     turns: tuple[UnfinishedTurn, ...]
     idle_threads_with_input: tuple[str, ...]
+    previews: tuple[OutboxRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from core.audit_chain import ChainKeys
 from core.clock import Clock
 from core.ids import Ids
 from core.store.feed import ChangeLog
+from core.store.lease import Lease
 
 Row = Sequence[Any]
 """A row as the driver returns it, in the order of the statement's columns."""
@@ -69,6 +70,11 @@ class Transaction(Protocol):
     @property
     def chain(self) -> ChainKeys:
         """The keys that seal audit records."""
+        ...
+
+    @property
+    def lease(self) -> Lease:
+        """The lease this hub writes under."""
         ...
 
     @property

@@ -14,8 +14,10 @@ import logging
 import os
 import resource
 import signal
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from core.tool import ProcessInfo
@@ -54,12 +56,22 @@ def started_ticks(pid: int) -> int | None:
     return None if fields[0] in _ZOMBIE_OR_DEAD else int(fields[19])
 
 
+@cache
+def host_id() -> str:
+    """Return where this program's process ids hold: one start of a machine, or of a container."""
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+        return f"{boot} {(_PROC / 'self/ns/pid').readlink()}"
+    except OSError:
+        return socket.gethostname()
+
+
 def process_info(pid: int) -> ProcessInfo:
     """Return the record of a child that leads its own group and was not waited for yet.
 
     `started_ticks` is 0 where it cannot be read: that is no process' start, so it is never killed.
     """
-    return ProcessInfo(pid=pid, process_group=pid, started_ticks=started_ticks(pid) or 0)
+    return ProcessInfo(pid, pid, started_ticks(pid) or 0, host_id())
 
 
 def kill_group(process_group: int) -> None:
@@ -137,6 +149,10 @@ async def end_process(process: ProcessInfo, call_id: str) -> bool:
     about 5 s (another
     user's, or stuck in the kernel) is logged and left.
     """
+
+    if process.host not in {"", host_id()}:
+        logger.warning("call.processes_elsewhere call=%s host=%s", call_id, process.host)
+        return False
 
     def kill_all() -> Found:
         recorded, found = _kill_recorded(process), _kill_marked(call_id)

@@ -205,6 +205,9 @@ class MemoryOutbox(Watched):
         await self._commit()
         return [k.row for k in self._rows.values() if k.row.channel == channel and not k.settled]
 
+    async def hold_lease(self) -> None:
+        """It is never lost."""
+
     async def claim_outbox(self, row_id: int) -> OutboxRow:
         """See Outbox; a settled row is returned as it is."""
         await self._commit()

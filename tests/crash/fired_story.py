@@ -33,7 +33,7 @@ UNSETTLED = (
     "SELECT 1 FROM routine_runs WHERE state IN ('waiting', 'running') OR notice_state = 'due'",
     "SELECT 1 FROM notices n JOIN outbox o ON o.id = n.outbox_id WHERE NOT o.settled",
 )
-BY_THE_CLOCK = ("link_audit", "expire_gates", "remind_gates")
+BY_THE_CLOCK = ("link_audit", "expire_gates", "remind_gates", "renew_lease")
 """Units that come when their time comes: how many of them a story passes is not fixed."""
 NAME = "watch"
 TOLD = f"Routine “{NAME}”"

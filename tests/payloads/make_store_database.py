@@ -93,9 +93,7 @@ async def _routine(world: Bench) -> None:
     run = NewRun("run-1", row.id, "slot:1", "cron", '{"by": "slot", "slot_at": 1}', world.clock.now())
     await world.store.runs.claim_run(run)
     now = world.clock.now()
-    await world.store.runs.begin_runs(
-        most=1, lease_until=now + 1, day=BudgetDay(now, lambda _, why, _zone: (why, now))
-    )
+    await world.store.runs.begin_runs(most=1, day=BudgetDay(now, lambda _, why, _zone: (why, now)))
     await world.store.journal.open_run_journal("run-1", '{"tools": ["shell"]}', UserSaid("Look around."))
     intent = NewCall("call-1", "shell", "{}", Effect.EFFECT, 1)
     await world.store.journal.record_run_reply("run-1", AssistantSaid("I look."), [intent], Spent(10, 2))

@@ -29,6 +29,7 @@ BEN = Principal("ben", Role.MEMBER, "Ben")
 _HERE = "tests/scenarios/test_routine_cases.py"
 _SCENES = "tests/scenarios/test_routines.py"
 _TOOLS = "tests/scenarios/test_routine_tools.py"
+_LEASES = "tests/contracts/store/test_leases.py"
 _STORE = "tests/contracts/store/test_routines.py"
 _FORM = "tests/core/routines/test_definition.py"
 _MATCH = "tests/core/routines/test_matcher.py"
@@ -64,7 +65,7 @@ SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_TOOLS}::test_a_run_uses_the_tools_of_its_scope_and_tells_what_came_of_it": (57,),
     f"{_TOOLS}::test_a_call_beyond_the_scope_is_refused_at_once_and_the_owner_is_told": (58,),
     f"{_STORE}::test_a_dead_hubs_runs_are_found_and_start_again_or_end": (62, 91),
-    f"{_STORE}::test_a_lease_that_is_extended_does_not_lapse": (63,),
+    f"{_LEASES}::test_nothing_of_a_live_hub_is_taken": (63,),
     f"{_FORM}::test_the_fingerprint_follows_behaviour_alone": (67, 69),
     f"{_TELLS}::test_what_a_place_refuses_goes_to_the_owner_elsewhere": (70, 71, 101),
     f"{_TELLS}::test_in_a_forum_a_routine_tells_in_a_topic_of_its_own": (70, 74),

@@ -76,7 +76,7 @@ def _wait(tx: Transaction, turn_id: str) -> None:
     now = tx.clock.now()
     tx.run(
         "UPDATE runs SET state = 'waiting', attempts = 0, stop_requested = 0, running_since = NULL,"
-        f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state = 'running'",
+        f" fence = NULL, spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state = 'running'",
         now,
         now,
         turn_id,

@@ -15,6 +15,7 @@ from core.store.facets import REACH_THREADS, Expired, Place, Reach
 from core.store.rows import Draft, GateView, TurnStart
 from core.store.sql import feed, gates, outbox, people, previews
 from core.store.sql.feed import put_messages
+from core.store.sql.leases import hold
 from core.store.sql.mapping import (
     ACTIVE_TURN,
     GATE,
@@ -230,6 +231,9 @@ class NoticeUnits(Facet):
 
 class OutboxUnits(Facet):
     """The units of Outbox."""
+
+    async def hold_lease(self) -> None:
+        await hold(self.engine)
 
     @reads
     def pending_outbox(self, tx: Transaction, channel: str) -> Sequence[OutboxRow]:

@@ -23,6 +23,7 @@ from core.store.rows import GateView, TurnStart
 from core.store.sql.audit import hidden, record
 from core.store.sql.feed import put_outcome
 from core.store.sql.gate_open import offer_columns
+from core.store.sql.leases import not_held
 from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
 from core.store.sql.turns import events_of, started
 from core.store.transaction import Transaction
@@ -117,11 +118,12 @@ def learn_copy(
 
 
 def find_pressed(tx: Transaction) -> None:
-    """Settle, at startup, cards that were being sent but have been pressed already: they are where
+    """Settle cards that an ended hub was sending but have been pressed already: they are where
     they were pressed."""
     found = tx.all(
         "SELECT o.id, o.refs, c.refs FROM outbox o JOIN outbox c ON c.gate_id = o.gate_id"
         " WHERE o.settled = 0 AND o.state = 'sending' AND o.edit_of IS NULL AND c.edit_of IS NULL"
+        f" AND {not_held('o')}"
         " AND c.state = 'sent' AND c.id > o.id AND c.channel = o.channel AND c.address = o.address"
     )
     for row_id, refs, pressed in found:
@@ -359,11 +361,12 @@ def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart |
         return None
     fresh = outcome is Option.CONTINUE or isinstance(outcome, Chose | Wrote)
     changed = tx.run(
-        "UPDATE runs SET state = 'running', attempts = 1, running_since = ?,"
+        "UPDATE runs SET state = 'running', attempts = 1, running_since = ?, fence = ?,"
         " spent_us = CASE WHEN ? THEN 0 ELSE spent_us END,"
         " budget_from = CASE WHEN ? THEN last_seq ELSE budget_from END"
         " WHERE id = ? AND state = 'waiting'",
         tx.clock.now(),
+        tx.lease.fence,
         fresh,
         fresh,
         turn_id,

@@ -134,8 +134,9 @@ def entry_of(row: Row) -> Entry:
 
 CALL = (
     "c.id, c.turn_id, c.seq, c.tool, coalesce(c.edited, e.text), c.state, c.effect, c.binding, c.gate_id,"
-    " c.answer, c.answered_by, c.pid, c.process_group, c.started_ticks, c.edited_by"
+    " c.answer, c.answered_by, c.pid, c.process_group, c.started_ticks, c.edited_by, c.host"
 )
+CALL_COLUMNS = 16
 CALL_FROM = "calls c JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
 
 
@@ -153,7 +154,7 @@ def call_of(row: Row) -> CallRow:
         gate_id=row[8],
         answer=None if row[9] is None else answer_from_text(row[9]),
         answered_by=row[10],
-        process=None if row[11] is None else ProcessInfo(row[11], row[12], row[13]),
+        process=None if row[11] is None else ProcessInfo(row[11], row[12], row[13], row[15] or ""),
         edited_by=row[14],
     )
 

@@ -14,6 +14,7 @@ from core.messages import Address, Message, MessageRef, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from core.store.codecs import message_from_json, message_to_json, refs_from_json, refs_to_json, storable
 from core.store.rows import Draft
+from core.store.sql.leases import not_held
 from core.store.sql.mapping import OUTBOX, outbox_of
 from core.store.transaction import Transaction
 
@@ -48,8 +49,8 @@ def enqueue(
         state = SendState.SENDING if sending else SendState.QUEUED
         row_id = tx.insert(
             "INSERT INTO outbox (channel, address, message, state, settled, nonce, replaces, gate_id,"
-            " turn_id, event_id, attempts, created_at, asked_at, asked_after)"
-            f" VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, {NEWEST_EVENT})",
+            " turn_id, event_id, attempts, created_at, asked_at, fence, asked_after)"
+            f" VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, {NEWEST_EVENT})",
             draft.channel,
             draft.address,
             message_to_json(draft.message),
@@ -62,6 +63,7 @@ def enqueue(
             int(sending),
             now,
             now if sending else None,
+            tx.lease.fence if sending else None,
         )
         row = OutboxRow(
             row_id,
@@ -132,7 +134,12 @@ def _unsettled(tx: Transaction, channel: str, address: Address) -> bool:
 
 
 def pending(tx: Transaction, channel: str) -> tuple[OutboxRow, ...]:
-    rows = tx.all(f"SELECT {OUTBOX} FROM outbox WHERE channel = ? AND settled = 0 ORDER BY id", channel)
+    rows = tx.all(
+        f"SELECT {OUTBOX} FROM outbox WHERE channel = ? AND settled = 0"
+        f" AND (state IN ('queued', 'ambiguous') OR fence = ? OR {not_held('outbox')}) ORDER BY id",
+        channel,
+        tx.lease.fence,
+    )
     return tuple(outbox_of(row) for row in rows)
 
 
@@ -142,10 +149,11 @@ def claim(tx: Transaction, row_id: int) -> OutboxRow:
         "UPDATE outbox SET state = 'sending', attempts = attempts + 1,"
         " repeats = CASE state WHEN 'ambiguous' THEN repeats + 1 ELSE repeats END,"
         " repeated_part = CASE state WHEN 'ambiguous' THEN ? ELSE repeated_part END,"
-        f" asked_at = ?, asked_after = {NEWEST_EVENT}"
+        f" asked_at = ?, fence = ?, asked_after = {NEWEST_EVENT}"
         f" WHERE id = ? AND settled = 0 AND state IN ('queued', 'ambiguous') RETURNING {OUTBOX}",
         len(known.refs),
         tx.clock.now(),
+        tx.lease.fence,
         row_id,
     )
     return known if row is None else outbox_of(row)
@@ -218,31 +226,35 @@ def fail(tx: Transaction, row_id: int, reason: str) -> bool:
     return changed > 0
 
 
-def give_back_sending(tx: Transaction) -> None:
-    """Recover, at startup, the rows that were being sent.
+def give_back_sending(tx: Transaction) -> tuple[OutboxRow, ...]:
+    """Recover the rows that ended hubs were sending.
 
     Repeating a change of a shown message changes nothing, so such changes are queued again, as are
     messages that were about to replace a preview. Another message may have been sent, so its row
-    becomes ambiguous, finally so if its repeat was the one interrupted.
+    becomes ambiguous, finally so if its repeat was the one interrupted. Return the previews of which
+    nobody knows where they are shown.
     """
     tx.run(
-        "UPDATE outbox SET state = 'queued' WHERE settled = 0 AND state = 'sending' AND (edit_of IS NOT NULL"
-        " OR refs = '[]' AND EXISTS"
+        f"UPDATE outbox SET state = 'queued' WHERE settled = 0 AND state = 'sending' AND {not_held('outbox')}"
+        " AND (edit_of IS NOT NULL OR refs = '[]' AND EXISTS"
         " (SELECT 1 FROM outbox p WHERE p.id = outbox.replaces AND p.refs <> '[]'))"
     )
     now = tx.clock.now()
     tx.run(
         "UPDATE outbox SET state = 'ambiguous', settled = CASE WHEN repeats >= ? THEN 1 ELSE 0 END,"
         " asked_by = ?,"
-        " error = 'the hub ended while the request was under way' WHERE settled = 0 AND state = 'sending'",
+        " error = 'the hub ended while the request was under way'"
+        f" WHERE settled = 0 AND state = 'sending' AND {not_held('outbox')}",
         REPEATS_LIMIT,
         now,
     )
-    tx.run(
+    lost = tx.all(
         "UPDATE outbox SET asked_by = ?"
-        " WHERE settled = 0 AND state IN ('streaming', 'replaced') AND refs = '[]'",
+        f" WHERE settled = 0 AND state IN ('streaming', 'replaced') AND refs = '[]' AND {not_held('outbox')}"
+        f" RETURNING {OUTBOX}",
         now,
     )
+    return tuple(outbox_of(row) for row in lost)
 
 
 def _row(tx: Transaction, row_id: int) -> OutboxRow:

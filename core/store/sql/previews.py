@@ -81,8 +81,9 @@ def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> Outb
     if turn is None:
         return None
     row = tx.one(
-        "UPDATE outbox SET attempts = attempts + 1 WHERE turn_id = ? AND state = 'streaming'"
+        "UPDATE outbox SET attempts = attempts + 1, fence = ? WHERE turn_id = ? AND state = 'streaming'"
         f" RETURNING {OUTBOX}",
+        tx.lease.fence,
         turn_id,
     )
     if row is not None:
@@ -90,7 +91,7 @@ def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> Outb
     now, nonce, message = tx.clock.now(), tx.ids.row_id(), replace(NOTHING, reply_to=turn[0])
     row_id = tx.insert(
         "INSERT INTO outbox (channel, address, message, state, settled, nonce, turn_id, attempts, created_at,"
-        f" asked_at, asked_after) VALUES (?, ?, ?, 'streaming', 0, ?, ?, 1, ?, ?, {NEWEST_EVENT})",
+        f" asked_at, fence, asked_after) VALUES (?, ?, ?, 'streaming', 0, ?, ?, 1, ?, ?, ?, {NEWEST_EVENT})",
         channel,
         address,
         message_to_json(message),
@@ -98,6 +99,7 @@ def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> Outb
         turn_id,
         now,
         now,
+        tx.lease.fence,
     )
     return OutboxRow(row_id, channel, address, message, SendState.STREAMING, nonce, attempts=1)
 

@@ -27,6 +27,7 @@ from core.store.routines import (
     StartedRun,
 )
 from core.store.sql import routines, run_journal
+from core.store.sql.leases import not_held
 from core.store.sql.routines import MAX_WAITING, ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.transaction import Row, Transaction
 
@@ -341,9 +342,7 @@ class RunUnits(Facet):
         return tuple(_claim_slot(tx, routine, new) for new in runs)
 
     @writes
-    def begin_runs(
-        self, tx: Transaction, *, most: int, lease_until: int, day: "BudgetDay"
-    ) -> "Sequence[StartedRun]":
+    def begin_runs(self, tx: Transaction, *, most: int, day: "BudgetDay") -> "Sequence[StartedRun]":
         now = tx.clock.now()
         counted = tx.all(
             "SELECT routine_id, count(*) FROM routine_runs WHERE state = 'running' GROUP BY routine_id"
@@ -371,9 +370,9 @@ class RunUnits(Facet):
                 running[routine_id] = running.get(routine_id, 0) + 1
                 chosen[run_id] = left
                 tx.run(
-                    "UPDATE routine_runs SET state = 'running', attempts = attempts + 1, lease_until = ?,"
+                    "UPDATE routine_runs SET state = 'running', attempts = attempts + 1, fence = ?,"
                     " started_at = ? WHERE id = ? AND state = 'waiting'",
-                    lease_until,
+                    tx.lease.fence,
                     now,
                     run_id,
                 )
@@ -383,13 +382,6 @@ class RunUnits(Facet):
             for run_id, left in chosen.items()
             for started in _started(tx, "r.id = ?", run_id)
         )
-
-    @writes
-    def extend_leases(self, tx: Transaction, run_ids: Sequence[str], until: int) -> None:
-        for run_id in run_ids:
-            tx.run(
-                "UPDATE routine_runs SET lease_until = ? WHERE id = ? AND state = 'running'", until, run_id
-            )
 
     @writes
     def finish_run(self, tx: Transaction, run_id: str, end: "RunEnd") -> bool:
@@ -404,7 +396,7 @@ class RunUnits(Facet):
         if end.budget_since and not tell_of_budget(tx, run_id, end.budget_since):
             notice = None
         tx.run(
-            "UPDATE routine_runs SET state = ?, lease_until = NULL, ended_at = ?, result = ?, error = ?,"
+            "UPDATE routine_runs SET state = ?, fence = NULL, ended_at = ?, result = ?, error = ?,"
             " input_tokens = ?, output_tokens = ?, cost_micro_usd = ?, notice = ?, notice_state = ?,"
             " notice_at = ?, menu_id = ?, missing_grants = ? WHERE id = ?",
             end.state.value,
@@ -426,15 +418,13 @@ class RunUnits(Facet):
         return True
 
     @reads
-    def lapsed_runs(self, tx: Transaction, before: int | None) -> "Sequence[StartedRun]":
-        if before is None:
-            return _started(tx, "1 = 1")
-        return _started(tx, "r.lease_until < ?", before)
+    def lapsed_runs(self, tx: Transaction) -> "Sequence[StartedRun]":
+        return _started(tx, not_held("r"))
 
     @writes
     def requeue_run(self, tx: Transaction, run_id: str) -> bool:
         changed = tx.run(
-            "UPDATE routine_runs SET state = 'waiting', lease_until = NULL, started_at = NULL"
+            "UPDATE routine_runs SET state = 'waiting', fence = NULL, started_at = NULL"
             " WHERE id = ? AND state = 'running'",
             run_id,
         )

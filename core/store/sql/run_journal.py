@@ -67,7 +67,9 @@ def suspend(tx: Transaction, run_id: str) -> None:
     """Have a run wait for its next start; until then nothing of it is recorded."""
     settle(tx, run_id, goes_on=True)
     tx.run(
-        "UPDATE runs SET state = 'waiting', running_since = NULL WHERE id = ? AND state = 'running'", run_id
+        "UPDATE runs SET state = 'waiting', running_since = NULL, fence = NULL"
+        " WHERE id = ? AND state = 'running'",
+        run_id,
     )
 
 
@@ -75,7 +77,10 @@ def go_on(tx: Transaction, run_id: str) -> None:
     """Have a run that waited go on after its last step."""
     now = tx.clock.now()
     tx.run(
-        "UPDATE runs SET state = 'running', running_since = ? WHERE id = ? AND state = 'waiting'", now, run_id
+        "UPDATE runs SET state = 'running', running_since = ?, fence = ? WHERE id = ? AND state = 'waiting'",
+        now,
+        tx.lease.fence,
+        run_id,
     )
 
 
@@ -83,7 +88,8 @@ def close(tx: Transaction, run_id: str, status: RunStatus) -> None:
     """End a run's journal: every call of it has an outcome, and nothing follows."""
     settle(tx, run_id, goes_on=False)
     tx.run(
-        f"UPDATE runs SET state = ?, running_since = NULL, ended_at = ? WHERE id = ? AND state IN {ACTIVE}",
+        "UPDATE runs SET state = ?, running_since = NULL, fence = NULL, ended_at = ?"
+        f" WHERE id = ? AND state IN {ACTIVE}",
         _ENDED_AS.get(status, TurnState.FAILED).value,
         tx.clock.now(),
         run_id,

@@ -32,10 +32,12 @@ from core.store.sql.grants import in_thread
 from core.store.sql.hooks import let_go
 from core.store.sql.inbox import rejoin_albums
 from core.store.sql.kill_switch import refusal_while_paused, use
+from core.store.sql.leases import end_lapsed, hold, not_held
 from core.store.sql.mapping import (
     ACTIVE,
     ACTIVE_TURN,
     CALL,
+    CALL_COLUMNS,
     CALL_FROM,
     PRINCIPAL,
     SPENT_SINCE,
@@ -165,9 +167,9 @@ def _continued(tx: Transaction, turn_id: str) -> Option | None:
     return None if row is None or row[0] is None else Option(row[0])
 
 
-# Recovery: a starting hub's unfinished work, and how it continues.
+# Recovery: the unfinished work of ended hubs, and how it continues.
 #
-# At startup, in one transaction:
+# At startup and when a lease has lapsed, in one transaction, of what no hub has in hand:
 # - Outbox rows that were being sent become ambiguous, finally so if their one repeat was
 #   interrupted. Changes of shown messages are queued again, since repeating them changes nothing.
 # - Previews whose replacement is settled are settled. The others stay, for their turns to continue
@@ -186,15 +188,23 @@ def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
         f"SELECT {CALL}, {PRINCIPAL}, {THREAD} FROM {CALL_FROM}"
         " JOIN runs tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
         f" JOIN threads t ON t.id = tn.thread_id {ACTIVE_TURN}"
-        " WHERE c.state = 'running' AND tn.kind = 'chat' ORDER BY c.turn_id, c.seq"
+        f" WHERE c.state = 'running' AND tn.kind = 'chat' AND {not_held('tn')} ORDER BY c.turn_id, c.seq"
     )
     return tuple(
-        RunningCall(call_of(row[:15]), thread_of(row[18:]), principal_of(row[15:18])) for row in rows
+        RunningCall(
+            call_of(row[:CALL_COLUMNS]),
+            thread_of(row[CALL_COLUMNS + 3 :]),
+            principal_of(row[CALL_COLUMNS : CALL_COLUMNS + 3]),
+        )
+        for row in rows
     )
 
 
 def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
-    stopped = tx.all("SELECT id, thread_id FROM runs WHERE state = 'running' AND stop_requested = 1")
+    stopped = tx.all(
+        "SELECT id, thread_id FROM runs WHERE state = 'running' AND stop_requested = 1"
+        f" AND {not_held('runs')}"
+    )
     for turn_id, thread_id in stopped:
         if turn_id not in cut_short:
             end_turn(tx, thread_id, turn_id, TurnState.STOPPED)
@@ -317,11 +327,12 @@ class TurnUnits(Facet):
     @writes
     def record_process(self, tx: Transaction, call_id: str, process: ProcessInfo) -> None:
         changed = tx.run(
-            "UPDATE calls SET pid = ?, process_group = ?, started_ticks = ? WHERE id = ? AND state ="
-            " 'running'",
+            "UPDATE calls SET pid = ?, process_group = ?, started_ticks = ?, host = ? WHERE id = ?"
+            " AND state = 'running'",
             process.pid,
             process.process_group,
             process.started_ticks,
+            process.host,
             call_id,
         )
         if not changed:
@@ -332,6 +343,9 @@ class TurnUnits(Facet):
         self, tx: Transaction, turn_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
     ) -> None:
         return finish_calls(tx, turn_id, results, started_at)
+
+    async def hold_lease(self) -> None:
+        await hold(self.engine)
 
     async def finish_turn_and_enqueue(
         self,
@@ -358,22 +372,28 @@ class RecoveryUnits(Facet):
 
     @writes
     def recover(self, tx: Transaction) -> Recovery:
+        end_lapsed(tx)
         find_pressed(tx)
-        give_back_sending(tx)
+        previews = give_back_sending(tx)
         settle_replaced(tx)
         rejoin_albums(tx)
         if not tx.policy.holds_inputs:
             let_go(tx)
         tx.run(
             "UPDATE calls SET state = CASE WHEN answer IS NULL THEN 'intent' ELSE 'approved' END"
-            " WHERE state = 'running' AND effect <> 'effect'"  # no other run marks such a call
+            " WHERE state = 'running' AND effect <> 'effect'"
+            f" AND turn_id IN (SELECT r.id FROM runs r WHERE r.state = 'running' AND {not_held('r')})"
         )
         running_calls = _running_calls(tx)
         cut_short = {running.call.turn_id for running in running_calls}
         _end_stopped(tx, cut_short)
         turns = tx.all(
             "SELECT id, thread_id, attempts FROM runs WHERE state = 'running' AND kind = 'chat'"
-            " ORDER BY running_since, id"
+            f" AND {not_held('runs')} ORDER BY running_since, id"
+        )
+        tx.run(
+            f"UPDATE runs SET fence = ? WHERE state = 'running' AND kind = 'chat' AND {not_held('runs')}",
+            tx.lease.fence,
         )
         idle = tx.all(
             "SELECT DISTINCT w.thread_id FROM inbox w WHERE w.outcome = 'waiting' AND w.thread_id IS NOT NULL"
@@ -384,6 +404,7 @@ class RecoveryUnits(Facet):
             running_calls,
             tuple(UnfinishedTurn(*row) for row in turns if row[0] not in cut_short),
             tuple(row[0] for row in idle),
+            previews,
         )
 
     @writes
@@ -396,10 +417,11 @@ class RecoveryUnits(Facet):
         )
         at = 0 if last_step is None else last_step[0]
         changed = tx.run(
-            "UPDATE runs SET attempts = attempts + 1, running_since = ?, spent_us = spent_us +"
+            "UPDATE runs SET attempts = attempts + 1, running_since = ?, fence = ?, spent_us = spent_us +"
             f" {SPENT_SINCE}"
             " WHERE id = ? AND state = 'running'",
             tx.clock.now(),
+            tx.lease.fence,
             at,
             at,
             turn_id,

@@ -13,6 +13,7 @@ from core.store.sql.gate_timers import GateUnits, NoticeUnits, OutboxUnits
 from core.store.sql.grants import ConsentUnits
 from core.store.sql.hooks import HeldInputUnits
 from core.store.sql.kill_switch import KillSwitchUnits
+from core.store.sql.leases import LeaseUnits
 from core.store.sql.memory import MemoryUnits, SecretUnits
 from core.store.sql.pages import FeedUnits, ThreadUnits
 from core.store.sql.pairing import PeopleUnits
@@ -59,6 +60,7 @@ class SqlViews:
         self.held = HeldInputUnits(engine)
         self.turns = TurnUnits(engine)
         self.recovery = RecoveryUnits(engine)
+        self.leases = LeaseUnits(engine)
         self.outbox = OutboxUnits(engine)
         self.gates = GateUnits(engine)
         self.notices = NoticeUnits(engine)

@@ -183,8 +183,8 @@ def start_turn(
     first_seq = last_seq - len(inputs) + 1
     tx.run(
         "INSERT INTO runs (id, thread_id, number, principal_id, state, attempts, first_seq, last_seq,"
-        " budget_from, running_since, created_at, reply_to, events)"
-        " VALUES (?, ?, ?, ?, 'running', 1, ?, ?, ?, ?, ?, ?, ?)",
+        " budget_from, running_since, created_at, reply_to, events, fence)"
+        " VALUES (?, ?, ?, ?, 'running', 1, ?, ?, ?, ?, ?, ?, ?, ?)",
         turn_id,
         on.id,
         number,
@@ -196,6 +196,7 @@ def start_turn(
         now,
         reply_to,
         encode(events),
+        tx.lease.fence,
     )
     entries = write(tx, on.id, turn_id, first_seq, inputs)
     return TurnStart(
@@ -378,7 +379,7 @@ def end_turn(
         append(tx, thread_id, turn_id, said)
     now = tx.clock.now()
     tx.run(
-        "UPDATE runs SET state = ?, error = ?, ended_at = ?, running_since = NULL,"
+        "UPDATE runs SET state = ?, error = ?, ended_at = ?, running_since = NULL, fence = NULL,"
         f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state IN {ACTIVE}",
         state.value,
         error,

@@ -14,6 +14,7 @@ from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.store.feed import ChangeLog
+from core.store.lease import Lease
 from core.store.rows import is_prefix, note_terms
 from core.store.transaction import Policy, Row, Unit
 
@@ -141,6 +142,7 @@ class SqliteTransaction:
     policy: Policy
     changes: ChangeLog = field(default_factory=ChangeLog)
     chain: ChainKeys = field(default_factory=PassingKeys)
+    lease: Lease = field(default_factory=Lease)
     event: str | None = None
 
     @property
@@ -150,7 +152,14 @@ class SqliteTransaction:
     def accepting(self, event_key: str) -> "SqliteTransaction":
         """Return the same transaction for the effects of an inbound event."""
         return SqliteTransaction(
-            self.connection, self.clock, self.ids, self.policy, self.changes, self.chain, event_key
+            self.connection,
+            self.clock,
+            self.ids,
+            self.policy,
+            self.changes,
+            self.chain,
+            self.lease,
+            event_key,
         )
 
     def one(self, sql: str, *parameters: Any) -> Row | None:

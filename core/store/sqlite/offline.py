@@ -13,6 +13,7 @@ import aiosqlite
 from core.clock import Clock, SystemClock
 from core.errors import StoreUnavailable
 from core.store.facets import SealedSecret
+from core.store.lease import Lease
 from core.store.sql.audit import AuditSnapshot
 from core.store.sql.mapping import SEALED, secret_of
 from core.store.sql.past_calls import PastCall, past_calls
@@ -58,6 +59,7 @@ class Listings:
         self._path = path
         self._clock = clock or SystemClock()
         self._opened: aiosqlite.Connection | None = None
+        self.lease = Lease()
 
     @property
     def clock(self) -> Clock:

@@ -8,6 +8,7 @@ from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.ids import Ids
 from core.store.feed import ChangeListener, ChangeLog
+from core.store.lease import Lease
 from core.store.sql.store import SqlStore
 from core.store.sqlite.connection import (
     ReaderThread,
@@ -26,7 +27,8 @@ class SqliteEngine:
     Implements core.store.engine.Engine. Open with `open`, in the event loop that will use it; end with
     `close`."""
 
-    def __init__(self, writer: Writer, reader: ReaderThread, listings: Listings) -> None:
+    def __init__(self, writer: Writer, reader: ReaderThread, listings: Listings, lease: Lease) -> None:
+        self.lease = lease
         self._writer = writer
         self._reader = reader
         self._listings = listings
@@ -44,10 +46,10 @@ class SqliteEngine:
 
         The caller must hold the data directory's lock: there must be only one writing hub.
         `chain`: the audit's keys (None: they end with this engine)."""
-        keys = chain or PassingKeys()
+        keys, lease = chain or PassingKeys(), Lease()
 
         def begin(connection: sqlite3.Connection) -> SqliteTransaction:
-            return SqliteTransaction(connection, clock, ids, policy, ChangeLog(), keys)
+            return SqliteTransaction(connection, clock, ids, policy, ChangeLog(), keys, lease)
 
         writer = Writer(path, begin)
         await writer.open()
@@ -57,7 +59,7 @@ class SqliteEngine:
         except BaseException:
             await writer.close()
             raise
-        return cls(writer, ReaderThread(path, begin), listings)
+        return cls(writer, ReaderThread(path, begin), listings, lease)
 
     @property
     def clock(self) -> Clock:

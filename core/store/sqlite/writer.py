@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from core.errors import StoreUnavailable
+from core.errors import LeaseLost, StoreUnavailable
 from core.store.feed import ChangeListener, Changes
 from core.store.sqlite.connection import SqliteTransaction, connect_writer, is_failure_of_the_disk
 from core.store.sqlite.maintenance import current_schema, migrate
@@ -168,6 +168,7 @@ class Writer:
         execute = connection.execute
         written = connection.total_changes
         execute("BEGIN IMMEDIATE")
+        self._require_lease(transaction)
         for handed in group:
             execute("SAVEPOINT unit")
             try:
@@ -184,6 +185,13 @@ class Writer:
         if connection.total_changes != written and not self._healthy:
             self._healthy = True
             logger.info("store.write_recovered")
+
+    def _require_lease(self, transaction: SqliteTransaction) -> None:
+        """Refuse whatever is to be written once another hub has ended the lease."""
+        lease = transaction.lease
+        if lease.fence and not transaction.all("SELECT 1 FROM leases WHERE fence = ?", lease.fence):
+            self._tell(lease.lost.set)
+            raise LeaseLost("another hub has taken over this one's work")
 
     def _fail_group(self, connection: sqlite3.Connection, group: list[_Handed], error: Exception) -> None:
         if self._healthy:

@@ -10,8 +10,9 @@ HEARTBEAT = '[http]\nport = 0\n[heartbeat]\nenabled = true\n[channels.telegram]\
 TIMERS = {
     "audit.retention": 86_400,
     "gates.deadlines": 5,
+    "lease.renewal": 10,
+    "lease.takeover": 10,
     "routines.heartbeat": 1800,
-    "routines.leases": 30,
     "routines.slots": 30,
     "uploads.tidy": 3600,
 }

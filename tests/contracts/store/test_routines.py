@@ -38,8 +38,7 @@ def today(world: Bench) -> BudgetDay:
 
 
 async def begin(world: Bench, most: int = 10) -> list[StartedRun]:
-    until = world.clock.now() + 60 * SECOND
-    return list(await world.store.runs.begin_runs(most=most, lease_until=until, day=today(world)))
+    return list(await world.store.runs.begin_runs(most=most, day=today(world)))
 
 
 async def started(world: Bench, routine: RoutineRow, key: str = "event:1") -> str:
@@ -281,21 +280,11 @@ async def test_a_dead_hubs_runs_are_found_and_start_again_or_end(database: Datab
     other = await kept(world, replace(HOURLY, max_concurrent=1))
     run_id, lost = await started(world, row), await started(world, other)
     world = await database.open()
-    assert {run.run.id for run in await world.store.runs.lapsed_runs(None)} == {run_id, lost}
+    assert {run.run.id for run in await world.store.runs.lapsed_runs()} == {run_id, lost}
     assert await world.store.runs.requeue_run(run_id)
     assert await world.store.runs.finish_run(lost, RunEnd(RunStatus.INTERRUPTED, error="the hub went away"))
     (again,) = await begin(world)
     assert (again.run.id, again.run.attempts) == (run_id, 2)
-
-
-async def test_a_lease_that_is_extended_does_not_lapse(world: Bench) -> None:
-    run_id = await started(world, await kept(world))
-    world.clock.advance(50)
-    await world.store.runs.extend_leases([run_id], world.clock.now() + 60 * SECOND)
-    world.clock.advance(50)
-    assert await world.store.runs.lapsed_runs(world.clock.now()) == ()
-    world.clock.advance(20)
-    assert [run.run.id for run in await world.store.runs.lapsed_runs(world.clock.now())] == [run_id]
 
 
 async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Bench) -> None:

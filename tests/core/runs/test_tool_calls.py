@@ -82,6 +82,9 @@ class Book:
     asked: list[str] = field(default_factory=list[str])
     stale_at: str = ""
 
+    async def hold_lease(self) -> None:
+        """It is never lost."""
+
     async def mark_running(self, *asked: object, **named: object) -> str | None:
         raise AssertionError(f"a call without effect is marked: {asked}, {named}")
 

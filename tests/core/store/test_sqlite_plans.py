@@ -11,6 +11,7 @@ from core.messages import Address, MessageRef, plain
 from core.ports import Posted
 from core.store.accept import Admitted, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
 from core.store.effects import CastVote, CloseGate, Say, SayAtTimes, StopThread
+from core.store.lease import Lease
 from core.store.pairing import PairingRequest
 from core.store.sql.store import SqlStore
 from core.store.sqlite.connection import ReaderThread, SqliteTransaction
@@ -36,7 +37,7 @@ async def heard(path: Path, clock: Clock, ids: CountingIds, statements: set[str]
     writer, reader = Writer(path, begin), Listings(path, clock)
     await writer.open()
     await reader.open()
-    return SqlStore(SqliteEngine(writer, ReaderThread(path, begin), reader))
+    return SqlStore(SqliteEngine(writer, ReaderThread(path, begin), reader, Lease()))
 
 
 async def a_busy_hour(world: Bench) -> None:

@@ -171,6 +171,7 @@ CREATE TABLE runs (
     events         TEXT NOT NULL DEFAULT '[]',  -- JSON list: keys of the events it answers, for the audit
     kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine')),
     consent_thread TEXT,  -- routine: the thread whose grants hold; chat: null, its own
+    fence          INTEGER,  -- the lease of the hub that has it in hand; null while it waits or has ended
     CHECK ((state = 'running') = (running_since IS NOT NULL)),
     CHECK ((state IN ('running', 'waiting')) = (ended_at IS NULL))
 ) STRICT, WITHOUT ROWID;
@@ -264,6 +265,7 @@ CREATE TABLE calls (
     round         INTEGER,  -- the model's, counted from a person's last say; null: not recorded
     started_at    INTEGER,  -- null: it did not run
     ended_at      INTEGER,
+    host          TEXT,  -- where its process is found
     FOREIGN KEY (thread_id, seq) REFERENCES entries (thread_id, seq),
     CHECK ((state = 'ended') = (status IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
@@ -406,6 +408,7 @@ CREATE TABLE outbox (
     asked_by      INTEGER,
     asked_after   INTEGER,
     repeated_part INTEGER,  -- of a message sent again: the part, from 0, that may be shown twice
+    fence         INTEGER,  -- sending, streaming: the lease of the hub that sends it
     CHECK (settled OR state IN ('queued', 'sending', 'ambiguous', 'streaming', 'replaced')),
     CHECK (NOT settled OR state IN ('sent', 'failed', 'ambiguous', 'replaced')),
     CHECK (state NOT IN ('streaming', 'replaced') OR turn_id IS NOT NULL)
@@ -486,7 +489,7 @@ CREATE TABLE routine_runs (
     due_at         INTEGER NOT NULL,
     not_before     INTEGER NOT NULL,
     attempts       INTEGER NOT NULL DEFAULT 0,
-    lease_until    INTEGER,
+    fence          INTEGER,  -- running: the lease of the hub that has it in hand
     started_at     INTEGER,
     ended_at       INTEGER,
     result         TEXT,
@@ -502,7 +505,7 @@ CREATE TABLE routine_runs (
     scope          TEXT,  -- JSON: the tools it was given when it began
     missing_grants TEXT,  -- JSON list: grants that calls were refused for want of; the notice offers them
     CHECK ((state IN ('waiting', 'running')) = (ended_at IS NULL)),
-    CHECK ((state = 'running') = (lease_until IS NOT NULL)),
+    CHECK ((state = 'running') = (fence IS NOT NULL)),
     CHECK ((notice_state = 'none') = (notice IS NULL)),
     UNIQUE (routine_id, key)
 ) STRICT, WITHOUT ROWID;
@@ -566,6 +569,14 @@ CREATE TABLE audit_checkpoint (
 ) STRICT;
 
 -- The store itself --------------------------------------------------------------------------------
+
+-- The hubs that write this database, each under a number of its own.
+CREATE TABLE leases (
+    fence       INTEGER PRIMARY KEY AUTOINCREMENT,
+    host        TEXT NOT NULL,
+    taken_at    INTEGER NOT NULL,
+    lease_until INTEGER NOT NULL
+) STRICT;
 
 -- Written to check that writing works again: as much as a group of ordinary units.
 CREATE TABLE probe (

@@ -1,0 +1,156 @@
+"""Several hubs on one database: what a live one has in hand is its own, what a lapsed one had is taken over
+once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from core.errors import LeaseLost
+from core.messages import MessageRef
+from core.ports import Posted, SendState
+from core.store.lease import LeaseTerms
+from core.store.rows import UnfinishedTurn
+from core.tool import Effect
+from core.transcript import AssistantSaid
+from tests.contracts.store.bench import CHANNEL, SECOND, Bench
+from tests.contracts.store.calls import go
+from tests.contracts.store.conftest import Database
+from tests.contracts.store.test_routines import kept, started
+
+LASTS_S = 30
+
+
+async def hub(database: Database, *, alone: bool = False) -> Bench:
+    """One more hub on the database, beside those that have it open."""
+    store = await database.open_store(database.clock, database.ids, "merge", False)
+    database.opened.append(store)
+    await store.leases.take_lease(LeaseTerms("host", LASTS_S * SECOND, alone))
+    return Bench(store, database.clock, database.ids)
+
+
+@pytest.fixture
+async def first(database: Database) -> Bench:
+    return await hub(database)
+
+
+async def test_nothing_of_a_live_hub_is_taken(database: Database, first: Bench) -> None:
+    start, idle = await first.turn(scope="one"), await first.turn(scope="two")
+    call, quiet = await first.call(start), await first.call(idle, effect=Effect.NONE)
+    await first.store.turns.mark_running(start.turn_id, call[0], go)
+    await first.store.turns.mark_running(idle.turn_id, quiet[0], go)
+    shown = await first.turn(scope="three")
+    await first.store.outbox.begin_preview(shown.turn_id, CHANNEL, shown.thread.address)
+    sending = await first.store.outbox.claim_outbox((await first.put_out()).id)
+    await started(first, await kept(first))
+    database.clock.advance(LASTS_S - 1)
+    await first.store.leases.renew_lease()
+    database.clock.advance(LASTS_S - 1)
+
+    second = await hub(database)
+    assert not await second.store.leases.has_lapsed()
+    found = await second.store.recovery.recover()
+    assert (found.running_calls, found.turns, found.previews) == ((), (), ())
+    assert await second.store.runs.lapsed_runs() == ()
+    assert await second.store.outbox.pending_outbox(CHANNEL) == ()
+    await first.store.outbox.record_part_sent(sending.id, Posted(MessageRef("1"), "1"), last=True)
+    for mine, call_id in ((start, call[0]), (idle, quiet[0])):
+        assert (await first.call_row(mine, call_id)).state == "running"
+
+
+async def test_what_a_lapsed_hub_had_is_taken_over_once(database: Database, first: Bench) -> None:
+    start, working = await first.turn(scope="one"), await first.turn(scope="two")
+    (call_id,) = await first.call(working)
+    await first.store.turns.mark_running(working.turn_id, call_id, go)
+    await first.store.outbox.begin_preview(start.turn_id, CHANNEL, start.thread.address)
+    sending = await first.store.outbox.claim_outbox((await first.put_out()).id)
+    run_id = await started(first, await kept(first))
+    database.clock.advance(LASTS_S - 1)
+    second, third = await hub(database), await hub(database)
+    assert not await second.store.leases.has_lapsed()
+    database.clock.advance(2)
+    assert await second.store.leases.has_lapsed()
+
+    found = await second.store.recovery.recover()
+    assert found.turns == (UnfinishedTurn(start.turn_id, start.thread.id, 1),)
+    assert [running.call.call_id for running in found.running_calls] == [call_id]
+    assert [row.state for row in found.previews] == [SendState.STREAMING]
+    assert (await second.row(sending.id)).state is SendState.AMBIGUOUS
+    assert [left.run.id for left in await second.store.runs.lapsed_runs()] == [run_id]
+    assert not await third.store.leases.has_lapsed()
+    again = await third.store.recovery.recover()
+    assert (again.running_calls, again.turns) == ((), ())
+    await second.store.recovery.resume_turn(start.turn_id)
+    await second.finish(start)
+
+
+async def accepts(world: Bench, turn_id: str) -> None:
+    del turn_id
+    await world.say(scope="new")
+
+
+async def replies(world: Bench, turn_id: str) -> None:
+    await world.store.turns.record_reply_and_intents(turn_id, AssistantSaid("late"), [])
+
+
+async def pauses(world: Bench, turn_id: str) -> None:
+    del turn_id
+    await world.store.kill_switch.pause_tools("ada", paused=True)
+
+
+async def renews(world: Bench, turn_id: str) -> None:
+    del turn_id
+    await world.store.leases.renew_lease()
+
+
+async def holds_run(world: Bench, turn_id: str) -> None:
+    del turn_id
+    await world.store.turns.hold_lease()
+
+
+async def holds_row(world: Bench, turn_id: str) -> None:
+    del turn_id
+    await world.store.outbox.hold_lease()
+
+
+@pytest.mark.parametrize("act", [accepts, replies, pauses, renews, holds_run, holds_row])
+async def test_a_hub_whose_lease_was_ended_writes_nothing(
+    database: Database, first: Bench, act: Callable[[Bench, str], Awaitable[None]]
+) -> None:
+    start = await first.turn()
+    database.clock.advance(LASTS_S + 1)
+    second = await hub(database)
+    await second.store.recovery.recover()
+    before = await second.store.threads.entries(start.thread.id, 100)
+    with pytest.raises(LeaseLost):
+        await act(first, start.turn_id)
+    assert await second.store.threads.entries(start.thread.id, 100) == before
+    async with asyncio.timeout(5):
+        await first.store.leases.lease_lost()
+
+
+async def test_a_hub_that_overslept_goes_on_if_no_other_came(database: Database, first: Bench) -> None:
+    start = await first.turn()
+    database.clock.advance(LASTS_S * 10)
+    await first.store.turns.hold_lease()
+    second = await hub(database)
+    assert not await second.store.leases.has_lapsed()
+    await first.finish(start)
+
+
+async def test_a_hub_that_is_alone_ends_all_other_leases(database: Database, first: Bench) -> None:
+    start = await first.turn()
+    second = await hub(database, alone=True)
+    found = await second.store.recovery.recover()
+    assert [turn.turn_id for turn in found.turns] == [start.turn_id]
+    with pytest.raises(LeaseLost):
+        await first.finish(start)
+
+
+async def test_what_waits_for_a_person_is_in_nobodys_hand(database: Database, first: Bench) -> None:
+    start = await first.turn()
+    await first.ask(start, *await first.call(start))
+    database.clock.advance(LASTS_S + 1)
+    second = await hub(database)
+    found = await second.store.recovery.recover()
+    assert (found.running_calls, found.turns) == ((), ())
