@@ -14,7 +14,7 @@ from typing import TypeVar
 from channels.channel import Channel, Look, Payload
 from channels.text.blocks import weight
 from core.clock import Clock
-from core.errors import AddressGone, AuthRejected, MessageRejected, StoreUnavailable, Unanswered
+from core.errors import AddressGone, AuthRejected, LeaseLost, MessageRejected, StoreUnavailable, Unanswered
 from core.messages import Address, Message, MessageRef
 from core.off_loop import ON_LOOP_CHARS, off_loop
 from core.ports import OutboundGate, Outbox, OutboxRow, PostContext, Posted, SendState, Uncertain
@@ -160,6 +160,8 @@ class SendReceipts:
         while True:
             try:
                 return await unit()
+            except LeaseLost:
+                raise
             except StoreUnavailable as error:
                 logger.warning("outbox.store_unavailable address=%s error=%s", self._address, error)
                 await self._clock.sleep(STORE_PAUSE_S)

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from core.clock import Clock
-from core.errors import StoreUnavailable
+from core.errors import LeaseLost, StoreUnavailable
 from core.store.lease import Lease
 from core.store.transaction import Row, Transaction, Unit
 
@@ -130,6 +130,8 @@ async def patiently(unit: Callable[[], Awaitable[T]], clock: Clock) -> T:
     while True:
         try:
             return await unit()
+        except LeaseLost:
+            raise
         except StoreUnavailable as error:
             logger.warning("store.write_retry delay_s=%g error=%s", wait_s, error)
         await clock.sleep(wait_s)

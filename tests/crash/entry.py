@@ -21,6 +21,7 @@ from channels.telegram.places import Timeouts
 from core.clock import Clock, SystemClock
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
 from core.store.engine import Facet
+from core.store.lease import LEASE_S
 from core.store.port import Store
 from core.transcript import UserSaid
 from tests.clock import HastyClock
@@ -36,17 +37,23 @@ POISON = "poison pill"
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a hub process is started with. At `freeze_at` whoever commits waits for ever, and nothing else."""
+    """What a hub process is started with. At `freeze_at` whoever commits waits for ever, and nothing else; at
+    `stop_at` the whole process is suspended.
+
+    `lease_s`: it is one of several on its database, with leases that last so long.
+    """
 
     config: Path
     trace: Path
     log: Path
     die_at: AtCommit | None = None
     freeze_at: AtCommit | None = None
+    stop_at: AtCommit | None = None
+    lease_s: float | None = None
 
     def to_json(self) -> dict[str, str | None]:
         """As `run_ordered` takes it."""
-        names = ("config", "trace", "log", "die_at", "freeze_at")
+        names = ("config", "trace", "log", "die_at", "freeze_at", "stop_at", "lease_s")
         given = {name: getattr(self, name) for name in names}
         return {name: None if one is None else str(one) for name, one in given.items()}
 
@@ -95,6 +102,10 @@ class MortalStore:
         os.write(self._trace, f"{points[0]}\n".encode())
         if self._orders.die_at in points:
             die()
+        if self._orders.stop_at in points:
+            # Not within a commit: it would keep the database from everybody.
+            await self._store.leases.renew_lease()
+            os.kill(os.getpid(), signal.SIGSTOP)
         if self._orders.freeze_at in points:
             await asyncio.Event().wait()
 
@@ -147,8 +158,9 @@ class PoisonedModel:
 def run_ordered(asked: dict[str, str | None]) -> None:
     """Be the hub of those orders."""
     config, trace, log = (Path(asked[name] or "") for name in ("config", "trace", "log"))
-    die_at, freeze_at = (asked[name] for name in ("die_at", "freeze_at"))
-    run(Orders(config, trace, log, _point(die_at), _point(freeze_at)))
+    die_at, freeze_at, stop_at = (_point(asked[name]) for name in ("die_at", "freeze_at", "stop_at"))
+    lease_s = None if asked["lease_s"] is None else float(asked["lease_s"])
+    run(Orders(config, trace, log, die_at, freeze_at, stop_at, lease_s))
 
 
 def _point(text: str | None) -> AtCommit | None:
@@ -165,5 +177,7 @@ def run(orders: Orders) -> None:
             store=lambda store: cast("Store", MortalStore(store, orders)),
             model=PoisonedModel,
             telegram=IMPATIENT,
+            alone=orders.lease_s is None,
+            lease_s=orders.lease_s or LEASE_S,
         )
         run_to_the_end(serve(loaded, seams), quicker_loop())

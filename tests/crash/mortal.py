@@ -77,17 +77,27 @@ class AnyMortalHub(Surrounded):
         """Whom the commits of the hub's `start`-th process were about (default: the newest)."""
         return Ledger.read(self.directory / f"trace-{self.starts if start is None else start}.ledger")
 
-    async def start(self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None) -> Forked:
+    async def start(
+        self,
+        die_at: AtCommit | None = None,
+        freeze_at: AtCommit | None = None,
+        *,
+        stop_at: AtCommit | None = None,
+        lease_s: float | None = None,
+        config: str = "hubbub.toml",
+    ) -> Forked:
         """Start a hub on the data that is there; it may not serve yet."""
         lay_database(self.directory / "data" / "hub.db")
         self.starts += 1
         self.served = self._times_served()
         orders = Orders(
-            self.directory / "hubbub.toml",
+            self.directory / config,
             self.directory / f"trace-{self.starts}",
             self.directory / "hub.log",
             die_at,
             freeze_at,
+            stop_at,
+            lease_s,
         )
         self.hub = await fork_into(None, hub=orders.to_json())
         return self.hub
@@ -185,10 +195,12 @@ class MortalHub(AnyMortalHub):
     pressed: set[tuple[int, int]] = field(default_factory=set)
     hooks: AskedHooks | None = None
 
-    async def start(self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None) -> Forked:
+    async def start(
+        self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None, **other: Any
+    ) -> Forked:
         """See AnyMortalHub."""
         self.newest_before_start = self.telegram.last_number()
-        return await AnyMortalHub.start(self, die_at, freeze_at)
+        return await AnyMortalHub.start(self, die_at, freeze_at, **other)
 
     def listens(self) -> bool:
         """Whether the newest hub hears of what is said."""

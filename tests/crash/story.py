@@ -1,14 +1,19 @@
 """The scenario "message → model → approved shell tool that appends a line → answer", killed and judged."""
 
 import asyncio
+import contextlib
 import os
 import signal
+import sqlite3
+import time
 from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, MortalHub
 from tests.crash.points import AtCommit, InHook, InModel, InTelegram, InTool, Point
+from tests.harness.forking import Forked
 from tests.simulators.model import Hold
 
 ANSWER = "Done:"
@@ -44,29 +49,63 @@ class Kill:
         return before in self.trace and f"{unit}:1:after" not in self.trace and before != str(self.point)
 
 
-async def play(town: MortalHub, point: Point | None, request: str = "") -> Kill | None:
+async def play(
+    town: MortalHub, point: Point | None, request: str = "", *, lease_s: float | None = None
+) -> Kill | None:
     """The whole story; with a point, the hub is killed there and started again. `request`: what the owner
-    says instead of asking for the line."""
-    kill: Kill | None = None
-    hub = await town.start(point if isinstance(point, AtCommit) else None)
+    says instead of asking for the line. `lease_s`: the hub is not killed but suspended for more than three
+    leases that last so long, while another takes over."""
+    kill, stopped_at = None, 0.0
+    at = point if isinstance(point, AtCommit) else None
+    hub = await (town.start(at) if lease_s is None else town.start(stop_at=at, lease_s=lease_s))
     held = _arm(town, point)
     if isinstance(point, InTool):
         make_gates(town)
     async with asyncio.TaskGroup() as group:
         people = group.create_task(_people(town, request or _line(blocking=isinstance(point, InTool))))
         if point is not None:
-            await struck_or_over(point, _until_struck(town, point), people)
-            hub.send_signal(signal.SIGKILL)
-            await hub.wait(LIMIT_S)
+            await struck_or_over(point, _until_struck(town, point, hub, lease_s), people)
+            if lease_s is None:
+                await town.kill()
+            else:
+                await suspend(town, hub)
+            stopped_at = time.monotonic()
             kill = Kill(point, tuple(town.trace()))
             if held is not None:
                 town.telegram.clear_faults()
             town.model.clear_faults()
-            await town.start()
+            await town.start(lease_s=lease_s)
         await people
         # The people may have been content before the kill: let the hub pick up what it had left.
         await town.telegram.wait_for(town.listens, LIMIT_S)
+    if lease_s is not None:
+        # Real time is what is tested here: the leases that lapse are of a process that sleeps.
+        await asyncio.sleep(max(0, stopped_at + 4 * lease_s - time.monotonic()))
+        hub.send_signal(signal.SIGCONT)
+        assert await hub.wait(LIMIT_S) == 1, "the hub that was suspended ends by itself"
     return kill
+
+
+async def suspend(town: MortalHub, hub: Forked) -> None:
+    """Suspend the whole process, but not within a commit: it would keep the database from everybody."""
+    while True:
+        hub.send_signal(signal.SIGSTOP)
+        await is_suspended(hub)
+        with contextlib.closing(sqlite3.connect(town.directory / "data" / "hub.db", timeout=0.1)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                hub.send_signal(signal.SIGCONT)
+            else:
+                return
+
+
+async def is_suspended(hub: Forked) -> None:
+    """Wait until the process is."""
+    stat = Path(f"/proc/{hub.pid}/stat")
+    async with asyncio.timeout(LIMIT_S):
+        while stat.read_text().rpartition(")")[2].split()[0] != "T":  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.005)
 
 
 def _arm(town: MortalHub, point: Point | None) -> object:
@@ -96,12 +135,11 @@ async def struck_or_over(
         striking.cancel()
 
 
-async def _until_struck(town: MortalHub, point: Point) -> None:
-    """Until the hub is at the point: dead already, or inside what is held."""
+async def _until_struck(town: MortalHub, point: Point, hub: Forked, lease_s: float | None) -> None:
+    """Until the hub is at the point: dead or suspended already, or inside what is held."""
     match point:
         case AtCommit():
-            assert town.hub is not None
-            await town.hub.wait(LIMIT_S)
+            await (hub.wait(LIMIT_S) if lease_s is None else is_suspended(hub))
         case InTelegram():
             await town.telegram.wait_held(timeout_s=LIMIT_S)
         case InModel(nth):

@@ -197,6 +197,9 @@ class _ForkServer:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         pid = os.fork()
         if not pid:
+            for key in self._selector.get_map().values():
+                if key.data is not None:  # the end of another process is told at once
+                    os.close(key.data[1])
             self._selector.close()
             self._orders.close()
             os.close(told)
