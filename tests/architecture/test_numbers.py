@@ -66,6 +66,7 @@ NUMBERS = {
     "core.safety.tool_settings.MAX_FILES": 20,
     "core.safety.tool_settings.MAX_SETTINGS_BYTES": 64_000,
     "core.store.facets.HELD": 4_611_686_018_427_387_904,
+    "core.store.lease.LEASE_S": 30.0,
     "core.store.pairing.CODE_LIFE_US": 900_000_000,
     "core.store.sqlite.writer.GROUP_LIMIT": 256,
     "core.store.sqlite.writer.LINGER_S": 0.005,

@@ -170,6 +170,7 @@ async def test_a_yes_from_before_the_question_is_no_answer(
     await expect(waiting).to_contain_text("yes")
     await console.say("what else?")
     await expect(waiting).to_have_count(2)
+    await expect(waiting.last).to_contain_text("queued")  # what is being posted goes with the page
     await console.reload()
     await expect(waiting).to_contain_text(["yes", "what else?"])
     await expect(waiting.last).to_contain_text("queued")

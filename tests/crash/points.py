@@ -141,6 +141,8 @@ READS = frozenset(
         "due_routines",
         "lapsed_runs",
         "has_lapsed",
+        "hold_lease",
+        "lease_lost",
         "next_due",
         "due_notices",
         "routine_runs",

@@ -30,8 +30,8 @@ async def suspended_at(directory: Path, point: Point) -> None:
     "point",
     [
         InTool(),
-        pytest.param(AtCommit("mark_running", 1, "after"), marks=pytest.mark.slow),
-        pytest.param(AtCommit("finish_calls", 1, "before"), marks=pytest.mark.slow),
+        AtCommit("mark_running", 1, "after"),
+        AtCommit("finish_calls", 1, "before"),
         AtCommit("finish_turn_and_enqueue", 1, "after"),
     ],
     ids=str,

@@ -171,6 +171,7 @@ NOT_SEARCHED: Mapping[str, str] = {
             "ToolSpec.parameters",
             "Connection.call.tool",
             "Attachment.handle",
+            "ProcessInfo.host",
         ],
         OURS,
     ),

@@ -68,6 +68,13 @@ async def test_a_number_given_to_another_process_is_not_touched(
     assert is_alive(stranger.pid)
 
 
+async def test_a_process_of_another_host_is_not_looked_for_here(
+    call_id: str, child: subprocess.Popen[bytes]
+) -> None:
+    assert not await end_process(replace(process_info(child.pid), host="elsewhere"), call_id)
+    assert is_alive(child.pid)
+
+
 async def test_strays_are_found_by_their_marker_though_the_leader_is_gone(
     call_id: str, child: subprocess.Popen[bytes], stranger: subprocess.Popen[bytes]
 ) -> None:
