@@ -81,8 +81,10 @@ async def play(
     if lease_s is not None:
         # Real time is what is tested here: the leases that lapse are of a process that sleeps.
         await asyncio.sleep(max(0, stopped_at + 4 * lease_s - time.monotonic()))
+        written = lines_written(town)
         hub.send_signal(signal.SIGCONT)
         assert await hub.wait(LIMIT_S) == 1, "the hub that was suspended ends by itself"
+        assert lines_written(town) == written, "it has no effect any more"
     return kill
 
 
@@ -193,8 +195,7 @@ def finished(town: MortalHub) -> bool:
 
 async def judge(town: MortalHub, kill: Kill | None) -> None:
     """The promises, from what the platform saw and what is on disk."""
-    out = town.workspace / "out"
-    lines = out.read_text().split() if out.exists() else []
+    lines = lines_written(town)
     asked = [message for message in town.shown_to(OWNER) if UNKNOWN in message.text]
     in_window = False if kill is None else kill.in_window
     if in_window is None:
@@ -206,6 +207,12 @@ async def judge(town: MortalHub, kill: Kill | None) -> None:
     assert not town.open_cards(OWNER), "a card was left without its outcome"
     judge_places(town)
     _judge_copies(town)
+
+
+def lines_written(town: MortalHub) -> list[str]:
+    """What the tool has left on disk."""
+    out = town.workspace / "out"
+    return out.read_text().split() if out.exists() else []
 
 
 def judge_places(town: MortalHub) -> None:

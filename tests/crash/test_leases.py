@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ LEASE_S = 0.5
 FIRST = "take_lease:1:after"
 
 
-async def suspended_at(directory: Path, point: Point) -> None:
+async def suspended_at(directory: Path, point: Point, request: str = "") -> None:
     async with open_mortal_hub(directory, Setup()) as town:
-        kill = await play(town, point, lease_s=LEASE_S)
+        kill = await play(town, point, request, lease_s=LEASE_S)
         await town.stop()
         await judge(town, kill)
 
@@ -39,6 +40,12 @@ async def suspended_at(directory: Path, point: Point) -> None:
 async def test_a_suspended_hub_is_fenced(tmp_path: Path, point: Point) -> None:
     """Inside a tool, before its effect, before a commit, before a send."""
     await suspended_at(tmp_path, point)
+
+
+async def test_a_suspended_hub_has_no_effect_that_needs_no_commit(tmp_path: Path) -> None:
+    """What a command starts is recorded, and so refused; a file is written by itself."""
+    request = f"please call: write_file {json.dumps({'path': 'out', 'content': LINE})}"
+    await suspended_at(tmp_path, AtCommit("mark_running", 1, "after"), request)
 
 
 @pytest.mark.slow
@@ -69,7 +76,9 @@ async def test_nothing_is_taken_from_a_hub_that_lives(tmp_path: Path) -> None:
         await town.served_at_last()
         # Real time is what is tested here: leases lapse by it unless they are renewed.
         await asyncio.sleep(3 * LEASE_S)
-        await asyncio.to_thread((town.workspace / "gate").write_text, "go on")
+        gate = os.open(town.workspace / "gate", os.O_WRONLY | os.O_NONBLOCK)  # the tool still waits there
+        os.write(gate, b"go on")
+        os.close(gate)
         answered: Message = await town.telegram.wait_text(OWNER, ANSWER, timeout_s=LIMIT_S)
         assert "go on" in answered.text
         assert (town.workspace / "out").read_text().split() == [LINE]
