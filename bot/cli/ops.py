@@ -37,7 +37,7 @@ from bot.views import StatusView
 from core.clock import SystemClock
 from core.gates import ToolSetting
 from core.lazy_module import LazyModule
-from core.runs.chat import PromptFacts, system_prompt
+from core.runs.context import PromptFacts, system_prompt
 from core.store.lock import is_held
 from core.tools.pipeline import INTERACTIVE
 

@@ -41,9 +41,9 @@ from core.store.transaction import Transaction
 from core.users import Principal
 
 if TYPE_CHECKING:
-    from core.store.sql import routine_runs, routines
+    from core.store.sql import routine_guardrails, routines
 else:
-    routine_runs = LazyModule("core.store.sql.routine_runs")
+    routine_guardrails = LazyModule("core.store.sql.routine_guardrails")
     routines = LazyModule("core.store.sql.routines")
 
 
@@ -123,7 +123,7 @@ class Effects:
     def _routine(self, effect: FireRoutine | PauseRoutine | GrantToRoutine) -> None:
         match effect:
             case FireRoutine(run):
-                if routine_runs.claim(self._tx, run).run_id is not None:
+                if routine_guardrails.claim(self._tx, run).run_id is not None:
                     self.routines.append(run.routine_id)
             case PauseRoutine(routine_id, because):
                 routines.switch(self._tx, routine_id, enabled=False, next_slot_at=None, because=because)

@@ -15,7 +15,7 @@ from core.routine import Lightweight, ManualInput, MessageInput, SlotInput, Syst
 from core.routines.run import Asked, system_text
 from core.routines.run import user_text as question
 from core.runs.approval_requests import denied, reply_result, unknown
-from core.runs.chat import PromptFacts, system_prompt
+from core.runs.context import PromptFacts, system_prompt
 from core.runs.tool_calls import told_of_edit
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
