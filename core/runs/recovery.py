@@ -17,16 +17,22 @@ from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.store.engine import patiently
 from core.store.port import Store
-from core.store.rows import REJOIN_US, CallRow, Draft, GateView, RunningCall, TurnState, UnfinishedTurn
+from core.store.rows import (
+    REJOIN_US,
+    SUSPECT_FROM,
+    CallRow,
+    Draft,
+    GateView,
+    RunningCall,
+    TurnState,
+    UnfinishedTurn,
+)
 from core.tool import ProcessInfo
 
 logger = logging.getLogger(__name__)
 
 CRASH_LIMIT = 3
-"""The number of starts without progress after which work is set aside (P12)."""
-SUSPECT_FROM = 2
-"""The number of starts from which turns are started one after the other, so that a bad one cannot
-affect others."""
+"""The number of crashes without progress, put down to a turn, after which it is set aside (P12)."""
 SUSPECT_WAIT_S = 60.0
 
 EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
@@ -77,7 +83,7 @@ class RunRecovery:
             await self._ask_about(running)
         suspects: list[UnfinishedTurn] = []
         for turn in found.turns:
-            if turn.attempts >= CRASH_LIMIT:
+            if turn.crashes >= CRASH_LIMIT:
                 await self._set_aside(turn)
             elif turn.attempts >= SUSPECT_FROM:
                 suspects.append(turn)
@@ -124,7 +130,7 @@ class RunRecovery:
         thread = await self._store.threads.thread(turn.thread_id)
         if thread is None:
             return
-        logger.error("turn.set_aside turn=%s crashes=%d", turn.turn_id, turn.attempts)
+        logger.error("turn.set_aside turn=%s crashes=%d", turn.turn_id, turn.crashes)
         notice = Draft(thread.channel, thread.address, plain(texts.CRASHED), self._ids.row_id())
         done = await self._store.turns.finish_turn_and_enqueue(
             turn.turn_id,

@@ -189,13 +189,22 @@ class RunningCall:
     requester: Principal
 
 
+SUSPECT_FROM = 2
+"""The number of starts without progress from which a turn is started when no other suspect is, so that it is
+known which of them crashes the hub."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnfinishedTurn:
-    """A turn that was running when the hub crashed. `attempts`: its starts without progress."""
+    """A turn that was running when the hub crashed.
+
+    `attempts`: its starts without progress.
+    `crashes`: those that ended with a crash which is put down to it."""
 
     turn_id: str
     thread_id: str
     attempts: int
+    crashes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ async def test_a_message_that_crashes_the_hub_three_times_is_set_aside(tmp_path:
         await town.hub.wait(LIMIT_S)
         await dies(town)
         town.model.clear_faults()
-        await dies(town)
+        for _ in range(3):  # what ran beside others crashed nothing as far as is known; alone, it did
+            await dies(town)
 
         await town.start()
         await town.telegram.wait_text(OWNER, texts.CRASHED, timeout_s=LIMIT_S)
@@ -55,7 +56,7 @@ async def test_a_message_that_crashes_the_hub_three_times_is_set_aside(tmp_path:
         assert told == [texts.CRASHED, "and then?", "still there"]
         for person in NEIGHBOURS:  # an answer under way at a crash may be shown twice
             assert {m.text for m in town.telegram.bot_messages(person)} == {f"neighbour {person}"}
-        assert town.starts == 4
+        assert town.starts == 6
 
 
 def key_of(person: int, message_id: int) -> str:

@@ -75,8 +75,8 @@ def _show(tx: Transaction, turn_id: str, cards: Sequence[Draft]) -> tuple[Outbox
 def _wait(tx: Transaction, turn_id: str) -> None:
     now = tx.clock.now()
     tx.run(
-        "UPDATE runs SET state = 'waiting', attempts = 0, stop_requested = 0, running_since = NULL,"
-        f" fence = NULL, spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state = 'running'",
+        "UPDATE runs SET state = 'waiting', attempts = 0, crashes = 0, stop_requested = 0, fence = NULL,"
+        f" running_since = NULL, spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state = 'running'",
         now,
         now,
         turn_id,

@@ -17,39 +17,23 @@ from core.store.rows import (
     LoadedTurn,
     LoopUsed,
     NewCall,
-    Recovery,
     RunCheck,
-    RunningCall,
     TurnFinished,
     TurnStart,
     TurnState,
-    UnfinishedTurn,
 )
 from core.store.sql import gate_open, turns
 from core.store.sql.audit import hidden, record, record_end
-from core.store.sql.gates import find_pressed
 from core.store.sql.grants import in_thread
-from core.store.sql.hooks import let_go
-from core.store.sql.inbox import rejoin_albums
 from core.store.sql.kill_switch import refusal_while_paused, use
-from core.store.sql.leases import end_lapsed, hold, not_held
+from core.store.sql.leases import hold
 from core.store.sql.mapping import (
-    ACTIVE,
-    ACTIVE_TURN,
     CALL,
-    CALL_COLUMNS,
     CALL_FROM,
-    PRINCIPAL,
-    SPENT_SINCE,
-    THREAD,
     call_of,
-    principal_of,
-    thread_of,
 )
-from core.store.sql.outbox import give_back_sending
 from core.store.sql.people import known_user
-from core.store.sql.previews import settle_replaced, withdraw
-from core.store.sql.turns import append, audited, end_turn, history, progress, started
+from core.store.sql.turns import append, audited, history, progress
 from core.store.transaction import Row, Transaction
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
@@ -165,50 +149,6 @@ def _continued(tx: Transaction, turn_id: str) -> Option | None:
         GateKind.CONTINUE.value,
     )
     return None if row is None or row[0] is None else Option(row[0])
-
-
-# Recovery: the unfinished work of ended hubs, and how it continues.
-#
-# At startup and when a lease has lapsed, in one transaction, of what no hub has in hand:
-# - Outbox rows that were being sent become ambiguous, finally so if their one repeat was
-#   interrupted. Changes of shown messages are queued again, since repeating them changes nothing.
-# - Previews whose replacement is settled are settled. The others stay, for their turns to continue
-#   with.
-# - Waiting parts of albums wait a little longer for the rest.
-# - Running calls that may be repeated (effect `none` or `idempotent`) return to their previous
-#   state.
-# - Turns that a person had stopped end here, unless a call with an effect was interrupted in them.
-# - Running calls with an effect are reported: a person must be asked about each (`mark_unknown`).
-# - The other running turns are reported with their number of starts without progress, and idle
-#   threads with waiting input.
-
-
-def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
-    rows = tx.all(
-        f"SELECT {CALL}, {PRINCIPAL}, {THREAD} FROM {CALL_FROM}"
-        " JOIN runs tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
-        f" JOIN threads t ON t.id = tn.thread_id {ACTIVE_TURN}"
-        f" WHERE c.state = 'running' AND tn.kind = 'chat' AND {not_held('tn')} ORDER BY c.turn_id, c.seq"
-    )
-    return tuple(
-        RunningCall(
-            call_of(row[:CALL_COLUMNS]),
-            thread_of(row[CALL_COLUMNS + 3 :]),
-            principal_of(row[CALL_COLUMNS : CALL_COLUMNS + 3]),
-        )
-        for row in rows
-    )
-
-
-def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
-    stopped = tx.all(
-        "SELECT id, thread_id FROM runs WHERE state = 'running' AND stop_requested = 1"
-        f" AND {not_held('runs')}"
-    )
-    for turn_id, thread_id in stopped:
-        if turn_id not in cut_short:
-            end_turn(tx, thread_id, turn_id, TurnState.STOPPED)
-            withdraw(tx, turn_id)
 
 
 def record_reply(
@@ -365,85 +305,3 @@ class TurnUnits(Facet):
             ),
             meanwhile=meanwhile,
         )
-
-
-class RecoveryUnits(Facet):
-    """The units of TurnRecovery."""
-
-    @writes
-    def recover(self, tx: Transaction) -> Recovery:
-        end_lapsed(tx)
-        find_pressed(tx)
-        previews = give_back_sending(tx)
-        settle_replaced(tx)
-        rejoin_albums(tx)
-        if not tx.policy.holds_inputs:
-            let_go(tx)
-        tx.run(
-            "UPDATE calls SET state = CASE WHEN answer IS NULL THEN 'intent' ELSE 'approved' END"
-            " WHERE state = 'running' AND effect <> 'effect'"
-            f" AND turn_id IN (SELECT r.id FROM runs r WHERE r.state = 'running' AND {not_held('r')})"
-        )
-        running_calls = _running_calls(tx)
-        cut_short = {running.call.turn_id for running in running_calls}
-        _end_stopped(tx, cut_short)
-        turns = tx.all(
-            "SELECT id, thread_id, attempts FROM runs WHERE state = 'running' AND kind = 'chat'"
-            f" AND {not_held('runs')} ORDER BY running_since, id"
-        )
-        tx.run(
-            f"UPDATE runs SET fence = ? WHERE state = 'running' AND kind = 'chat' AND {not_held('runs')}",
-            tx.lease.fence,
-        )
-        idle = tx.all(
-            "SELECT DISTINCT w.thread_id FROM inbox w WHERE w.outcome = 'waiting' AND w.thread_id IS NOT NULL"
-            f" AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = w.thread_id AND a.state IN {ACTIVE})"
-            " ORDER BY w.thread_id"
-        )
-        return Recovery(
-            running_calls,
-            tuple(UnfinishedTurn(*row) for row in turns if row[0] not in cut_short),
-            tuple(row[0] for row in idle),
-            previews,
-        )
-
-    @writes
-    def resume_turn(self, tx: Transaction, turn_id: str) -> TurnStart:
-        """The time until the turn's last journalled step counts as spent."""
-        last_step = tx.one(
-            "SELECT e.at FROM runs t JOIN entries e ON e.thread_id = t.thread_id AND e.seq = t.last_seq"
-            " WHERE t.id = ?",
-            turn_id,
-        )
-        at = 0 if last_step is None else last_step[0]
-        changed = tx.run(
-            "UPDATE runs SET attempts = attempts + 1, running_since = ?, fence = ?, spent_us = spent_us +"
-            f" {SPENT_SINCE}"
-            " WHERE id = ? AND state = 'running'",
-            tx.clock.now(),
-            tx.lease.fence,
-            at,
-            at,
-            turn_id,
-        )
-        if not changed:
-            raise StaleTurn(f"turn {turn_id} is not running")
-        return started(tx, turn_id)
-
-    @writes
-    def release_turns(self, tx: Transaction, turn_ids: Sequence[str]) -> None:
-        for turn_id in turn_ids:
-            tx.run(
-                "UPDATE runs SET attempts = attempts - 1 WHERE id = ? AND state = 'running' AND attempts > 0",
-                turn_id,
-            )
-
-    @writes
-    def start_waiting(self, tx: Transaction, thread_id: str, next_turn_id: str) -> TurnStart | None:
-        return turns.start_next(tx, thread_id, next_turn_id)
-
-    @writes
-    def mark_unknown(
-        self, tx: Transaction, call_id: str, gate: Gate, cards: Sequence[Draft]
-    ) -> tuple[OutboxRow, ...]:
-        return gate_open.mark_unknown(tx, call_id, gate, cards)

@@ -18,7 +18,8 @@ from core.store.sql.memory import MemoryUnits, SecretUnits
 from core.store.sql.pages import FeedUnits, ThreadUnits
 from core.store.sql.pairing import PeopleUnits
 from core.store.sql.people import KeyUnits
-from core.store.sql.steps import RecoveryUnits, TurnUnits
+from core.store.sql.recovery import RecoveryUnits
+from core.store.sql.steps import TurnUnits
 from core.store.transaction import Transaction
 
 if TYPE_CHECKING:

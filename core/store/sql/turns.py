@@ -141,7 +141,8 @@ def require_running(tx: Transaction, turn_id: str, *, heed_stop: bool = False) -
 def progress(tx: Transaction, turn_id: str) -> str:
     """Return the turn's thread as `require_running` does, and record progress since its last start."""
     row = tx.one(
-        "UPDATE runs SET attempts = 0 WHERE id = ? AND state = 'running' RETURNING thread_id", turn_id
+        "UPDATE runs SET attempts = 0, crashes = 0 WHERE id = ? AND state = 'running' RETURNING thread_id",
+        turn_id,
     )
     if row is None:
         raise StaleTurn(f"turn {turn_id} is not running")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from core.store.transaction import Policy, Row, Unit
 
 BUSY_TIMEOUT_S = 5.0
 """The time a writer waits for another process's transaction (a command line while the hub runs)."""
+_LOOK_AGAIN_S = 0.01
 OLDEST_SQLITE = (3, 37, 0)
 """The oldest supported version, needed for STRICT tables; RETURNING is older."""
 
@@ -61,7 +63,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
         raise StoreUnavailable(f"SQLite {sqlite3.sqlite_version} is too old: 3.37 or newer is needed")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     connection = _connect(database_uri(path, read_only=False))
-    connection.execute("PRAGMA journal_mode = WAL")
+    _keep_a_log(connection)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -71,6 +73,20 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     # The log is cut back to this after a burst; a checkpoint empties it without giving the space back.
     connection.execute("PRAGMA journal_size_limit = 67108864")
     return connection
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on. Another process may be doing so, for which SQLite itself does not wait."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_LOOK_AGAIN_S)
+        else:
+            return
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:

@@ -72,7 +72,7 @@ async def test_what_a_lapsed_hub_had_is_taken_over_once(database: Database, firs
     assert await second.store.leases.has_lapsed()
 
     found = await second.store.recovery.recover()
-    assert found.turns == (UnfinishedTurn(start.turn_id, start.thread.id, 1),)
+    assert found.turns == (UnfinishedTurn(start.turn_id, start.thread.id, 1, 0),)
     assert [running.call.call_id for running in found.running_calls] == [call_id]
     assert [row.state for row in found.previews] == [SendState.STREAMING]
     assert (await second.row(sending.id)).state is SendState.AMBIGUOUS
@@ -82,6 +82,60 @@ async def test_what_a_lapsed_hub_had_is_taken_over_once(database: Database, firs
     assert (again.running_calls, again.turns) == ((), ())
     await second.store.recovery.resume_turn(start.turn_id)
     await second.finish(start)
+
+
+async def after_a_crash(database: Database) -> tuple[Bench, dict[str, int]]:
+    """The hub that takes over once the last one is gone, and the crashes put down to each turn."""
+    database.clock.advance(LASTS_S + 1)
+    taking = await hub(database)
+    found = await taking.store.recovery.recover()
+    return taking, {turn.turn_id: turn.crashes for turn in found.turns}
+
+
+async def test_a_crash_is_put_down_to_a_turn_that_ran_alone(database: Database, first: Bench) -> None:
+    turn = (await first.turn()).turn_id
+    for crashes in (1, 2, 3):
+        world, blamed = await after_a_crash(database)
+        assert blamed == {turn: crashes}
+        await world.store.recovery.resume_turn(turn)
+    await replies(world, turn)
+    world, blamed = await after_a_crash(database)
+    assert blamed == {turn: 0}, "it had got on"
+    await world.store.recovery.resume_turn(turn)
+    assert (await after_a_crash(database))[1] == {turn: 1}
+
+
+async def test_a_crash_is_not_put_down_to_what_ran_beside_others(database: Database, first: Bench) -> None:
+    turns = [(await first.turn(scope=scope)).turn_id for scope in ("one", "two")]
+    world, blamed = await after_a_crash(database)
+    assert blamed == dict.fromkeys(turns, 0)
+    for turn in turns:
+        await world.store.recovery.resume_turn(turn)
+    assert (await after_a_crash(database))[1] == dict.fromkeys(turns, 0)
+
+
+async def test_of_suspects_the_one_started_last_is_to_blame(database: Database, first: Bench) -> None:
+    one, two = [(await first.turn(scope=scope)).turn_id for scope in ("one", "two")]
+    world, _ = await after_a_crash(database)
+    for turn in (one, two):
+        await world.store.recovery.resume_turn(turn)
+    world, blamed = await after_a_crash(database)
+    assert blamed == {one: 0, two: 0}
+    await world.store.recovery.resume_turn(one)
+    world, blamed = await after_a_crash(database)
+    assert blamed == {one: 1, two: 0}
+    await world.store.recovery.resume_turn(one)
+    world.clock.advance(1)
+    await world.store.recovery.resume_turn(two)
+    assert (await after_a_crash(database))[1] == {one: 1, two: 1}
+
+
+async def test_a_hub_that_was_stopped_has_not_crashed(database: Database, first: Bench) -> None:
+    turn = (await first.turn()).turn_id
+    world, _ = await after_a_crash(database)
+    await world.store.recovery.resume_turn(turn)
+    await world.store.recovery.release_turns([turn])
+    assert (await after_a_crash(database))[1] == {turn: 1}
 
 
 async def accepts(world: Bench, turn_id: str) -> None:

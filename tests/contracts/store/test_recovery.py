@@ -32,8 +32,8 @@ async def test_running_turns_are_found_with_their_starts_without_progress(databa
     world = await database.open()
     found = await world.store.recovery.recover()
     assert found.turns == (
-        UnfinishedTurn(first.turn_id, first.thread.id, 1),
-        UnfinishedTurn(second.turn_id, second.thread.id, 2),
+        UnfinishedTurn(first.turn_id, first.thread.id, 1, 0),
+        UnfinishedTurn(second.turn_id, second.thread.id, 2, 0),
     )
     assert found.running_calls == ()
 

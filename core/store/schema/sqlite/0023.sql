@@ -10,5 +10,6 @@ CREATE TABLE leases (
 -- Numbers of before are of no lease: the first hub that starts takes over everything.
 ALTER TABLE routine_runs RENAME COLUMN lease_until TO fence;
 ALTER TABLE runs ADD COLUMN fence INTEGER;
+ALTER TABLE runs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE outbox ADD COLUMN fence INTEGER;
 ALTER TABLE calls ADD COLUMN host TEXT;

@@ -172,6 +172,7 @@ CREATE TABLE runs (
     kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine')),
     consent_thread TEXT,  -- routine: the thread whose grants hold; chat: null, its own
     fence          INTEGER,  -- the lease of the hub that has it in hand; null while it waits or has ended
+    crashes        INTEGER NOT NULL DEFAULT 0,  -- of hubs, without progress, that are put down to it
     CHECK ((state = 'running') = (running_since IS NOT NULL)),
     CHECK ((state IN ('running', 'waiting')) = (ended_at IS NULL))
 ) STRICT, WITHOUT ROWID;
