@@ -110,8 +110,8 @@ def approvals_usage(presets: Sequence[str]) -> str:
 
 
 def approvals_ceiling(allowed: object) -> str:
-    """Return the answer to settings that are looser than the admin policy allows."""
-    return f"The admin policy does not allow that here; its limit is {allowed}."
+    """Return the answer to settings that are looser than allowed."""
+    return f"That is not allowed here; the limit is {allowed}."
 
 
 WAS_ASKED = "Before the change it was:"

@@ -106,7 +106,7 @@ async def test_nobody_but_the_owner_goes_beyond_what_is_configured(
 ) -> None:
     await front.says(GUEST)
     said = await told(front, GUEST, f"/approvals {scope}{words}")
-    assert said == f"The policy does not allow that here; its limit is {most}."
+    assert said == f"That is not allowed here; the limit is {most}."
     assert "Approvals here: whitelist" in await told(front, GUEST, f"/approvals {scope}whitelist")
     assert "After 4 rounds" in await told(front, GUEST, f"/approvals {scope}rounds 4")
 
