@@ -58,9 +58,8 @@ class Send(Given):
 
 
 class Sent(Page):
-    """The outcome of a message: `outcome` as in `hubbub why`; `answer`: the hub's immediate answer, if it is
-    no turn;
-    `duplicate`: it had been accepted before."""
+    """The outcome of a message: `outcome` as in `hubbub why`; `answer`: the hub's immediate answer, if it
+    started no turn; `duplicate`: it had been accepted before."""
 
     key: str
     outcome: str

@@ -86,7 +86,7 @@ def _value(hint: Any) -> Schema:
 
 
 class RoutinePage(Given):
-    """A routine as one writes it (see docs/routines.md)."""
+    """A routine's definition (see docs/routines.md)."""
 
     # Read by core.routines.validation, as for chat and commands; the schema only tells its form.
     model_config = ConfigDict(

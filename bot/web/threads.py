@@ -49,8 +49,8 @@ class LiveView(Page):
 
 
 class ConversationPage(Page):
-    """A thread with some of its lines in order. `more`: there are lines before them; `last_seq`: go on from
-    there by stream; `waiting`: messages that no turn has taken yet, each a line once one has."""
+    """A thread with some of its lines in order. `more`: there are earlier lines; `last_seq`: where a
+    stream continues; `waiting`: queued messages, which become lines once a turn takes them."""
 
     thread: ThreadPage
     items: tuple[Item, ...]
