@@ -13,7 +13,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("stop", "stop the current run"),
     ("status", "show the current run and what is waiting"),
     ("approve", "approve a request: /approve ID; the owner pairs a person: /approve CHANNEL CODE"),
-    ("approvals", "when I ask for approval here: /approvals manual, whitelist, auto_loop or auto"),
+    ("approvals", "show or set when I ask for approval: /approvals manual, whitelist, auto_loop or auto"),
     ("grants", "list what I may do without asking; /grants revoke ID revokes a grant"),
     ("deny", "deny a request: /deny ID"),
     ("pause", "pause all tools at once (owner only)"),

@@ -101,14 +101,14 @@ def users_link(
 
 @users_commands.command("timezone")
 def users_timezone(
-    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id, see `users list`.")],
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user's ID; see `users list`.")],
     zone: Annotated[
-        str, typer.Argument(metavar="ZONE", help="Such as Europe/Berlin; default: the hub's time zone.")
+        str, typer.Argument(metavar="ZONE", help="Such as Europe/Berlin, or default for the hub's.")
     ],
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set a person's time zone, by which their quiet hours are judged."""
+    """Set a person's time zone, which applies to their quiet hours."""
     wanted = None if zone.strip().lower() == "default" else zone
     body = {"user_id": user, "timezone": wanted}
     finish(lambda: api.change(config, "/users/timezone", body, as_json=as_json))
@@ -161,9 +161,8 @@ def audit_verify(
 
     The exit code is 0 if they are; else 1, with the problem of each record.
 
-    Finds changed, deleted, inserted, moved and cut-off records. Keep the head it prints where users of the
-    data
-    directory can't write: it shows a later cut even if the file of heads was cut, too.
+    Finds changed, deleted, inserted, moved and cut-off records. Store the head it prints where users of the
+    data directory can't write. With --head, it reveals a later cut even if the file of heads was cut, too.
     """
     finish(lambda: audit.verify(config, head, as_json=as_json))
 
@@ -212,7 +211,7 @@ def db_backup(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Back up the database as it is at one moment. Works whether or not a hub is running."""
+    """Make a consistent backup of the database. Works whether or not a hub is running."""
     finish(lambda: database.backup(config, target, as_json=as_json))
 
 

@@ -74,11 +74,11 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Make a configuration by a few questions.
+    """Create a configuration by answering a few questions.
 
-    Tries the tokens and the model, and writes hubbub.toml and hubbub.env.
+    Tests the tokens and the model, then writes hubbub.toml and hubbub.env.
 
-    Tokens and keys are asked for, or taken from TELEGRAM_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN,
+    Asks for tokens and keys, or reads them from TELEGRAM_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN,
     DISCORD_TOKEN and OPENAI_API_KEY; never from the command line.
     """
     given = setup.Given(
@@ -96,7 +96,7 @@ def init(
 
 
 def login(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """A fresh link to the running hub's console. It is good once, for 15 minutes."""
+    """Print a new link to the running hub's console. It works once and expires after 15 minutes."""
     finish(lambda: ops.login(config, as_json=as_json))
 
 
@@ -114,7 +114,10 @@ def logs(
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=0, help="Maximum number, newest first.")
+        int,
+        typer.Option(
+            "--limit", "-n", metavar="N", min=0, help="Maximum number of lines; older ones are omitted."
+        ),
     ] = 200,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -231,7 +234,10 @@ def why(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a message's outcome and the reason. Without a key, list the newest events and counted ones."""
+    """Show a message's outcome and the reason.
+
+    Without a key, list the newest events, and counts of those not stored.
+    """
     finish(lambda: show.why(config, key, limit, as_json=as_json))
 
 

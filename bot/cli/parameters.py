@@ -21,12 +21,14 @@ ConfigOption = Annotated[
         help="The configuration file; default: $HUBBUB_CONFIG, or ./hubbub.toml if it exists.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The pairing code.")]
 AccountArgument = Annotated[
     str, typer.Argument(metavar="ACCOUNT", help="A channel and an account ID on it, such as telegram:12345.")
 ]
-LimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number, newest first.")]
+LimitOption = Annotated[
+    int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number of entries; older ones are omitted.")
+]
 UserOption = Annotated[
     str | None, typer.Option("--user", metavar="USER", help="The user's ID; see `users list`.")
 ]

@@ -108,7 +108,7 @@ def routines_edit(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change the given fields only. A routine keeps its kind of trigger."""
+    """Change only the given fields of a routine. Its kind of trigger stays the same."""
 
     def change() -> None:
         given = _given(prompt, cooldown, description) | ({"name": rename} if rename is not None else {})

@@ -180,7 +180,7 @@ class View:
     def _settled(self, settled: Settled) -> list[Line]:
         if self.cards.pop(settled.gate_id, None) is None:
             return []
-        return [marked("┗ ", "yellow") + styled(settled.outcome or "settled", "bold"), Line()]
+        return [marked("┗ ", "yellow") + styled(settled.outcome or "Closed.", "bold"), Line()]
 
     def _moved(self, columns: int | None) -> list[Line]:
         """No key answers what waits in the conversation that was left; how to answer it is said once."""

@@ -19,9 +19,9 @@ from core.store.feed import Feeds, GateGlance, GatesWanted
 
 
 class Resolve(Given):
-    """An answer to what waits. `action`: one of the answers it offers, by its word or its index;
-    `arguments`: the call's arguments, changed before they are agreed to. An index is refused once somebody
-    else has changed the call; a word is about the call as it is by then."""
+    """An answer to a gate. `action`: one of the answers it offers, by its word or its index;
+    `arguments`: the call's arguments, edited before the approval. An index is refused once someone
+    else has changed the call; a word applies to the call as it is now."""
 
     request_id: ShortText
     action: Annotated[str, Field(min_length=1, max_length=20)]
@@ -83,7 +83,7 @@ class ApprovalsApi:
         )
 
     async def resolve(self, call: Call) -> DecisionView:
-        """Answer what waits."""
+        """Decide an approval request, or answer a question."""
         said: Resolve = call.body
         await self._known_to(call.caller, normalise_gate_id(said.request_id))
         gate = await self._admin.open_gate(said.request_id)

@@ -72,7 +72,7 @@ def openapi_endpoint(endpoints: Sequence[Endpoint]) -> Endpoint:
     made: list[bytes] = []
 
     async def document(call: Call) -> Response:
-        """This document."""
+        """Return the OpenAPI document."""
         del call
         if not made:
             made.append(json.dumps(openapi(endpoints), ensure_ascii=False).encode())

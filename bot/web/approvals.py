@@ -15,8 +15,8 @@ from core.users import Principal
 
 
 class ChoiceView(Page):
-    """One answer offered; `option` is what `action` says for it. `index` says it, too, and stops being taken
-    once the call is changed."""
+    """One answer offered. Send `option` or `index` as `action`; `index` is refused once the call was
+    changed."""
 
     index: int
     label: str
@@ -48,7 +48,7 @@ class AskedCallPage(Page):
 
 
 class ShownArgument(Page):
-    """An argument as a person should see it: what would not be seen of it is named."""
+    """An argument for display, with invisible characters named."""
 
     name: str
     text: str

@@ -106,7 +106,7 @@ class Table(Page):
 
 
 class Rule(Page):
-    """A line across."""
+    """A horizontal rule."""
 
     type: Literal["rule"] = "rule"
 

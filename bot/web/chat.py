@@ -58,9 +58,8 @@ class Send(Given):
 
 
 class Sent(Page):
-    """The outcome of a message: `outcome` as in `hubbub why`; `answer`: the hub's immediate answer, if it is
-    no turn;
-    `duplicate`: it had been accepted before."""
+    """The outcome of a message: `outcome` as in `hubbub why`; `answer`: the hub's immediate answer, if it
+    started no turn; `duplicate`: it had been accepted before."""
 
     key: str
     outcome: str
@@ -116,7 +115,7 @@ class Chat:
         ]
 
     async def send(self, call: Call) -> Sent:
-        """Say something to the hub, as on any channel."""
+        """Send a message to the hub, as on any channel."""
         said: Send = call.body
         person = call.caller.principal
         if not said.text and not said.attachments:
@@ -175,7 +174,7 @@ class Chat:
         return found
 
     async def upload(self, call: Call) -> Upload:
-        """Upload a file, to be attached to a message: the raw body, at most 20 MiB."""
+        """Upload a file to attach to a message: the raw body, at most 20 MiB."""
         query: UploadQuery = call.query
         user_id, media_type = call.caller.principal.user_id, call.request.headers.get("content-type", "")
         try:
@@ -252,7 +251,7 @@ class SentFiles:
         ]
 
     async def read(self, call: Call) -> Response:
-        """A file that was sent in a conversation, as it was then."""
+        """Download a file sent in a conversation. Refused if the file has changed since."""
         _, file = await self._asked_for(call)
         content = await asyncio.to_thread(self._content, file)
         headers = {
@@ -263,7 +262,7 @@ class SentFiles:
         return Response(content, media_type=MEDIA_TYPE, headers=headers)
 
     async def link(self, call: Call) -> FileLinkPage:
-        """Make an address that opens a file without a key, for a minute."""
+        """Create a link that opens a file without a key for one minute."""
         target, file = await self._asked_for(call)
         await asyncio.to_thread(self._content, file, 0)  # it is still there, as it was
         return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))

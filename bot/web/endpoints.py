@@ -119,7 +119,7 @@ def _serve(of_path: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Res
         if endpoint.owner_only and not caller.is_owner:
             raise ApiError(403, "forbidden", "only the owner may do this")
         if endpoint.tokens_only and caller.by_session:
-            raise ApiError(403, "forbidden", "this needs a program's own token")
+            raise ApiError(403, "forbidden", "browser sessions can't do this; send a token")
         if caller.by_link and not endpoint.by_link:
             raise ApiError(403, "forbidden", "this address requires a key")
         query = endpoint.query.model_validate(_query(request))

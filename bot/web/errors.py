@@ -20,7 +20,7 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorPage(BaseModel):
-    """The one shape of everything that goes wrong."""
+    """An error response."""
 
     error: ErrorDetail
 

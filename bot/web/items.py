@@ -48,8 +48,7 @@ class FileView(Page):
 
 
 class SentFile(Page):
-    """A file that was sent, and from where it can be had; `size_bytes` and `url` are null where that was not
-    kept."""
+    """A file that was sent, with its URL. `size_bytes` and `url` are null if they were not stored."""
 
     name: str
     media_type: str
@@ -76,7 +75,7 @@ class UserItem(Line):
 
 
 class WaitingView(Page):
-    """A message that waits for its turn."""
+    """A queued message."""
 
     text: str
     sender: Speaker
@@ -185,7 +184,7 @@ class TurnView(Page):
 
 
 class ThreadPage(Page):
-    """A thread in a list. `own`: the reader's; `waiting`: how many prompts wait; `last_seq`: of its lines."""
+    """A thread in a list. `own`: the reader's; `waiting`: number of open gates; `last_seq`: of its lines."""
 
     id: str
     channel: str

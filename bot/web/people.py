@@ -24,14 +24,14 @@ from core.users import Role
 
 
 class LetIn(Given):
-    """A code to be let in."""
+    """The code of the pairing request to approve."""
 
     code: ShortText
     pair_as: PairAs = Field(default=PairAs.MEMBER, alias="as")
 
 
 class TurnDown(Given):
-    """A code to be turned down."""
+    """The code of the pairing request to deny."""
 
     code: ShortText
 
@@ -44,13 +44,13 @@ class AccountOf(Given):
 
 
 class NewUser(Given):
-    """A person to be known."""
+    """The name of a new member."""
 
     name: ShortText
 
 
 class Link(AccountOf):
-    """An account and whose it is to be."""
+    """An account, and the user to link it to."""
 
     user_id: ShortText
 
@@ -85,7 +85,7 @@ class PairingPage(Page):
 
 
 class TokenPage(Page):
-    """A token; it is shown this once."""
+    """A new token. It is shown only once."""
 
     token: str
 
@@ -97,7 +97,7 @@ class RevokedPage(Page):
 
 
 class LoginLink(Page):
-    """A link that logs a browser in, once, for a quarter of an hour."""
+    """A link that logs in a browser. It works once and expires after 15 minutes."""
 
     url: str
 
@@ -172,7 +172,7 @@ class People:
         )
 
     async def status(self, call: Call) -> StatusView:
-        """The hub at a glance."""
+        """Return the hub's status."""
         del call
         return await self._status()
 
@@ -182,42 +182,42 @@ class People:
         return PairingPage(requests=tuple(await self._admin.pairing_requests()))
 
     async def let_in(self, call: Call) -> DecisionView:
-        """Let the account in that has this code."""
+        """Approve the pairing request with this code."""
         body: LetIn = call.body
         return await self._admin.let_in(body.code, body.pair_as)
 
     async def turn_down(self, call: Call) -> DecisionView:
-        """Refuse the account that has this code."""
+        """Deny the pairing request with this code."""
         body: TurnDown = call.body
         return await self._admin.turn_down(body.code)
 
     async def revoke(self, call: Call) -> DecisionView:
-        """Let a paired or linked account in no more."""
+        """Remove the access of a paired or linked account."""
         body: AccountOf = call.body
         return await self._admin.revoke(body.channel, body.platform_user_id)
 
     async def users(self, call: Call) -> list[UserView]:
-        """Everybody who was ever let in."""
+        """List users and their accounts."""
         del call
         return [UserView.of(person) for person in await self._store.people.people()]
 
     async def add_user(self, call: Call) -> UserView:
-        """Make a member without any account yet."""
+        """Add a member without an account."""
         body: NewUser = call.body
         return await self._admin.add_user(body.name)
 
     async def link(self, call: Call) -> DecisionView:
-        """Give an account to a user, without any code."""
+        """Link an account to a user without a code."""
         body: Link = call.body
         return await self._admin.link(body.user_id, body.channel, body.platform_user_id)
 
     async def set_timezone(self, call: Call) -> DecisionView:
-        """Set a user's time zone, by which quiet hours are judged."""
+        """Set a user's time zone, which applies to their quiet hours."""
         body: TimezoneOf = call.body
         return await self._admin.set_timezone(body.user_id, body.timezone)
 
     async def token(self, call: Call) -> TokenPage:
-        """Make a token by which programs, or a person without a platform, are this member."""
+        """Create a token that lets a program, or a person without a platform, act as this member."""
         body: TokenOf = call.body
         user = await self._store.people.user(body.user_id)
         if user is None:
@@ -230,13 +230,13 @@ class People:
         return TokenPage(token=token)
 
     async def revoke_tokens(self, call: Call) -> RevokedPage:
-        """Let no token of this member be good any more."""
+        """Revoke all tokens of a member."""
         body: TokenOf = call.body
         await self._store.people.revoke_account(WEB, body.user_id)
         return RevokedPage(revoked=await self._store.keys.drop_keys_of(body.user_id, KeyKind.TOKEN))
 
     async def login_link(self, call: Call) -> LoginLink:
-        """Make a link that logs a browser in."""
+        """Create a link that logs in a browser."""
         del call
         return LoginLink(url=login_url(self._url, self._login))
 
@@ -305,7 +305,7 @@ class WhyTurn(Page):
 
 
 class WhyEvent(Page):
-    """One inbound event, and why what became of it did."""
+    """One inbound event, with its outcome and the reason."""
 
     key: str
     channel: str
@@ -319,7 +319,7 @@ class WhyEvent(Page):
 
 
 class NoiseView(Page):
-    """Events that were counted, not kept."""
+    """Events that were counted, not stored."""
 
     channel: str
     sender: str
@@ -368,7 +368,7 @@ class StatusApi:
         )
 
     async def why(self, call: Call) -> WhyPage:
-        """Return the outcomes of messages, and of those only counted."""
+        """Return the outcomes of messages, and counts of events that were not stored."""
         query: WhyQuery = call.query
         text = query.query.strip()
         if text:

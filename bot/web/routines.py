@@ -86,7 +86,7 @@ def _value(hint: Any) -> Schema:
 
 
 class RoutinePage(Given):
-    """A routine as one writes it (see docs/routines.md)."""
+    """A routine's definition (see docs/routines.md)."""
 
     # Read by core.routines.validation, as for chat and commands; the schema only tells its form.
     model_config = ConfigDict(
@@ -176,7 +176,7 @@ class RoutinesApi:
         ]
 
     async def listed(self, call: Call) -> list[RoutineView]:
-        """The caller's routines in order of name; further ones are asked for by the last one's name."""
+        """List the caller's routines by name. For the next page, pass the last name as `after`."""
         query: Listing = call.query
         found = await self._routines(call).listed(
             after=query.after, limit=query.limit, containing=query.query
@@ -184,23 +184,23 @@ class RoutinesApi:
         return list(found)
 
     async def create(self, call: Call) -> RoutineView:
-        """Make a routine."""
+        """Create a routine."""
         return await self._routines(call).create(_page(call))
 
     async def show(self, call: Call) -> RoutineView:
-        """One routine, by id or name."""
+        """Return a routine, by ID or name."""
         return await self._routines(call).show(_named(call))
 
     async def change(self, call: Call) -> RoutineView:
-        """Change what the page names."""
+        """Change the given fields of a routine."""
         return await self._routines(call).change(_named(call), _page(call))
 
     async def delete(self, call: Call) -> RoutineView:
-        """Forget a routine and its runs."""
+        """Delete a routine and its runs."""
         return await self._routines(call).delete(_named(call))
 
     async def enable(self, call: Call) -> RoutineView:
-        """Let a routine go on."""
+        """Enable a routine."""
         return await self._routines(call).switch(_named(call), enabled=True)
 
     async def disable(self, call: Call) -> RoutineView:
@@ -208,11 +208,11 @@ class RoutinesApi:
         return await self._routines(call).switch(_named(call), enabled=False)
 
     async def fire(self, call: Call) -> FiredView:
-        """Run a routine once, whatever its cooldown."""
+        """Run a routine once, ignoring its cooldown."""
         return await self._routines(call).fire(_named(call))
 
     async def runs(self, call: Call) -> list[RunView]:
-        """The newest runs of a routine, newest first."""
+        """List a routine's runs, newest first."""
         query: Runs = call.query
         return list(await self._routines(call).history(_named(call), query.limit))
 
@@ -222,18 +222,17 @@ class RoutinesApi:
         return await self._routines(call).test(_named(call), body.text)
 
     async def draft(self, call: Call) -> DraftView:
-        """Return the problems of a draft, its trigger in words, and the effect of a message; nothing is
-        stored."""
+        """Validate a draft without storing it: problems, trigger in words, and a message's effect."""
         body: Draft = call.body
         return await self._routines(call).draft(body.definition, body.text)
 
     async def calendar(self, call: Call) -> CalendarView:
-        """The slots to come of the caller's schedules, day by day."""
+        """Return the upcoming runs of the caller's schedules, day by day."""
         query: Days = call.query
         return await self._routines(call).calendar(query.timezone, query.days)
 
     async def emit(self, call: Call) -> EmittedView:
-        """Tell the caller's routines of an event."""
+        """Report an event to the caller's routines."""
         body: SystemEvent = call.body
         return await self._routines(call).emit(body.source, body.event_type, body.payload, body.event_id)
 

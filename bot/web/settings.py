@@ -42,7 +42,7 @@ class GrantOf(Given):
 
 
 class Permission(Given):
-    """A person's own word on a tool; null takes it back."""
+    """A person's setting for a tool; null removes it."""
 
     user_id: ShortText
     tool: ShortText
@@ -89,26 +89,26 @@ class SettingsApi:
         ]
 
     async def keep_secret(self, call: Call) -> DecisionView:
-        """Keep a secret in the vault."""
+        """Store a secret in the vault."""
         body: NewSecret = call.body
         return await self._settings.keep_secret(body.name, body.value.get_secret_value())
 
     async def drop_secret(self, call: Call) -> DecisionView:
-        """Forget a secret."""
+        """Delete a secret."""
         body: SecretOf = call.body
         return await self._settings.drop_secret(body.name)
 
     async def change_vault_key(self, call: Call) -> DecisionView:
-        """Seal every secret with a new key."""
+        """Encrypt every secret with a new key."""
         del call
         return await self._settings.change_vault_key()
 
     async def grants(self, call: Call) -> list[GrantView]:
-        """Return the grants; for others than the owner their own."""
+        """Return everyone's grants to the owner, and to others their own."""
         return [GrantView.of(grant) for grant in await self._of(call.caller)]
 
     async def revoke_grant(self, call: Call) -> DecisionView:
-        """Ask again from now on."""
+        """Revoke a grant. The hub asks again from now on."""
         body: GrantOf = call.body
         if body.id not in {grant.id for grant in await self._of(call.caller)}:
             raise not_found(f"no grant has the ID {body.id}; run `hubbub grants list`")
@@ -118,17 +118,17 @@ class SettingsApi:
         return await self._store.consents.grants(None if caller.is_owner else caller.principal.user_id)
 
     async def permissions(self, call: Call) -> list[PermissionView]:
-        """People's own settings of tools."""
+        """Return people's tool settings."""
         del call
         return [PermissionView.of(row) for row in await self._store.consents.tool_settings(None)]
 
     async def set_permission(self, call: Call) -> DecisionView:
-        """Write down a person's word on a tool."""
+        """Set a person's permission for a tool."""
         body: Permission = call.body
         return await self._settings.set_permission(body.user_id, body.tool, body.setting)
 
     async def reload(self, call: Call) -> ReloadView:
-        """Read the configuration again: channels take up their tokens, the rest waits for the next start."""
+        """Reload the configuration: channels use new tokens at once, the rest applies at the next start."""
         del call
         return await self._reloading.reload()
 
@@ -183,7 +183,7 @@ class NewApprovalPolicy(Given):
 
 
 class SettingsView(Page):
-    """Presets and limits that were said; null: nothing."""
+    """Presets and limits that were set; null: not set."""
 
     preset: PresetName | None
     max_rounds: int | None
@@ -204,8 +204,8 @@ class ApprovalPolicyPage(Page):
 
 class ExecutionView(Page):
     """One call. `status`: ok, error, denied, cancelled, skipped or unknown, null while it has no outcome;
-    `state`: how far it has come; `round`: of the model since a person had a say; `for_user`: whom it was made
-    for."""
+    `state`: its progress; `round`: the model's round since a person last decided; `for_user`: the person
+    it was made for."""
 
     seq: int
     call_id: str
@@ -221,7 +221,7 @@ class ExecutionView(Page):
 
 
 class ExecutionsPage(Page):
-    """The newest first. `next`: `before` of the page behind this one."""
+    """The newest first. `next`: `before` for the next page."""
 
     executions: tuple[ExecutionView, ...]
     next: int | None

@@ -49,8 +49,8 @@ class LiveView(Page):
 
 
 class ConversationPage(Page):
-    """A thread with some of its lines in order. `more`: there are lines before them; `last_seq`: go on from
-    there by stream; `waiting`: messages that no turn has taken yet, each a line once one has."""
+    """A thread with some of its lines in order. `more`: there are earlier lines; `last_seq`: where a
+    stream continues; `waiting`: queued messages, which become lines once a turn takes them."""
 
     thread: ThreadPage
     items: tuple[Item, ...]
@@ -97,14 +97,14 @@ class ItemsQuery(Given):
 
 
 class EventsQuery(Given):
-    """A thread, and the last position seen; without a thread: hints for lists."""
+    """`thread`: the thread to stream, or null for hints for lists; `after`: the last position seen."""
 
     thread: Annotated[str, Field(max_length=64)] | None = None
     after: Seq | None = None
 
 
 class OperatorAnswer(Given):
-    """A message in the assistant's place; the same `client_key` is sent once."""
+    """A reply from the owner; the same `client_key` is sent once."""
 
     text: MessageText
     client_key: ClientKey | None = None
@@ -181,7 +181,7 @@ class Threads:
         ]
 
     async def list(self, call: Call) -> ThreadsPage:
-        """Threads, the latest active first."""
+        """List threads, most recently active first."""
         query: ThreadsQuery = call.query
         wanted = ThreadsWanted(
             limit=query.limit + 1,
@@ -200,7 +200,7 @@ class Threads:
         )
 
     async def read(self, call: Call) -> ConversationPage:
-        """A thread with its newest lines, or those before a position."""
+        """Return a thread with its newest lines, or those before a position."""
         query: ItemsQuery = call.query
         glance = await thread_seen_by(self._store.feed, call)
         thread_id = glance.thread.id
@@ -221,7 +221,7 @@ class Threads:
         )
 
     async def answer(self, call: Call) -> Answered:
-        """Speak in the assistant's place, through the thread's own channel."""
+        """Reply in a thread as the owner, through the thread's own channel."""
         said: OperatorAnswer = call.body
         glance = await thread_seen_by(self._store.feed, call)
         if glance.thread.channel not in self._states():
@@ -233,7 +233,7 @@ class Threads:
         return Answered(thread_id=glance.thread.id, duplicate=not taken)
 
     async def stop(self, call: Call) -> Stopped:
-        """Stop what runs or waits in a thread."""
+        """Stop a thread's run and discard its queued messages."""
         glance = await thread_seen_by(self._store.feed, call)
         person = call.caller.principal
         event = self._web.message(
@@ -243,7 +243,7 @@ class Threads:
         return Stopped(thread_id=glance.thread.id, stopped=accepted.answer is not None)
 
     async def events(self, call: Call) -> EventStream:
-        """One thread's lines and turns as they come, or hints for lists (server-sent events)."""
+        """Stream a thread's lines and turns, or hints for lists (server-sent events)."""
         query: EventsQuery = call.query
         glance = None
         if query.thread is not None:

@@ -114,8 +114,8 @@ class FileUploads:
         if len(sizes) < MAX_OF_ONE and sum(sizes) < MAX_BYTES_OF_ONE:
             return
         raise TooManyUploads(
-            f"you have {len(sizes)} files here; the limit is {MAX_OF_ONE} or {MAX_BYTES_OF_ONE >> 20} MB;"
-            f" each file is deleted {LIFE_S // 86_400} days after its upload"
+            f"you have {len(sizes)} files here; the limits are {MAX_OF_ONE} files and"
+            f" {MAX_BYTES_OF_ONE >> 20} MB; each file is deleted {LIFE_S // 86_400} days after its upload"
         )
 
     async def _receive(self, path: Path, content: AsyncIterator[bytes]) -> int:

@@ -65,7 +65,7 @@ def documented() -> Endpoint:
         _deliver,
         WebhookView,
         status=202,
-        also=((200, "A repeated delivery, or no routine is concerned."),),
+        also=((200, "The delivery was repeated, or ignored."),),
         refusals=(404, 405, 409, 415, 429, 503),
         raw_body=True,
         public=True,
@@ -73,7 +73,7 @@ def documented() -> Endpoint:
 
 
 async def _deliver(call: Call) -> NoReturn:
-    """A delivery for a routine, signed by its sender."""
+    """Deliver an event to a routine, signed by its sender."""
     raise AssertionError(f"{call.request.url.path} is served by WebhookEndpoint")
 
 
@@ -166,7 +166,9 @@ class WebhookEndpoint:
                     if given_up in self._reading:
                         self._reading.remove(given_up)
         except TimeoutError as error:
-            raise HTTPException(408, "other requests are waiting, and the body did not arrive") from error
+            raise HTTPException(
+                408, "the body did not arrive in time while other requests were waiting"
+            ) from error
 
 
 def _is_json(content_type: str) -> bool:

@@ -56,7 +56,7 @@ def answer_in_words(*, choices: bool) -> str:
 
 
 FILE_CHANGED = "It was approved before, but a file that it changes or runs is different now."
-CALL_CHANGED = "It was approved before, but with other arguments or in another place."
+CALL_CHANGED = "It was approved before, but the call or the tool has changed since."
 
 
 def approval_title(tool: str, reason: str) -> str:
@@ -88,13 +88,13 @@ def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: 
     """Return a description of the preset and limits of a conversation. None: no limit."""
     told = {
         "manual": "I ask before every tool call.",
-        "whitelist": "I ask before every tool call that neither the allowlist nor a grant covers.",
+        "whitelist": "I ask before every tool call, unless the whitelist or a grant covers it.",
         "auto_loop": "I run tools without asking, except dangerous ones. I ask whether to continue.",
         "auto": "I run tools without asking, except dangerous ones. I ask if it takes long.",
     }
     limits = f"{seconds} s"
     if rounds is not None and tools is not None:
-        limits = f"{texts.count(rounds, 'round')}, {texts.count(tools, 'tool')}, {seconds} s"
+        limits = f"{texts.count(rounds, 'round')}, {texts.count(tools, 'tool call')}, {seconds} s"
     return (
         f"Approvals here: {preset}. {told[preset]}\nAfter {limits} in one turn I ask whether to continue.\n"
         "Calls that always need approval still do."
@@ -110,8 +110,8 @@ def approvals_usage(presets: Sequence[str]) -> str:
 
 
 def approvals_ceiling(allowed: object) -> str:
-    """Return the answer to settings that are looser than the admin policy allows."""
-    return f"The policy does not allow that here; its limit is {allowed}."
+    """Return the answer to settings that are looser than allowed."""
+    return f"That is not allowed here; the limit is {allowed}."
 
 
 WAS_ASKED = "Before the change it was:"
@@ -148,7 +148,7 @@ def loop_progress(rounds: int, max_rounds: int | None, tools: int, max_tools: in
     """Return the progress of a turn's tool use. None: no limit."""
     of_rounds = "" if max_rounds is None else f" of {max_rounds}"
     of_tools = "" if max_tools is None else f" of {max_tools}"
-    return f"Round {rounds}{of_rounds}, {tools}{of_tools} tools."
+    return f"Round {rounds}{of_rounds}, {tools}{of_tools} tool calls."
 
 
 def continue_title(reason: str) -> str:

@@ -229,13 +229,13 @@ def _interactive(
         reason = because or f"{tool.name} always needs approval."
         return Ask(reason, False, pattern, requirement=Requirement.ALWAYS_ASK)
     if call.setting is ToolSetting.ASK_EACH_TIME:
-        return Ask(because or f"You chose to be asked each time for {tool.name}.", False, pattern)
+        return Ask(because or f"{tool.name} is set to ask each time.", False, pattern)
     wanted = _wanted(call, tool, principal)
     granted_only = _granted_only(call)
     if call.setting is ToolSetting.ALWAYS_ALLOW and not granted_only:
         return _ALLOW
     if policy.preset is Preset.MANUAL:
-        return Ask(because or "You chose to be asked for every tool.", False, pattern)
+        return Ask(because or "Every tool call needs approval here.", False, pattern)
     by_preset = not granted_only and _runs_by_preset(call, tool, policy)
     if by_preset or granted(call.grants, wanted, call.now):
         return _ALLOW

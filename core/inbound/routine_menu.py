@@ -85,7 +85,7 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
             pause = PauseRoutine(menu.routine_id, routine_texts.PAUSED_BY_PERSON)
             return Verdict(outcome, (pause, Say(plain(word))), answer=word)
         case routine_texts.RUN_AGAIN if not menu.enabled:
-            return Verdict(outcome, answer=routine_texts.already_paused(menu.name))
+            return Verdict(outcome, answer=routine_texts.cannot_run_again(menu.name))
         case routine_texts.RUN_AGAIN:
             asked = ManualInput(event.key, by.user_id)
             run = NewRun(

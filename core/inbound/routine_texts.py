@@ -56,9 +56,14 @@ def paused(name: str) -> str:
     return f"“{name}” is paused."
 
 
+def cannot_run_again(name: str) -> str:
+    """Acknowledge a press for another run of a paused routine."""
+    return f"“{name}” is paused. Enable it before you run it again."
+
+
 def runs_again(name: str) -> str:
-    """Acknowledge a press that started another run."""
-    return f"“{name}” is enabled again."
+    """Acknowledge a press that queued another run."""
+    return f"“{name}” is queued to run again."
 
 
 def details(menu: MenuView) -> str:

@@ -32,7 +32,9 @@ def ask_owner(channel: str, code: str) -> str:
 
 def let_in(name: str, role: str) -> str:
     """Return the confirmation to the owner who paired somebody, or an account of their own."""
-    return f"{name} now has access as {'yourself' if role == 'owner' else 'a member'}."
+    if role == "owner":
+        return f"{name} is now one of your accounts."
+    return f"{name} now has access as a member."
 
 
 def link_code(code: str) -> str:

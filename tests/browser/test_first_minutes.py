@@ -90,7 +90,7 @@ async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: 
     link = await hub.link()
     async with tab(browser) as page:
         await page.goto(hub.url)
-        await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+        await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
         await expect(page.get_by_text("hubbub login")).to_be_visible()
         await page.goto(re.sub("code=.*", "code=wrong", link))
         await expect(page.locator("body")).to_contain_text("This link is not valid")
@@ -109,7 +109,7 @@ async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: 
         await page.goto(link)
         await expect(page.get_by_role("heading", name="Not logged in")).to_be_visible()
         await page.goto(hub.url)
-        await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+        await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
 
 
 @pytest.mark.slow

@@ -79,11 +79,11 @@ async def test_the_theme_and_the_way_out(console: Console) -> None:
     assert await page.evaluate("() => document.documentElement.dataset.theme") == "dark"
     await console.reload()
     assert await page.evaluate("() => document.documentElement.dataset.theme") == "dark"
-    await tab_to(page, "Sign out")
+    await tab_to(page, "Log out")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
     await console.reload()
-    await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
 
 
 async def test_new_messages_are_told_to_those_who_listen(console: Console) -> None:

@@ -140,6 +140,6 @@ async def test_files_are_downloaded_and_sessions_expire(browser: Browser, tmp_pa
         await expect(page.locator("#announcer")).to_contain_text("has changed since it was sent")
         house.clock.skip(14 * 86_400)
         await house.told("time")
-        await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+        await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
         await page.reload()
-        await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+        await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()

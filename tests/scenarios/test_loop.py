@@ -165,7 +165,7 @@ async def test_a_person_may_want_to_be_asked_sooner(
 ) -> None:
     async with place(tmp_path) as (house, _, _, stream):
         house.telegram.user_sends_text(OWNER, words)
-        await house.telegram.wait_text(OWNER, f"After {told}, 20 tools, 300 s")
+        await house.telegram.wait_text(OWNER, f"After {told}, 20 tool calls, 300 s")
         house.model.rule(r"look", Reply(calls=(LOOK,)), on="any")
         house.telegram.user_sends_text(OWNER, "look around")
         assert (await loop_events(stream, "cancelled"))[-1][2:] == (rounds, rounds, "max_rounds")

@@ -58,12 +58,13 @@ async def test_the_buttons_of_a_notice(house: Hub) -> None:
     await house.pressed(OWNER, card, 0)
     details = await house.telegram.wait_text(OWNER, "fired by manual")
     assert "Tokens:" in details.text
-    assert await house.pressed(OWNER, card, 2) == "“watch” is enabled again."
+    assert await house.pressed(OWNER, card, 2) == "“watch” is queued to run again."
     await ended(house, row, 2)
     assert await house.pressed(OWNER, card, 1) == "“watch” is paused."
     await house.telegram.wait_text(OWNER, "“watch” is paused.")
     assert await house.pressed(OWNER, card, 1) == "“watch” is already paused."
-    assert await house.pressed(OWNER, card, 2) == "“watch” is already paused."
+    told = await house.pressed(OWNER, card, 2)
+    assert told == "“watch” is paused. Enable it before you run it again."
     assert not (await desk.find(OLIVIA, "watch")).enabled
 
 

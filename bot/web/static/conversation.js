@@ -68,7 +68,7 @@ export class ConversationView {
   /** @param {api.ApiError} error */
   #failed(error) {
     const gone = error.status === 404;
-    this.title.textContent = gone ? "No such conversation" : "Not loaded";
+    this.title.textContent = gone ? "Conversation not found" : "Not loaded";
     const again = () => {
       this.body.replaceChildren(note(loading()));
       this.#load();

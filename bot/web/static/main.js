@@ -73,7 +73,7 @@ class Console {
 function signedOut(view = signedOutView()) {
   running?.close();
   running = null;
-  document.title = "Signed out · hubbub";
+  document.title = "Logged out · hubbub";
   document.body.replaceChildren(view);
 }
 

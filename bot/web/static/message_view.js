@@ -12,7 +12,7 @@ const STATE_WORDS = {
   approved: "next",
   started: "running",
   running: "running",
-  waiting: "waiting for approval",
+  waiting: "waiting for an answer",
   ended: "done",
   ok: "done",
   error: "failed",

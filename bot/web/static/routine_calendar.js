@@ -49,7 +49,7 @@ export class RoutineCalendar {
     const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
     try {
       const page = await api.routineCalendar({ days: this.#days, timezone: timeZone || "UTC" });
-      const more = page.more ? " · only the next of more than 100 schedules" : "";
+      const more = page.more ? " · only the 100 schedules that run soonest" : "";
       this.about.textContent = `${page.timezone}${more}`;
       this.about.title = this.about.textContent;
       this.list.replaceChildren(...page.days.map(dayView));

@@ -65,7 +65,7 @@ export class RoutineView {
   /** @param {api.ApiError} error */
   #failed(error) {
     const gone = error.status === 404;
-    this.title.textContent = gone ? "No such routine" : "…";
+    this.title.textContent = gone ? "Routine not found" : "…";
     this.status.replaceChildren();
     const words = gone
       ? [h("p", {}, "It was deleted, or never existed.")]
@@ -176,8 +176,8 @@ function facts(routine) {
       ? h("span", {}, "last ", timeView(routine.last_run_at, fromNow(routine.last_run_at)))
       : null,
     h("span", {}, routine.run_count === 1 ? "1 run" : `${routine.run_count} runs`),
-    routine.failures ? h("span", {}, `${routine.failures} failed in a row`) : null,
-    routine.skipped_slots ? h("span", {}, `${routine.skipped_slots} times skipped`) : null,
+    routine.failures ? h("span", {}, `${routine.failures} ${routine.failures === 1 ? "failure" : "failures"} in a row`) : null,
+    routine.skipped_slots ? h("span", {}, `skipped ${routine.skipped_slots} ${routine.skipped_slots === 1 ? "time" : "times"}`) : null,
   ];
   return [
     routine.definition.description ? h("p", {}, routine.definition.description) : "",

@@ -32,7 +32,7 @@ export class Shell {
       { class: "nav-foot" },
       this.tools.pause,
       themeButton(),
-      iconButton("leave", "Sign out", () => this.#leave()),
+      iconButton("leave", "Log out", () => this.#leave()),
     );
     this.main = h("main", { id: "main", tabindex: "-1" });
     this.banner = this.#banner(context);
@@ -138,7 +138,7 @@ function themeButton() {
 
 /** All there is to see for those the hub does not know. */
 export function signedOutView() {
-  return askForLink("You are signed out");
+  return askForLink("You are logged out");
 }
 
 /** @param {string} message @param {(() => void) | null} back for who is logged in all the same */

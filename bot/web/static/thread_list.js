@@ -43,7 +43,7 @@ function row(thread, current, page, channel) {
 
 /** @param {Thread} thread */
 export function badge(thread) {
-  if (thread.waiting) return h("span", { class: "badge attention" }, "decide");
+  if (thread.waiting) return h("span", { class: "badge attention" }, "needs answer");
   if (thread.turn?.state === "running") return h("span", { class: "badge busy" }, "working");
   if (thread.turn?.state === "stopping") return h("span", { class: "badge busy" }, "stopping");
   return null;

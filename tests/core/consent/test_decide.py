@@ -236,8 +236,8 @@ DANGEROUS = Policy(dangerous_tools=frozenset({"tool"}))
     [
         ("tool needs an owner's approval.", "ask", MEMBER, OWNERS_WORD, None),
         ("tool always needs approval.", "always_ask", OWNER, Policy(), None),
-        ("You chose to be asked each time for tool.", "ask", OWNER, Policy(), ToolSetting.ASK_EACH_TIME),
-        ("You chose to be asked for every tool.", "ask", OWNER, MANUAL, None),
+        ("tool is set to ask each time.", "ask", OWNER, Policy(), ToolSetting.ASK_EACH_TIME),
+        ("Every tool call needs approval here.", "ask", OWNER, MANUAL, None),
         ("There is no grant for this call of tool.", "ask", OWNER, DANGEROUS, None),
     ],
 )

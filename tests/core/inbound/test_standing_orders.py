@@ -43,7 +43,7 @@ async def standing(front: Front) -> ConsentSettings:
 async def test_without_words_it_tells_what_holds(front: Front) -> None:
     said = await told(front, OWNER_ACCOUNT, "/approvals")
     assert "Approvals here: auto_loop" in said
-    assert "After 5 rounds, 20 tools, 300 s in one turn I ask" in said
+    assert "After 5 rounds, 20 tool calls, 300 s in one turn I ask" in said
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ async def test_what_is_said_one_after_the_other_adds_up(front: Front) -> None:
     for words in ("manual", "rounds 2", "tools 9", "rounds default"):
         said = await told(front, OWNER_ACCOUNT, f"/approvals {words}")
     assert "Approvals here: manual" in said
-    assert "After 5 rounds, 9 tools, 300 s" in said
+    assert "After 5 rounds, 9 tool calls, 300 s" in said
     assert (await standing(front)).thread == ApprovalSettings(Preset.MANUAL, max_tools=9)
 
 
@@ -106,7 +106,7 @@ async def test_nobody_but_the_owner_goes_beyond_what_is_configured(
 ) -> None:
     await front.says(GUEST)
     said = await told(front, GUEST, f"/approvals {scope}{words}")
-    assert said == f"The policy does not allow that here; its limit is {most}."
+    assert said == f"That is not allowed here; the limit is {most}."
     assert "Approvals here: whitelist" in await told(front, GUEST, f"/approvals {scope}whitelist")
     assert "After 4 rounds" in await told(front, GUEST, f"/approvals {scope}rounds 4")
 

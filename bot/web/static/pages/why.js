@@ -22,7 +22,7 @@ class WhyPage {
     this.field = h("input", {
       type: "search",
       id: "why-query",
-      placeholder: "Its text or key",
+      placeholder: "Text, sender or key",
       maxlength: "200",
       autocomplete: "off",
     });
@@ -85,7 +85,7 @@ class WhyPage {
 
   #show({ events, noise }, query) {
     if (!events.length && !noise.length) {
-      const none = query ? `No message contains “${clip(query, 60)}”.` : "The hub has not received any messages yet.";
+      const none = query ? `No message matches “${clip(query, 60)}”.` : "The hub has not received any messages yet.";
       return this.#say(h("p", {}, none));
     }
     const found = events.length === 1 ? "1 message" : `${events.length} messages`;
