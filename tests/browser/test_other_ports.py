@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, Request, expect
 from tests.browser.chromium import tab
 from tests.browser.console import Console
 from tests.browser.other_port import TRIES, OtherPort, answers_with_cookies, other_port
-from tests.harness.process import HubProcess
+from tests.harness.process import HubProcess, running_hub
 from tests.harness.telegram_hub import open_hub
 from tests.plugins.profile import Profile
 
@@ -99,9 +99,9 @@ async def test_a_page_of_another_port_reads_uses_and_ends_nothing(
 
 
 async def test_who_is_led_to_bad_links_stays_logged_in_and_can_log_in(
-    browser: Browser, hub: HubProcess, other: OtherPort
+    browser: Browser, tmp_path: Path, other: OtherPort
 ) -> None:
-    async with tab(browser) as page:
+    async with running_hub(tmp_path) as hub, tab(browser) as page:
         console = Console(page, hub.url)
         await console.log_in(await hub.link())
         theirs = await page.context.new_page()
