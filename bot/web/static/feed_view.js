@@ -239,5 +239,5 @@ function setText(node, text) {
 function counted(loop) {
   if (!loop) return "";
   const of = (/** @type {number | null} */ most) => (most === null ? "" : ` of ${most}`);
-  return ` Round ${loop.depth}${of(loop.max_rounds)}, ${loop.executed}${of(loop.max_tools)} tools.`;
+  return ` Round ${loop.depth}${of(loop.max_rounds)}, ${loop.executed}${of(loop.max_tools)} tool calls.`;
 }
