@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from core.clock import Clock
@@ -29,6 +30,15 @@ class ToolSpec:
         object.__setattr__(self, "size_chars", size_chars)
 
 
+class Thinking(StrEnum):
+    """The effort a model spends on reasoning before it answers."""
+
+    OFF = "off"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """The model's input: one system text, the conversation in order, and the available tools."""
@@ -38,45 +48,73 @@ class ModelRequest:
     tools: Sequence[ToolSpec] = ()
     max_output_tokens: int = 4096
     temperature: float | None = None
+    thinking: Thinking = Thinking.OFF
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as counted by the provider, and their cost at the model's configured prices.
+    """Tokens as counted by the provider, and their cost at the model's prices.
 
-    Counts are zero where the provider gave none; the cost is zero without configured prices."""
+    Counts are zero where the provider gave none; the cost is zero without known prices.
+    `input_tokens` includes `cached_input_tokens` (read from the provider's cache) and `cache_write_tokens`
+    (written to it). `estimated`: the provider gave no counts, and the hub estimated them."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
     cost_micro_usd: int = 0
+    cache_write_tokens: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A tool call the model requests. `arguments` is its JSON text, unparsed."""
+    """A tool call the model requests. `arguments` is its JSON text, unparsed.
+
+    `reason`: the model's own explanation of the call, empty if it gave none."""
 
     provider_call_id: str
     tool: str
     arguments: str
+    reason: str = ""
+
+
+class StopReason(StrEnum):
+    """The reason a reply ended."""
+
+    END = "end"
+    LENGTH = "length"
+    """The output limit cut the reply off."""
+    FILTERED = "filtered"
+    """The provider's content filter cut the reply off."""
+    OVERFLOW = "overflow"
+    """The context window was full, reported in a reply instead of an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A whole reply. `truncated`: the provider cut it off at the output limit."""
+    """A whole reply."""
 
     text: str
     calls: tuple[CallRequest, ...]
     usage: Usage
     origin: Origin
-    truncated: bool = False
+    stop: StopReason = StopReason.END
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the reply was cut off, so that its calls must not run."""
+        return self.stop is not StopReason.END
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyDelta:
-    """A piece of the reply's text, as it arrives."""
+    """A piece of the reply's text, as it arrives.
+
+    `attempt` counts from 0. A new attempt begins the reply again; earlier pieces no longer count."""
 
     text: str
+    attempt: int = 0
 
 
 class Model(Protocol):

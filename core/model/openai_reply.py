@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import ModelRejected, ModelReplyInvalid, ModelUnavailable
-from core.model.base import CallRequest, ModelReply, Usage
+from core.model.base import CallRequest, ModelReply, StopReason, Usage
 from core.model.lenient_json import as_array, as_count, as_object, as_text, parse, storable
 from core.model.provider_errors import model_error, read_error
 from core.transcript import Origin
@@ -26,8 +26,12 @@ OPAQUE_LIMIT_CHARS = 256 * 1024
 
 _TEXT_ALONE = frozenset({"role", "content"})
 """The keys of a text-only delta, the most common kind of chunk."""
-_CUT_REASONS = frozenset({"length", "max_tokens"})
 _FILTER_REASONS = frozenset({"content_filter", "sensitive"})
+_STOP = {
+    "length": StopReason.LENGTH,
+    "max_tokens": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.OVERFLOW,
+} | dict.fromkeys(_FILTER_REASONS, StopReason.FILTERED)
 _FAILED_REASONS = frozenset({"error", "network_error"})
 
 
@@ -94,10 +98,11 @@ class ReplyAssembler:
             raise ModelUnavailable(f"model {self._name}: the provider reported an error during the reply")
         if not text and not self._calls:
             self._refuse_empty()
-        truncated = self._finish in _CUT_REASONS | _FILTER_REASONS
+        stop = _STOP.get(self._finish, StopReason.END)
+        truncated = stop is not StopReason.END
         calls = tuple(self._call_request(n, call, truncated) for n, call in enumerate(self._calls))
         origin = Origin(PROVIDER, self._model, self._opaque())
-        return ModelReply(text, calls, self._usage, origin, truncated)
+        return ModelReply(text, calls, self._usage, origin, stop)
 
     def _refuse_empty(self) -> None:
         if self._finish in _FILTER_REASONS:

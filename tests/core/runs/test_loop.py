@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from core.errors import ModelUnavailable, StaleTurn, StoreUnavailable
-from core.model.base import CallRequest, ModelReply, Usage
+from core.model.base import CallRequest, ModelReply, StopReason, Usage
 from core.runs.budget import Exhausted, Limit
 from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
 from core.transcript import Entry, Origin
@@ -22,7 +22,7 @@ def calls(*requests: tuple[str, Mapping[str, object]], truncated: bool = False) 
     made = tuple(
         CallRequest(f"c{n}", tool, json.dumps(arguments)) for n, (tool, arguments) in enumerate(requests)
     )
-    return ModelReply("", made, Usage(), ORIGIN, truncated)
+    return ModelReply("", made, Usage(), ORIGIN, StopReason.LENGTH if truncated else StopReason.END)
 
 
 class Script:
