@@ -20,7 +20,7 @@ from core.store.rows import GateView, LoopUsed, ThreadRow, TurnStart
 from core.users import Identity, Principal
 
 if TYPE_CHECKING:
-    from core.store.routines import MenuView, RoutineStanding
+    from core.store.routine_rows import MenuView, RoutineStanding
 
 
 WITHHELD = "[not kept]"
@@ -43,7 +43,7 @@ class Admitted:
     via: str
     limited: bool = False
     claims: str | None = None
-    surveys: bool = False
+    wants_status: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class AcceptView:
     `asked`: see AskedCredentials, None if there are none.
     `recent`: a limited sender's counted messages, and button presses that decided nothing, within
     RATE_WINDOW_US.
-    `claims`: pairing requests, and `survey`: the current status, if the admission asked for them.
+    `claims`: pairing requests, and `status`: the current status, if the admission asked for them.
     `routines`: the routines the judge asked about.
     `menu`: the menu of the routine notice on which the event is a press.
     """
@@ -197,7 +197,7 @@ class AcceptView:
     replied: GateView | None = None
     routines: "Sequence[RoutineStanding]" = ()
     menu: "MenuView | None" = None
-    survey: StatusSnapshot | None = None
+    status: StatusSnapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
