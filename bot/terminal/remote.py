@@ -135,7 +135,7 @@ def detail_of(arguments: Mapping[str, Any]) -> str:
 
 
 def card_in(approval: ApprovalPage) -> Card:
-    """A prompt as a card."""
+    """Return the card of a gate."""
     parts: list[blocks.Block] = [*plain(approval.title)]
     if approval.calls:
         for number, call in enumerate(approval.calls, start=1):

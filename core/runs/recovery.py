@@ -182,7 +182,7 @@ class GateExpiry:
         self._editable = editable
 
     async def look(self) -> None:
-        """Do what is due by now. Raises StoreUnavailable: the next look finds the same prompts."""
+        """Do what is due by now. Raises StoreUnavailable: the next look finds the same gates."""
         await self.expire()
         await self.remind()
         await self.escalate()

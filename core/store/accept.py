@@ -168,7 +168,7 @@ class AcceptView:
     `thread`: the thread the event's key leads to, None if it does not exist yet.
     `waiting`: the number of inputs queued there.
     `open_gates`: the open gates of that thread.
-    `prompt`: the gate the event names by id (None: unknown id).
+    `gate`: the gate the event names by id (None: unknown id).
     `cards`: the cards of `open_gates` that were sent to the event's address.
     `replied`: the open gate whose card the event replies to.
     `candidate`: see ThreadCandidate.

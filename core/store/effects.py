@@ -72,7 +72,7 @@ class CloseGate:
 class EditedCall:
     """A gate's call with other arguments (JSON text).
 
-    `prompt`: the gate about the edited call.
+    `gate`: the gate about the edited call.
     `based_on`: the binding of the call the edit was made on."""
 
     gate: Gate
