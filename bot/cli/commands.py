@@ -330,7 +330,12 @@ def only(app: typer.Typer, words: Sequence[str]) -> typer.Typer:
         if name == word:
             selected.registered_commands.append(command)
         else:
-            selected.command(name, help=inspect.getdoc(command.callback))(_mentioned)
+            selected.command(
+                name,
+                help=inspect.getdoc(command.callback),
+                hidden=command.hidden,
+                deprecated=command.deprecated,
+            )(_mentioned)
     for group in app.registered_groups:
         if group.typer_instance is not None and group.name == word:
             selected.add_typer(only(group.typer_instance, rest), name=word)

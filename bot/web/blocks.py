@@ -28,24 +28,26 @@ class Page(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_OLD_NAMES = frozenset({"prompt_id", "prompt_kind"})
+
+
 class GatePage(Page):
-    """A page about one gate. `prompt_id` is the old name of `gate_id`, sent for one version."""
+    """A page about one gate. Names from before gates were called so are sent for one version, and not read."""
 
     gate_id: str
 
     @computed_field
     @property
     def prompt_id(self) -> str:
-        """The same id."""
+        """The old name of `gate_id`, sent for one version."""
         return self.gate_id
 
     @model_validator(mode="before")
     @classmethod
-    def _without_old_name(cls, given: Any) -> Any:
+    def _without_old_names(cls, given: Any) -> Any:
         if isinstance(given, dict):
-            return {
-                name: value for name, value in cast("dict[str, Any]", given).items() if name != "prompt_id"
-            }
+            fields = cast("dict[str, Any]", given)
+            return {name: value for name, value in fields.items() if name not in _OLD_NAMES}
         return given
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from bot.web.approvals import ApprovalPage, approval_page, lines_of
 from bot.web.blocks import Block, GatePage, Page, blocks_of
@@ -144,6 +144,12 @@ class GateItem(Line, GatePage):
     title: str
     lines: tuple[str, ...]
     outcome: str | None
+
+    @computed_field
+    @property
+    def prompt_kind(self) -> str:
+        """The old name of `gate_kind`, sent for one version."""
+        return self.gate_kind
 
 
 class OutcomeItem(Line, GatePage):
