@@ -116,7 +116,7 @@ class AccountView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserView:
-    """A person and the accounts they were let in with. `timezone`: an IANA name, None for the hub's."""
+    """A user and their accounts. `timezone`: an IANA name; null for the hub's time zone."""
 
     id: str
     role: str
@@ -143,7 +143,7 @@ class UserView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairingRequestView:
-    """Somebody who asks to be let in, and the code they were given."""
+    """A pairing request: a stranger's account and the code shown to that person."""
 
     id: str
     code: str
@@ -201,7 +201,7 @@ class GrantView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionView:
-    """A person's own word on a tool: always_allow, ask_each_time or disabled."""
+    """A person's setting for a tool. `setting`: always_allow, ask_each_time or disabled."""
 
     user_id: str
     tool: str

@@ -47,7 +47,8 @@ class ReloadedChannel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadView:
-    """Every channel that runs, and the keys of what else has changed: that holds from the next start."""
+    """The result of a reload: every running channel. `next_start`: other changed keys, which apply from the
+    next start."""
 
     channels: tuple[ReloadedChannel, ...]
     next_start: tuple[str, ...]

@@ -32,7 +32,7 @@ _OLD_NAMES = frozenset({"prompt_id", "prompt_kind"})
 
 
 class GatePage(Page):
-    """A page about one gate. Names from before gates were called so are sent for one version, and not read."""
+    """A page about one gate. Its old names, `prompt_id` and `prompt_kind`, are sent for one version."""
 
     gate_id: str
 

@@ -100,7 +100,7 @@ class OperatorItem(Line):
 
 
 class NoticeItem(Line):
-    """The hub itself says something, or a tool sent it."""
+    """A message from the hub itself, or sent by a tool."""
 
     kind: Literal["notice"] = "notice"
     text: str

@@ -1,4 +1,4 @@
-"""Names of an earlier version that stay valid for one more; see `Deprecated` in CHANGELOG.md and docs/api.md."""
+"""Names of an earlier version that stay valid for one more: `Deprecated` in CHANGELOG.md."""
 
 import asyncio
 from pathlib import Path
