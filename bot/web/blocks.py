@@ -148,7 +148,7 @@ def _block(block: blocks.Block) -> Block:
 
 
 def _spans(text: blocks.Text) -> tuple[Span, ...]:
-    """Nested styles as runs side by side."""
+    """Return nested styles as neighboring runs."""
     return tuple(
         _run(text.text[start:end], over)
         for start, end, over in blocks.stretches(text.spans, 0, len(text.text))
