@@ -11,7 +11,7 @@ is imported is a quarter of what a command costs; the hub goes back to the usual
 
 
 def main() -> None:
-    """Entry point of the `hubbub` command."""
+    """Run the `hubbub` command."""
     gc.set_threshold(FEW_COLLECTIONS)
     run_command()
 

@@ -107,7 +107,7 @@ class Serving:
         self.web = WebServer(sock, routes)
 
     def login_url(self) -> str:
-        """A link that logs one browser in."""
+        """Return a link that logs one browser in."""
         return login_url(self.people_reach, self.login)
 
     async def readiness(self) -> Readiness:
@@ -359,8 +359,8 @@ def _app(
 
 @contextlib.asynccontextmanager
 async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[ThreadActors]:
-    """Turns cut short by stopping in good order are no crashes; while the store takes no writes they count
-    as one all the same."""
+    """Release turns that an orderly stop cuts short, so that they count as no crash. While the store
+    takes no writes, they count as one."""
     unfinished: list[str] = []
     try:
         async with actors:

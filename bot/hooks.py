@@ -73,7 +73,7 @@ class Hooks:
 
     @property
     def calls(self) -> CallHooks | None:
-        """Before consent."""
+        """The hooks on tool calls, which run before consent is decided."""
         chain = self.chains.get(Point.BEFORE_TOOL_CALL)
         return None if chain is None else CallHooks(chain)
 
@@ -113,7 +113,7 @@ class Hooks:
         return running
 
     def set_timers(self, timers: Timers) -> None:
-        """Set what is looked at again and again."""
+        """Set the timers that hooks need."""
         if (sessions := self.sessions()) is not None:
             timers.every("sessions.idle", LOOK_EVERY_S, sessions.look)
 
@@ -129,7 +129,7 @@ class Hooks:
 def build_hooks(
     loaded: Loaded, leaks: LeakDetector, store: Store, model: Model, clock: Clock, ids: Ids
 ) -> Hooks:
-    """Raises StartError for a hook that is not there, or must not be asked."""
+    """Build the configured hooks. Raises StartError for one that doesn't exist or must not be called."""
     config, unfinished = loaded.config, Unfinished()
     guard = network_guard(config)
     notifier = WebhookNotifier(sender := WebhookSender(_Web(guard), clock, ids))
@@ -210,13 +210,13 @@ def looked_at(config: Config, settings: HookSettings) -> str:
 
 
 def found(name: str) -> EntryPoint | None:
-    """The entry point of that name that an installed package has."""
+    """Return the entry point of that name in an installed package."""
     points: Sequence[EntryPoint] = tuple(entry_points(group=ENTRY_POINTS, name=name))
     return points[0] if points else None
 
 
 def loaded(settings: HookSettings) -> Hook:
-    """The code. Raises StartError."""
+    """Return the hook's code. Raises StartError."""
     name = settings.ask
     advice = "install the package that provides it, or remove the hook"
     point = found(name)

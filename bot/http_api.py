@@ -74,7 +74,7 @@ def build_api(
     readiness: Callable[[], Awaitable[Readiness]],
     url: str,
 ) -> ASGIApp:
-    """The application below `/api` of a hub that runs. `url`: where people reach it."""
+    """Build the application below `/api` of a running hub. `url`: its public address."""
     loaded, store, clock, ids = dependencies.loaded, dependencies.store, dependencies.clock, dependencies.ids
     reloading = ChannelReloader(loaded, channels.manager, channels.builder, dependencies.leaks.learn)
 
@@ -120,7 +120,7 @@ def build_webhooks(
     ids: Ids,
     leaks: LeakDetector,
 ) -> ASGIApp:
-    """The application below `/api/webhooks`."""
+    """Build the application below `/api/webhooks`."""
 
     async def secret(name: str) -> str:
         try:

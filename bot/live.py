@@ -59,8 +59,8 @@ TurnNews = tuple[str, Began | Step | AutoLoop | Finished | Failed | Rested]
 
 
 class Subscription:
-    """A reader of the live feed. `changed`: something in the thread is to be read; `gates`: those that changed,
-    each with its thread's id."""
+    """A reader of the live feed. `changed`: something in the thread is to be read; `gates`: the ids of those
+    that changed, each with its thread's."""
 
     def __init__(self, thread_id: str | None, person: Principal) -> None:
         self.thread_id = thread_id
@@ -79,11 +79,11 @@ class Subscription:
         self._wake.set()
 
     def wake(self) -> None:
-        """There is something to tell."""
+        """Wake the subscriber: there is something to send."""
         self._wake.set()
 
     def note(self, news: TurnNews) -> None:
-        """A turn's small event."""
+        """Add a small event of a turn."""
         if len(self.news) >= EVENTS_LIMIT:
             self.cut = True
         else:
@@ -123,7 +123,7 @@ class Live:
         return self._count
 
     def turn(self, thread_id: str) -> LiveTurn | None:
-        """The turn that runs in a thread."""
+        """Return the running turn of a thread."""
         return self._turns.get(thread_id)
 
     def subscribe(self, thread_id: str | None, person: Principal) -> Subscription:
@@ -214,7 +214,7 @@ class Live:
             one.wake()
 
     def channel_changed(self, name: str) -> None:
-        """A channel is doing better or worse than before."""
+        """Report that a channel's state changed."""
         for one in self._of_lists:
             one.channels.add(name)
             one.wake()

@@ -65,7 +65,7 @@ def build_leaks(config: Config) -> LeakDetector:
 
 
 def build_credentials(leaks: LeakDetector, ring: VaultKeyRing, clock: Clock, ids: Ids) -> InboundCredentials:
-    """Takes credentials out of what people write, into the vault."""
+    """Build the part that moves credentials from people's messages into the vault."""
 
     def seal(name: str, value: str) -> SealedSecret:
         try:
@@ -87,7 +87,8 @@ def holds_inputs(config: Config) -> bool:
 def configured_hooks(
     loaded: Loaded, leaks: LeakDetector, store: Store, model: Model, clock: Clock, ids: Ids
 ) -> "Hooks | None":
-    """Those the configuration names. Raises StartError for one that is not there, or must not be asked."""
+    """Build the configured hooks, or return None. Raises StartError for one that doesn't exist or must
+    not be called."""
     if not loaded.config.hooks and not loaded.config.sessions.summary:
         return None
     from bot.hooks import build_hooks
@@ -133,7 +134,7 @@ class Dependencies:
 
 @contextlib.asynccontextmanager
 async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids) -> AsyncIterator[Store]:
-    """The database in the data directory; its audit is sealed by keys that come from the vault's."""
+    """Open the database in the data directory. Its audit is sealed by keys derived from the vault's."""
     database = config.hub.data_dir / DATABASE_NAME
     store = await open_sqlite(
         database, clock, ids, queue=config.agent.queue, chain=ring, holds_inputs=holds_inputs(config)
@@ -146,7 +147,7 @@ async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids)
 
 @contextlib.asynccontextmanager
 async def open_models(config: Config, clock: Clock, certificates: Certificates) -> AsyncIterator[Model]:
-    """The configured models in order, each retried, as one that falls back."""
+    """Open the configured models in order, each with retries, as one that falls back."""
     async with open_each_model(config, clock, certificates) as models:
         yield models[0] if len(models) == 1 else FailoverModel("models", models)
 
@@ -155,7 +156,7 @@ async def open_models(config: Config, clock: Clock, certificates: Certificates) 
 async def open_each_model(
     config: Config, clock: Clock, certificates: Certificates
 ) -> AsyncIterator[Sequence[Model]]:
-    """The configured models in order, on one HTTP client."""
+    """Open the configured models in order, on one HTTP client."""
     remote = [settings for settings in config.models if settings.provider != "demo"]
     async with contextlib.AsyncExitStack() as opened:
         client = None
@@ -224,13 +225,13 @@ def build_pipeline(
     pause: ToolPause,
     hooks: "Hooks | None",
 ) -> CallPipeline:
-    """The one path of every call."""
+    """Build the path that every call takes."""
     hook = None if hooks is None else hooks.calls
     return CallPipeline(tools, _pipeline_settings(loaded, leaks), clock, pause, hook)
 
 
 def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServers | None":
-    """The servers that bring further tools; None where none is configured."""
+    """Build the clients of the configured MCP servers; None without any."""
     if not configured.config.mcp:
         return None
     from bot.mcp.build import build_servers
@@ -312,7 +313,8 @@ def _chat_settings(config: Config) -> ChatSettings:
 
 
 def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy, clock: Clock) -> AuditLinker:
-    """The linker of this hub. A policy file that changes is recorded once a call was judged by it."""
+    """Build this hub's audit linker. A changed policy file is recorded as soon as a call was judged by
+    it."""
     config = loaded.config
     linker = AuditLinker(
         store.audit,
@@ -364,5 +366,5 @@ def _bounds(settings: ApprovalSettings) -> dict[str, Any]:
 
 
 def build_notices(store: Store, manager: ChannelManager, rules: InboundRules, leaks: LeakDetector) -> Notices:
-    """Notices through all channels that are there."""
+    """Build the sender of notices through all channels."""
     return Notices(store, manager, manager, rules.access, in_threads=[WEB], leaks=leaks)

@@ -37,11 +37,11 @@ class ChannelBuilder:
         self._telegram = telegram
 
     def all(self, config: Config) -> list[Channel]:
-        """One adapter per configured channel."""
+        """Return one adapter per configured channel."""
         return [self.one(config, name, settings) for name, settings in config.channels.items()]
 
     def one(self, config: Config, name: str, settings: ChannelSection) -> Channel:
-        """The adapter for these settings."""
+        """Return the adapter for these settings."""
         sent = PathGuard(config.workspace.dir, self._closed), PathGuard(config.hub.data_dir / SPILL_NAME)
         read_file = readable_files(*sent)
         match settings:
@@ -128,7 +128,8 @@ def _telegram(
 
 
 def readable_files(*guards: PathGuard) -> ReadFile:
-    """Reads files that one of the guards lets in, for channels to send; ValueError says why not."""
+    """Return a reader for files that one of the guards allows, for channels to send. It raises
+    ValueError with the reason."""
 
     def read(path: str, limit_bytes: int) -> bytes:
         guard = next((guard for guard in guards if guard.refusal(path) is None), guards[0])

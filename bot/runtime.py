@@ -27,7 +27,7 @@ class Certificates:
         self._context: ssl.SSLContext | None = None
 
     def for_url(self, url: str) -> ssl.SSLContext | None:
-        """The context to talk to that address with; None for plain http."""
+        """Return the TLS context for that address; None for plain HTTP."""
         if url.lower().startswith("http:"):
             return None
         if self._context is None:
@@ -75,9 +75,10 @@ def with_advice(error: StoreError) -> str:
 
 @contextlib.contextmanager
 def needed_to_start(what: object, advice: str) -> Iterator[None]:
-    """An OSError inside means that `what`, a file or directory, cannot be used: raises StartError.
+    """Raise StartError if an OSError occurs in the context: `what`, a file or directory, can't be
+    used.
 
-    `advice` is for files that are not ours to use; a full disk has its own.
+    `advice` is for files that belong to others; a full disk has its own.
     """
     try:
         yield
@@ -92,8 +93,8 @@ def needed_to_start(what: object, advice: str) -> Iterator[None]:
 
 @contextmanager
 def left_out(*names: str) -> Iterator[None]:
-    """Inside, importing these modules fails as if they were not installed; libraries that treat them as
-    optional do without. Modules already loaded stay."""
+    """Make importing these modules fail within the context, as if they were not installed. Libraries
+    that treat them as optional do without. Modules already loaded stay."""
     hidden = [name for name in names if name not in sys.modules]
     for name in hidden:
         sys.modules[name] = cast("ModuleType", None)
@@ -106,9 +107,8 @@ def left_out(*names: str) -> Iterator[None]:
 
 @contextmanager
 def put_off(package: str, module: str, *names: str) -> Iterator[None]:
-    """Within the context, import the package without one of its modules and the names it takes from there;
-    later uses get
-    them. Does nothing for a package that is loaded already."""
+    """Import the package within the context without one of its modules and the names it takes from
+    there; later uses get them. Does nothing for a package that is already loaded."""
     if package in sys.modules:
         yield
         return
@@ -147,7 +147,7 @@ PACKAGE = "hubbub"
 
 
 def version() -> str:
-    """The program's version; a tree that was never installed has none."""
+    """Return the program's version; "unknown" for a tree that was never installed."""
     try:
         return metadata.version(PACKAGE)
     except metadata.PackageNotFoundError:
@@ -158,7 +158,7 @@ def version() -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound, listening socket; raises StartError with what to do if the address is taken."""
+    """Return a bound, listening socket. Raises StartError with advice if the address is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, the protocol makes asyncio send small answers at once instead of 40 ms later.
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

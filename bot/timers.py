@@ -75,7 +75,7 @@ class HubWaits:
     """The event loop as the scheduler uses it: it waits by the hub's clock, at most `LOOK_S` at a time."""
 
     def __init__(self, clock: Clock, looks: Callable[[], None]) -> None:
-        """`looks` is called after each wait, and the scheduler looks then."""
+        """Initialize. `looks` is called after each wait; the scheduler looks for due timers then."""
         self._loop = asyncio.get_running_loop()
         self._clock = clock
         self._looks = looks
@@ -122,7 +122,7 @@ class _Timer:
 
 
 class ScheduledTimers:
-    """Implements core.timers.Timers. What is set before `run` begins, or after it ended, waits."""
+    """Timers on APScheduler. A timer that is set before `run` begins, or after it ended, waits."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

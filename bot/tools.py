@@ -124,7 +124,7 @@ def build_policy(config: Config) -> Policy:
 
 
 def build_effective_policy(config: Config) -> EffectivePolicy:
-    """That, with the operator's policy and the limits of turns."""
+    """Build the policy in force: the configured one, the operator's policy and the limits of turns."""
     approvals = config.approvals
     limits = LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s))
     return EffectivePolicy(build_policy(config), limits, policy_source(config.policy.file))
@@ -159,7 +159,7 @@ def vote_rule(config: Config) -> VoteRule:
 
 
 def _people(config: Config, named: str) -> tuple[str, ...]:
-    """User ids; none stands for the requester, with any owner."""
+    """Return user ids. Empty: the requester, with any owner."""
     match named:
         case "requester":
             return ()

@@ -116,7 +116,7 @@ class AccountView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserView:
-    """A person and the accounts they were let in with. `timezone`: an IANA name, None for the hub's."""
+    """A user and their accounts. `timezone`: an IANA name; null for the hub's time zone."""
 
     id: str
     role: str
@@ -126,7 +126,7 @@ class UserView:
 
     @classmethod
     def of(cls, person: Person) -> Self:
-        """The user with all accounts ever bound to them."""
+        """Return a user with all accounts ever bound to them."""
         accounts = (
             AccountView(channel=a.channel, platform_user_id=a.platform_user_id, via=a.via, name=a.name)
             for a in person.accounts
@@ -143,7 +143,7 @@ class UserView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairingRequestView:
-    """Somebody who asks to be let in, and the code they were given."""
+    """A pairing request: a stranger's account and the code shown to that person."""
 
     id: str
     code: str
@@ -156,7 +156,7 @@ class PairingRequestView:
 
     @classmethod
     def of(cls, request: PairingRequest) -> Self:
-        """The request without where it came from."""
+        """Return a pairing request without its address."""
         return cls(
             id=request.id,
             code=request.code,
@@ -186,7 +186,7 @@ class GrantView:
 
     @classmethod
     def of(cls, grant: Grant) -> Self:
-        """The grant as it is kept."""
+        """Return a stored grant."""
         return cls(
             id=grant.id,
             user_id=grant.user_id,
@@ -201,7 +201,7 @@ class GrantView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionView:
-    """A person's own word on a tool: always_allow, ask_each_time or disabled."""
+    """A person's setting for a tool. `setting`: always_allow, ask_each_time or disabled."""
 
     user_id: str
     tool: str
@@ -210,7 +210,7 @@ class PermissionView:
 
     @classmethod
     def of(cls, row: ToolSettingRow) -> Self:
-        """The setting as it is kept."""
+        """Return a stored setting."""
         return cls(user_id=row.user_id, tool=row.tool, setting=row.setting.value, changed_at=row.changed_at)
 
 
@@ -223,7 +223,7 @@ class SecretView:
 
     @classmethod
     def of(cls, secret: SealedSecret) -> Self:
-        """The name alone."""
+        """Return a secret's name, without its value."""
         return cls(name=secret.name, changed_at=secret.changed_at)
 
 
@@ -252,7 +252,7 @@ class ThreadView:
 
     @classmethod
     def of(cls, row: ThreadRow) -> Self:
-        """The row without what only its channel can read."""
+        """Return a thread without fields that only its channel can read."""
         return cls(
             id=row.id,
             owner_id=row.owner_id,
@@ -283,7 +283,7 @@ class EntryView:
 
     @classmethod
     def of(cls, entry: Entry) -> Self:
-        """The entry, whatever it is, in one flat shape."""
+        """Return an entry of any kind in one flat shape."""
         said = entry.said
         name = call_id = status = None
         match said:
@@ -321,7 +321,7 @@ class ConversationView:
 
 
 async def conversation(threads: Threads, thread_id: str, limit: int) -> ConversationView | None:
-    """A thread with its newest entries; None if there is none of that id."""
+    """Return a thread with its newest entries; None if no thread has that id."""
     row = await threads.thread(thread_id)
     if row is None:
         return None

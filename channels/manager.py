@@ -36,7 +36,7 @@ class GuardedInbox:
         self._failures: OrderedDict[str, int] = OrderedDict()
 
     async def accept(self, event: InboundEvent) -> Acceptance:
-        """See Inbox.accept; raises nothing but InboxUnavailable."""
+        """Accept an event. Raises only InboxUnavailable."""
         try:
             acceptance = await self._inbox.accept(event)
         except InboxUnavailable:
@@ -177,7 +177,7 @@ class ChannelManager:
     # --- for the core ---------------------------------------------------------------------------------
 
     def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        """Rows of channels that are not configured stay in the store."""
+        # Rows of channels that are not configured stay in the store.
         for row in rows:
             if (slot := self._slots.get(row.channel)) is not None:
                 slot.dispatcher.put((row,))
@@ -212,7 +212,7 @@ class ChannelManager:
         return channel in self._slots
 
     def direct(self, channel: str, platform_user_id: str) -> Address | None:
-        """What is no id there, a person wrote into the configuration."""
+        # The configuration may name an id that is none there.
         try:
             return self._slots[channel].channel.direct(platform_user_id) if channel in self._slots else None
         except ValueError:

@@ -28,7 +28,7 @@ class Uploads(Protocol):
 
 
 class WebChannel:
-    """See channels.channel.Channel."""
+    """The channel of the web console and the API."""
 
     def __init__(self, uploads: Uploads, clock: Clock) -> None:
         self._uploads = uploads
@@ -42,12 +42,13 @@ class WebChannel:
     # --- receiving ---------------------------------------------------------------------------------------
 
     def routes(self, inbox: Inbox) -> Sequence[Route]:
-        """See Channel: the hub's own API is mounted elsewhere."""
+        # The hub's own API is mounted elsewhere.
         del inbox
         return ()
 
     async def check(self) -> None:
-        """See Channel: there is nobody to ask."""
+        # There is no platform to ask.
+        pass
 
     async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
         self._inbox = inbox
@@ -88,30 +89,31 @@ class WebChannel:
     # --- sending -----------------------------------------------------------------------------------------
 
     def render(self, message: Message) -> tuple[Payload, ...]:
-        """See Channel: one part, whatever it says."""
         return ({"said": True},) if message.blocks or message.files or message.outcome else ()
 
     async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
-        """See Channel: it is in its thread already."""
+        # The message is in its thread already.
         del to, payload, repeated
         return Posted(MessageRef(nonce), _order_key(self._clock.now()))
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
-        """See Channel: so is what it says now."""
+        # The thread shows the message as it is now.
+        pass
 
     async def retract(self, ref: MessageRef) -> bool:
         del ref
         return True
 
     async def typing(self, to: Address) -> None:
-        """See Channel: turns are seen as they run."""
+        # The console shows turns as they run.
+        pass
 
     async def acknowledge(self, ref: MessageRef) -> None:
-        """See Channel: what waits is seen to wait."""
+        # The console shows waiting messages as such.
         del ref
 
     async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
-        """See Channel: no request of ours goes unanswered."""
+        # No request goes unanswered here.
         del to, payload, nonce, look
         return None
 
@@ -128,7 +130,7 @@ class WebChannel:
         return Address(platform_user_id)
 
     async def close(self) -> None:
-        """See Channel."""
+        pass
 
 
 def event_key(user_id: str, key: str) -> str:

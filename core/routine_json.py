@@ -117,13 +117,21 @@ class Form:
         value = self.one_of(name, words, needed=False)
         return type(usual)(value) if value else usual
 
-    def one_of(self, name: str, words: tuple[str, ...] | list[str], *, needed: bool = True) -> str:
-        """Return one of the words; "" if there is none."""
+    def one_of(
+        self,
+        name: str,
+        words: tuple[str, ...] | list[str],
+        *,
+        unoffered: tuple[str, ...] = (),
+        needed: bool = True,
+    ) -> str:
+        """Return one of the words; "" if there is none. `unoffered`: words that are read as well, but that
+        no complaint names."""
         value = self._value(name, str, "text")
-        if value in words:
+        if value in words or value in unoffered:
             return cast("str", value)
         if value is not None or (needed and self._page.get(name) is None):
-            self.fault(name, f"must be one of {', '.join(words)}")
+            self.fault(name, f"must be {'one of ' if len(words) > 1 else ''}{', '.join(words)}")
         return ""
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -174,7 +182,9 @@ TYPES: Mapping[type, str] = {
     FullJob: "full_job",
 }
 TRIGGERS = ("cron", "event", "system_event", "webhook", "manual")
-ACTIONS = ("lightweight", "full_job")
+ACTIONS = ("lightweight",)
+LATER_ACTIONS = ("full_job",)
+"""Read where they were saved before; refused when they are saved, until jobs exist."""
 
 # --- writing --------------------------------------------------------------------------------------------
 
@@ -263,7 +273,7 @@ def _trigger(form: Form, timezone: str) -> Trigger:
 
 
 def _action(form: Form) -> Action:
-    match kind := form.one_of("type", ACTIONS):
+    match kind := form.one_of("type", ACTIONS, unoffered=LATER_ACTIONS):
         case "lightweight":
             usual = Lightweight("")
             action: Action = Lightweight(

@@ -41,8 +41,8 @@ NOT_NOW = "I can't accept this right now. Please try again in a moment."
 COMMAND_TAKEN = "Understood."
 EDIT_LABEL = "Edit…"
 CRASHED = (
-    "I stopped working on your message: I crashed three times in a row while processing it. "
-    "Please rephrase and send it again, or contact the operator."
+    "I crashed three times while processing your message, so I stopped. "
+    "Please rephrase it and send it again, or contact the operator."
 )
 
 MODEL_UNREACHABLE = "I can't reach the language model right now. Please try again in a moment."

@@ -14,7 +14,7 @@ TOOLS_PAUSED = "all tools are paused; the owner lets them run again with /unpaus
 
 
 class Requirement(StrEnum):
-    """Whether a person must approve before the tool runs."""
+    """The need of a person's approval before the tool runs."""
 
     NEVER = "never"
     ASK = "ask"

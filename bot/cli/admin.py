@@ -1,4 +1,4 @@
-"""What the commands of administration read from the command line, and print."""
+"""Input and output of the administration commands."""
 
 import getpass
 import re
@@ -89,7 +89,7 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
 
 
 _ACCOUNT = re.compile(r"[a-z][\w-]*:[\w-]+")
-"""What nobody is called, but an account may be."""
+"""The form of an account, which no user's name has."""
 
 
 def account_of(text: str) -> Mapping[str, str]:
@@ -144,7 +144,7 @@ def permission_of(path: Path | None, tool: str, said: str, user_id: str | None) 
 
 
 def list_secrets(path: Path | None, *, as_json: bool) -> None:
-    """Names, never values."""
+    """Print the names of the secrets, never their values."""
     found = [SecretView.of(secret) for secret in asked(path, lambda reader: reader.secrets.secrets())]
     if as_json:
         print_json(found)
@@ -179,7 +179,7 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
 
 
 def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
-    """People's own settings of tools."""
+    """Print people's own tool settings."""
     found = [
         PermissionView.of(row) for row in asked(path, lambda reader: reader.consents.tool_settings(user_id))
     ]

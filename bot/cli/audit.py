@@ -30,7 +30,7 @@ from core.transcript import ResultStatus
 
 
 def export(path: Path | None, after: int, *, as_json: bool) -> None:
-    """Every record behind a number, one a line."""
+    """Print every record after number `after`, one per line."""
     database = existing_database(load(path, secrets=False).database)
     with audit_in(database) as snapshot:
         for row in snapshot.rows(after):
@@ -38,7 +38,7 @@ def export(path: Path | None, after: int, *, as_json: bool) -> None:
 
 
 def page(row: AuditRow) -> dict[str, Any]:
-    """A record with all that its seal and its place are computed from."""
+    """Return a record with all fields from which its seal and its position are computed."""
     return {**asdict(row), "detail": json.loads(row.detail), "seal": row.seal.hex()}
 
 
@@ -130,7 +130,8 @@ def _head(text: str | None) -> Head | None:
 
 
 def _keys(loaded: Loaded, snapshot: AuditSnapshot) -> Mapping[str, ChainKey]:
-    """Of now and of before. Raises StartError if the vault's cannot be read."""
+    """Return the current and retired keys by name. Raises StartError if the vault's keys can't be
+    read."""
     ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
     masters = [*ring.audit_masters()]
     retired = snapshot.retired_keys()
@@ -254,7 +255,7 @@ def _with_policy(loaded: Loaded, policy: Path | None) -> Loaded:
 
 
 def _pipeline(loaded: Loaded) -> CallPipeline:
-    """One that judges and never runs anything."""
+    """Build a pipeline that judges calls and never runs them."""
     config = loaded.config
     settings = PipelineSettings(
         effective_policy=build_effective_policy(config),

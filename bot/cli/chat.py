@@ -100,7 +100,8 @@ class _Ended:
 
 @contextlib.contextmanager
 def _log_aside(loaded: Loaded) -> Iterator[None]:
-    """The log of the last chat lies in the data directory: the terminal is for the conversation."""
+    """Write the log to a file in the data directory while the terminal shows the conversation. Only
+    the last chat's log is kept."""
     config = loaded.config
     with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):
         config.hub.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -157,7 +158,8 @@ def _write(text: str) -> None:
 
 
 def _colours(environment: Mapping[str, str]) -> bool:
-    """See https://no-color.org; a dumb terminal shows no sequences."""
+    """Return whether to use colors: not with NO_COLOR (https://no-color.org) and not on a dumb
+    terminal."""
     return not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
 
 
@@ -177,10 +179,10 @@ class Conversation:
 
 @contextlib.asynccontextmanager
 async def conversation(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[Conversation]:
-    """The owner's conversation; `stop` is set when a signal says to end.
+    """Open the owner's conversation; `stop` is set when a signal says to end.
 
-    With the hub that uses the data directory, over its API; without one, with a hub that has no platform and
-    ends with the block. Raises StartError, or TalkFailed if the hub that runs cannot be asked.
+    Uses the hub that holds the data directory, over its API; without one, a hub that has no platform
+    and ends with the block. Raises StartError, or TalkFailed if the running hub can't be asked.
     """
     async with contextlib.AsyncExitStack() as opened:
         own_hub = True
@@ -214,7 +216,7 @@ async def _talk(loaded: Loaded) -> AsyncIterator[Talk]:
 
 
 async def _until_published(loaded: Loaded) -> None:
-    """A hub that is starting says in a moment where its API is."""
+    """Wait until a starting hub has published its API's address. Raises TalkFailed."""
     for _ in range(int(OPENS_WITHIN_S / LOOK_AGAIN_S)):
         if read_access(loaded.config.hub.data_dir) is not None:
             return
@@ -239,7 +241,7 @@ async def _hub_here(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[None]:
 
 
 def _alone(loaded: Loaded) -> Loaded:
-    """The same hub without platforms, for this machine only, on any free port."""
+    """Return the same configuration without platforms, for this machine only, on any free port."""
     config = loaded.config
     http = config.http.model_copy(update={"host": "127.0.0.1", "port": 0, "public_url": ""})
     return replace(loaded, config=config.model_copy(update={"channels": {}, "http": http}))
@@ -258,7 +260,7 @@ def _stop_when_told(stop: asyncio.Event) -> None:
 # nothing goes on any more. With JSON: one object a line, in and out.
 
 PIPE_LOOK_AGAIN_S = 0.2
-"""How often it is looked whether anything still goes on, while nothing is heard."""
+"""The pause between two checks for running work, while no event comes."""
 INPUT_LIMIT_BYTES = 1024 * 1024
 WAITS = "This conversation needs an answer: `hubbub approvals decide {id} approve`, or open `hubbub chat`."
 BAD_LINE = 'send {"text": "…"} or {"gate_id": "…", "choice": "approve"}, one object per line'
@@ -402,6 +404,7 @@ def _answers(card: Card) -> Sequence[str]:
 
 
 async def lines_of(file: BinaryIO) -> AsyncIterator[str]:
-    """The lines of a file or pipe, as they come. A line that is too long is cut: it is no JSON then."""
+    """Yield the lines of a file or pipe as they come. A line that is too long is cut, so it is not
+    valid JSON."""
     while line := await asyncio.to_thread(file.readline, INPUT_LIMIT_BYTES):
         yield line.decode("utf-8", "replace")

@@ -313,8 +313,8 @@ def approvals_decide(
 
 
 def only(app: typer.Typer, words: Sequence[str]) -> typer.Typer:
-    """The same application, in which every command but the one the words begin with is no more than a name
-    with its help: enough for lists of commands, and to say which one somebody may have meant."""
+    """Return the same application in which every command, except the one the words begin with, is a
+    name with its help: enough for lists of commands and for suggestions."""
     word, rest = (words[0], words[1:]) if words else (None, ())
     names = [*map(_name, app.registered_commands), *(str(group.name) for group in app.registered_groups)]
     selected = typer.Typer(
@@ -330,7 +330,12 @@ def only(app: typer.Typer, words: Sequence[str]) -> typer.Typer:
         if name == word:
             selected.registered_commands.append(command)
         else:
-            selected.command(name, help=inspect.getdoc(command.callback))(_mentioned)
+            selected.command(
+                name,
+                help=inspect.getdoc(command.callback),
+                hidden=command.hidden,
+                deprecated=command.deprecated,
+            )(_mentioned)
     for group in app.registered_groups:
         if group.typer_instance is not None and group.name == word:
             selected.add_typer(only(group.typer_instance, rest), name=word)

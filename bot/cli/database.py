@@ -147,7 +147,7 @@ def _alone(data_dir: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(what: str) -> Iterator[Progress]:
-    """A bar on standard error, for people."""
+    """Show a progress bar on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _done, _pages: None
         return

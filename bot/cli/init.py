@@ -105,7 +105,7 @@ class Answers:
 
 
 def configuration(answers: Answers) -> str:
-    """The text of hubbub.toml; no secret is in it."""
+    """Return the text of hubbub.toml, which contains no secrets."""
     lines = ["# Created by `hubbub init`. All options are in config.example.toml.", ""]
     accounts = [f"{one.platform.name}:{one.account}" for one in answers.channels if one.account]
     if accounts:
@@ -143,7 +143,7 @@ def _model(answer: ModelAnswer) -> list[str]:
 
 
 def _text(value: str) -> str:
-    """As TOML writes it; JSON's escapes are TOML's but for one character."""
+    """Return a TOML string. JSON's escapes are valid in TOML except for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
@@ -282,8 +282,8 @@ def _told(finding: Finding) -> str:
 
 
 def _write(target: Path, beside: Path, answers: Answers) -> None:
-    """The environment file first, so that no configuration is there without it; what it says of other things
-    stays."""
+    """Write the environment file, then the configuration, so that no configuration exists without it.
+    Other variables in the environment file are kept."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         kept = {**with_file({}, beside, Path.cwd()), **variables(answers)}
@@ -319,7 +319,7 @@ __all__ = ["Given", "init"]
 
 
 def judged(answers: Answers, environ: Mapping[str, str]) -> Config:
-    """The configuration that follows. Raises ConfigError in the words of `hubbub config check`."""
+    """Return the resulting configuration. Raises ConfigError in the words of `hubbub config check`."""
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "hubbub.toml").write_text(configuration(answers))
         relevant = {name: value for name, value in environ.items() if not name.startswith("HUBBUB_")}

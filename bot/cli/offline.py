@@ -104,10 +104,11 @@ class NoOutboxListener:
     """An OutboxListener: rows wait in the store for the next hub."""
 
     def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        """They are in the store."""
+        # The rows are in the store; the next hub sends them.
+        pass
 
     def may_send_now(self, channel: str, address: Address) -> bool:
-        """Nothing is sent."""
+        # Nothing is sent here.
         del channel, address
         return False
 
@@ -124,7 +125,8 @@ class RecordingInbox:
         self._clock = clock
 
     async def accept(self, event: InboundEvent) -> Acceptance:
-        """A turn that goes on by this is found by the next hub, and counts as no crash."""
+        """Accept an event. A turn that continues because of it is run by the next hub and counts
+        as no crash."""
         judge = EventJudge(self._rules, event, self._clock.now())
         try:
             accepted = await self._store.inbound.accept_event(event, judge, send_now=False)
@@ -135,6 +137,6 @@ class RecordingInbox:
         return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
-        """Nothing is received, so nothing was missed."""
+        # Nothing is received here, so nothing was missed.
         del channel
         return ()

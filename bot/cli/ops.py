@@ -130,7 +130,7 @@ def reload(path: Path | None, *, as_json: bool) -> None:
 
 
 def _shown(value: object, redact: Redactor) -> object:
-    """A configured value as JSON has it; of a secret only whether it is set."""
+    """Return a configured value as JSON has it; for a secret only whether it is set."""
     match value:
         case SecretStr():
             return STRUCK_OUT if value.get_secret_value() else ""
@@ -224,7 +224,7 @@ Record = Mapping[str, str]
 def show(
     path: Path | None, level: str, since: str | None, limit: int, *, follow: bool, as_json: bool
 ) -> None:
-    """The newest records of at least that level, oldest first; with `follow` until interrupted."""
+    """Print the newest records of at least that level, oldest first; with `follow`, until interrupted."""
     data_dir = load(path, secrets=False).config.hub.data_dir
     wanted = _Wanted(_level(level), "" if since is None else _moment(since))
     if not log_files(data_dir) and not follow:
@@ -263,7 +263,7 @@ class _Tail:
         self._begun = b""
 
     def lines(self) -> Iterator[bytes]:
-        """Whole lines that are there and were not read yet."""
+        """Yield the complete lines that were not read yet."""
         while True:
             if self._file is None and self._path.exists():
                 self._file, self._begun = self._path.open("rb"), b""
@@ -335,7 +335,8 @@ def _level(word: str) -> int:
 
 
 def _moment(text: str) -> str:
-    """`10m` ago, or a date with or without a time, in UTC, as records write it."""
+    """Return a time as records write it. `text`: `10m` for ten minutes ago, or a date with or without
+    a time, in UTC."""
     ago = _AGO.fullmatch(text.strip().lower())
     try:
         if ago is not None:
@@ -405,7 +406,8 @@ class PromptView:
 
 
 def show_prompt(path: Path | None, thread_id: str, *, as_json: bool) -> None:
-    """Assembled by what assembles it for a turn, on the configuration and the thread as they are now."""
+    """Print the system prompt of the thread's next turn, assembled by the same code as a turn's, from
+    the current configuration and thread."""
     loaded = load(path)
     view = asked(path, lambda reader: _prompt(reader, loaded, row_id(thread_id)))
     if view is None:

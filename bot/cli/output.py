@@ -15,7 +15,7 @@ NOT_SHOWN = "\ufffd"
 
 
 def print_json(page: object) -> None:
-    """A value, a view or a list of views, indented."""
+    """Print a value, a view or a list of views as indented JSON."""
     typer.echo(json.dumps(_plain(page), indent=2, ensure_ascii=False))
 
 
@@ -38,8 +38,8 @@ def whole(title: str) -> Whole:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """In a terminal a table as wide as it: cells that do not fit are wrapped, never cut. Elsewhere one line
-    a row, however long, its cells below one another."""
+    """Print a table. A terminal gets one as wide as itself, with long cells wrapped, never cut;
+    elsewhere each row is one line, with aligned columns."""
     cells = [[printable(" ".join(cell.splitlines())) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _draw(columns, cells)
@@ -61,15 +61,16 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def when(at: int) -> str:
-    """Microseconds UTC as people read them."""
+    """Return a time in microseconds UTC as text for people."""
     return datetime.fromtimestamp(at / SECOND_US, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def printable(text: str) -> str:
-    """People choose their names and providers their messages: neither may steer the terminal."""
+    """Return the text without characters that could steer the terminal. People choose their names, and
+    providers their messages."""
     return "".join(character if character.isprintable() else NOT_SHOWN for character in text)
 
 
 def printable_lines(text: str) -> str:
-    """The same for text of several lines: only line ends are kept."""
+    """Return text of several lines without characters that could steer the terminal."""
     return "\n".join(printable(line.replace("\t", "    ")) for line in text.splitlines())

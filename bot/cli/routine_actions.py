@@ -20,7 +20,7 @@ PAGE = 200
 
 
 def list_routines(path: Path | None, *, as_json: bool) -> None:
-    """All of them."""
+    """Print all routines."""
     found = with_api(path, _listed)
     if as_json:
         print_json(found)
@@ -36,7 +36,7 @@ def list_routines(path: Path | None, *, as_json: bool) -> None:
 
 
 def show(path: Path | None, name: str, *, as_json: bool) -> None:
-    """One, with all it says."""
+    """Print one routine with all its fields."""
     found = with_api(path, lambda api: api.get(_of(name), RoutineView))
     if as_json:
         print_json(found)
@@ -49,7 +49,7 @@ def show(path: Path | None, name: str, *, as_json: bool) -> None:
 
 
 def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
-    """Its newest runs."""
+    """Print the newest runs of a routine."""
     runs = with_api(path, lambda api: api.get(f"{_of(name)}/runs", list[RunView], limit=limit))
     if as_json:
         print_json(runs)
@@ -86,7 +86,7 @@ def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
 
 
 def add(path: Path | None, page: dict[str, Any], *, as_json: bool) -> None:
-    """A new one."""
+    """Add a routine."""
     _change(path, "POST", ROUTINES, "saved", page, as_json=as_json)
 
 
@@ -112,7 +112,7 @@ def fire(path: Path | None, name: str, *, as_json: bool) -> None:
 
 
 def page_of(file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
-    """A routine as options say it, over what a JSON file says."""
+    """Return a routine from the options given, over those of a JSON file."""
     page: dict[str, Any] = {}
     if file is not None:
         try:

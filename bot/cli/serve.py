@@ -29,7 +29,7 @@ def load_or_complain(path: Path | None) -> Loaded | None:
 
 
 def models_in_words(loaded: Loaded) -> str:
-    """`main (openai), spare (demo)`."""
+    """Return the models as text, such as `main (openai), spare (demo)`."""
     return ", ".join(f"{model.name} ({model.provider})" for model in loaded.config.models)
 
 

@@ -39,14 +39,15 @@ WHOLE_THREAD = 10**9
 
 
 def existing_database(database: Path) -> Path:
-    """The same, if it is there. Raises CommandFailed if there is none."""
+    """Return the path if the database exists. Raises CommandFailed."""
     if not database.is_file():
         raise CommandFailed(f"There is no database in {database.parent} yet; start the hub first.")
     return database
 
 
 def asked(path: Path | None, question: Callable[["SqlViews"], Awaitable[T]]) -> T:
-    """The answer to a question to the store. Raises ConfigError, or CommandFailed without a database."""
+    """Return the store's answer to a question. Raises ConfigError, or CommandFailed without a
+    database."""
     database = existing_database(database_of(path))
 
     async def ask() -> T:
@@ -63,7 +64,7 @@ def asked(path: Path | None, question: Callable[["SqlViews"], Awaitable[T]]) -> 
 
 
 def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
-    """The most recently active threads."""
+    """Print the most recently active threads."""
 
     async def listed(reader: "SqlViews") -> "tuple[Sequence[ThreadRow], Mapping[str, str]]":
         return await reader.threads.threads(limit), await _names(reader)
@@ -89,7 +90,7 @@ async def _names(reader: "SqlViews") -> Mapping[str, str]:
 
 
 def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
-    """The newest entries of a thread."""
+    """Print the newest entries of a thread."""
     wanted = row_id(thread_id)
     found = _known(thread_id, asked(path, lambda reader: conversation(reader.threads, wanted, limit)))
     if as_json:
@@ -105,7 +106,7 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
 
 
 def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
-    """A whole thread: as JSON exactly, as Markdown without what could steer a terminal."""
+    """Print a whole thread: exact as JSON; as Markdown without characters that could steer a terminal."""
     wanted = row_id(thread_id)
     found = _known(thread_id, asked(path, lambda reader: conversation(reader.threads, wanted, WHOLE_THREAD)))
     if as_json:
@@ -127,7 +128,7 @@ def _says_something(entry: EntryView) -> bool:
 
 
 def _fenced(text: str) -> str:
-    """Longer than any fence within."""
+    """Return the text in a fence that is longer than any fence within it."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
@@ -153,7 +154,7 @@ def _spoken(entry: EntryView) -> str:
 
 
 def row_id(typed: str) -> str:
-    """Row ids are UUIDs; people may leave out the dashes."""
+    """Return a row's id as stored. Ids are UUIDs; people may leave out the dashes."""
     try:
         return str(uuid.UUID(typed.strip()))
     except ValueError:
@@ -164,7 +165,7 @@ def row_id(typed: str) -> str:
 
 
 def list_users(path: Path | None, *, as_json: bool) -> None:
-    """Everybody who was ever let in."""
+    """Print every user, including those without access."""
     found = [UserView.of(person) for person in asked(path, lambda reader: reader.people.people())]
     if as_json:
         print_json(found)

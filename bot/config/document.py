@@ -34,7 +34,7 @@ _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
 def locate(text: str) -> dict[KeyPath, int]:
-    """The line (from 1) of every key and array entry of a valid TOML document."""
+    """Return the line (from 1) of every key and array entry of a valid TOML document."""
     scan = _Scan(text)
     scan.document()
     return scan.lines
@@ -168,7 +168,7 @@ class Document:
 
 
 def read(source: Path, cwd: Path) -> Document:
-    """The file as it is. Raises ConfigError if it cannot be read, or is not TOML."""
+    """Read the file. Raises ConfigError if it can't be read, or is not TOML."""
     try:
         text = (cwd / source).read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:
@@ -289,7 +289,8 @@ def _is_secret(key: Key) -> bool:
 
 
 def _found(document: Document, pattern: re.Pattern[str]) -> Iterator[tuple[Any, Any, Key, re.Match[str]]]:
-    """Every text the pattern is all of: what holds it, the step to it from there, its key."""
+    """Yield every text that the whole pattern matches: its container, the step to it from there, its
+    key, and the match."""
 
     def visit(value: Any, key: Key) -> Iterator[tuple[Any, Any, Key, re.Match[str]]]:
         entries = value.items() if isinstance(value, dict) else enumerate(value)
@@ -312,7 +313,8 @@ _LINE = re.compile(r"(?:export )?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
 def with_file(environ: Mapping[str, str], path: Path, cwd: Path) -> Mapping[str, str]:
-    """The variables given, and those of the file that are not among them; without a file just those given.
+    """Return the variables given, and those of the file that are not among them; without a file, only
+    those given.
 
     Raises ConfigError naming the line; never shows a value.
     """
@@ -328,7 +330,7 @@ def with_file(environ: Mapping[str, str], path: Path, cwd: Path) -> Mapping[str,
 
 
 def written(variables: Mapping[str, str]) -> str:
-    """The text of a file that holds these. Raises ValueError where a value has several lines."""
+    """Return the text of a file with these variables. Raises ValueError for a value of several lines."""
     for name, value in variables.items():
         if "\n" in value or "\r" in value:
             raise ValueError(f"the value of {name} has more than one line")

@@ -32,7 +32,7 @@ class OneOf:
 
     @property
     def fields(self) -> Mapping[str, FieldInfo]:
-        """Those of all of them."""
+        """The fields of all platforms."""
         return {
             name: found
             for one in reversed(list(self.sections.values()))  # of equal names the first section's
@@ -41,7 +41,7 @@ class OneOf:
 
 
 def inner(annotation: Any) -> Any:
-    """An annotation without its wrapping: `Annotated`, `| None`."""
+    """Return an annotation without its wrapping: `Annotated`, `| None`."""
     if get_origin(annotation) in (Union, UnionType):
         choices = [choice for choice in get_args(annotation) if choice is not type(None)]
         if len(choices) > 1:
@@ -51,7 +51,7 @@ def inner(annotation: Any) -> Any:
 
 
 def fields_of(section: Any) -> Mapping[str, FieldInfo]:
-    """The keys of a section; none of anything else."""
+    """Return the keys of a section; empty for anything else."""
     if isinstance(section, OneOf):
         return section.fields
     is_section = isinstance(section, type) and issubclass(section, BaseModel)
@@ -59,13 +59,13 @@ def fields_of(section: Any) -> Mapping[str, FieldInfo]:
 
 
 def field_at(key: Key) -> FieldInfo | None:
-    """The field a key ends at; None for entries of lists and tables, and for keys there are none of."""
+    """Return the field at a key; None for entries of lists and tables, and for unknown keys."""
     return fields_of(annotation_at(key[:-1])).get(str(key[-1])) if key else None
 
 
 def annotation_at(key: Key) -> Any:
-    """The type expected at a key; None where there is no such key. The key of a channel may have its platform
-    before what belongs to it, as the models' refusals do."""
+    """Return the type expected at a key; None for an unknown key. A channel's key may contain its
+    platform, as the models' refusals do."""
     annotation: Any = Config
     for step in key:
         if isinstance(annotation, OneOf) and step in annotation.sections:
@@ -108,7 +108,7 @@ def typed(raw: str, key: Key) -> Any:
 
 
 def keys_below(model: type[BaseModel], above: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
-    """All keys of sections with fixed names."""
+    """Yield all keys of sections with fixed names."""
     for name, found in model.model_fields.items():
         section = inner(found.annotation)
         if isinstance(section, type) and issubclass(section, BaseModel):
@@ -142,13 +142,13 @@ class Where:
     variables: dict[Key, str] = field(default_factory=lambda: dict[Key, str]())
 
     def line(self, problem: Problem) -> str:
-        """One line naming place, key, problem and advice."""
+        """Describe a problem in one line: place, key, problem and advice."""
         if problem.located:
             return problem.text
         return f"{self._place(problem.key)}: {dotted(problem.key)}: {problem.text}"
 
     def _place(self, key: Key) -> str:
-        """The nearest thing a person wrote: the key, else the table it should be in."""
+        """Return the nearest thing a person wrote: the key, else the table it should be in."""
         for length in range(len(key), 0, -1):
             if key[:length] in self.variables:
                 return self.variables[key[:length]]
@@ -159,14 +159,14 @@ class Where:
 
 
 def _near(found: str, choices: Sequence[str]) -> list[str]:
-    """The choice that was probably meant, if there is one."""
+    """Return the choice that was probably meant, if there is one."""
     from difflib import get_close_matches  # most configurations hold no error
 
     return get_close_matches(found, choices, n=1)
 
 
 def dotted(key: Key) -> str:
-    """A key as people write it: `channels.telegram.token`, `models[0].name`."""
+    """Return a key as people write it: `channels.telegram.token`, `models[0].name`."""
     text = ""
     for step in key:
         if isinstance(step, int):
@@ -178,7 +178,7 @@ def dotted(key: Key) -> str:
 
 
 def syntax(source: Path, text: str, message: str) -> str:
-    """One line for a file that is not TOML; `message` is tomllib's own."""
+    """Describe a file that is not TOML, in one line; `message` is tomllib's own."""
     found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     line = found.group(1) if found and found.group(1) else str(text.rstrip("\n").count("\n") + 1)
     what = message[: found.start()] if found else message
@@ -187,7 +187,7 @@ def syntax(source: Path, text: str, message: str) -> str:
 
 
 def explain(refused: ValidationError, hidden: set[Key]) -> list[Problem]:
-    """The models' refusals in words. `hidden`: keys whose values must not be shown."""
+    """Return the models' refusals in words. `hidden`: keys whose values must not be shown."""
     problems = [_explain(error, hidden) for error in refused.errors(include_url=False)]
     # What else a channel of an unknown platform says cannot be judged.
     strange = {problem.key[:2] for problem in problems if problem.key[::2] == ("channels", "platform")}
@@ -217,7 +217,7 @@ def _explain(error: ErrorDetails, hidden: set[Key]) -> Problem:
 
 
 def written(key: Key) -> Key:
-    """A key as it is written: a channel's platform is no step of it."""
+    """Return a key as it is written in the file, without a channel's platform."""
     is_tagged = len(key) > 3 and key[0] == "channels" and key[2] in PLATFORMS
     return (*key[:2], *key[3:]) if is_tagged else key
 
@@ -233,7 +233,7 @@ def _platform(error: ErrorDetails) -> str:
 
 
 def _shown(key: Key, value: object) -> str:
-    """The refused value, where it is short, plain and no secret."""
+    """Return the refused value if it is short, plain and no secret."""
     if annotation_at(key) is SecretStr or not isinstance(value, str | int | float | bool):
         return ""
     if isinstance(value, str):
@@ -283,7 +283,7 @@ def _unknown(key: Key) -> str:
 
 
 def _general(plain: tuple[str, ...]) -> tuple[str, ...]:
-    """A key without the name a person gave its section."""
+    """Return a key without the name a person gave its section."""
     return (plain[0], plain[-1]) if plain[0] == "channels" else plain
 
 
@@ -314,7 +314,7 @@ def _example(key: Key) -> str:
 
 
 def _literal(value: object) -> str:
-    """A value as TOML writes it, on one line and not too long."""
+    """Return a value as TOML writes it, on one line and not too long."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{', '.join(_literal(entry) for entry in value)}]"
     if isinstance(value, Mapping):

@@ -91,12 +91,12 @@ class VaultKeyRing:
         return bool(self._given)
 
     def require_sound(self) -> None:
-        """Raises StartError for keys that cannot be used: without them no record of the audit can be made,
-        and so nothing be taken in."""
+        """Raise StartError for keys that can't be used: without them no audit record can be made,
+        and so no event accepted."""
         self._read()
 
     def keys(self) -> "VaultKeys | None":
-        """The keys as they are; None if there is none yet."""
+        """Return the keys; None if there are none yet."""
         keys = self._read()
         return vault.VaultKeys(keys) if keys else None
 

@@ -61,7 +61,7 @@ class Loaded:
     environment: Mapping[str, str] = field(repr=False)
     environment_file: Path | None = None
     again: "Callable[[], Loaded] | None" = field(default=None, repr=False, compare=False)
-    """Reads what is written now, from the same places. Raises ConfigError."""
+    """Loads the configuration again, from the same files and variables. Raises ConfigError."""
 
     @property
     def database(self) -> Path:
@@ -70,7 +70,7 @@ class Loaded:
 
     @property
     def closed(self) -> Sequence[Path]:
-        """The hub's own files and directories, wherever the operator put them: no tool has them."""
+        """The hub's own files and directories, wherever they are: no tool may use them."""
         own = (self.source, self.environment_file, self.config.policy.file)
         return [self.config.hub.data_dir, *(file for file in own if file is not None)]
 
@@ -160,7 +160,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def validate(document: Document) -> Config | list[Problem]:
-    """The values, or everything that is wrong with them."""
+    """Return the validated configuration, or all its problems."""
     tree = _as_tuples(document.tree)
     channels = tree.get("channels")
     if isinstance(channels, dict):
@@ -175,7 +175,7 @@ def validate(document: Document) -> Config | list[Problem]:
 
 
 def _as_tuples(value: Any) -> Any:
-    """The same document with immutable lists, as the models hold them."""
+    """Return the same document with immutable lists, as the models hold them."""
     if isinstance(value, dict):
         return {name: _as_tuples(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -351,7 +351,8 @@ def _slack(name: str, channel: SlackChannel) -> Iterator[Problem]:
 
 
 def _discord(config: Config, name: str) -> Iterator[Problem]:
-    """The client library keeps its addresses for the whole process."""
+    """Yield a problem for each Discord channel with other addresses: the client library keeps one set
+    for the whole process."""
     others = [other for other in config.channels.values() if isinstance(other, DiscordChannel)]
     for key in ("api_base_url", "gateway_url"):
         if len({getattr(other, key) for other in others}) > 1:
@@ -381,7 +382,7 @@ def _telegram(config: Config, name: str, channel: TelegramChannel) -> Iterator[P
 
 
 def config_of(source: Path | None, environ: Mapping[str, str], cwd: Path, *, secrets: bool) -> Config:
-    """Raises ConfigError with every problem found."""
+    """Return the configuration. Raises ConfigError with every problem found."""
     base = cwd if source is None else (cwd / source).parent
     document = read(source, cwd) if source else Document({}, Where(None, {}))
     problems = [*apply_overrides(document, environ), *apply_references(document, environ, secrets=secrets)]

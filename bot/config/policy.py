@@ -62,7 +62,7 @@ class _Rules(Section):
 
     @property
     def ceiling(self) -> ApprovalSettings:
-        """The bounds."""
+        """The limits that override every user's settings."""
         preset = None if self.preset is None else Preset(self.preset)
         return ApprovalSettings(preset, self.max_rounds, self.max_tools, self.loop_timeout_s)
 
@@ -103,7 +103,7 @@ class PolicyFile:
 
 
 def policy_source(path: Path | None) -> PolicySource:
-    """The configured file, or nothing laid down."""
+    """Return the reader of the configured policy file, or an empty policy without one."""
     return NoPolicy() if path is None else PolicyFile(path)
 
 
@@ -140,7 +140,7 @@ def _policy(page: _Page) -> AdminPolicy:
 
 
 def _either_way(names: Iterable[str]) -> frozenset[str]:
-    """With - and with _: a tool is found by either."""
+    """Return the names, each spelled with `-` and with `_`: a tool is found by either."""
     return frozenset(
         spelt for name in names for spelt in (name, name.replace("-", "_"), name.replace("_", "-"))
     )

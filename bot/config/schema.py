@@ -221,7 +221,7 @@ PLANNED_VALUES: Mapping[tuple[str, ...], tuple[str, ...]] = {
 
 
 def secret_values(config: BaseModel) -> frozenset[str]:
-    """The text of every secret set, for redaction."""
+    """Return the text of every secret that is set, for redaction."""
     found: set[str] = set()
     for value in _leaves(config):
         if isinstance(value, SecretStr) and value.get_secret_value():

@@ -174,7 +174,7 @@ class Rule(Section):
 
 
 class Approvals(Section):
-    """When a person is asked, and who."""
+    """Approvals: the calls that need one, and who decides."""
 
     preset: Literal["manual", "whitelist", "auto_loop", "auto"] = "auto_loop"
     whitelist: tuple[ToolName, ...] = (
@@ -237,7 +237,7 @@ class Hook(Section):
 
     @property
     def url(self) -> str:
-        """The web address that is asked; empty if it is none."""
+        """The web address of the hook; empty if it is none."""
         return self.ask if "://" in self.ask else ""
 
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 RESTART: dict[str, Any] = {"restart": True}
-"""What only a new start reads."""
+"""The mark of a key that is read only at a start."""
 NO_USER = "is not a user ID; use the owner's or one that `hubbub users list` shows"
 
 _IDENTITY = re.compile(r"[a-z][a-z0-9_-]*:\S+")
@@ -123,5 +123,5 @@ OVERRIDE_PREFIX = "HUBBUB__"
 
 
 def absolute(path: Path, base: Path) -> Path:
-    """A path that the configuration names, from the directory its file is in."""
+    """Return a path of the configuration as absolute, relative to the configuration file's directory."""
     return Path(os.path.normpath(base / path.expanduser()))

@@ -77,7 +77,8 @@ MISSING = "the extra `mcp` is not installed; run: pip install 'hubbub[mcp]'"
 
 
 def build_servers(loaded: Loaded, registry: ToolRegistry, clock: Clock) -> McpServers:
-    """All of them; the tools they are known to have are in the registry when this returns."""
+    """Build the clients of all configured servers. Their known tools are in the registry when this
+    returns."""
     servers = [
         McpServer(
             _terms(loaded, name, settings),

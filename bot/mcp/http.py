@@ -32,7 +32,7 @@ _CUT_OFF = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
 )
-"""What the transport's own tasks end with when a request of theirs fails, or nobody listens any more."""
+"""The errors that end the transport's own tasks when a request fails or has no reader any more."""
 
 
 class HttpConnector:
@@ -71,7 +71,7 @@ class HttpConnector:
 
 
 def _words(errors: BaseExceptionGroup) -> str:
-    """Of the first failure; its own text may hold the address, and with it a key."""
+    """Describe the first failure by its type; its own text may contain the address, and with it a key."""
     first: BaseException = errors
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]

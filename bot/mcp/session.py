@@ -44,9 +44,8 @@ class SdkConnection:
         process: ProcessInfo | None,
         limit_s: float,
     ) -> None:
-        """`requests`: tasks of requests, which end with the session and not with their callers. `limit_s`:
-        for everything but
-        calls."""
+        """Initialize. `requests`: the tasks of requests, which end with the session and not with
+        their callers. `limit_s`: the time limit of everything except calls."""
         self._session = session
         self._requests = requests
         self._process = process
@@ -59,12 +58,12 @@ class SdkConnection:
         return self._process
 
     def lose(self, because: str) -> None:
-        """It is over, for that reason unless there was one before."""
+        """End the connection, with the first reason given."""
         self._lost = self._lost or because
         self._news.set()
 
     def note_change(self) -> None:
-        """The server's list is another."""
+        """Record that the server's list of tools changed."""
         self._news.set()
 
     async def changed(self) -> None:

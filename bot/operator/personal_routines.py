@@ -49,7 +49,7 @@ class PersonalRoutines:
     async def listed(
         self, *, after: str = "", limit: int | None = None, containing: str = ""
     ) -> Sequence[RoutineView]:
-        """Those behind the name `after`, in order of name."""
+        """Return the routines after the name `after`, ordered by name."""
         with _Refusing():
             rows = await self._manager.listed(self._by, after=after, limit=limit, containing=containing)
             if len(rows) > MAX_WITH_STATUS:
@@ -57,12 +57,12 @@ class PersonalRoutines:
             return [await self._view(row) for row in rows]
 
     async def show(self, name: str) -> RoutineView:
-        """One, by name or id."""
+        """Return one routine, by name or id."""
         with _Refusing():
             return await self._view(await self._manager.find(self._by, name))
 
     async def create(self, page: Mapping[str, Any]) -> RoutineView:
-        """A new one."""
+        """Create a routine."""
         with _Refusing():
             return await self._view(await self._manager.create(self._by, page))
 
@@ -77,17 +77,17 @@ class PersonalRoutines:
             return await self._view(await self._manager.switch(self._by, name, enabled=enabled))
 
     async def delete(self, name: str) -> RoutineView:
-        """It is forgotten; what it was."""
+        """Delete a routine and return it."""
         with _Refusing():
             return RoutineView.of(await self._manager.delete(self._by, name), None)
 
     async def fire(self, name: str) -> FiredView:
-        """It runs once."""
+        """Run a routine once."""
         with _Refusing():
             return FiredView(run_id=await self._manager.fire(self._by, name, self._ids.row_id()))
 
     async def history(self, name: str, limit: int) -> Sequence[RunView]:
-        """Its newest runs, newest first."""
+        """Return a routine's runs, newest first."""
         with _Refusing():
             return [RunView.of(run) for run in await self._manager.history(self._by, name, limit)]
 
@@ -101,7 +101,7 @@ class PersonalRoutines:
         return DraftView.of(try_page(page, text, self._moment))
 
     async def calendar(self, timezone: str, days: int) -> CalendarView:
-        """The slots to come of the soonest schedules, by days of that zone."""
+        """Return the upcoming slots of the soonest schedules, by days of that time zone."""
         found = zone(timezone)
         if found is None:
             raise AdminError("unusable", "must be the name of a time zone", "timezone")
@@ -130,7 +130,7 @@ class PersonalRoutines:
 
 
 async def _without_runs(rows: Sequence[RoutineRow]) -> list[RoutineView]:
-    """Views of very many, with pauses in which everything else runs."""
+    """Return the views of very many routines, pausing so that everything else can run."""
     views: list[RoutineView] = []
     for count, row in enumerate(rows):
         if count % VIEWED_AT_ONCE == 0:

@@ -35,7 +35,7 @@ class ReloadedChannel:
     reason: str | None = None
 
     def in_words(self) -> str:
-        """A line for people."""
+        """Return a line for people."""
         match self.outcome:
             case "unchanged":
                 return f"channel {self.name} is unchanged"
@@ -47,7 +47,8 @@ class ReloadedChannel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadView:
-    """Every channel that runs, and the keys of what else has changed: that holds from the next start."""
+    """The result of a reload: every running channel. `next_start`: other changed keys, which apply from the
+    next start."""
 
     channels: tuple[ReloadedChannel, ...]
     next_start: tuple[str, ...]
@@ -65,8 +66,8 @@ logger = logging.getLogger(__name__)
 
 
 class ChannelReloader:
-    """See Reloading. One at a time. `loaded`: what the hub started with; `learn`: told of every secret before
-    it is used, besides the log."""
+    """Reader of a changed configuration in a running hub, one reload at a time. `loaded`: the configuration
+    at the start; `learn`: called with every secret before it is used, besides the log."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ def _changed_secrets(old: ChannelSection, new: ChannelSection) -> Mapping[str, S
 
 
 def _differences(old: object, new: object, *path: str) -> Iterator[str]:
-    """The keys whose values differ."""
+    """Yield the keys whose values differ."""
     if old == new:
         return
     before, after = _entries(old), _entries(new)

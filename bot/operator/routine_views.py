@@ -39,7 +39,7 @@ class RoutineView:
 
     @classmethod
     def of(cls, row: RoutineRow, newest: RoutineRunRow | None) -> Self:
-        """The routine as it is kept, with its newest run."""
+        """Return a stored routine with its newest run."""
         status, tested, problem = "unreadable", False, None
         written: dict[str, Any] = {}
         fires_on = row.text.kind
@@ -101,7 +101,7 @@ class RunView:
 
     @classmethod
     def of(cls, run: RoutineRunRow) -> Self:
-        """The run as it is kept."""
+        """Return a stored run."""
         return cls(
             id=run.id,
             routine_id=run.routine_id,
@@ -148,7 +148,7 @@ class TrialView:
 
     @classmethod
     def of(cls, trial: Trial) -> Self:
-        """As it turned out."""
+        """Return a trial's result."""
         return cls(fires=trial.fires, why=trial.why, system=trial.system, input=trial.model_input)
 
 
@@ -208,7 +208,7 @@ class CalendarView:
 
     @classmethod
     def of(cls, days: Sequence[Day], timezone: str, *, more: bool) -> Self:
-        """The days that have any."""
+        """Return the days that have slots."""
         return cls(
             timezone=timezone,
             days=[

@@ -111,7 +111,8 @@ class SettingsService:
         return DecisionView(id=grant_id, outcome="revoked")
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
-        """The setting of a tool that no longer exists can be removed."""
+        """Set or remove a person's setting for a tool. The setting of a tool that no longer exists
+        can be removed."""
         names = self._tools()
         if setting is not None and tool not in names:
             near = get_close_matches(tool, names, n=1)

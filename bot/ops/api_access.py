@@ -26,7 +26,8 @@ class ApiAccess:
 
     @classmethod
     def new(cls, url: str) -> "ApiAccess":
-        """A fresh token for a hub that serves on `url`; listening everywhere includes this machine."""
+        """Return a fresh token for a hub that serves on `url`. A hub that listens on all addresses
+        gets one of this machine."""
         host, _, port = url.rpartition(":")
         return cls(f"{ANYWHERE.get(host, host)}:{port}", secrets.token_urlsafe(TOKEN_BYTES), str(os.getpid()))
 

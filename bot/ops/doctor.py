@@ -35,7 +35,7 @@ PRIVATE = (KEY_NAME, VAULT_KEY_NAME, ACCESS_NAME, DATABASE_NAME, LOG_NAME)
 
 
 def file_findings(loaded: Loaded) -> Iterator[Finding]:
-    """On the data directory, the configuration's own files, the workspace and the vault."""
+    """Check the data directory, the configuration's files, the workspace and the vault."""
     yield from _data_dir(loaded.config.hub.data_dir)
     yield from _configuration(loaded)
     yield _workspace(loaded.config.workspace.dir)
@@ -71,7 +71,8 @@ def _open_to_others(path: Path) -> bool:
 
 
 def _configuration(loaded: Loaded) -> Iterator[Finding]:
-    """Tokens may stand in the environment file, and should not in the configuration file."""
+    """Check who can read the configuration's files. Tokens belong in the environment file, not in the
+    configuration file."""
     beside = loaded.environment_file
     if beside is not None:
         if _open_to_others(beside):
@@ -101,7 +102,7 @@ def _workspace(workspace: Path) -> Finding:
 
 
 def _vault(loaded: Loaded) -> Iterator[Finding]:
-    """Secrets that the configuration does not use are not opened by a start."""
+    """Check that every secret of the vault can be read. A start reads only those the configuration uses."""
     try:
         sealed = sealed_in(loaded.database)
         if not sealed:
@@ -135,7 +136,7 @@ LIBRARY = "mcp"
 
 
 def servers_running(servers: Mapping[str, ServerView]) -> Iterator[Finding]:
-    """Each as the hub sees it."""
+    """Report each MCP server's state, as the hub sees it."""
     for name, server in servers.items():
         what = f"mcp {name}"
         if server.state != "ready":
@@ -182,7 +183,8 @@ Status = Callable[[], Awaitable[StatusView]]
 
 
 async def examine(loaded: Loaded, status: Status) -> list[Finding]:
-    """All findings. `status` asks the running hub, and raises AdminError if that does not answer."""
+    """Return all findings. `status` asks the running hub, and raises AdminError if that does not
+    answer."""
     config = loaded.config
     data_dir = config.hub.data_dir
     findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
@@ -211,14 +213,14 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
 
 
 def _network(opened: Sequence[str]) -> Finding:
-    """Nothing is asked: what answers there is not the hub's business before a tool is used."""
+    """Report the networks that tools may reach. Nothing is contacted before a tool is used."""
     if not opened:
         return fine("network", "tools may reach the public internet only")
     return fine("network", f"tools may reach the public internet and {', '.join(opened)}")
 
 
 def _hooks(config: Config) -> Iterator[Finding]:
-    """Nothing is asked: what a hook would say is its own business."""
+    """Report the configured hooks, without calling any."""
     if not config.hooks:
         return
     from bot.hooks import looked_at

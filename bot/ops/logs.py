@@ -78,7 +78,7 @@ class Redactor:
         self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def __call__(self, text: str) -> str:
-        """The text without secrets."""
+        """Return the text without secrets."""
         if self._known:
             text = self._known.sub(STRUCK_OUT, text)
         for pattern in _PATTERNS:
@@ -95,7 +95,7 @@ class _Formatter(logging.Formatter):
         self._redact.learn(secrets)
 
     def _at(self, record: logging.LogRecord) -> str:
-        """RFC 3339 in UTC with milliseconds."""
+        """Return a record's time: RFC 3339 in UTC with milliseconds."""
         second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         return f"{second}.{int(record.msecs):03d}Z"
 
@@ -112,7 +112,7 @@ class PlainFormatter(_Formatter):
     """`2026-11-21T10:00:00.000Z INFO  core.inbound.hub: message [thread=…]`; a trace follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, and the indented trace if there is one."""
+        """Format a record as one line, followed by an indented traceback if there is one."""
         message = self._redact(record.getMessage()).replace("\r", "\\r").replace("\n", "\\n")
         line = f"{self._at(record)} {record.levelname:<7} {record.name}: {message}"
         if context := self._context():
@@ -126,7 +126,7 @@ class JsonFormatter(_Formatter):
     """One JSON object a line: at, level, logger, message, the fields, trace."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Format a record as one line of JSON."""
         page: dict[str, str] = {
             **self._context(),
             "at": self._at(record),
@@ -140,7 +140,7 @@ class JsonFormatter(_Formatter):
 
 
 def strike_out(secrets: Iterable[str]) -> None:
-    """Secrets that came up while the program runs appear in no record from now on."""
+    """Redact these secrets, found while the program runs, in every record from now on."""
     values = frozenset(secrets)
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, _Formatter):
@@ -194,9 +194,9 @@ MB = 1024 * 1024
 
 @contextlib.contextmanager
 def log_file(config: Config) -> Iterator[None]:
-    """Within the context, write every record to the file as well, without secrets.
+    """Write every record to the file as well within the context, without secrets.
 
-    The caller holds the directory's lock. Raises OSError if the file cannot be written.
+    The caller holds the directory's lock. Raises OSError if the file can't be written.
     """
     if config.log.file_limit_mb == 0:
         yield
@@ -215,7 +215,7 @@ def log_file(config: Config) -> Iterator[None]:
 
 
 def log_files(data_dir: Path) -> list[Path]:
-    """The files there are, the oldest first."""
+    """Return the log files that exist, the oldest first."""
     older = (path for path in data_dir.glob(f"{LOG_NAME}.*") if path.suffix[1:].isdecimal())
     numbered = sorted(older, key=lambda path: int(path.suffix[1:]), reverse=True)
     newest = data_dir / LOG_NAME
@@ -238,4 +238,5 @@ class _RotatingHandler(RotatingFileHandler):
             super().close()
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Standard error has it."""
+        # Standard error has the record.
+        pass

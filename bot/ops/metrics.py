@@ -43,16 +43,16 @@ class Metrics:
         self.gauges = gauges
 
     def accepted(self, channel: str, outcome: str) -> None:
-        """An event was taken; of its outcome only the kind is counted."""
+        """Count an accepted event; its outcome is reduced to its kind."""
         kind = outcome.partition(" ")[0].rstrip(":")
         self.events_accepted[channel, kind if kind in _OUTCOMES else "other"] += 1
 
     def sent(self, channel: str, state: SendState) -> None:
-        """A message went out, or did not."""
+        """Count a message that was sent or failed."""
         self.sends[channel, state.value] += 1
 
     def model_called(self, state: str) -> None:
-        """A call of a model ended."""
+        """Count a finished model call."""
         self.model_calls[state] += 1
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:

@@ -11,7 +11,7 @@ from channels.supervisor import Phase
 
 
 def page(metrics: Metrics) -> bytes:
-    """All of it, in Prometheus's text format."""
+    """Return all metrics in Prometheus's text format."""
     registry = CollectorRegistry()
     registry.register(_Counts(metrics))
     return generate_latest(registry)

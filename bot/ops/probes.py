@@ -44,17 +44,17 @@ class Finding:
 
 
 def fine(what: str, message: str) -> Finding:
-    """Nothing to do."""
+    """Return a finding that needs no action."""
     return Finding(what, Health.FINE, message)
 
 
 def warning(what: str, message: str, fix: str) -> Finding:
-    """Something should be done."""
+    """Return a finding that should be fixed."""
     return Finding(what, Health.WARNING, message, fix)
 
 
 def broken(what: str, message: str, fix: str) -> Finding:
-    """Something does not work until it is done."""
+    """Return a finding that breaks something until it is fixed."""
     return Finding(what, Health.BROKEN, message, fix)
 
 
@@ -76,7 +76,7 @@ class Answer:
 
 
 def telegram_bot(what: str, answer: Answer) -> Finding:
-    """To getMe."""
+    """Judge the answer to getMe."""
     match answer.status, answer.page:
         case 200, {"ok": True, "result": {"username": str(username)}}:
             return fine(what, f"the token is valid: @{username}")
@@ -88,7 +88,7 @@ def telegram_bot(what: str, answer: Answer) -> Finding:
 
 
 def slack_bot(what: str, answer: Answer) -> Finding:
-    """To auth.test with the bot token."""
+    """Judge the answer to auth.test with the bot token."""
     match answer.status, answer.page:
         case 200, {"ok": True, "user": str(user), "team": str(team)}:
             return fine(what, f"the token is valid: {user} in {team}")
@@ -102,7 +102,7 @@ def slack_bot(what: str, answer: Answer) -> Finding:
 
 
 def discord_bot(what: str, answer: Answer) -> Finding:
-    """To Get Current User."""
+    """Judge the answer to Get Current User."""
     match answer.status, answer.page:
         case 200, {"id": str(), "username": str(username)}:
             return fine(what, f"the token is valid: {username}")
@@ -116,7 +116,7 @@ def discord_bot(what: str, answer: Answer) -> Finding:
 
 
 def slack_app(what: str, answer: Answer) -> list[Finding]:
-    """To apps.connections.open with the app-level token; nothing if it is good."""
+    """Judge the answer to apps.connections.open with the app-level token; empty if the token is valid."""
     match answer.status, answer.page:
         case 200, {"ok": True}:
             return []
@@ -129,7 +129,7 @@ def slack_app(what: str, answer: Answer) -> list[Finding]:
 
 
 def discord_intents(what: str, answer: Answer) -> list[Finding]:
-    """To Get Current Application; nothing if the bot is shown what people write."""
+    """Judge the answer to Get Current Application; empty if the bot gets message text."""
     match answer.status, answer.page:
         case 200, {"flags": int(flags)} if not flags & READS_MESSAGES:
             advice = "turn on Message Content Intent at discord.com/developers/applications (Bot)"
@@ -139,7 +139,7 @@ def discord_intents(what: str, answer: Answer) -> list[Finding]:
 
 
 def telegram_groups(name: str, channel: TelegramChannel, answer: Answer) -> list[Finding]:
-    """To getMe, of what the bot is shown in groups."""
+    """Judge the answer to getMe: the messages the bot gets in groups."""
     match answer.status, answer.page:
         case 200, {"ok": True, "result": {**me}}:
             found = hints(channel.groups, GroupRights.read(me))
@@ -150,7 +150,7 @@ def telegram_groups(name: str, channel: TelegramChannel, answer: Answer) -> list
 
 
 def provider(what: str, host: str, name: str, answer: Answer) -> Finding:
-    """To the list of models."""
+    """Judge the answer to a request for the list of models."""
     match answer.status, answer.page:
         case ((401 | 403), _):
             return broken(what, f"{host} rejected the API key", "set a valid api_key")
@@ -169,7 +169,7 @@ def provider(what: str, host: str, name: str, answer: Answer) -> Finding:
 
 
 def clock(host: str, date: str | None) -> list[Finding]:
-    """To whatever was asked, of the time there."""
+    """Compare this machine's clock with the time in an answer."""
     try:
         skew_s = time.time() - parsedate_to_datetime(date or "").timestamp()
     except ValueError:
@@ -299,7 +299,7 @@ async def channel_findings(config: Config) -> list[Finding]:
 
 
 async def probed(config: Config, *, running: bool) -> list[Finding]:
-    """Findings on the models and the channels; where a hub is running, only what that does not tell."""
+    """Probe the models and the channels; where a hub is running, only what it doesn't report itself."""
     limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT_S)
     async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as http:
         probes = Probes(http, Certificates())
@@ -313,7 +313,8 @@ async def probed(config: Config, *, running: bool) -> list[Finding]:
 
 
 def _reason(error: OSError) -> str:
-    """As the system calls it; of several addresses tried, and of a failed look-up, whatever is said."""
+    """Return the system's reason for a failed connection; if several addresses were tried or the
+    lookup failed, any reason there is."""
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or type(error).__name__

@@ -43,8 +43,8 @@ def build_routines(
     hook: ReplyHook | None = None,
     closed: Sequence[Path] = (),
 ) -> RoutineService:
-    """Routines of this hub; nothing of them is loaded before there is one. `closed`: files and directories of
-    which they read nothing."""
+    """Build this hub's routines. Their parts are loaded with the first routine. `closed`: files and
+    directories from which routines read nothing."""
     if not config.routines.enabled:
         return resting_routines(store)
 
@@ -78,16 +78,19 @@ class IdleEngine:
     """An Engine that does nothing: no hub runs, or `[routines] enabled = false`."""
 
     async def prepare(self) -> None:
-        """Nothing is loaded."""
+        # There is nothing to load.
+        pass
 
     async def take_over(self) -> None:
-        """Nothing is run."""
+        # There is nothing to run.
+        pass
 
     async def run(self) -> None:
-        """Nothing is run."""
+        # There is nothing to run.
+        pass
 
     def matches(self, message: InboundMessage) -> "tuple[Match, ...]":
-        """Nothing is heard."""
+        # No routine hears anything.
         del message
         return ()
 
@@ -96,12 +99,14 @@ class IdleEngine:
         del path
 
     def changed(self, row: object) -> None:
-        """It is in the store."""
+        # The change is in the store.
+        pass
 
     def deleted(self, routine_id: str) -> None:
-        """It is not in the store any more."""
+        # The routine is no longer in the store.
+        pass
 
 
 def resting_routines(store: Store) -> RoutineService:
-    """Routines that can be changed and are not carried out."""
+    """Return routines that can be changed but do not run."""
     return RoutineService(store.routines, lambda _: IdleEngine())

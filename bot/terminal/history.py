@@ -14,7 +14,7 @@ LIMIT_BYTES = 256 * 1024
 
 
 def kept_history(data_dir: Path) -> FileHistory:
-    """The history in the data directory. Raises OSError if it cannot be kept there."""
+    """Open the history in the data directory. Raises OSError if it can't be stored there."""
     path = data_dir / HISTORY_NAME
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     path.chmod(0o600)
@@ -49,7 +49,7 @@ class WithholdingHistory(History):
 
 
 def _shorten(path: Path) -> None:
-    """An entry is lines that begin with "+", after a comment and an empty line."""
+    """Drop the older half. An entry is lines that begin with "+", after a comment and an empty line."""
     newer = path.read_bytes()[-LIMIT_BYTES // 2 :]
     _, _, whole = newer.partition(b"\n\n")
     unfinished = path.with_suffix(".new")

@@ -37,7 +37,7 @@ class HubApi:
         self._access = access
 
     async def get(self, path: str, **query: str | int) -> Any:
-        """The answer's JSON. Raises TalkFailed with the hub's own words if it is an error."""
+        """Return the answer's JSON. Raises TalkFailed with the hub's own words if it is an error."""
         return await self._answer("GET", path, params=query)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -45,8 +45,8 @@ class HubApi:
         return await self._answer("POST", path, json=dict(body))
 
     async def events(self, **query: str | int) -> AsyncIterator[str]:
-        """The data of a stream's events, until it is cut. Raises HubUnreachable if it cannot be begun; the
-        first thing given, an empty text, says that it has begun."""
+        """Yield the data of a stream's events until it is cut. The first item, an empty text, says
+        that it has begun. Raises HubUnreachable if it can't be begun."""
         import httpx
 
         limit = httpx.Timeout(ANSWER_LIMIT_S, read=SILENCE_LIMIT_S)
@@ -67,7 +67,7 @@ class HubApi:
             raise _unanswered(error) from error
 
     async def _answer(self, method: str, path: str, **given: Any) -> Any:
-        """Asks again for a while: a hub may be starting again."""
+        """Ask, and ask again for a while: a hub may be restarting."""
         for tries_left in reversed(range(TRIES)):
             try:
                 return await self._once(method, path, given)
@@ -99,7 +99,7 @@ class HubApi:
 
 @contextlib.asynccontextmanager
 async def hub_api(access: Callable[[], ApiAccess | None]) -> AsyncIterator[HubApi]:
-    """Straight to the hub, past any configured proxy, and without TLS: it is on this machine."""
+    """Open a client of the hub on this machine: without TLS and past any configured proxy."""
     with left_out(HTTPX_COMMAND_LINE):
         import httpx
 
@@ -109,7 +109,8 @@ async def hub_api(access: Callable[[], ApiAccess | None]) -> AsyncIterator[HubAp
 
 
 def _refusal(answer: "httpx.Response") -> TalkFailed:
-    """The hub's own words. What will be otherwise in a moment is as if it did not answer."""
+    """Return the hub's own words as an error. A hub that only asks to try again later counts as
+    unreachable."""
     try:
         page = answer.json()
     except ValueError:

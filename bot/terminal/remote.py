@@ -68,7 +68,7 @@ class Feed:
         self._some = asyncio.Event()
 
     def put(self, event: Event) -> None:
-        """Never blocks and never fails."""
+        """Add an event. Never blocks and never fails."""
         last = self._events[-1] if self._events else None
         if (
             isinstance(event, Wrote)
@@ -81,7 +81,7 @@ class Feed:
         self._some.set()
 
     async def get(self) -> Event:
-        """The next event."""
+        """Return the next event."""
         await self._some.wait()
         event = self._events.popleft()
         if not self._events:
@@ -127,7 +127,7 @@ def said_in(item: Item, calls: Mapping[str, CallItem], *, past: bool) -> Event |
 
 
 def detail_of(arguments: Mapping[str, Any]) -> str:
-    """A call's arguments in one line: the one that says most, or all."""
+    """Return a call's arguments in one line: the most telling one, or all."""
     for name in _DETAIL_NAMES:
         if isinstance(value := arguments.get(name), str):
             return value
@@ -163,7 +163,7 @@ def card_in(approval: ApprovalPage) -> Card:
 
 
 def plain(text: str) -> tuple[blocks.Block, ...]:
-    """Text as it is."""
+    """Return text as a paragraph, unchanged."""
     return (blocks.Paragraph(blocks.Text(showable(text))),)
 
 
@@ -194,7 +194,7 @@ def _block(page: pages.Block) -> blocks.Block:
 
 
 def _text(runs: Sequence[pages.Span]) -> blocks.Text:
-    """Runs that lead to the same address are one link."""
+    """Return text with links. Neighboring runs with the same address are one link."""
     texts = [showable(run.text) for run in runs]
     spans: list[blocks.Span] = []
     start = 0
@@ -219,7 +219,7 @@ def _end_of_link(runs: Sequence[pages.Span], texts: Sequence[str], place: int, s
 logger = logging.getLogger(__name__)
 
 SHOWN_BEFORE = 12
-"""So many of the thread's last lines are shown when a terminal is opened."""
+"""The thread's last lines that are shown when a terminal is opened."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
 OTHER_VERSION = "the running hub's response does not match this version; restart the hub with this version"
 CALLS_REMEMBERED = 1_000
@@ -230,7 +230,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class RemoteTalk:
-    """See Talk. `run` has to run beside it."""
+    """A conversation over the API of a running hub. `run` must run at the same time."""
 
     def __init__(self, api: HubApi, new_key: Callable[[], str]) -> None:
         self._api = api
@@ -248,7 +248,7 @@ class RemoteTalk:
     # --- asking ------------------------------------------------------------------------------------------
 
     async def say(self, text: str) -> bool:
-        """The same key each time it is tried: it counts once."""
+        """Send a message. Its key stays the same on each try, so it counts once."""
         body: dict[str, Any] = {"text": text, "client_key": self._new_key()}
         if self._thread_id is not None:
             body["thread_id"] = self._thread_id
@@ -279,7 +279,8 @@ class RemoteTalk:
         return await self._feed.get()
 
     async def standing(self) -> Standing | None:
-        """Told only once everything that the hub has said by now was given, cards included."""
+        """Return the conversation's standing, but only once everything the hub has said by now was
+        given, cards included."""
         if self._thread_id is None:
             return Standing.IDLE if self._feed.empty else None
         found = await self._conversation(self._thread_id, 1)
@@ -359,7 +360,8 @@ class RemoteTalk:
                 self._is_begun()
 
     def _is_begun(self) -> None:
-        """A turn that ended while the stream was cut says so no more; one that runs says that it began."""
+        """Report that the stream has begun. A turn that ended while it was cut no longer counts as
+        running; a running one says so itself."""
         if self._running:
             self._running = False
             self._feed.put(Rested())

@@ -62,9 +62,7 @@ SETTLES_S = 0.4
 class Timer(Protocol):
     """Something that is going to happen."""
 
-    def cancel(self) -> None:
-        """It does not."""
-        ...
+    def cancel(self) -> None: ...
 
 
 class CardKeys:
@@ -88,7 +86,7 @@ class CardKeys:
         buffer.on_text_changed += self._changed
 
     def shown(self) -> None:
-        """A card has appeared."""
+        """Note that a card has appeared."""
         self._armed = not self._buffer.text
 
     def answers(self, text: str) -> bool:
@@ -161,7 +159,7 @@ class ChatTerminal:
         self._keys = CardKeys(self._session.default_buffer, lambda: self._view.card, self._pressed, _later)
 
     async def run(self) -> None:
-        """Until the person leaves."""
+        """Run until the person leaves."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             await self._print([styled(GREETING, DIM), Line()])
@@ -227,7 +225,7 @@ class ChatTerminal:
             self._history.keep(text)
 
     def _pressed(self, card: Card, choice: int | None) -> None:
-        """A card's key was pressed; None: its arguments are to be edited."""
+        """Handle a card's key. `choice` None: edit its arguments."""
         if choice is not None:
             self._ask(self._talk.decide(card.gate_id, card.first_choice + choice))
         elif card.arguments is not None:
@@ -235,7 +233,7 @@ class ChatTerminal:
             self._write_on_the_line(json.dumps(dict(card.arguments), indent=2, ensure_ascii=False))
 
     def _write_on_the_line(self, text: str) -> None:
-        """On the one that is being written, or on the next one if that was just sent."""
+        """Write on the current input line, or on the next one if that was just sent."""
         self._draft = text
         self._session.default_buffer.document = Document(text)
 

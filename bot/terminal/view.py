@@ -64,7 +64,7 @@ class View:
 
     @property
     def card(self) -> Card | None:
-        """The card that keys answer."""
+        """The card that the keys answer."""
         return next(iter(self.cards.values()), None)
 
     @property
@@ -166,7 +166,7 @@ class View:
         return [*prefixed([*lines, self.choices(card)], _CARD_BAR), Line()]
 
     def choices(self, card: Card) -> Line:
-        """`a approve · d deny`, with the keys in bold."""
+        """Return a line such as `a approve · d deny`, with the keys in bold."""
         offered = list(zip(keys_of(card), (choice.label for choice in card.choices), strict=True))
         if card.arguments is not None:
             offered.append((EDIT_KEY, "edit, then approve"))
@@ -183,7 +183,8 @@ class View:
         return [marked("┗ ", "yellow") + styled(settled.outcome or "Closed.", "bold"), Line()]
 
     def _moved(self, columns: int | None) -> list[Line]:
-        """No key answers what waits in the conversation that was left; how to answer it is said once."""
+        """Return how to answer the gates of the conversation that was left, once: no key answers
+        them any more."""
         left = list(self.cards.values())
         self.cards.clear()
         self._changed(Rested())

@@ -105,8 +105,8 @@ class ApprovalsApi:
 
 
 def position_of_answer(action: str, offered: tuple[Option, ...], first: int) -> int:
-    """The position of the answer that is meant, by its word or its position; those below `first` belonged to
-    a call that was changed since."""
+    """Return the position of the named answer, given by word or position. Positions below `first`
+    belonged to a call that was edited since."""
     if action in offered:
         return first + offered.index(Option(action))
     position = _index(action)

@@ -63,12 +63,12 @@ _REFUSALS = {
 }
 _ID = {"format": "uuid"}
 _PATHS = {"path": {"pattern": "^[a-z0-9][a-z0-9._-]{0,99}$"}}
-"""What a part of a path must be, by its name; every other one is an id."""
+"""The form of a path's parts, by name; any other part is an id."""
 _REF = "#/components/schemas/{model}"
 
 
 def openapi_endpoint(endpoints: Sequence[Endpoint]) -> Endpoint:
-    """`GET /openapi.json`; the document is made when it is first asked for."""
+    """Return the endpoint `GET /openapi.json`; its document is made on the first request."""
     made: list[bytes] = []
 
     async def document(call: Call) -> Response:
@@ -82,7 +82,7 @@ def openapi_endpoint(endpoints: Sequence[Endpoint]) -> Endpoint:
 
 
 def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """The document."""
+    """Return the OpenAPI document."""
     schemas: dict[str, Any] = {}
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
@@ -208,7 +208,7 @@ class ApiParts:
 
 
 def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
-    """Everything there is."""
+    """Return all endpoints."""
     presenter = Presenter(parts.sensitive)
     store, ids = parts.store, parts.ids
     threads = Threads(

@@ -30,7 +30,7 @@ SESSION_HEADER = "X-Hubbub-Session"
 KEY_BYTES = 32
 LONGEST_KEY = 200
 _OWN_FETCHES = frozenset({"same-origin", "none"})
-"""What browsers say of requests that no other origin caused."""
+"""Values that browsers send with requests no other origin caused."""
 _SCOPE_KEY = "hubbub.caller"
 
 
@@ -87,7 +87,8 @@ class AccessRules:
     public_url: str = ""
 
     def refusal_of_host(self, headers: Headers) -> Response | None:
-        """Keeps pages of other sites out, whose names were made to lead to this machine."""
+        """Return the refusal of a request for a host name that is not the hub's, or None. It keeps
+        out pages of other sites whose names resolve to this machine."""
         host = headers.get("host", "").lower()
         name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
         if name in LOOPBACK_HOSTS or (self.public_url and host == urlsplit(self.public_url).netloc.lower()):
@@ -154,7 +155,6 @@ class ApiGuard:
         self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -189,6 +189,5 @@ class SoleCaller:
         self._caller = caller
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
         scope[_SCOPE_KEY] = self._caller
         await self._app(scope, receive, send)

@@ -28,24 +28,26 @@ class Page(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_OLD_NAMES = frozenset({"prompt_id", "prompt_kind"})
+
+
 class GatePage(Page):
-    """A page about one gate. `prompt_id` is the old name of `gate_id`, sent for one version."""
+    """A page about one gate. Its old names, `prompt_id` and `prompt_kind`, are sent for one version."""
 
     gate_id: str
 
     @computed_field
     @property
     def prompt_id(self) -> str:
-        """The same id."""
+        """The old name of `gate_id`, sent for one version."""
         return self.gate_id
 
     @model_validator(mode="before")
     @classmethod
-    def _without_old_name(cls, given: Any) -> Any:
+    def _without_old_names(cls, given: Any) -> Any:
         if isinstance(given, dict):
-            return {
-                name: value for name, value in cast("dict[str, Any]", given).items() if name != "prompt_id"
-            }
+            fields = cast("dict[str, Any]", given)
+            return {name: value for name, value in fields.items() if name not in _OLD_NAMES}
         return given
 
 
@@ -146,7 +148,7 @@ def _block(block: blocks.Block) -> Block:
 
 
 def _spans(text: blocks.Text) -> tuple[Span, ...]:
-    """Nested styles as runs side by side."""
+    """Return nested styles as neighboring runs."""
     return tuple(
         _run(text.text[start:end], over)
         for start, end, over in blocks.stretches(text.spans, 0, len(text.text))

@@ -41,7 +41,7 @@ _SOMETHING_SAID: dict[str, Any] = {
         "properties": {"thread_id": {"type": "string"}, "new": {"const": True}},
     },
 }
-"""What is refused beyond single fields, told in the document."""
+"""Rules about several fields, as the OpenAPI document states them."""
 
 
 class Send(Given):
@@ -139,7 +139,7 @@ class Chat:
         )
 
     async def _scope(self, caller: Caller, said: Send) -> str | None:
-        """The external id that leads to the thread meant; a new thread takes its own for its id."""
+        """Return the external id of the thread that is meant; a new thread uses its own as its id."""
         person = caller.principal
         if said.thread_id is not None:
             if said.new:

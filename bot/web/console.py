@@ -47,7 +47,8 @@ class Console:
         self._assets: dict[str, _Asset] | None = None
 
     def routes(self) -> list[Route]:
-        """`GET /`, `GET /login` (the same page, whose script uses the link) and `GET /static/…`."""
+        """Return the routes `GET /`, `GET /login` (the same page, whose script uses the link) and
+        `GET /static/…`."""
         pages = [Route(path, self._index, methods=["GET"]) for path in ("/", LOGIN_PATH)]
         return [*pages, Route("/static/{path:path}", self._static)]
 

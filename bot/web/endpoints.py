@@ -97,7 +97,8 @@ class Endpoint:
 
 
 def routes_of(endpoints: Sequence[Endpoint]) -> list[Route]:
-    """The endpoints as routes; methods of one path are one route, so that others are answered with 405."""
+    """Return the endpoints as routes. Methods of one path are one route, so that other methods get
+    405."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
@@ -147,7 +148,7 @@ def _query(request: Request) -> dict[str, str]:
 async def body_of(
     request: Request, limit_bytes: int = BODY_LIMIT_BYTES, limit_s: float = BODY_LIMIT_S
 ) -> bytes:
-    """The raw body, within its limits of size and time. Raises HTTPException."""
+    """Return the raw body, within its limits of size and time. Raises HTTPException."""
     body = bytearray()
     async with body_in_time(limit_s):
         async for chunk in pieces_of(request, limit_bytes):
@@ -181,11 +182,11 @@ Cursor = Annotated[str, Field(pattern=r"^[0-9]{1,18}\.[0-9a-z-]{1,64}$", max_len
 
 
 def cursor_of(at: int, row_id: str) -> str:
-    """Behind the row of this time and id."""
+    """Return the cursor after the row with this time and id."""
     return f"{at}.{row_id}"
 
 
 def position_of(cursor: str) -> tuple[int, str]:
-    """The time and the id of the row that a cursor stands behind."""
+    """Return the time and id of the row that a cursor follows."""
     at, _, row_id = cursor.partition(".")
     return int(at), row_id

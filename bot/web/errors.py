@@ -36,14 +36,14 @@ class ApiError(HubError):
 
 
 def not_found(message: str) -> ApiError:
-    """There is no such thing, or none that the caller may know of."""
+    """Return the error for something that does not exist, or that the caller may not know of."""
     return ApiError(404, "not_found", message)
 
 
 def error_response(
     status: int, code: str, message: str, field: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The one shape of everything that goes wrong."""
+    """Return an error in the API's one format."""
     error = {"code": code, "message": message} | ({"field": field} if field else {})
     return JSONResponse({"error": error}, status_code=status, headers=headers)
 
@@ -53,14 +53,14 @@ _CODES = {400: "invalid", 404: "not_found", 405: "method_not_allowed", 408: "too
 
 
 async def on_http_error(_: Request, error: Exception) -> Response:
-    """The framework's own refusals."""
+    """Answer the framework's own refusals."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for nothing else
     code = _CODES.get(error.status_code, "failed")
     return error_response(error.status_code, code, error.detail, headers=error.headers)
 
 
 async def on_invalid(_: Request, error: Exception) -> Response:
-    """A request that says something else than it may."""
+    """Answer a request with invalid fields."""
     assert isinstance(error, ValidationError)  # noqa: S101 - registered for nothing else
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     field = ".".join(str(step) for step in first["loc"])
@@ -80,12 +80,12 @@ async def on_admin_error(_: Request, error: Exception) -> Response:
 
 
 async def on_store_unavailable(_: Request, error: Exception) -> Response:
-    """The database does not answer; trying again later may help."""
+    """Answer while the database does not respond; trying again later may help."""
     return error_response(503, "unavailable", str(error))
 
 
 async def on_breakdown(_: Request, __: Exception) -> Response:
-    """The trace goes to the log: the server raises the error again."""
+    """Answer after a bug. The server raises the error again, so the log gets its traceback."""
     return error_response(500, "failed", "the hub failed to do this; see its log")
 
 

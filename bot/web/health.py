@@ -60,7 +60,7 @@ class Readiness:
 
 
 def metrics_routes(metrics: Metrics, gate: AccessRules) -> list[Route]:
-    """`/metrics`, for Prometheus."""
+    """Return the route `/metrics`, for Prometheus."""
 
     async def shown(request: Request) -> Response:
         refusal = gate.refusal_of_host(request.headers)
@@ -74,7 +74,7 @@ def metrics_routes(metrics: Metrics, gate: AccessRules) -> list[Route]:
 
 
 def health_routes(readiness: Callable[[], Awaitable[Readiness]], gate: AccessRules) -> list[Route]:
-    """The two health endpoints; `/readyz` answers 503 while not ready."""
+    """Return the two health endpoints; `/readyz` answers 503 while the hub is not ready."""
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok\n")

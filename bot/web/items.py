@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from bot.web.approvals import ApprovalPage, approval_page, lines_of
 from bot.web.blocks import Block, GatePage, Page, blocks_of
@@ -100,7 +100,7 @@ class OperatorItem(Line):
 
 
 class NoticeItem(Line):
-    """The hub itself says something, or a tool sent it."""
+    """A message from the hub itself, or sent by a tool."""
 
     kind: Literal["notice"] = "notice"
     text: str
@@ -144,6 +144,12 @@ class GateItem(Line, GatePage):
     title: str
     lines: tuple[str, ...]
     outcome: str | None
+
+    @computed_field
+    @property
+    def prompt_kind(self) -> str:
+        """The old name of `gate_kind`, sent for one version."""
+        return self.gate_kind
 
 
 class OutcomeItem(Line, GatePage):
@@ -236,12 +242,12 @@ class Presenter:
         self._sensitive = sensitive
 
     async def items(self, thread_id: str, items: Sequence[FeedItem]) -> tuple[Item, ...]:
-        """Lines of a thread, in order."""
+        """Return lines of a thread, in order."""
         chars = sum(map(_chars, items))
         return await off_loop(chars, lambda: tuple(self.item(thread_id, item) for item in items))
 
     def item(self, thread_id: str, item: FeedItem) -> Item:
-        """One line of a thread."""
+        """Return one line of a thread."""
         at = {"seq": item.seq, "at": item.at, "turn": item.turn_id}
         shown = item.shown
         match shown:
@@ -289,13 +295,13 @@ class Presenter:
                 assert_never(shown)
 
     def waiting(self, said: PersonSaid) -> WaitingView:
-        """A message that no turn has taken yet."""
+        """Return a message that no turn has taken yet."""
         return WaitingView(
             text=said.text, sender=_speaker(said), attachments=tuple(map(_file, said.attachments))
         )
 
     def thread(self, glance: ThreadGlance, reader: Principal) -> ThreadPage:
-        """A thread as this person sees it."""
+        """Return a thread as this person sees it."""
         row, owner = glance.thread, glance.owner
         return ThreadPage(
             id=row.id,

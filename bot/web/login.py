@@ -32,8 +32,8 @@ MAX_CODES = 20
 """Links that are good at the same time; the oldest make room."""
 MAX_WRONG = 10
 WRONG_WINDOW_US = 60 * SECOND_US
-"""After so many wrong codes in a minute others are told to wait. A good one is taken all the same: it cannot
-be guessed, and somebody else's guesses must not keep the owner out."""
+"""Wrong codes in a minute, after which further ones must wait. A valid code is accepted all the same: it
+can't be guessed, and another person's guesses must not keep the owner out."""
 BODY_LIMIT_BYTES = 1024
 
 
@@ -54,7 +54,7 @@ class LoginService:
         self._wrong: deque[int] = deque(maxlen=MAX_WRONG)
 
     def new_code(self) -> str:
-        """A code that logs the owner in, once, for a quarter of an hour."""
+        """Return a code that logs the owner in once, within a quarter of an hour."""
         code = new_key()
         self._codes.append(_Code(hash_of(code), self._clock.now() + CODE_LIFE_US))
         return code
@@ -81,7 +81,7 @@ class LoginService:
         return secret
 
     def _use_up(self, code: str) -> bool:
-        """Looks at every code there is, so that the time tells nothing."""
+        """Use up a code. Every stored code is compared, so that the time taken reveals nothing."""
         given, now = hash_of(code), self._clock.now()
         found = [known for known in self._codes if hmac.compare_digest(known.hash, given)]
         for known in found:
@@ -96,12 +96,12 @@ class LoginCode(Given):
 
 
 def login_url(url: str, login: LoginService) -> str:
-    """A fresh link."""
+    """Return a fresh login link."""
     return f"{url}{LOGIN_PATH}#code={login.new_code()}"
 
 
 def login_routes(service: LoginService, gate: AccessRules) -> list[Route]:
-    """`POST /login`, by which the console's script hands in a code and gets a secret."""
+    """Return the route `POST /login`, where the console's script exchanges a code for a secret."""
 
     async def login(request: Request) -> Response:
         # Refused before anything is counted: other sites' pages can make a browser send as many as they like.

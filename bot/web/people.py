@@ -253,7 +253,7 @@ def _owners(
     body: type[Given],
     refusals: tuple[int, ...] = (404, 409, 503),
 ) -> Endpoint:
-    """A decision that is the owner's."""
+    """Return the endpoint of a decision that only the owner may make."""
     return Endpoint("POST", path, handle, DecisionView, body=body, refusals=refusals, owner_only=True)
 
 

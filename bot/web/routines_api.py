@@ -36,7 +36,7 @@ _PLAIN: dict[object, Schema] = {str: {"type": "string"}, int: {"type": "integer"
 
 
 def whole_form() -> Schema:
-    """A routine that is made: every field without a usual value is needed."""
+    """Return the schema of a new routine: every field without a default is required."""
     return _object(Definition)
 
 

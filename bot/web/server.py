@@ -24,8 +24,8 @@ with put_off(*UVICORN_COMMAND_LINE):
     from uvicorn.server import Server
 
 KEEP_ALIVE_S = 75
-"""How long an idle connection is kept: longer than clients and proxies keep theirs (aiohttp 15 s, nginx and
-AWS 60 s). Who sends must be the one who closes, else now and then a request meets a closed connection."""
+"""The life of an idle connection: longer than with clients and proxies (aiohttp 15 s, nginx and AWS 60 s).
+The sender must be the one who closes, else now and then a request meets a closed connection."""
 
 
 class _Server(Server):
@@ -33,12 +33,12 @@ class _Server(Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Nothing is captured."""
+        # Signals are handled by the program.
         yield
 
 
 def _secured(app: ASGIApp) -> ASGIApp:
-    """Everything that is served says how little browsers may do with it."""
+    """Add headers to every answer that restrict what browsers may do with it."""
 
     async def secured(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_secured(message: Message) -> None:
@@ -95,7 +95,7 @@ BODY_LIMIT_BYTES = 1024 * 1024
 
 
 def channel_routes(routes: Mapping[str, Sequence[Route]]) -> list[BaseRoute]:
-    """One mount per channel that has endpoints."""
+    """Return one mount per channel that has endpoints."""
     return [
         Mount(f"{CHANNELS_PATH}/{name}", routes=[_web_route(route) for route in of_channel])
         for name, of_channel in routes.items()
@@ -123,7 +123,7 @@ def _endpoint(
 
 
 async def _body(request: Request) -> bytes | None:
-    """The raw body, None if it is over the limit."""
+    """Return the raw body; None if it is over the limit."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

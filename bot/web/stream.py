@@ -41,7 +41,7 @@ class Event:
     seq: int | None = None
 
     def encoded(self, at: int) -> bytes:
-        """As it goes over the wire."""
+        """Return the event as it goes over the wire."""
         page: dict[str, Any] = {"type": self.type, "at": at, "data": _plain(self.data)}
         if self.thread_id is not None:
             page["thread_id"] = self.thread_id
@@ -209,7 +209,7 @@ def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
 # Hints for lists: what is to be read again, as server-sent events.
 
 NAMED_AT_ONCE = 100
-"""Routines of which something is told."""
+"""Routines whose changes are named one by one."""
 SEEN_LIMIT = 10_000
 """Threads whose owner is remembered while one member looks on."""
 
@@ -271,7 +271,8 @@ class ListStream(Onlooker):
             yield Event("channel_state", {"name": name, "phase": state.phase.value, "reason": state.reason})
 
     async def _routine_news(self) -> AsyncIterator[Event]:
-        """Of the caller's own. Of very many at once none is named: the whole list is to be read again."""
+        """Yield changes of the caller's own routines. If there are very many at once, none is
+        named: the whole list is to be read again."""
         on, owner_id = self._on, self._caller.principal.user_id
         changed, on.routines = on.routines, set()
         ran, on.runs = on.runs, set()
@@ -314,9 +315,9 @@ class ListStream(Onlooker):
 
 HEARTBEAT_S = 15.0
 SEND_LIMIT_S = 20.0
-"""Whoever takes nothing for so long is cut."""
+"""A reader that takes nothing for this time is disconnected."""
 KEY_CHECK_US = 15 * SECOND_US
-"""A key is looked up again when that much time has passed, before anything else is told."""
+"""The time after which a key is looked up again before the next event."""
 HEARTBEAT = b": still here\n\n"
 
 
@@ -350,7 +351,6 @@ class EventStream(Response):
         self._checked_at = clock.now()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
         del scope
         sending = asyncio.create_task(self._tell(send), name="stream")
         leaving = asyncio.create_task(_left(receive), name="stream's reader")
@@ -399,7 +399,8 @@ async def _left(receive: Receive) -> None:
 
 
 def resumed_at(request: Request, after: int | None) -> int:
-    """The position to go on from: the browser's own note of it beats the address."""
+    """Return the position to continue from: the browser's own note of it takes precedence over the
+    address."""
     text = request.headers.get("last-event-id", "")
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return int(text)

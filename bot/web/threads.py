@@ -66,7 +66,8 @@ class ConversationPage(Page):
 
 
 async def thread_seen_by(feeds: Feeds, call: Call) -> ThreadGlance:
-    """The thread the path names. Raises ApiError; another person's is as if it were not there."""
+    """Return the thread that the path names. Raises ApiError; another person's thread counts as
+    missing."""
     glance = await feeds.thread_glance(call.thread_id)
     caller = call.caller
     if glance is None or not (caller.is_owner or glance.owner.user_id == caller.principal.user_id):
@@ -118,7 +119,7 @@ class Answered(Page):
 
 
 class Stopped(Page):
-    """Whether a run or a queue was stopped."""
+    """The result of a stop. `stopped`: false if nothing ran or waited."""
 
     thread_id: str
     stopped: bool

@@ -25,10 +25,10 @@ from core.messages import Attachment
 UPLOADS_NAME = "uploads"
 LIMIT_BYTES = 20 * 1024 * 1024
 LIFE_S = 30 * 86_400
-"""A file is removed that long after it was uploaded, whether a message took it or not."""
+"""The life of a file after its upload, whether a message took it or not."""
 MAX_OF_ONE = 500
 MAX_BYTES_OF_ONE = 1024 * 1024 * 1024
-"""What one person may keep here."""
+"""The storage limit of one person, with `MAX_OF_ONE` files."""
 AT_ONCE_OF_ONE = 10
 """Uploads of one person that are under way: as many as one message may carry."""
 TIDY_EVERY_S = 3600.0
@@ -48,7 +48,7 @@ class EmptyUpload(HubError):
 
 
 class UploadsNotTidied(HubError):
-    """Files that are too old are still there; they are given out to nobody."""
+    """Expired files could not be removed; they are not served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class FileUploads:
         return handle, Attachment(handle, about["name"], about["media_type"], size_bytes, LIMIT_BYTES)
 
     async def of(self, user_id: str, handle: str) -> Attachment | None:
-        """A file this person uploaded."""
+        """Return a file that this person uploaded."""
         return await asyncio.to_thread(self._describe, user_id, handle)
 
     async def read(self, handle: str) -> bytes:
@@ -211,7 +211,7 @@ def _close(file: BinaryIO) -> None:
 
 
 def plain_name(name: str) -> str:
-    """The last part of a path, without what steers or hides."""
+    """Return the last part of a path, without characters that steer or hide text."""
     last = re.split(r"[/\\]", name)[-1]
     kept = "".join(one for one in last if unicodedata.category(one)[0] != "C").strip(" .")
     return kept[:LONGEST_NAME] or "unnamed"

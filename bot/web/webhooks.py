@@ -29,10 +29,10 @@ WEBHOOKS_PATH = "/api/webhooks"
 BODY_LIMIT_BYTES = 512 * 1024
 BODY_LIMIT_S = 10.0
 A_SECOND = 20
-"""Requests of one path, on average; what is legitimate stays far below."""
+"""Requests of one path, on average; legitimate senders stay far below."""
 AT_ONCE = 60
-"""So many in one burst. What is signed and what is not are counted apart: who does not know a webhook's
-secret can't use up what its sender may bring."""
+"""Requests in one burst. Signed and unsigned ones are counted apart: a sender without the webhook's secret
+can't use up the limit of one that has it."""
 MAX_READ = 32
 """Bodies that are read at the same time, of all paths together: 16 MB. One more, and the one that has been on
 its way longest is given up: senders bring theirs at once, who holds places does not."""
@@ -58,7 +58,7 @@ class WebhookView:
 
 
 def documented() -> Endpoint:
-    """The endpoint as the API's document describes it."""
+    """Return the endpoint as the OpenAPI document describes it."""
     return Endpoint(
         "POST",
         "/webhooks/{path}",
@@ -107,7 +107,6 @@ class WebhookEndpoint:
         self._reading: list[asyncio.Timeout] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
         if scope["type"] != "http":
             return
         path = str(scope["path"]).removeprefix(WEBHOOKS_PATH).removeprefix("/")
@@ -154,7 +153,7 @@ class WebhookEndpoint:
             return error_response(500, "failed", "the hub failed to do this; see its log")
 
     async def _read(self, request: Request) -> bytes:
-        """Raises HTTPException."""
+        """Read the body. Raises HTTPException."""
         if len(self._reading) >= MAX_READ:
             self._reading.pop(0).reschedule(0)
         try:

@@ -350,7 +350,7 @@ class DiscordChannel:
         nonce: str,
         repeated: bool = False,  # noqa: ARG002 - the nonce does it
     ) -> Posted:
-        """Discord shows a nonce once within some minutes."""
+        # Discord shows a nonce once within some minutes.
         return await self._delivery.post(to, payload, nonce)
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
@@ -369,7 +369,7 @@ class DiscordChannel:
         title: str,
         nonce: str,  # noqa: ARG002 - threads have none
     ) -> Address | None:
-        """See Threaded: a thread of a server's text channel."""
+        # A thread of a server's text channel.
         try:
             return Address(await self._client.open_thread(await self._delivery.channel_of(at), title))
         except (MessageRejected, AddressGone):
@@ -379,7 +379,7 @@ class DiscordChannel:
         await self._client.typing(await self._delivery.channel_of(to))
 
     async def acknowledge(self, ref: MessageRef) -> None:
-        """See Channel: a reaction counts against a limit of its own that is soon reached."""
+        # Reactions count against a limit of their own that is soon reached.
         del ref
 
     async def recover_post(
@@ -389,7 +389,7 @@ class DiscordChannel:
         nonce: str,  # noqa: ARG002 - the history does not show it
         look: Look,
     ) -> Posted | None:
-        """The newest message of ours that is not known to be another."""
+        # Takes the newest message of ours that is not known to be another.
         account = self._account or await self._client.account()
         found = await self._delivery.find(to, account, await look())
         if found is not None:
@@ -397,7 +397,7 @@ class DiscordChannel:
         return found
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
-        """Addresses of files are good for a day: the message is asked for a new one."""
+        # Addresses of files are valid for a day: the message is asked for a new one.
         if attachment.size_bytes > limit_bytes:
             raise AttachmentTooLarge(f"the file is larger than {limit_bytes} bytes")
         channel_id, _, rest = attachment.handle.partition(":")
@@ -409,7 +409,7 @@ class DiscordChannel:
         raise MessageRejected("the message no longer has this file")
 
     def direct(self, platform_user_id: str) -> Address:
-        """See Channel: the conversation is opened when something is said there."""
+        # The conversation is opened when something is sent there.
         return direct_address(platform_user_id)
 
     async def close(self) -> None:

@@ -61,7 +61,8 @@ class _Socket(DiscordWebSocket):
     """The SDK's connection, except that it skips events that the SDK cannot read."""
 
     def debug_log_receive(self, data: Any, /) -> None:
-        """Called with each payload before it is parsed."""
+        """Refuse a payload that is too long. The library calls this with each payload before
+        parsing it."""
         if len(data) > MAX_EVENT_CHARS:
             raise EventTooLarge(f"{len(data)} characters")
         super().debug_log_receive(data)

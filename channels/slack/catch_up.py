@@ -1,8 +1,8 @@
-"""What was said while nobody listened: read from Slack's history, each conversation from the last message
-the hub has seen of it.
+"""Messages written while the hub was not connected: read from Slack's history, each conversation from the
+last message the hub has seen of it.
 
-Bounded by age and count, and in order; what came live as well is known by its key. Only a hub that has
-heard something before has missed anything.
+Bounded by age and count, and in order. A message that came live as well is known by its key. A hub that has
+received nothing before has missed nothing.
 """
 
 import logging
@@ -25,7 +25,7 @@ MAX_CONVERSATIONS = 100
 MAX_MESSAGES = 500
 """Of one conversation, the newest."""
 PATIENCE_S = 120.0
-"""So long is waited for Slack and its rate limit; a conversation not to be had by then is given up."""
+"""The longest wait for Slack and its rate limit; a conversation that can't be read by then is left out."""
 AGAIN_AFTER_S = 2.0
 
 T = TypeVar("T")
@@ -77,7 +77,8 @@ class CatchUp:
             held.release(channel_id)
 
     async def _conversations(self, known: Mapping[str, _Known]) -> Sequence[str]:
-        """Those with something newest first, then the others the bot is in."""
+        """Return conversations with known messages, most recent first, then the others the bot is
+        in."""
         found = sorted(known, key=lambda channel_id: known[channel_id].newest, reverse=True)
         try:
             joined = await self._patiently(lambda: self._client.conversations(MAX_CONVERSATIONS))

@@ -214,7 +214,7 @@ class Http:
 
 
 class SlackChannel:
-    """See Channel and Growing. `read_file`: what gives files to be sent."""
+    """The Slack channel; its messages can grow. `read_file`: reads files to be sent."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class SlackChannel:
         )
 
     async def check(self) -> None:
-        """The app's token, if there is one, is another than the bot's."""
+        """Check the bot's token, and the app's if there is one."""
         await self._client.account()
         if self._socket is not None:
             await self._socket.check(self._client.web)
@@ -303,11 +303,11 @@ class SlackChannel:
         return outbound.render(message)
 
     async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
-        """A message that may have been taken before is looked for by its nonce."""
+        # A message that may already have been taken is looked for by its nonce.
         return await self._delivery.post(to, payload, nonce, repeated=repeated)
 
     async def open_thread(self, at: Address, title: str, nonce: str) -> Address | None:
-        """See Threaded: what stands below a message of that title."""
+        # A Slack thread is what is written below a message; this posts one with the title.
         channel = address_of(parse_address(at).channel)
         posted = await self.post(channel, self.render(plain(title))[0], nonce=nonce, repeated=True)
         spot = parse_ref(posted.ref)
@@ -347,14 +347,15 @@ class SlackChannel:
         return await self._streams.grow(parse_ref(ref), said)
 
     async def typing(self, to: Address) -> None:
-        """Slack shows none for bots outside its assistant view."""
+        # Slack shows none for bots outside its assistant view.
+        pass
 
     async def acknowledge(self, ref: MessageRef) -> None:
-        """See Channel: reactions take a permission the app does not ask for."""
+        # Reactions need a permission that the app does not ask for.
         del ref
 
     async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
-        """The nonce in the message's metadata tells; a message that grows has none."""
+        # The nonce in the message's metadata identifies it; a message that grows has none.
         around, found = await look(), await self._delivery.find(to, nonce)
         if found is None and parse_address(to).thread_ts is not None:
             account = self._account or await self._client.account()
@@ -367,7 +368,7 @@ class SlackChannel:
         return await self._files.download(attachment.handle, limit_bytes)
 
     def direct(self, platform_user_id: str) -> Address:
-        """See Channel: a message to a person's id opens the conversation with them."""
+        # A message to a person's id opens the conversation with them.
         return address_of(platform_user_id)
 
     async def close(self) -> None:

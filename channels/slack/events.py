@@ -298,7 +298,7 @@ class _Socket(SocketModeClient):
             await super().enqueue_message(message)
 
     async def process_message(self) -> None:
-        """See AsyncBaseSocketModeClient, which would parse everything on the event loop."""
+        """Process a message without parsing it on the event loop, as the library would."""
         sdk = cast("Any", self)
         raw: str | None = await sdk.message_queue.get()
         if raw is None:

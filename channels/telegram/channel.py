@@ -195,9 +195,9 @@ SEEN = "👀"
 
 
 class TelegramChannel:
-    """See Channel. `commands`: the menu offered in chats, names (without slash) to descriptions; `webhook`:
-    where Telegram brings updates, None to ask for them; `read_file`: what gives files to be sent; `groups`:
-    whom the hub answers in groups, for a hint in the log on what Telegram shows it there."""
+    """The Telegram channel. `commands`: the menu offered in chats, names (without slash) to descriptions.
+    `webhook`: where Telegram delivers updates; None: the hub polls. `read_file`: reads files to be sent.
+    `groups`: the setting for groups, for a hint in the log on the messages Telegram shows the bot there."""
 
     def __init__(
         self,
@@ -298,7 +298,7 @@ class TelegramChannel:
         nonce: str,  # noqa: ARG002 - Telegram knows none
         repeated: bool = False,  # noqa: ARG002 - it is not told apart
     ) -> Posted:
-        """Telegram knows no nonce."""
+        # Telegram knows no nonce.
         return await self._delivery.post(to, payload)
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
@@ -317,7 +317,7 @@ class TelegramChannel:
         title: str,
         nonce: str,  # noqa: ARG002 - Telegram knows none
     ) -> Address | None:
-        """See Threaded: a topic of a forum."""
+        # A topic of a forum.
         chat_id = parse_address(at).chat_id
         try:
             return address_of(chat_id, await self._client.open_topic(chat_id, title))
@@ -329,7 +329,7 @@ class TelegramChannel:
         await self._client.typing(where(to))
 
     async def acknowledge(self, ref: MessageRef) -> None:
-        """See Channel: an eye on the message."""
+        # An eye on the message.
         spot = parse_ref(ref)
         await self._client.react(spot.chat_id, spot.message_id, SEEN)
 
@@ -344,14 +344,14 @@ class TelegramChannel:
         nonce: str,  # noqa: ARG002 - Telegram knows none
         look: Look,
     ) -> Posted | None:
-        """Ids of messages are given in order, and only a message of ours can be edited."""
+        # Ids of messages are given in order, and only a message of ours can be edited.
         return await self._prober.find(to, payload, look)
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         return await self._client.download(attachment.handle, limit_bytes)
 
     def direct(self, platform_user_id: str) -> Address:
-        """See Channel: a private chat has its person's id."""
+        # A private chat has its person's id.
         return address_of(int(platform_user_id))
 
     async def close(self) -> None:

@@ -114,7 +114,7 @@ class BotRequest(BaseRequest):
         connect_timeout: Any = BaseRequest.DEFAULT_NONE,
         pool_timeout: Any = BaseRequest.DEFAULT_NONE,
     ) -> tuple[int, bytes]:
-        """See BaseRequest: the status and the body of the answer."""
+        """Return the status and the body of the answer."""
         own = self._timeouts
         limits = aiohttp.ClientTimeout(
             sock_read=_seconds(read_timeout, own.read_s),

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class Starts(Protocol):
-    """See core.runs.albums.AlbumCollector.expect."""
+    """The start of threads that have input: `AlbumCollector` of core.runs.albums."""
 
     def expect(self, thread_id: str, due_us: int) -> None:
         """Start the waiting input of the thread at that time."""
@@ -206,7 +206,7 @@ _SECRET_PREFIX = "whsec_"  # noqa: S105 - what marks a secret written in base64
 
 
 class Fetches(Protocol):
-    """See core.tools.web_client.WebClient."""
+    """A client for web requests: `WebClient` of core.tools.web_client."""
 
     async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
         """Send the request and return the answer. Raises ToolError."""
@@ -256,7 +256,7 @@ class AskingWebhook:
         self._target = target
 
     async def __call__(self, event: HookEvent) -> Reply:
-        """Raises ToolError, and ValueError for an answer that means nothing."""
+        """Call the webhook. Raises ToolError, and ValueError for an answer without meaning."""
         return _reply(await self._sender.send(self._target, _whole(event)))
 
 
@@ -300,7 +300,7 @@ class ToldWebhook:
         self._target = target
 
     async def __call__(self, event: HookEvent) -> Reply:
-        """See core.hooks.chain: nothing stands against it."""
+        # A webhook that is only notified never objects.
         self._notifier.tell(self._target, event)
         return None
 

@@ -106,7 +106,7 @@ class ModelReply:
 
     @property
     def truncated(self) -> bool:
-        """Whether the reply was cut off, so that its calls must not run."""
+        """True if the reply was cut off, so that its calls must not run."""
         return self.stop is not StopReason.END
 
 
@@ -189,7 +189,7 @@ class FailoverModel:
         return self._name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """If every model fails: the only one's error, or one that sums all up."""
+        # If every model fails, the error is the only one's, or one that sums all up.
         failures: list[ModelError] = []
         for number, model in enumerate(self._models, start=1):
             shown, reply = False, None

@@ -204,7 +204,7 @@ class DemoModel:
         return self._name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """Never raises."""
+        # Never raises.
         reply = answer(request)
         for piece in _pieces(reply.text):
             yield ReplyDelta(piece)

@@ -33,8 +33,8 @@ class ProviderClient(httpx.AsyncClient):
         self._direct = transport
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **_: Any) -> httpx.Response:
-        """See httpx.AsyncClient.send: hands the request to the transport. A key never travels to another
-        host, since redirects are the caller's to see."""
+        """Hand the request to the transport, as httpx.AsyncClient.send. A key never travels to
+        another host, since redirects are the caller's to follow."""
         if self.is_closed:
             raise RuntimeError("the client is closed")
         response = await self._direct.handle_async_request(request)

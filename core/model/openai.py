@@ -243,7 +243,7 @@ class OpenAIModel:
         return self._name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """Closing the iterator ends the request at the provider."""
+        # Closing the iterator ends the request at the provider.
         assembler = ReplyAssembler(
             name=self._name, model=self._model, host=self._url.host, api_key=self._api_key
         )

@@ -63,7 +63,7 @@ class ReplyAssembler:
         self._finish = ""
         self._size_chars = 0
         self.done = False
-        """Whether the provider said that nothing more will come."""
+        """True once the provider said that nothing more will come."""
 
     def add(self, data: str) -> str:
         """Process one event of the stream and return the text that it adds to the reply."""

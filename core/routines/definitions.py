@@ -91,7 +91,10 @@ def not_permitted(definition: Definition, by: Principal, *, priced: bool) -> Ite
     if getattr(definition.action, "context_paths", ()) and by.role is not Role.OWNER:
         yield Problem("action.context_paths", "is for the owner only: it is the owner's workspace")
     if getattr(definition.action, "grants", ()) and by.role is not Role.OWNER:
-        yield Problem("action.grants", "is for the owner only: for you these calls need approval each time")
+        yield Problem(
+            "action.grants",
+            "is for the owner only; leave it out, and the routine uses only tools that need no approval",
+        )
     if definition.notify.address is not None and by.role is not Role.OWNER:
         told = "is for the owner only: leave it out to get notices where you write to the hub"
         yield Problem("notify.address", told)

@@ -31,11 +31,11 @@ OPENED_WITHIN_S = 8.0
 """Limit for opening a thread; other routines wait in the meantime."""
 
 Addresses = Callable[[Recipient], Awaitable[Sequence[NoticeAddress]]]
-"""See core.people.notices.Notices.addresses."""
+"""Finder of a recipient's addresses: `Notices.addresses` of core.people.notices."""
 
 
 class ThreadOpener(Protocol):
-    """See channels.manager.ChannelManager.open_thread."""
+    """The opener of a channel's threads: `ChannelManager.open_thread`."""
 
     def __call__(self, channel: str, at: Address, title: str, nonce: str) -> Awaitable[Address | None]:
         """Return the address of a new thread; None if there are no threads. Raises ChannelError."""
@@ -83,7 +83,7 @@ HOUR_US = 3600 * SECOND_US
 
 
 class NoticeSender(Protocol):
-    """See core.people.notices.Notices.send."""
+    """The sender of notices: `Notices.send` of core.people.notices."""
 
     def __call__(self, key: str, to: Recipient, message: Message) -> Awaitable[bool]:
         """Send it, once for each key."""

@@ -125,7 +125,8 @@ class ToolRuns:
         return ToolRun(services, asked, started, steps, owner, standing, spent)
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
-        """Judged anew, so that a crash loses none."""
+        """Return the grants whose absence denied calls. They are judged again, so that a crash
+        loses none."""
         if steps.scope is None:
             return ()
         thread_id, mode = _thread_of(started), scope_from_json(steps.scope).mode
@@ -220,15 +221,15 @@ class ToolRun:
         )
 
     async def at_limit(self, limit: Exhausted) -> None:
-        """See LoopDelegate: final words, and nobody is asked."""
+        # The run ends with final words; no person is asked.
         del limit
 
     def ended(self, outcome: LoopOutcome | None) -> None:
-        """See LoopDelegate: its end is recorded by who runs it."""
+        # The end is recorded by the caller.
         del outcome
 
     def failed(self) -> None:
-        """See LoopDelegate."""
+        pass
 
     # --- the model -------------------------------------------------------------------------------------
 
@@ -271,7 +272,7 @@ class ToolRun:
         self._said.append(Note(note))
 
     def transcript(self) -> Sequence[Entry]:
-        """See LoopDelegate: a run's steps are no thread's."""
+        # A run's steps belong to no thread.
         return ()
 
     async def _record(
@@ -289,7 +290,7 @@ class ToolRun:
 
 
 def _untold(event: object) -> None:
-    """Nobody watches a routine's run."""
+    """Ignore an event: a routine's run has no watchers."""
     del event
 
 

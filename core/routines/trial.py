@@ -189,7 +189,7 @@ class RoutinesInWords:
         return (
             f"Fired: {', '.join(fired)}"
             if fired
-            else "No routine fired: none listens for that event, or those that do can't run now."
+            else "No routine fired. Either no routine waits for this event, or those that do can't run now."
         )
 
 

@@ -116,7 +116,7 @@ class ApprovalRequests:
         self._in_private = in_private
 
     async def decided(self, call: CallRow) -> CallRow | ToolResult | Paused:
-        """See CallPeople. A hook may change or hold back a written answer first."""
+        # A hook may change or hold back a written answer first.
         if self._services.answer_hook is not None and isinstance(call.answer, Wrote):
             heard = await self._services.answer_hook.heard(
                 call.answer.text, self._start.principal.user_id, self._thread.id, self._thread.channel

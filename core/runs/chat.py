@@ -91,7 +91,7 @@ class ChatDelegate:
         return self._budget.exhausted(self._services.clock.monotonic_s())
 
     async def at_limit(self, limit: Exhausted) -> Paused | None:
-        """See LoopDelegate: asks once; who did not say "go on" gets final words."""
+        # Asks once; an answer other than "continue" leads to final words.
         if self._loaded.continued not in {None, Option.CONTINUE}:
             return None
         await self._asking.whether_to_go_on(limit.said)
@@ -113,7 +113,7 @@ class ChatDelegate:
     # --- the model -------------------------------------------------------------------------------------
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
-        """See LoopDelegate: one model call on the journal, its text told as it comes."""
+        # One model call on the journal; its text is streamed as it comes.
         request = self._request(with_tools=with_tools)
         services, hook = self._services, self._services.reply_hook
         await services.guests.take(self._start.principal)

@@ -42,7 +42,7 @@ was one to end."""
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What follows a recovery.
+    """The work that follows a recovery.
 
     `suspects`: turns that must be started one at a time once the hub runs.
     `previews`: previews of which nobody knows where they are shown.

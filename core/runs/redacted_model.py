@@ -56,7 +56,7 @@ class RedactingModel:
         return self._model.name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        """See Model: no deltas."""
+        # Yields no deltas.
         chars = len(request.system) + sum(len(one.text) for one in _said(request))
         clean = await off_loop(chars, lambda: self._without_credentials(request))
         async with closing(self._model.reply(clean)) as pieces:

@@ -138,8 +138,7 @@ class ChatTurnRunner:
         return await run_agentic_loop(delegate), delegate.transcript()
 
     async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
-        """The stop was already answered when it was accepted; what it could
-        not end is said now."""
+        # The stop was answered when it was accepted; this reports only what it could not end.
         if start.turn_id in self._ended_while_stopped:
             return self._ended_while_stopped.pop(start.turn_id)
         try:

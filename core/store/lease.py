@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 LEASE_S = 30.0
-"""How long a lease lasts unless it is renewed."""
+"""The life of a lease that is not renewed."""
 RENEWALS = 3
-"""How often a lease is renewed while it lasts."""
+"""Renewals within a lease's life."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
-    """How a hub takes its lease.
+    """The terms on which a hub takes its lease.
 
     `host`: where its processes are found.
     `alone`: no other hub can be running, since this one holds the data directory: all other leases end.

@@ -53,7 +53,7 @@ class ToolPause:
 
     @contextlib.contextmanager
     def ends(self, end: Callable[[], None]) -> Generator[None]:
-        """Within the context, the switch stops the call by calling `end`."""
+        """Let the switch stop the call within the context, by calling `end`."""
         self._running.add(end)
         try:
             yield

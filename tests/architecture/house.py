@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from tests.tree import ROOT
@@ -40,11 +41,19 @@ LIMITS = {
     "imports_inside_functions": 40,
     "gerund_modules": 8,
     "docstrings_that_open_relative_percent": 2,
+    "docstrings_that_refer_elsewhere": 0,
+    "function_docstrings_without_a_verb_percent": 2,
     "stock_phrases_per_10k_words": 15,
     "modules_at_the_top_of_bot": 12,
 }
 _OPENS_RELATIVE = re.compile(
     r"\W*(what|who|whom|whose|whether|where|why|how|when|whoever|which)\b", re.IGNORECASE
+)
+_OPENS_WITHOUT_VERB = re.compile(
+    r"\W*(the|a|an|it|its|this|that|these|those|they|their|such|same|one|another|other|nothing|nobody|no|none"
+    r"|any|anybody|all|each|every|everything|everybody|both|some|somebody|something|there|to|of|as|at|in|on|by|for|from"
+    r"|with|without|within|before|after|behind|until|while|if|so|never|only|raises|asgi)\b",
+    re.IGNORECASE,
 )
 _STOCK_PHRASES = re.compile(
     r"\bso (?:many|much|long|few)\b|\bwhoever\b|\bwhat (?:is|was|are|were|has|had)\b"
@@ -117,6 +126,7 @@ def figures(root: Path = ROOT) -> Mapping[str, float]:
         if found.in_function:
             inside.add((found.module, found.line))
     prose = [doc for module in modules.values() for doc in _docstrings(module.tree)]
+    of_functions = [doc for module in modules.values() for doc in _of_functions(module.tree)]
     words = sum(len(doc.split()) for doc in prose)
     sizes = sorted(module.lines for module in modules.values())
     return {
@@ -131,6 +141,10 @@ def figures(root: Path = ROOT) -> Mapping[str, float]:
         "docstrings_that_open_relative_percent": 100
         * sum(_OPENS_RELATIVE.match(doc) is not None for doc in prose)
         / len(prose),
+        "docstrings_that_refer_elsewhere": sum(doc.startswith("See ") for doc in prose),
+        "function_docstrings_without_a_verb_percent": 100
+        * sum(_OPENS_WITHOUT_VERB.match(doc) is not None for doc in of_functions)
+        / max(len(of_functions), 1),
         "stock_phrases_per_10k_words": 10_000
         * sum(len(_STOCK_PHRASES.findall(doc.lower())) for doc in prose)
         / words,
@@ -148,10 +162,26 @@ def gerunds(modules: Mapping[str, Module]) -> Sequence[str]:
 
 
 def _docstrings(tree: ast.Module) -> Iterator[str]:
+    """Yield the docstrings of modules, classes, functions and, below their assignment, attributes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if doc := ast.get_docstring(node):
+                yield doc
+            for before, after in pairwise(node.body):
+                match before, after:
+                    case ast.Assign() | ast.AnnAssign(), ast.Expr(ast.Constant(str(doc))):
+                        yield doc
+                    case _:
+                        pass
+
+
+def _of_functions(tree: ast.Module) -> Iterator[str]:
+    """Yield the docstrings of functions. A property is described as the attribute it looks like."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
             doc = ast.get_docstring(node)
-            if doc and not doc.startswith("See "):
+            if doc and not decorators & {"property", "cached_property"}:
                 yield doc
 
 

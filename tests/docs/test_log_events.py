@@ -47,3 +47,8 @@ def test_the_table_lists_each_event_with_its_levels_and_fields() -> None:
         for row in rows(PAGE, "event")
     }
     assert told == found
+
+
+def test_the_table_says_what_each_event_means() -> None:
+    unexplained = [row["event"] for row in rows(PAGE, "event") if not re.search(r"\w{3}", row["meaning"])]
+    assert not unexplained

@@ -173,7 +173,7 @@ EXPANDED = "the names that the wildcards stand for"
 
 
 class Level(StrEnum):
-    """Whether a grant can replace the question."""
+    """The need of consent for a command: whether a grant can replace the question."""
 
     LOW = "low"
     ALWAYS_ASK = "always_ask"

@@ -367,8 +367,8 @@ class InboundUnits(Facet):
     def answer_as_operator(
         self, tx: Transaction, event: InboundMessage, by: Principal, thread_id: str, message: Message
     ) -> tuple[OutboxRow, ...]:
-        """While a turn is active, it is said within that turn: entries of a turn
-        stay side by side."""
+        # While a turn is active, this is said within that turn: entries of a turn stay side by
+        # side.
         if tx.one("SELECT 1 FROM inbox WHERE key = ?", event.key) is not None:
             return ()
         on = thread(tx, thread_id)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 AUDIT = "id, at, kind, actor, subject, thread_id, detail, key_id, seal, link"
 REFUSAL_CHARS = 300
 PAGE_ROWS = 1000
-"""How many records are in memory at once while all are read."""
+"""Records in memory at once while all are read."""
 CHECKPOINT = "last_id, link, at, key_id, seal"
 
 

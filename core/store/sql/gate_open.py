@@ -51,8 +51,8 @@ def _bind(tx: Transaction, gate: Gate, call_id: str, binding: str) -> None:
 
 
 def mark_unknown(tx: Transaction, call_id: str, gate: Gate, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-    """A stop that was asked for before the hub died is overtaken by the question:
-    the person is told of the call, and may stop again."""
+    """Record that the outcome of a call is unknown, and ask about it. The question supersedes a stop
+    requested before the hub died: the person learns of the call, and may stop again."""
     changed = tx.run(
         "UPDATE calls SET state = 'unknown', binding = ?, gate_id = ?, answer = NULL, answered_by = NULL"
         " WHERE id = ? AND turn_id = ? AND state = 'running'",

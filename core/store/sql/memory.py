@@ -76,7 +76,7 @@ class MemoryUnits(Facet):
     def write_document(
         self, tx: Transaction, user_id: str, key: str, path: str, text: str, *, append: bool, most: int
     ) -> Document | None:
-        """A document's number grows with each change, so that newer ones come first."""
+        # A document's number grows with each change, so that newer ones come first.
         old = tx.one(
             "SELECT id, text, key, created_at FROM memories WHERE user_id = ? AND path = ?", user_id, path
         )

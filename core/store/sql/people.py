@@ -187,7 +187,7 @@ class KeyUnits(Facet):
     def keep_key(
         self, tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None
     ) -> None:
-        """Keys past their time make room."""
+        # Expired keys make room.
         now = tx.clock.now()
         tx.run("DELETE FROM api_keys WHERE expires_at <= ?", now)
         tx.run(

@@ -141,7 +141,7 @@ class RecoveryUnits(Facet):
 
     @writes
     def resume_turn(self, tx: Transaction, turn_id: str) -> TurnStart:
-        """The time until the turn's last journalled step counts as spent."""
+        # The time until the turn's last journaled step counts as spent.
         last_step = tx.one(
             "SELECT e.at FROM runs t JOIN entries e ON e.thread_id = t.thread_id AND e.seq = t.last_seq"
             " WHERE t.id = ?",

@@ -140,10 +140,8 @@ class RunUnits(Facet):
         next_slot_at: int | None,
         skipped: int = 0,
     ) -> "Sequence[Claim]":
-        """A slot within the cooldown waits for its end: it is late, not lost.
-
-        The next one takes its place and its time, or slots closer together than the cooldown would never run.
-        """
+        # A slot within the cooldown waits for its end: it is late, not lost. The next one takes its
+        # place and its time, or slots closer together than the cooldown would never run.
         routine = by_id(tx, routine_id)
         moved = tx.run(
             "UPDATE routines SET next_slot_at = ?, skipped_slots = skipped_slots + ?"

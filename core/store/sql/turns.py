@@ -36,7 +36,7 @@ from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, Tool
 from core.users import Principal
 
 PAGE_ENTRIES = 200
-"""How many entries one statement reads of a long thread."""
+"""Entries of a long thread that one statement reads."""
 
 # The journal: appending entries, and loading the ones a turn needs.
 
@@ -259,7 +259,8 @@ def start_next(tx: Transaction, thread_id: str, turn_id: str) -> TurnStart | Non
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What the audit says of each call of a run. `thread_id`: the thread whose grants hold for it."""
+    """The person and thread that the audit names for a run's calls. `thread_id`: the thread whose grants
+    hold for it."""
 
     principal_id: str | None
     thread_id: str | None

@@ -1,6 +1,7 @@
 """`hubbub chat` without a terminal: on pipes, for people's scripts and for programs."""
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -76,16 +77,23 @@ class Program:
             return await self._process.wait()
 
 
-@pytest_asyncio.fixture
-async def program(tmp_path: Path) -> AsyncIterator[Program]:
+@contextlib.asynccontextmanager
+async def started(directory: Path) -> AsyncIterator[Program]:
+    """`hubbub chat --json` of the configuration there."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bot", "chat", "--json", cwd=tmp_path, env=environment(),
+        sys.executable, "-m", "bot", "chat", "--json", cwd=directory, env=environment(),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     yield Program(process)
     if process.returncode is None:
         process.kill()
         await process.wait()
+
+
+@pytest_asyncio.fixture
+async def program(tmp_path: Path) -> AsyncIterator[Program]:
+    async with started(tmp_path) as opened:
+        yield opened
 
 
 async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program: Program) -> None:

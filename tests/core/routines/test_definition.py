@@ -394,5 +394,5 @@ def test_a_problem_names_one_field() -> None:
     assert validate({}) == (
         Problem("name", "is missing"),
         Problem("trigger.type", "must be one of cron, event, system_event, webhook, manual"),
-        Problem("action.type", "must be one of lightweight, full_job"),
+        Problem("action.type", "must be lightweight"),
     )
