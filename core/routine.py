@@ -13,6 +13,9 @@ from typing import assert_never
 
 from core.messages import Address
 
+MAX_LISTED = 20
+"""Limit of a definition's lists: files, tools, grants, filters, fields."""
+
 
 class Downtime(StrEnum):
     """The handling of slots that passed while the hub was down or the routine could not run."""
@@ -113,7 +116,8 @@ class Lightweight:
     those in `allowed_tools`, for at most `max_tool_rounds` rounds.
 
     `grants`: calls that may run although they always need approval, each a tool's name, a space and
-    a pattern (as in core.consent.decide): `shell git *`. `max_tokens` limits one reply."""
+    a pattern (as in core.consent.decide): `shell git *`. They are kept byte for byte. `max_tokens` limits one
+    reply."""
 
     prompt: str
     context_paths: tuple[str, ...] = ()

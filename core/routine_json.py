@@ -134,13 +134,14 @@ class Form:
             self.fault(name, f"must be {'one of ' if len(words) > 1 else ''}{', '.join(words)}")
         return ""
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts: trimmed, without blanks and duplicates."""
+    def texts(self, name: str, *, exact: bool = False) -> tuple[str, ...]:
+        """Return a list of texts: trimmed unless `exact`, without blanks and duplicates."""
         listed = cast("list[object]", self._value(name, list, "a list of strings") or [])
-        texts = [item.strip() for item in listed if isinstance(item, str)]
+        texts = [item for item in listed if isinstance(item, str)]
         if len(texts) < len(listed):
             self.fault(name, "must be a list of strings")
-        return tuple(dict.fromkeys(filter(None, texts)))
+        kept = (text if exact else text.strip() for text in texts if text.strip())
+        return tuple(dict.fromkeys(kept))
 
     def mapping(self, name: str) -> Mapping[str, object]:
         """Return an object unchanged; empty if it is omitted."""
@@ -283,7 +284,7 @@ def _action(form: Form) -> Action:
                 use_tools=form.flag("use_tools", usual.use_tools),
                 max_tool_rounds=form.number("max_tool_rounds", usual.max_tool_rounds),
                 allowed_tools=form.texts("allowed_tools"),
-                grants=form.texts("grants"),
+                grants=form.texts("grants", exact=True),
             )
         case "full_job":
             usual_iterations = FullJob("", "").max_iterations

@@ -4,11 +4,11 @@ decides."""
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any, assert_never, cast
+from typing import Any, Protocol, assert_never, cast
 
 from core.gates import Wrote
 from core.off_loop import off_loop
@@ -83,7 +83,14 @@ class Reject:
 
 
 Reply = Change | Reject | None
-Hook = Callable[[HookEvent], Awaitable[Reply]]
+
+
+class Hook(Protocol):
+    """Code that is called with an event. A hook at a URL answers with text from outside."""
+
+    async def __call__(self, event: HookEvent, /) -> Reply:
+        """Return the answer; any exception is a failure of this hook alone."""
+        ...
 
 
 TEXT_LIMIT_CHARS = 100_000

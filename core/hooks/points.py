@@ -14,6 +14,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, cast
 
 from yarl import URL
@@ -25,6 +26,7 @@ from core.hooks.summaries import Unfinished
 from core.ids import Ids
 from core.inbound.judge import ALBUM_WAIT_US
 from core.messages import Markdown, Message, Plain, plain
+from core.off_loop import off_loop
 from core.ports import OutboxListener, OutboxRow
 from core.store.facets import HeldInput, HeldInputs, SessionChange
 from core.tools.web import WebAnswer, WebRequest
@@ -202,6 +204,8 @@ class SessionHooks:
 IN_FLIGHT = 32
 """Maximum number of simultaneous notifications; further ones are dropped and logged."""
 TELL_TIMEOUT_S = 2.0
+ANSWER_LIMIT_BYTES = 1_048_576
+"""Limit of a webhook's answer: a text of `TEXT_LIMIT_CHARS`, however it is escaped, with room to spare."""
 _SECRET_PREFIX = "whsec_"  # noqa: S105 - what marks a secret written in base64
 
 
@@ -256,8 +260,11 @@ class AskingWebhook:
         self._target = target
 
     async def __call__(self, event: HookEvent) -> Reply:
-        """Call the webhook. Raises ToolError, and ValueError for an answer without meaning."""
-        return _reply(await self._sender.send(self._target, _whole(event)))
+        """Call the webhook. Raises ToolError, and ValueError for an answer without meaning or too long."""
+        body = await self._sender.send(self._target, _whole(event))
+        if len(body) > ANSWER_LIMIT_BYTES:
+            raise ValueError(f"the answer has {len(body)} bytes; at most {ANSWER_LIMIT_BYTES} are read")
+        return await off_loop(len(body), partial(_reply, body))
 
 
 class WebhookNotifier:

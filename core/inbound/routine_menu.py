@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.ids import Ids
 from core.inbound import routine_texts
 from core.messages import ChoiceAnswer, Markdown, Message, plain
-from core.routine import ManualInput, Match, claim_key
+from core.routine import MAX_LISTED, ManualInput, Match, claim_key
 from core.routine_json import input_to_json
 from core.store.accept import AcceptView, Verdict
 from core.store.effects import Effect, FireRoutine, GrantToRoutine, PauseRoutine, Say
@@ -113,6 +113,8 @@ def _allowed(menu: MenuView, by: Principal) -> Verdict:
     new = tuple(grant for grant in routine_texts.grants_offered(menu.missing_grants) if grant not in held)
     if not new:
         return Verdict(outcome, answer=routine_texts.allowed_already(menu.name))
+    if len(held) + len(new) > MAX_LISTED:
+        return Verdict(f"refused: {outcome}", answer=routine_texts.too_many_grants(menu.name, MAX_LISTED))
     page["action"]["grants"] = [*held, *new]
     grant = GrantToRoutine(menu.routine_id, new, menu.definition, json.dumps(page, ensure_ascii=False))
     word = routine_texts.allowed(menu.name, new)

@@ -36,6 +36,11 @@ def allowed_already(name: str) -> str:
     return f"“{name}” is already allowed to do this."
 
 
+def too_many_grants(name: str, most: int) -> str:
+    """Refuse a press on grants for which a routine has no room."""
+    return f"A routine has at most {most} grants. Remove some of “{name}” in its editor, then press again."
+
+
 NOT_YOURS = "This routine belongs to someone else."
 PAUSED_BY_PERSON = "paused by a person"
 SHOWN_CHARS = 3000

@@ -4,12 +4,13 @@ Problems are values: each names its field and says what would be right, and all 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from core.lazy_module import LazyModule
 from core.routine import (
+    MAX_LISTED,
     Action,
     Cron,
     Definition,
@@ -42,8 +43,8 @@ MAX_DESCRIPTION = 2_000
 MAX_PROMPT = 32_000
 MAX_WORD = 200
 """Limit of a source, an event type, a filter's name or value, a field's name."""
-MAX_GRANT = 500
-MAX_LISTED = 20
+MAX_GRANT = 16_000
+"""Limit of a grant's pattern: the exact text of a command line."""
 
 _NOT_ON_ONE_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Line ends, control characters, and characters that change the writing direction."""
@@ -152,8 +153,7 @@ def _schedule(trigger: Cron) -> Iterator[Problem]:
 
 
 def _filters(filters: Filters) -> Iterator[Problem]:
-    if len(filters) > MAX_LISTED:
-        yield Problem("trigger.filters", f"must be at most {MAX_LISTED}")
+    yield from _few("trigger.filters", filters)
     for name, value in filters:
         if not name or len(name) > MAX_WORD or len(value) > MAX_WORD:
             yield Problem(f"trigger.filters.{name[:MAX_WORD]}", f"must have at most {MAX_WORD} characters")
@@ -183,9 +183,11 @@ def _action(action: Action) -> Iterator[Problem]:
 
 
 def _grants(action: Lightweight) -> Iterator[Problem]:
-    yield from _listed("action.grants", action.grants, MAX_GRANT)
+    yield from _few("action.grants", action.grants)
     for grant in action.grants:
         name, _, pattern = grant.partition(" ")
+        if len(pattern) > MAX_GRANT:
+            yield Problem("action.grants", f"must have at most {MAX_GRANT} characters each after the tool")
         if not pattern:
             told = 'must each be a tool and a pattern for its calls, such as "shell git *"'
             yield Problem("action.grants", told)
@@ -231,9 +233,13 @@ def _words(part: str, **values: str | None) -> Iterator[Problem]:
         yield from _text(f"{part}.{name}", value or "-", MAX_WORD)
 
 
-def _listed(field: str, values: tuple[str, ...], most: int) -> Iterator[Problem]:
+def _few(field: str, values: Sized) -> Iterator[Problem]:
     if len(values) > MAX_LISTED:
         yield Problem(field, f"must be at most {MAX_LISTED}")
+
+
+def _listed(field: str, values: tuple[str, ...], most: int) -> Iterator[Problem]:
+    yield from _few(field, values)
     if any(len(value) > most for value in values):
         yield Problem(field, f"must have at most {most} characters each")
 

@@ -188,6 +188,7 @@ MAX_SCRIPT_BYTES = 200_000
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 """Names in make's search order."""
 _SHEBANGS = ("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/bash", "#!/usr/bin/env bash", "#!/usr/bin/env sh")
+_SCRIPT_ENDINGS = (".sh", ".bash")
 _READS_MORE = frozenset({"include", "-include", "sinclude", "load", "-load"})
 _LOADERS = frozenset(
     {"exec", "eval", "compile", "__import__", "importlib", "runpy", "pkgutil", "site", "code"}
@@ -262,6 +263,8 @@ def repository_obeyed(places: Places, *, remote: bool, goes_on: bool) -> Mapping
 def _interpreted(how: str, argv: Sequence[str], operands: Sequence[str], places: Places) -> Mapping[str, str]:
     script = argv[0] if how == "itself" else operands[0]
     text, beside = _script(script, places)
+    if how != "python" and not script.endswith(_SCRIPT_ENDINGS):  # `configure`, `gradlew`: they run a build
+        raise Unnamed(f"{script} may run other files: its name doesn't end in .sh or .bash")
     if how == "itself" and text.partition("\n")[0].rstrip() not in _SHEBANGS:
         raise Unnamed(f"{script} is not a sh or bash script")
     if how == "python":

@@ -63,6 +63,20 @@ def test_a_fault_moves_with_its_file(project: Path) -> None:
     ].count("\n")
 
 
+def test_a_blind_table_stays_as_it_was_written(project: Path) -> None:
+    table = project / "tests/core/safety/shell_lines_first.txt"
+    table.parent.mkdir(parents=True)
+    table.write_text("harmful\trm core/half.py\n")
+    script = project / "rename.sh"
+    script.write_text(
+        "#!/bin/sh\nmv core/half.py core/part.py\nsed -i s/half/part/ $(find tests -name '*.txt')\n"
+    )
+    script.chmod(0o755)
+    assert main([str(script)], project) == 0
+    assert table.read_text() == "harmful\trm core/half.py\n"
+    assert (project / "core/part.py").exists()
+
+
 def test_a_command_that_undoes_a_fault_changes_nothing(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,12 +7,20 @@ import typing
 from collections.abc import Iterator
 
 import channels.channel
+import core.hooks.chain
 import core.model.base
 import core.ports
 import core.tool
 import core.tools.mcp.connection
 
-MODULES = (core.ports, channels.channel, core.tool, core.model.base, core.tools.mcp.connection)
+MODULES = (
+    core.ports,
+    channels.channel,
+    core.tool,
+    core.model.base,
+    core.tools.mcp.connection,
+    core.hooks.chain,
+)
 
 
 def ports(modules: tuple[types.ModuleType, ...] = MODULES) -> Iterator[type]:

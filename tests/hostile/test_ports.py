@@ -12,6 +12,7 @@ from tests.hostile.works import (
     ARGUMENTS,
     BODY,
     CODE,
+    HOOKED,
     IN,
     LISTED,
     MARKDOWN,
@@ -58,6 +59,12 @@ OUTSIDE: Mapping[str, Mapping[str, Work]] = {
     "ModelReply.text": REPLY | MARKDOWN,
     "CallRequest.tool": LISTED,
     "CallRequest.arguments": ARGUMENTS,
+    "CallRequest.reason": REPLY,
+    "Change.text": HOOKED,
+    "Change.arguments": HOOKED,
+    "Reject.reason": HOOKED,
+    "HookEvent.text": IN | REPLY,
+    "HookEvent.arguments": ARGUMENTS,
     "Listed.name": LISTED,
     "Listed.description": LISTED,
     "Reply.text": RESULT,
@@ -172,6 +179,12 @@ NOT_SEARCHED: Mapping[str, str] = {
             "Connection.call.tool",
             "Attachment.handle",
             "ProcessInfo.host",
+            "HookEvent.tool",
+            "HookEvent.user_id",
+            "HookEvent.thread_id",
+            "HookEvent.thread_ids",
+            "HookEvent.channel",
+            "HookEvent.address",
         ],
         OURS,
     ),
@@ -213,7 +226,7 @@ TRIES = 40
 
 WORKS = {
     f"{where}: {what}": work
-    for works in (IN, NAME, MARKDOWN, PLAIN, CODE, REPLY, ARGUMENTS, RESULT, LISTED, BODY)
+    for works in (IN, NAME, MARKDOWN, PLAIN, CODE, REPLY, ARGUMENTS, RESULT, LISTED, BODY, HOOKED)
     for where in [next(name for name, of_port in OUTSIDE.items() if of_port in (works, REPLY | works))]
     for what, work in works.items()
 }

@@ -20,6 +20,9 @@ from channels.terminal import visible
 from channels.text.markdown import parse
 from core.consent.forms import changed_by, looks_like_a_form
 from core.errors import InvalidArguments, ModelError
+from core.hooks.chain import Change, HookEvent, Point
+from core.hooks.chain import _changed as changed_by_a_hook
+from core.hooks.points import _reply as hook_reply
 from core.inbound.hub import within_size
 from core.inbound.submission import parse_submission
 from core.messages import Address, Attachment, Code, InboundMessage, Markdown, Message, Plain, Sender, as_told
@@ -88,6 +91,22 @@ def events(text: str) -> None:
     parser.feed(b"\n\n")
 
 
+def hook_answer(text: str) -> None:
+    """What a hook at a URL answers: a change of the text or the arguments, a refusal, or no JSON."""
+    pages = {"text": text}, {"arguments": {text: text}}, {"reject": text}
+    for body in (text, "[" * len(text), *map(json.dumps, pages)):
+        try:
+            reply = hook_reply(body.encode("utf-8", "replace"))
+            for event in (
+                HookEvent(Point.BEFORE_INBOUND, text="hi"),
+                HookEvent(Point.BEFORE_TOOL_CALL, arguments={}),
+            ):
+                if isinstance(reply, Change):
+                    changed_by_a_hook(event, reply, frozenset())
+        except (ValueError, RecursionError):
+            continue
+
+
 def telegram_update(text: str) -> None:
     entities = [{"type": "mention", "offset": at, "length": 8} for at in range(0, len(text), 9)]
     chat, sender = {"id": -7, "type": "group"}, {"id": 7, "is_bot": False, "first_name": "Ada"}
@@ -153,5 +172,6 @@ RESULT: dict[str, Work] = {
         "text/plain", "", text.encode("utf-8", "replace"), URL("http://h.example/")
     ),
 }
+HOOKED: dict[str, Work] = {"answer": hook_answer, "shown": LEAKS.redacted}
 LISTED: dict[str, Work] = {"name": lambda text: own_name("server", text), "description": sanitise}
 BODY: dict[str, Work] = {"json": lambda text: LEAKS.redacted(json.dumps({"ref": text}))}

@@ -184,6 +184,16 @@ async def test_a_webhook_that_waits_is_signed_and_has_a_say(tmp_path: Path) -> N
         assert listener.bodies[0]["point"] == "before_tool_call"
 
 
+async def test_a_webhook_that_answers_without_end_counts_as_failed(tmp_path: Path) -> None:
+    long = {"text": "x" * 90_000, "note": "y" * 1_000_000}
+    async with listening(long) as (listener, port):
+        extra = webhook(port, '["before_inbound"]', 'waits = true\non_failure = "closed"')
+        async with open_hub(tmp_path, extra=extra) as house:
+            house.telegram.user_sends_text(OWNER, "hello")
+            await house.telegram.wait_text(OWNER, "I did not accept your message: it failed")
+        assert len(listener.bodies) == 1
+
+
 async def test_one_that_does_not_wait_is_told_how_much_and_not_what(tmp_path: Path) -> None:
     async with listening({"reject": "nobody hears this"}) as (listener, port):
         async with open_hub(tmp_path, extra=webhook(port, '["before_inbound"]')) as house:

@@ -8,6 +8,8 @@ import pytest
 import pytest_asyncio
 
 from core.routine import RunStatus
+from core.routine_json import definition_to_json
+from core.routines.definitions import read_text
 from core.routines.manage import RoutineRefused
 from core.transcript import ResultStatus, ToolResult
 from tests.clock import zone_at_noon
@@ -119,6 +121,39 @@ async def test_its_owner_allows_a_refused_line_below_the_notice(house: Hub, line
     page = {**made, "action": {**action, "prompt": f"please run: {line} -v"}}
     await desk_of(house).change(OLIVIA, name, page)
     assert await runs(3) is ResultStatus.DENIED  # the edit took the grant back; another line had none anyway
+
+
+async def test_a_long_line_allowed_below_a_notice_stays_when_the_routine_is_saved(house: Hub) -> None:
+    """Byte for byte, with its line breaks and the one at its end: what an editor is given, it can save."""
+    line = f"cat <<'END' > $PWD/long.txt\n{'x' * 900}\nEND\n"
+    house.model.rule("Write it down", tools(ToolCall("shell", {"command": line})))
+    house.model.rule("Write it down", text("ROUTINE_OK"), on="tool")
+    run = await fired(house, "long", using("Write it down", "shell"))
+    (row,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == run.routine_id]
+    assert [result.status for result in await results(house, run.id)] == [ResultStatus.DENIED]
+    notice = await house.telegram.wait_text(OWNER, f"Routine “{row.text.name}”")
+    (card,) = [card for card in house.open_cards(OWNER) if card.id == notice.id]
+    assert "may do this from its next run on" in await house.pressed(OWNER, card, 3)
+    (allowed,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == row.id]
+    saved = await desk_of(house).change(
+        OLIVIA, row.text.name, definition_to_json(read_text(allowed.text.definition))
+    )
+    assert json.loads(saved.text.definition)["action"]["grants"] == [f"shell {line}"]
+    await desk_of(house).fire(OLIVIA, row.text.name, "again")
+    newest, *_ = await ended(house, row, 2)
+    assert [result.status for result in await results(house, newest.id)] == [ResultStatus.OK]
+    assert (house.workspace / "long.txt").read_text() == f"{'x' * 900}\n"
+
+
+async def test_a_notice_allows_no_more_than_a_routine_may_hold(house: Hub) -> None:
+    held = [f"shell install -d kept{number}" for number in range(20)]
+    run = await fired(house, "full", using("please run: install -d more", "shell", grants=held))
+    (row,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == run.routine_id]
+    notice = await house.telegram.wait_text(OWNER, f"Routine “{row.text.name}”")
+    (card,) = [card for card in house.open_cards(OWNER) if card.id == notice.id]
+    assert "has at most 20 grants" in await house.pressed(OWNER, card, 3)
+    (kept,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == row.id]
+    assert json.loads(kept.text.definition)["action"]["grants"] == held
 
 
 async def test_what_a_notice_allows_takes_nothing_from_what_was_allowed_before(house: Hub) -> None:

@@ -1,6 +1,6 @@
 /** The fields of a routine, by what fires it, and the definition they make. */
 
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 
 /**
  * @typedef {{path: string, label: string, part: "what" | "when" | "more", hint?: string,
@@ -68,6 +68,41 @@ const lines = {
   ...area("2"),
   read: (input) => (textOf(input) ?? "").split(/\s*\n\s*/).filter(Boolean),
 };
+
+const HIDDEN = /[^\P{C}\n\t]|[^\P{Z} ]/gu;
+
+/** The text as it was given, unless somebody changed it: a field would put other line ends in it. @param {any} field */
+const exact = (field) =>
+  field.value === field.defaultValue.replace(/\r\n?/g, "\n") ? field.defaultValue : field.value;
+
+/** A text that is shown whole, and named below it what of it cannot be seen. @param {string} given @param {string} label */
+function exactText(given, label) {
+  const rows = given.split("\n").reduce((sum, line) => sum + 1 + Math.floor(line.length / 60), 0);
+  const field = h("textarea", { "aria-label": label, rows, spellcheck: "false", autocapitalize: "off" });
+  const hidden = h("p", { class: "hint" });
+  const tell = () => {
+    const codes = [...new Set(exact(field).match(HIDDEN))].map((one) => one.codePointAt(0)?.toString(16));
+    hidden.textContent = codes.length ? `Holds hidden characters: U+${codes.join(", U+").toUpperCase()}` : "";
+  };
+  field.defaultValue = given;
+  field.addEventListener("input", tell);
+  tell();
+  return h("div", {}, field, hidden);
+}
+
+/** Texts of any number of lines, each kept as it is. @param {string} label @param {string} each */
+const exactTexts = (label, each) => ({
+  input: (value, props) => {
+    const add = button("Add", () => {
+      const one = exactText("", each);
+      add.before(one);
+      one.querySelector("textarea")?.focus();
+    });
+    const all = { ...props, class: "exact-texts", role: "group", "aria-label": label, tabindex: "-1" };
+    return h("div", all, ...(value ?? []).map((one) => exactText(one, each)), add);
+  },
+  read: (list) => [...list.querySelectorAll("textarea")].map(exact).filter((text) => text.trim()),
+});
 
 const when = /** @type {const} */ ({ part: "when" });
 
@@ -138,6 +173,21 @@ export const TRIGGERS = {
 const ALWAYS = [
   { part: "what", ...text("morning"), path: "name", label: "Name" },
   { part: "what", ...area("4"), path: "action.prompt", label: "Prompt for the model" },
+  { part: "what", ...check(false), path: "action.use_tools", label: "Use tools" },
+  {
+    part: "what",
+    ...lines,
+    path: "action.allowed_tools",
+    label: "Tools that may need approval",
+    hint: "One name per line. Tools that need no approval are available without being named.",
+  },
+  {
+    part: "what",
+    ...exactTexts("Grants", "Grant"),
+    path: "action.grants",
+    label: "Grants",
+    hint: "Calls that run without approval: a tool, a space, and a pattern or the exact line. Clear a grant to remove it.",
+  },
   { part: "more", ...text(), path: "description", label: "Description" },
   {
     part: "more",

@@ -212,6 +212,18 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "a tool and a pattern",
     ),
     (
+        "a grant without end",
+        action(use_tools=True, allowed_tools=["shell"], grants=[f"shell {'x' * 16_001}"]),
+        "action.grants",
+        "at most 16000 characters each",
+    ),
+    (
+        "too many grants",
+        action(use_tools=True, allowed_tools=["shell"], grants=[f"shell {n}" for n in range(21)]),
+        "action.grants",
+        "at most 20",
+    ),
+    (
         "a grant beyond the scope",
         action(use_tools=True, allowed_tools=["time"], grants=["shell rm *"]),
         "action.grants",

@@ -11,6 +11,8 @@ FOURTH = Path(__file__).with_name("shell_lines_fourth.txt")
 FOURTH_CLASSES = (*THIRD_CLASSES, "asked")
 FIFTH = Path(__file__).with_name("shell_lines_fifth.txt")
 FIFTH_CLASSES = ("harmful", "everyday", "unattended")
+SIXTH = Path(__file__).with_name("shell_lines_sixth.txt")
+SIXTH_CLASSES = ("harmful", "everyday")
 _ESCAPE = re.compile(r"\\([nt\\])")
 _MEANS = {"n": "\n", "t": "\t", "\\": "\\"}
 

@@ -12,8 +12,8 @@ from core.safety.paths import PathGuard
 
 FILES = (
     "notes.txt", "README.md", "src/a.py", "src/main.py", "tests/test_a.py", "docs/index.md", "logs/app.log",
-    "app.log", "a.log", "data.csv", "data.json", "a.txt", "list.txt", "names.txt", "words.txt",
-    "main.py", "important.db", "production.db", "app.db", "core/inbound/hub.py", "config.yaml", "a",
+    "app.log", "a.log", "data.csv", "data.txt", "data.json", "a.txt", "list.txt", "names.txt", "words.txt",
+    "words.sh", "main.py", "important.db", "production.db", "app.db", "core/hub.py", "config.yaml", "a",
     "requirements.txt", "old.txt", "app.py", "x.tgz", "dist/pkg.whl",
     "migrations/1.sql", "schema.sql", "data/orders.csv", "src/main.c", "image.iso", "dist/release.tar.gz",
     "assets/logo.png", "docker-compose.yml", "go.mod", "Cargo.toml",

@@ -291,8 +291,8 @@ def test_no_length_hides_what_a_file_reads(
         "mv a.txt GNUmakefile && make test",
         "touch GNUmakefile && make test",
         "echo x > GNUmakefile; make test",
-        "echo evil >> words.txt && sh words.txt",
-        "sh words.txt >> words.txt",
+        "echo evil >> words.sh && sh words.sh",
+        "sh words.sh >> words.sh",
         "make lint && make test",
     ],
 )

@@ -20,6 +20,8 @@ from tests.core.safety.shell_table import (
     FIFTH_CLASSES,
     FOURTH,
     FOURTH_CLASSES,
+    SIXTH,
+    SIXTH_CLASSES,
     THIRD,
     THIRD_CLASSES,
     read_table,
@@ -28,7 +30,12 @@ from tests.core.safety.shell_workspace import make_workspace
 from tests.plugins.proof import ProofRecord
 
 SECOND = read_table()
-TABLES = (SECOND, read_table(THIRD, THIRD_CLASSES), read_table(FOURTH, FOURTH_CLASSES))
+TABLES = (
+    SECOND,
+    read_table(THIRD, THIRD_CLASSES),
+    read_table(FOURTH, FOURTH_CLASSES),
+    read_table(SIXTH, SIXTH_CLASSES),
+)
 FIFTH_TABLE = read_table(FIFTH, FIFTH_CLASSES)
 HARMFUL = tuple(
     line
@@ -55,8 +62,8 @@ def guard(tmp_path_factory: pytest.TempPathFactory) -> PathGuard:
 def test_the_tables_are_as_large_as_they_must_be() -> None:
     destructive, disguised, benign = (len(set(SECOND[name])) for name in CLASSES)
     assert (destructive >= 150, disguised >= 100, benign >= 150) == (True, True, True)
-    assert len(set(HARMFUL)) >= 1_200
-    assert len(set(EVERYDAY)) >= 750
+    assert len(set(HARMFUL)) >= 1_700
+    assert len(set(EVERYDAY)) >= 950
 
 
 def test_nothing_harmful_is_below_what_asks_every_time(guard: PathGuard, proof_record: ProofRecord) -> None:

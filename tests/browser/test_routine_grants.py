@@ -1,0 +1,68 @@
+"""What a routine may do unasked, in the console's editor: shown whole, saved byte for byte."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.chromium import Complaints
+from tests.browser.console import Console
+from tests.harness.process import HubProcess
+
+pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
+
+LONG = f"shell cat <<'END' > $PWD/long.txt\n{'x' * 900}\n\n  END\nEND\n"
+HIDING = "shell printf 'a\\\r\n\u202eb\u00a0' \t"
+GRANTS = ["shell git log *", LONG, HIDING, "time *"]
+ACTION: dict[str, Any] = {
+    "type": "lightweight",
+    "prompt": "Look into it.",
+    "use_tools": True,
+    "allowed_tools": ["shell", "time"],
+    "grants": GRANTS,
+}
+ROUTINE = {"name": "watch", "trigger": {"type": "manual"}, "action": ACTION}
+
+
+async def test_grants_are_shown_whole_and_saved_as_they_are(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    page = console.page
+    made = await hub.api("POST", "/routines", ROUTINE)
+
+    async def opened() -> None:
+        await console.open(f"routines/{made['id']}")
+        await page.get_by_role("button", name="Edit").click()
+        await expect(page.get_by_label("Name", exact=True)).to_be_focused()
+
+    async def saved() -> dict[str, Any]:
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_role("button", name="Edit")).to_be_visible()
+        action: dict[str, Any] = (await hub.api("GET", f"/routines/{made['id']}"))["definition"]["action"]
+        return action
+
+    await opened()
+    grants = page.get_by_role("group", name="Grants").get_by_role("textbox", name="Grant")
+    await expect(grants).to_have_count(4)
+    for number, grant in enumerate(GRANTS):
+        await expect(grants.nth(number)).to_be_visible()
+        await expect(grants.nth(number)).to_have_value(grant.replace("\r\n", "\n"))
+        assert await grants.nth(number).evaluate("one => one.scrollHeight <= one.clientHeight")
+    await expect(page.get_by_text("Holds hidden characters: U+D, U+202E, U+A0")).to_be_visible()
+    await expect(page.get_by_label("Use tools")).to_be_checked()
+    await expect(page.get_by_label("Tools that may need approval")).to_have_value("shell\ntime")
+    await page.get_by_label("Description").evaluate("one => { one.value = 'looked at' }")
+    assert await saved() == ACTION
+
+    await opened()
+    await grants.first.fill("")
+    await grants.last.fill("shell make test")
+    await page.get_by_role("group", name="Grants").get_by_role("button", name="Add").click()
+    await page.keyboard.type("shell make\n")
+    await page.get_by_label("Tools that may need approval").fill("shell")
+    assert await saved() == {
+        **ACTION,
+        "allowed_tools": ["shell"],
+        "grants": [LONG, HIDING, "shell make test", "shell make\n"],
+    }
+    assert complaints.lines == []
