@@ -32,6 +32,8 @@ class Cleaner:
 
     def __init__(self) -> None:
         self.fed_chars = 0
+        self.starts_over = False
+        """Whether text was shown that turned out not to belong to the final answer."""
         self._lexer = Lexer()
         self._queue: deque[Token] = deque()
         self._span: Span | None = None
@@ -49,8 +51,6 @@ class Cleaner:
         # the final answer
         self._has_final = False
         self._in_final = False
-        self._starts_over = False
-        """Whether text was shown that turned out not to belong to the final answer."""
         # what was looked for in vain, and is not looked for again, so that the work stays linear
         self._heeds_code = True
         self._heeds_strings = True
@@ -66,10 +66,10 @@ class Cleaner:
         if self._is_flowing and not _has_sign(piece):
             tail.flow(piece)
             return tail.take()
-        self._queue.extend(self._lexer.feed(piece))
+        self._lexer.feed(piece)
         self._read()
         self._is_flowing = (
-            not (self._lexer.held or self._blank or self._eats_newline or self._starts_over)
+            not (not self._lexer.is_empty or self._blank or self._eats_newline or self.starts_over)
             and self._span is self._fence is None
             and self._has_final is self._in_final
             and self._visible.is_flowing
@@ -78,7 +78,8 @@ class Cleaner:
 
     def finish(self) -> str:
         """Read the end of the reply. Return the rest of the text that may be shown."""
-        self._queue.extend(self._lexer.feed("", last=True))
+        self._lexer.feed("", last=True)
+        self._read()
         self._queue.append(_END)
         self._read()
         self._visible.end()
@@ -97,18 +98,24 @@ class Cleaner:
         return recovered(self._written, offered) if self._written and offered else ()
 
     def _newly_shown(self) -> str:
-        return "" if self._starts_over else self._visible.tail.take()
+        return "" if self.starts_over else self._visible.tail.take()
 
     # --- words ------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        queue = self._queue
-        while queue:
-            token = queue.popleft()
-            if self._counted:
-                self._counted -= 1
-                if token.kind is Kind.TICKS:
-                    self._runs[token.raw] -= 1
+        queue, lexer = self._queue, self._lexer
+        while True:
+            if queue:
+                token = queue.popleft()
+                if self._counted:
+                    self._counted -= 1
+                    if token.kind is Kind.TICKS:
+                        self._runs[token.raw] -= 1
+            else:
+                found = lexer.next(whole_lines=self._span is None and self._fence is None)
+                if found is None:
+                    return
+                token = found
             if self._span is not None:
                 self._read_in(self._span, token)
             elif self._fence is not None:
@@ -141,14 +148,11 @@ class Cleaner:
             self._pass(token.raw, Code.FENCE)
 
     def _read_plain(self, token: Token) -> None:
-        if self._eats_newline:
-            rest = self._after_removed(token)
-            if rest is None:
-                return
-            token = rest
         kind = token.kind
+        if self._eats_newline:
+            token = self._after_removed(token)
         if kind is Kind.TEXT:
-            self._say(token.raw)
+            self._read_text(token.raw)
         elif kind is Kind.NEWLINE:
             self._end_line()
             self._pass(token.raw, Code.NONE)
@@ -158,24 +162,42 @@ class Cleaner:
             self._say(token.raw)
         elif kind is Kind.TAG and token.tag is not None:
             self._read_tag(token, token.tag)
-        elif kind is Kind.BRACKET and self._heeds_brackets:
+        else:
+            self._read_sign(token)
+
+    def _read_sign(self, token: Token) -> None:
+        if token.kind is Kind.BRACKET and self._heeds_brackets:
             self._span = BracketEcho(token)
         elif self._blank and opens_fence(token):
             self._span = FenceHead(token)
-        elif kind is Kind.TICKS and not (self._counted and not self._runs[token.raw]):
+        elif token.kind is Kind.TICKS and not (self._counted and not self._runs[token.raw]):
             self._span = InlineCode(token)
         else:
             self._say(token.raw)
 
-    def _after_removed(self, token: Token) -> Token | None:
-        """Drop the end of a line whose text was removed. Return the rest of the word."""
-        if self._eats_blanks and token.kind is Kind.TEXT and token.raw.isspace():
-            return None
-        self._eats_newline = self._eats_blanks = False
-        if token.kind is not Kind.NEWLINE:
-            return token
-        self._end_line()
-        return Token(Kind.NEWLINE, token.raw[1:]) if len(token.raw) > 1 else None
+    def _read_text(self, text: str) -> None:
+        """Read text, which may go over the ends of lines. Only its first line may be special, and those
+        after a line that is held back."""
+        at, end = 0, text.find("\n")
+        while end >= 0:
+            if end > at:
+                self._say(text[at:end])
+            self._end_line()
+            self._pass("\n", Code.NONE)
+            at = end + 1
+            end = text.find("\n", at) if self._visible.holds_lines else -1
+        if at < len(text):
+            self._say(text[at:])
+
+    def _after_removed(self, token: Token) -> Token:
+        """Return a word without the line end that was removed with the text before it."""
+        if self._eats_blanks and token.kind is Kind.TEXT:
+            token = token._replace(raw=token.raw.lstrip(" \t\r"))
+        self._eats_newline = not token.raw
+        if token.raw.startswith("\n"):
+            self._end_line()
+            token = token._replace(raw=token.raw[1:])
+        return token
 
     def _read_tag(self, token: Token, tag: Tag) -> None:
         if tag.name in REASONING:
@@ -196,7 +218,7 @@ class Cleaner:
             return
         if not tag.closing:
             if not self._has_final:
-                self._starts_over = self._visible.tail.taken > 0
+                self.starts_over = self._visible.tail.taken > 0
                 self._visible = VisibleText(self._written)
                 self._blank, self._quoted = True, False
             self._has_final = self._in_final = True
@@ -277,7 +299,7 @@ class Cleaner:
         self._pass(text, code)
 
     def _pass(self, text: str, code: Code) -> None:
-        if not self._has_final or self._in_final:
+        if text and (not self._has_final or self._in_final):
             self._visible.add(text, code)
 
     def _end_line(self) -> None:

@@ -31,6 +31,8 @@ RUN_LIMIT_CHARS = 100
 """Longer runs of backticks or tildes are text. The limit bounds what is held back."""
 
 _SIGNS = re.compile(r"[<\[`~\n]")
+_FEWER_SIGNS = re.compile(r"[<\[`~]|\n(?![^\s<\[`~>tTpP])")
+"""Without line ends before a line whose beginning shows that it is only text."""
 _RUN = re.compile(r"`+|~+|\n+")
 _HEAD = re.compile(r"<(\|?)([ \t\r\n]{0,8})(/?)[ \t\r\n]{0,8}([A-Za-z_]{0,17})")
 _ATTRIBUTES = re.compile(r"[^<>`]{0,500}")
@@ -78,63 +80,98 @@ _YET = _Undecided.YET
 _RUN_KINDS = {"`": Kind.TICKS, "~": Kind.TILDES}
 
 
+_PLAIN_TAGS = {
+    raw: Token(Kind.TAG, raw, Tag(name, bool(slash), bool(pipe), False))
+    for name in _NAMES
+    for slash in ("", "/")
+    for pipe in ("", "|")
+    if not pipe or name in _WITH_PIPES
+    for raw in [f"<{pipe}{slash}{name}{pipe}>"]
+}
+_LONGEST_PLAIN_TAG = max(map(len, _PLAIN_TAGS))
+
+
 class Lexer:
     """A splitter of text that arrives in pieces. The undecided end of a piece waits for the next one."""
 
     def __init__(self) -> None:
-        self.held = ""
+        self._text = ""
+        self._at = 0
+        self._ready: Token | None = None
+        self._is_last = False
         self._long_run = ""
         """The character of a run beyond the limit that the text so far ends with."""
 
-    def feed(self, piece: str, *, last: bool = False) -> list[Token]:
-        """Return the words that are complete. `last`: no more text follows."""
-        text = self.held + piece
-        tokens: list[Token] = []
-        start, at = 0, self._past_long_run(text)
-        while (found := _SIGNS.search(text, at)) is not None:
+    @property
+    def is_empty(self) -> bool:
+        """Whether no text waits for more."""
+        return self._at == len(self._text)
+
+    def feed(self, piece: str, *, last: bool = False) -> None:
+        """Add a piece. `last`: no more text follows."""
+        self._text, self._at, self._is_last = self._text[self._at :] + piece, 0, last
+
+    def next(self, *, whole_lines: bool) -> Token | None:
+        """Return the next word, or None if it needs more text.
+
+        `whole_lines`: a text may go over the ends of lines, followed by lines that are only text.
+        """
+        token, self._ready = self._ready, None
+        if token is not None:
+            self._at += len(token.raw)
+            return token
+        text, start = self._text, self._at
+        if text.startswith("<", start) and (plain := _plain_tag(text, start)) is not None:
+            self._at += len(plain.raw)
+            return plain
+        search = (_FEWER_SIGNS if whole_lines else _SIGNS).search
+        at = self._past_long_run(text, start) if self._long_run else start
+        while (found := search(text, at)) is not None:
             at = found.start()
-            token = self._token(text, at, last=last)
-            if token is None:
-                at += 1
-                continue
-            if token is _YET:
+            token = self._token(text, at)
+            if token is not None:
                 break
-            if at > start:
-                tokens.append(Token(Kind.TEXT, text[start:at]))
-            tokens.append(token)
-            start = at = at + len(token.raw)
+            at += 1
         else:
             at = len(text)
-        if at > start:
-            tokens.append(Token(Kind.TEXT, text[start:at]))
-        self.held = text[at:]
-        return tokens
+        if token is _YET:
+            token = None
+        if at == start:
+            self._at = start if token is None else start + len(token.raw)
+            return token
+        self._ready, self._at = token, at
+        return Token(Kind.TEXT, text[start:at])
 
-    def _past_long_run(self, text: str) -> int:
-        if not self._long_run:
-            return 0
-        rest = text.lstrip(self._long_run)
-        if rest:
+    def _past_long_run(self, text: str, at: int) -> int:
+        while text.startswith(self._long_run, at):
+            at += 1
+        if at < len(text):
             self._long_run = ""
-        return len(text) - len(rest)
+        return at
 
-    def _token(self, text: str, at: int, *, last: bool) -> Token | _Undecided | None:
+    def _token(self, text: str, at: int) -> Token | _Undecided | None:
         """Return the word at a sign, or None if the sign is only text."""
         sign = text[at]
         if sign == "<":
-            return _tag(text, at, last=last)
+            return _plain_tag(text, at) or _tag(text, at, last=self._is_last)
         if sign == "[":
-            return _bracket(text, at, last=last)
+            return _bracket(text, at, last=self._is_last)
         found = _RUN.match(text, at)
         assert found is not None  # noqa: S101 - the sign itself is a run
         run = found.group()
         if sign == "\n":
             return Token(Kind.NEWLINE, run)
-        ends = found.end() < len(text) or last
+        ends = found.end() < len(text) or self._is_last
         if len(run) > RUN_LIMIT_CHARS:
             self._long_run = "" if ends else sign
             return Token(Kind.TEXT, run)
         return Token(_RUN_KINDS[sign], run) if ends else _YET
+
+
+def _plain_tag(text: str, at: int) -> Token | None:
+    """Return a tag in its plainest form, as nearly all are written."""
+    end = text.find(">", at, at + _LONGEST_PLAIN_TAG)
+    return _PLAIN_TAGS.get(text[at : end + 1]) if end > 0 else None
 
 
 def _bracket(text: str, at: int, *, last: bool) -> Token | _Undecided | None:

@@ -148,6 +148,8 @@ class ShownText:
 
 _ECHOES = ("previous tool event: ", "previous tool result from ", "tool result from ", "[tool ", "to=")
 _EVENT, _PAST_RESULT, _RESULT, _RETURNED, _TO = _ECHOES
+_BY_BEGINNING = {shape[0]: [one for one in _ECHOES if one[0] == shape[0]] for shape in _ECHOES}
+_LINE_BEGINNINGS = frozenset(" \t" + "".join(shape[0] + shape[0].upper() for shape in _ECHOES))
 _WAS_INVOKED = " was invoked."
 _RETURNS = " returned:"
 _HEAD_LIMIT_CHARS = 300
@@ -175,6 +177,11 @@ class VisibleText:
     def is_flowing(self) -> bool:
         """Whether plain text is shown at once."""
         return self._in_line and not self._is_dropping and self.tail.is_flowing
+
+    @property
+    def holds_lines(self) -> bool:
+        """Whether lines are held back, so that text must come line by line."""
+        return self._line is not None
 
     def add(self, text: str, code: Code) -> None:
         """Add text. Line ends outside of code come without any other text."""
@@ -223,6 +230,10 @@ class VisibleText:
             self.tail.add(newlines)
 
     def _begin_line(self, text: str, code: Code) -> None:
+        if not self._held and (text[0] not in _LINE_BEGINNINGS or code is not Code.NONE):
+            self._in_line = True
+            self.tail.add(text, code)
+            return
         self._held.append((text, code))
         if code is not Code.NONE and not (self._echo == _RETURNED and code is Code.INLINE):
             self._let_go()
@@ -242,10 +253,13 @@ class VisibleText:
         head = self._head.lstrip(" \t")
         if len(self._head) - len(head) > _INDENT_LIMIT_CHARS:
             return False
+        if not head:
+            return True
         beginning = head[: len(_PAST_RESULT)].lower()
-        self._echo = next((shape for shape in _ECHOES if beginning.startswith(shape)), "")
+        shapes = _BY_BEGINNING.get(beginning[0], ())
+        self._echo = next((shape for shape in shapes if beginning.startswith(shape)), "")
         if not self._echo:
-            return any(shape.startswith(beginning) for shape in _ECHOES)
+            return any(shape.startswith(beginning) for shape in shapes)
         if self._echo is _TO:
             self._line = LineToTool()
             self._line.feed("".join(one for one, _ in self._held).lstrip(" \t")[len(_TO) :])
