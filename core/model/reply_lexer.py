@@ -1,0 +1,219 @@
+"""The words of a reply's markup: text, line ends, runs of backticks and tildes, and known tags.
+
+The lexer knows no context: it also finds tags inside code. Its words are the same however the text is
+split, except that a text or a run of line ends may come in several parts.
+"""
+
+import re
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+REASONING = frozenset(
+    [
+        "think",
+        "thinking",
+        "thought",
+        "thoughts",
+        "antthinking",
+        "reasoning",
+        "reflection",
+        "scratchpad",
+        "inner_monologue",
+    ]
+)
+TOOLS = frozenset(["tool_call", "function_call", "tool_calls"])
+FINAL, SUGGESTIONS = "final", "suggestions"
+_NAMES = REASONING | TOOLS | {FINAL, SUGGESTIONS}
+_WITH_PIPES = REASONING | TOOLS
+_BEGINNINGS = frozenset(name[:length] for name in _NAMES for length in range(len(name) + 1))
+_BRACKET = "[called tool "
+RUN_LIMIT_CHARS = 100
+"""Longer runs of backticks or tildes are text. The limit bounds what is held back."""
+
+_SIGNS = re.compile(r"[<\[`~\n]")
+_FEWER_SIGNS = re.compile(r"[<\[`~]|\n(?![^\s<\[`~>tTpP])")
+"""Without line ends before a line whose beginning shows that it is only text."""
+_RUN = re.compile(r"`+|~+|\n+")
+_HEAD = re.compile(r"<(\|?)([ \t\r\n]{0,8})(/?)[ \t\r\n]{0,8}([A-Za-z_]{0,17})")
+_ATTRIBUTES = re.compile(r"[^<>`]{0,500}")
+_PIPE_END = re.compile(r"[ \t\r\n]{0,8}\|>")
+
+
+class Kind(IntEnum):
+    """The kind of a word."""
+
+    TEXT = 0
+    NEWLINE = 1
+    TICKS = 2
+    TILDES = 3
+    TAG = 4
+    BRACKET = 5
+    """The beginning `[Called tool ` of an echoed call."""
+    END = 6
+    """The end of the reply, made by the parser."""
+
+
+class Tag(NamedTuple):
+    """A known tag. `name`: in lower case; `pipe`: written `<|name|>`; `empty`: written `<name/>`."""
+
+    name: str
+    closing: bool
+    pipe: bool
+    empty: bool
+
+
+class Token(NamedTuple):
+    """One word. `raw`: its text as the model wrote it."""
+
+    kind: Kind
+    raw: str
+    tag: Tag | None = None
+
+
+class _Undecided(Enum):
+    """The answer where more text is needed."""
+
+    YET = 0
+
+
+_YET = _Undecided.YET
+_RUN_KINDS = {"`": Kind.TICKS, "~": Kind.TILDES}
+
+
+_PLAIN_TAGS = {
+    raw: Token(Kind.TAG, raw, Tag(name, bool(slash), bool(pipe), False))
+    for name in _NAMES
+    for slash in ("", "/")
+    for pipe in ("", "|")
+    if not pipe or name in _WITH_PIPES
+    for raw in [f"<{pipe}{slash}{name}{pipe}>"]
+}
+_LONGEST_PLAIN_TAG = max(map(len, _PLAIN_TAGS))
+
+
+class Lexer:
+    """A splitter of text that arrives in pieces. The undecided end of a piece waits for the next one."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._at = 0
+        self._ready: Token | None = None
+        self._is_last = False
+        self._long_run = ""
+        """The character of a run beyond the limit that the text so far ends with."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no text waits for more."""
+        return self._at == len(self._text)
+
+    def feed(self, piece: str, *, last: bool = False) -> None:
+        """Add a piece. `last`: no more text follows."""
+        self._text, self._at, self._is_last = self._text[self._at :] + piece, 0, last
+
+    def next(self, *, whole_lines: bool) -> Token | None:
+        """Return the next word, or None if it needs more text.
+
+        `whole_lines`: a text may go over the ends of lines, followed by lines that are only text.
+        """
+        token, self._ready = self._ready, None
+        if token is not None:
+            self._at += len(token.raw)
+            return token
+        text, start = self._text, self._at
+        if text.startswith("<", start) and (plain := _plain_tag(text, start)) is not None:
+            self._at += len(plain.raw)
+            return plain
+        search = (_FEWER_SIGNS if whole_lines else _SIGNS).search
+        at = self._past_long_run(text, start) if self._long_run else start
+        while (found := search(text, at)) is not None:
+            at = found.start()
+            token = self._token(text, at)
+            if token is not None:
+                break
+            at += 1
+        else:
+            at = len(text)
+        if token is _YET:
+            token = None
+        if at == start:
+            self._at = start if token is None else start + len(token.raw)
+            return token
+        self._ready, self._at = token, at
+        return Token(Kind.TEXT, text[start:at])
+
+    def _past_long_run(self, text: str, at: int) -> int:
+        while text.startswith(self._long_run, at):
+            at += 1
+        if at < len(text):
+            self._long_run = ""
+        return at
+
+    def _token(self, text: str, at: int) -> Token | _Undecided | None:
+        """Return the word at a sign, or None if the sign is only text."""
+        sign = text[at]
+        if sign == "<":
+            return _plain_tag(text, at) or _tag(text, at, last=self._is_last)
+        if sign == "[":
+            return _bracket(text, at, last=self._is_last)
+        found = _RUN.match(text, at)
+        assert found is not None  # noqa: S101 - the sign itself is a run
+        run = found.group()
+        if sign == "\n":
+            return Token(Kind.NEWLINE, run)
+        ends = found.end() < len(text) or self._is_last
+        if len(run) > RUN_LIMIT_CHARS:
+            self._long_run = "" if ends else sign
+            return Token(Kind.TEXT, run)
+        return Token(_RUN_KINDS[sign], run) if ends else _YET
+
+
+def _plain_tag(text: str, at: int) -> Token | None:
+    """Return a tag in its plainest form, as nearly all are written."""
+    end = text.find(">", at, at + _LONGEST_PLAIN_TAG)
+    return _PLAIN_TAGS.get(text[at : end + 1]) if end > 0 else None
+
+
+def _bracket(text: str, at: int, *, last: bool) -> Token | _Undecided | None:
+    raw = text[at : at + len(_BRACKET)]
+    if raw.lower() == _BRACKET:
+        return Token(Kind.BRACKET, raw)
+    may_become = not last and at + len(raw) == len(text) and _BRACKET.startswith(raw.lower())
+    return _YET if may_become else None
+
+
+def _tag(text: str, at: int, *, last: bool) -> Token | _Undecided | None:
+    head = _HEAD.match(text, at)
+    assert head is not None  # noqa: S101 - the sign itself is a head
+    pipe, blank, slash, name = head.groups()
+    name, end = name.lower(), head.end()
+    if end == len(text):
+        return _YET if not last and name in _BEGINNINGS else None
+    after = text[end]
+    if name not in (_WITH_PIPES if pipe else _NAMES) or after.isalnum() or after == "_":
+        return None
+    if pipe:
+        return _pipe_tag(text, at, end, Tag(name, bool(slash), True, False), last=last)
+    found = _ATTRIBUTES.match(text, end)
+    assert found is not None  # noqa: S101 - it matches an empty text
+    attributes, stop = found.group(), found.end()
+    if stop == len(text) and not last:
+        return _YET
+    if text.startswith(">", stop):
+        # `a < final price` is prose, although tags may have blanks there
+        if blank and attributes.strip(" \t\r\n/") and "=" not in attributes:
+            return None
+        empty = not slash and attributes.rstrip().endswith("/")
+        return Token(Kind.TAG, text[at : stop + 1], Tag(name, bool(slash), False, empty))
+    if name in TOOLS and not slash and after.isspace():  # it opens even if its attributes never end
+        return Token(Kind.TAG, text[at:stop], Tag(name, False, False, False))
+    return None
+
+
+def _pipe_tag(text: str, at: int, end: int, tag: Tag, *, last: bool) -> Token | _Undecided | None:
+    found = _PIPE_END.match(text, end)
+    if found is not None:
+        return Token(Kind.TAG, text[at : found.end()], tag)
+    rest = text[end : end + 10]
+    undecided = not last and end + len(rest) == len(text) and rest.strip(" \t\r\n") in {"", "|"}
+    return _YET if undecided else None
