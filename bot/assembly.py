@@ -6,6 +6,7 @@ Every class here is one stage of that: made from the stages before it, its attri
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bot.ops.logs import fields
 from bot.parts import (
     ChangeListeners,
     Dependencies,
@@ -25,13 +26,13 @@ from channels.webchat import WEB, WebChannel
 from core.events import TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
-from core.model.base import Model
 from core.people.notices import ApproverCopies
 from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.runs.previews import TurnPreviews
 from core.runs.recovery import GateExpiry, RunRecovery
+from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolPause
@@ -64,6 +65,7 @@ class Channels:
         texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
         self.previews = TurnPreviews(self.manager, clock, texts=texts, seen_live=[WEB])
         self.turns = TurnListeners(listener, self.previews, ground.live, ground.metrics)
+        self.registry = RunRegistry(self.turns, fields)
 
 
 class Tools:
@@ -73,7 +75,6 @@ class Tools:
         self,
         ground: Dependencies,
         speaking: Channels,
-        models: Model,
         pause: ToolPause,
         lookup: "Lookup | None",
     ) -> None:
@@ -91,7 +92,8 @@ class Tools:
         self.routines = build_routines(
             config,
             store,
-            models,
+            ground.models,
+            speaking.registry,
             self.pipeline,
             self.notices,
             speaking.manager.open_thread,
@@ -122,11 +124,13 @@ class Turns:
     `beside`: tasks that hooks need for as long as the hub runs, by name.
     """
 
-    def __init__(self, ground: Dependencies, speaking: Channels, calling: Tools, models: Model) -> None:
+    def __init__(self, ground: Dependencies, speaking: Channels, calling: Tools) -> None:
         store, manager, clock, ids = ground.store, speaking.manager, ground.clock, ground.ids
         elsewhere = ApproverCopies(store.notices, calling.rules.access, manager, ids)
-        delegates = build_chat(ground, models, calling.pipeline, manager, speaking.turns, elsewhere)
-        runner = ChatTurnRunner(store.turns, delegates, manager, speaking.turns, clock, ids)
+        delegates = build_chat(ground, calling.pipeline, manager, speaking.turns, elsewhere)
+        runner = ChatTurnRunner(
+            store.turns, delegates, manager, speaking.turns, speaking.registry, clock, ids
+        )
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
         self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)
         self.acknowledgements = Acknowledgements(store.explanations, manager, clock)

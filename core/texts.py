@@ -4,9 +4,21 @@ Texts of a single subject are elsewhere: core.consent.card_texts, core.people.pa
 core.inbound.routine_texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from core.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelFault,
+    ModelMisconfigured,
+    ModelOrderConflict,
+    ModelRateLimited,
+    ModelRejected,
+    ModelReplyInvalid,
+    ModelUnavailable,
+)
 from core.messages import Attachment, size_in_words
+from core.model.base import StopReason
 
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("new", "start a new conversation"),
@@ -45,10 +57,38 @@ CRASHED = (
     "Please rephrase and send it again, or contact the operator."
 )
 
+FAULTS: Mapping[ModelFault, tuple[str, str]] = {
+    ModelFault.KEY: ("its API key was rejected", "Set a valid api_key in its [[models]] section."),
+    ModelFault.CREDITS: (
+        "its account has no credits left",
+        "Add credits at the provider, or set another api_key.",
+    ),
+    ModelFault.UNKNOWN_MODEL: (
+        "its provider doesn't know the model, or the key may not use it",
+        "Correct model in its [[models]] section.",
+    ),
+    ModelFault.NO_TOOLS: ("it doesn't support tools", "Choose a model that does."),
+    ModelFault.NO_STREAMING: (
+        "its provider refuses to stream to this account",
+        "Verify the account at the provider, or choose another model.",
+    ),
+    ModelFault.ADDRESS: (
+        "its address redirects or shows a web page",
+        "Correct base_url in its [[models]] section; sign in where a network asks for it.",
+    ),
+}
+"""The faults of a model's setup: each in words, and the fix."""
+
 MODEL_UNREACHABLE = "I can't reach the language model right now. Please try again in a moment."
 MODEL_KEY_REJECTED = "The language model rejected my API key. The operator must check the configuration."
 MODEL_REFUSED = "The language model rejected this request. Rephrase it, or start over with /new."
 MODEL_BROKE_OFF = "The language model's reply was incomplete or unusable. Please try again."
+MODEL_ORDER_CONFLICT = (
+    "The language model rejected the order of this conversation's messages. Try again; if it persists, start "
+    "over with /new."
+)
+CUT_OFF = "The answer was cut off at the output limit. Send “continue” to go on."
+FILTERED = "The provider's content filter cut this answer off. Rephrase, or send “continue” to go on."
 CONTEXT_TOO_LONG = (
     "This conversation is too long for the model. Send a shorter message, or start over with /new."
 )
@@ -57,6 +97,59 @@ EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."
 INTERNAL_FAILURE = (
     "Something went wrong and I couldn't finish. Steps already completed still apply. Reference: {reference}"
 )
+
+
+def model_failure(error: ModelError) -> str:
+    """Return the message about a turn that no model could answer."""
+    match error:
+        case ContextOverflow():
+            return CONTEXT_TOO_LONG
+        case ModelMisconfigured():
+            return MODEL_KEY_REJECTED
+        case ModelOrderConflict():
+            return MODEL_ORDER_CONFLICT
+        case ModelRejected():
+            return MODEL_REFUSED
+        case ModelReplyInvalid():
+            return MODEL_BROKE_OFF
+        case _:
+            return MODEL_UNREACHABLE
+
+
+def answer(text: str, stop: StopReason) -> str:
+    """Return an answer as it is kept and shown: marked if it was cut off, and never empty."""
+    text = text.strip()
+    match stop:
+        case StopReason.LENGTH:
+            return f"{text}\n\n{CUT_OFF}" if text else CUT_OFF
+        case StopReason.FILTERED:
+            return f"{text}\n\n{FILTERED}" if text else FILTERED
+        case _:
+            return text or EMPTY_REPLY
+
+
+def without_mark(answer: str) -> str:
+    """Return an answer as the model wrote it."""
+    return answer.removesuffix(CUT_OFF).removesuffix(FILTERED).strip()
+
+
+def failure_reason(error: ModelError) -> str:
+    """Return the reason for a model's failure in words, without anything its provider wrote."""
+    match error:
+        case ModelMisconfigured(fault=fault):
+            return FAULTS[fault][0]
+        case ModelRateLimited():
+            return "its provider limits the rate of requests"
+        case ModelUnavailable():
+            return "it is not reachable, or overloaded"
+        case ModelReplyInvalid():
+            return "its reply broke off, or was not readable"
+        case ContextOverflow():
+            return "the conversation is too long for it"
+        case ModelOrderConflict():
+            return "it refused the order of the messages"
+        case _:
+            return "it refused the request"
 
 
 def help_text() -> str:

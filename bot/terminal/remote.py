@@ -73,7 +73,8 @@ class Feed:
         if (
             isinstance(event, Wrote)
             and isinstance(last, Wrote)
-            and (last.turn, last.offset + len(last.text)) == (event.turn, event.offset)
+            and (last.turn, last.attempt) == (event.turn, event.attempt)
+            and last.offset + len(last.text) == event.offset
         ):
             self._events[-1] = replace(last, text=last.text + event.text)
         else:
@@ -380,7 +381,7 @@ class RemoteTalk:
             case "approval_needed" | "approval_resolved":
                 self._take_approval(_read(ApprovalPage, data))
             case "turn_delta":
-                self._feed.put(Wrote(data["turn"], data["offset"], data["text"]))
+                self._feed.put(Wrote(data["turn"], data["attempt"], data["offset"], data["text"]))
             case "turn_step":
                 self._take_step(data["call_id"], data["tool"], StepState(data["state"]))
             case "turn_started":

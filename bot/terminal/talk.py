@@ -36,9 +36,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """A piece of a reply as it is written; `offset` as in core.events.TextDelta."""
+    """A piece of a reply as it is written; `attempt` and `offset` as in core.events.TextDelta."""
 
     turn: str
+    attempt: int
     offset: int
     text: str
 

@@ -59,6 +59,7 @@ class View:
         self.cards: dict[str, Card] = {}
         self.running = False
         self.trouble = ""
+        self._attempt = -1
         self._writing, self._written_chars = "", 0
         self._steps: dict[str, Stepped] = {}
 
@@ -95,6 +96,7 @@ class View:
         match event:
             case Began():
                 self.running = True
+                self._attempt = -1
             case Rested():
                 self.running = False
                 self._writing, self._written_chars = "", 0
@@ -118,8 +120,10 @@ class View:
         return lines[-most:] if most > 0 else []
 
     def _wrote(self, event: Wrote) -> None:
-        if event.offset == 0:
-            self._writing, self._written_chars = "", 0
+        if event.attempt < self._attempt:
+            return  # a late piece of what a later attempt replaced
+        if event.attempt > self._attempt:
+            self._attempt, self._writing, self._written_chars = event.attempt, "", 0
         if event.offset == self._written_chars:  # else a piece of something that began before we looked
             self._writing = (self._writing + event.text)[-WRITING_LIMIT_CHARS:]
             self._written_chars += len(event.text)

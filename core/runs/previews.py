@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 
 from core.clock import Clock
-from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TextDelta, TurnEvent
+from core.events import Began, Failed, Finished, Rested, TextDelta, TurnEvent
 from core.messages import Address, Markdown, Message
 from core.ports import Preview, Previews
 
@@ -18,19 +18,22 @@ platform."""
 class _Running:
     """One turn: its start time, and the part of the current reply that may be shown."""
 
-    __slots__ = ("address", "began_s", "channel", "chars", "pieces", "preview")
+    __slots__ = ("address", "attempt", "began_s", "channel", "chars", "pieces", "preview")
 
     def __init__(self, channel: str, address: Address, began_s: float) -> None:
         self.channel = channel
         self.address = address
         self.began_s = began_s
+        self.attempt = -1
         self.pieces: list[str] = []
         self.chars = 0
         self.preview: Preview | None = None
 
     def add(self, delta: TextDelta) -> None:
-        if delta.offset == 0:
-            self.pieces, self.chars = [], 0
+        if delta.attempt < self.attempt:
+            return  # a late piece of what a later attempt replaced
+        if delta.attempt > self.attempt:
+            self.attempt, self.pieces, self.chars = delta.attempt, [], 0
         if self.chars < PREVIEW_LIMIT_CHARS:
             self.pieces.append(delta.text)
             self.chars += len(delta.text)
@@ -69,7 +72,7 @@ class TurnPreviews:
                 self._some_young.set()
             case Finished() | Failed() | Rested():
                 self._forget(turn_id)
-            case Began() | Step() | AutoLoop():
+            case _:
                 pass
 
     async def run(self) -> None:

@@ -313,7 +313,7 @@ TROUBLES: dict[str, tuple[Fault, str, str]] = {
     "busy for an hour": (
         HttpError(429, retry_after_s=3600),
         texts.MODEL_UNREACHABLE,
-        "ModelUnavailable: model main: 429",
+        "ModelRateLimited: model main: 429",
     ),
     "its own errors": (HttpError(500), texts.MODEL_UNREACHABLE, "ModelUnavailable: model main: 500"),
     "a gateway's page": (HttpError(502), texts.MODEL_UNREACHABLE, "ModelUnavailable: model main: 502"),

@@ -16,7 +16,8 @@ export class Feed {
   /** @type {Map<string, Approval>} */ approvals = new Map();
   /** @type {Map<string, Step>} */ steps = new Map();
   /** @type {Thread} */ thread;
-  /** @type {{turn: string, text: string, length: number} | null} */ live = null;
+  /** @type {{turn: string, attempt: number, text: string, length: number} | null} */ live = null;
+  /** The run's models: the selected one, and what failed since. @type {ModelState | null} */ model = null;
   /** How far the turn's run of tools has come. @type {Loop | null} */ loop = null;
   lastSeq = 0;
   more = false;
@@ -126,10 +127,15 @@ export class Feed {
     return [{ type: "approval", id }];
   }
 
-  /** Offsets count code points. @param {{turn: string, offset: number, text: string}} delta @returns {Change[]} */
-  #delta({ turn, offset, text }) {
+  /**
+   * A higher attempt replaces what an earlier one wrote. Offsets count code points.
+   * @param {{turn: string, attempt: number, offset: number, text: string}} delta @returns {Change[]}
+   */
+  #delta({ turn, attempt, offset, text }) {
     const changes = this.#turn(turn, "running");
-    const here = this.live?.turn === turn ? this.live : null;
+    const known = this.live?.turn === turn ? this.live : null;
+    if (known && attempt < known.attempt) return changes;
+    const here = known?.attempt === attempt ? known : null;
     if (offset > 0 && (!here || offset > here.length)) return [...changes, { type: "gap" }];
     const kept =
       offset === 0
@@ -137,7 +143,7 @@ export class Feed {
         : offset === here?.length
           ? here.text
           : [...(here?.text ?? "")].slice(0, offset).join("");
-    this.live = { turn, text: kept + text, length: offset + [...text].length };
+    this.live = { turn, attempt, text: kept + text, length: offset + [...text].length };
     return [...changes, { type: "live" }];
   }
 
@@ -177,7 +183,9 @@ export class Feed {
   #resume(live) {
     if (!live) return;
     const text = live.text ?? "";
-    this.live = text ? { turn: live.turn, text, length: (live.offset ?? 0) + [...text].length } : null;
+    this.live = text
+      ? { turn: live.turn, attempt: live.attempt, text, length: (live.offset ?? 0) + [...text].length }
+      : null;
     for (const step of live.steps ?? []) this.steps.set(step.call_id, step);
   }
 }

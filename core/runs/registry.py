@@ -1,0 +1,87 @@
+"""The runs that this hub executes now, by id: the thread of each, and what its models have done."""
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+
+from core.events import (
+    CandidateFailed,
+    ModelSelected,
+    RunEnded,
+    RunKind,
+    RunResult,
+    RunStarted,
+    TurnListener,
+    Verbosity,
+)
+from core.runs.attempts import RunModels
+
+MAX_FAILURES_KEPT = 20
+
+Bind = Callable[..., AbstractContextManager[object]]
+"""Puts the given fields on every log record made inside."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One run while it is executed.
+
+    `selected`: the model that its calls go to; `result`: known once it ends.
+    `models`: kept here, because a run that the database interrupted begins again with the same."""
+
+    run_id: str
+    thread_id: str
+    kind: RunKind
+    verbosity: Verbosity
+    listener: TurnListener
+    selected: ModelSelected | None = None
+    failures: list[CandidateFailed] = field(default_factory=list[CandidateFailed])
+    result: RunResult = RunResult.STOPPED
+    models: RunModels | None = None
+
+    def report(self, event: ModelSelected | CandidateFailed) -> None:
+        """Publish an event of the run, and remember it for those who ask."""
+        match event:
+            case ModelSelected():
+                self.selected = event
+            case CandidateFailed():
+                self.failures = [*self.failures, event][-MAX_FAILURES_KEPT:]
+        self.listener.turn_event(self.thread_id, self.run_id, event)
+
+
+def _unbound(**fields: str) -> AbstractContextManager[object]:
+    del fields
+    return nullcontext()
+
+
+class RunRegistry:
+    """All runs of this hub that are being executed.
+
+    `bind`: puts fields on log records; by default there are none."""
+
+    def __init__(self, listener: TurnListener, bind: Bind = _unbound) -> None:
+        self._listener = listener
+        self._bind = bind
+        self._runs: dict[str, Run] = {}
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def get(self, run_id: str) -> Run | None:
+        """Return a run by its id, if it is executed here now."""
+        return self._runs.get(run_id)
+
+    @contextmanager
+    def running(
+        self, run_id: str, thread_id: str, kind: RunKind, verbosity: Verbosity = Verbosity.OFF
+    ) -> Generator[Run]:
+        """Register a run for the time of the block, however that ends. Log records name run and thread."""
+        run = Run(run_id, thread_id, kind, verbosity, self._listener)
+        self._runs[run_id] = run
+        try:
+            with self._bind(run=run_id, thread=thread_id):
+                self._listener.turn_event(thread_id, run_id, RunStarted(kind, verbosity))
+                yield run
+        finally:
+            del self._runs[run_id]
+            self._listener.turn_event(thread_id, run_id, RunEnded(run.result))
