@@ -222,8 +222,6 @@ def _models(config: Config) -> Iterator[Problem]:
         names.add(model.name)
         if model.provider != "demo" and not model.model:
             yield Problem(("models", index, "model"), 'missing; for example model = "gpt-5-mini"')
-        if model.api_keys and model.api_key.get_secret_value():
-            yield Problem(("models", index, "api_keys"), "can't stand beside api_key; keep one of them")
 
 
 def _hooks(config: Config) -> Iterator[Problem]:

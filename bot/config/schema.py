@@ -81,7 +81,8 @@ class Model(Section):
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys in order; at least one, which may be empty."""
-        return tuple(key.get_secret_value() for key in self.api_keys or (self.api_key,))
+        keys = [key.get_secret_value() for key in (self.api_key, *self.api_keys)]
+        return tuple(key for key in keys if key) or ("",)
 
     @property
     def priced(self) -> bool:

@@ -14,12 +14,15 @@ from bot.routines.service import build_routines
 from bot.timers import ScheduledTimers
 from core.clock import Clock
 from core.errors import ModelRejected
+from core.events import SilentListener
 from core.ids import Ids, RandomIds
 from core.messages import Address, Message
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.people.notices import Notices, Recipient
 from core.routines.manage import RoutineManager
 from core.routines.service import RoutineService
+from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.registry import RunRegistry
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routine_port import RoutineRuns
@@ -119,8 +122,19 @@ def service_of(
         raise AssertionError(f"no thread is opened: {channel}, {at}, {title}, {nonce}")
 
     notices, no_tools = cast("Notices", told), cast("CallPipeline", None)
+    models = ModelList([ConfiguredModel(model.name, "test", 100_000, (model,))], clock)
     return build_routines(
-        config, store, model, no_tools, lambda: notices, open_thread, clock, timers, ids, LeakDetector()
+        config,
+        store,
+        models,
+        RunRegistry(SilentListener()),
+        no_tools,
+        lambda: notices,
+        open_thread,
+        clock,
+        timers,
+        ids,
+        LeakDetector(),
     )
 
 
