@@ -3,6 +3,7 @@
 Every class here is one stage of that: made from the stages before it, its attributes are what it built.
 """
 
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,12 @@ from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
+from core.errors import NobodyToTell, StoreError
 from core.events import TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
-from core.people.notices import ApproverCopies
+from core.messages import plain
+from core.people.notices import ApproverCopies, ToPerson
 from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
+
+logger = logging.getLogger(__name__)
 
 MAX_CONCURRENT_TURNS = 256
 
@@ -65,7 +70,6 @@ class Channels:
         texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
         self.previews = TurnPreviews(self.manager, clock, texts=texts, seen_live=[WEB])
         self.turns = TurnListeners(listener, self.previews, ground.live, ground.metrics)
-        self.registry = RunRegistry(self.turns, fields)
 
 
 class Tools:
@@ -82,6 +86,7 @@ class Tools:
         self._ground = ground
         self._manager = speaking.manager
         self.pause = pause
+        self.registry = RunRegistry(speaking.turns, self._tell_owner, fields)
         tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
         self.servers = build_mcp(loaded, tools, clock)
         self.pipeline = build_pipeline(loaded, tools, clock, ground.leaks, pause, ground.hooks)
@@ -93,7 +98,7 @@ class Tools:
             config,
             store,
             ground.models,
-            speaking.registry,
+            self.registry,
             self.pipeline,
             self.notices,
             speaking.manager.open_thread,
@@ -110,6 +115,15 @@ class Tools:
         from bot.parts import build_notices  # a hub that only answers does not need it
 
         return build_notices(self._ground.store, self._manager, self.rules, self._ground.leaks)
+
+    async def _tell_owner(self, text: str) -> None:
+        """Send the owner a notice, if they can be reached."""
+        ground = self._ground
+        try:
+            key = f"models:{ground.ids.row_id()}"
+            await self.notices().send(key, ToPerson(ground.owner.user_id), plain(text))
+        except (NobodyToTell, StoreError) as error:
+            logger.warning("notice.failed owner=%s error=%s", ground.owner.user_id, error)
 
     def _in_words(self) -> "RoutinesInWords":
         from bot.routines.management import build_words  # the first such tool that is used needs it
@@ -128,9 +142,7 @@ class Turns:
         store, manager, clock, ids = ground.store, speaking.manager, ground.clock, ground.ids
         elsewhere = ApproverCopies(store.notices, calling.rules.access, manager, ids)
         delegates = build_chat(ground, calling.pipeline, manager, speaking.turns, elsewhere)
-        runner = ChatTurnRunner(
-            store.turns, delegates, manager, speaking.turns, speaking.registry, clock, ids
-        )
+        runner = ChatTurnRunner(store.turns, delegates, manager, speaking.turns, calling.registry, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
         self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)
         self.acknowledgements = Acknowledgements(store.explanations, manager, clock)

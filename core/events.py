@@ -80,6 +80,17 @@ class CandidateFailed:
     retry_in_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ModelTrace:
+    """The models of one run. `selected`: the one that was called last, empty if none was."""
+
+    selected: str = ""
+    failures: tuple[CandidateFailed, ...] = ()
+
+
+NO_MODELS = ModelTrace()
+
+
 class RunResult(StrEnum):
     """The result of a run."""
 

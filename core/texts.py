@@ -17,8 +17,8 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
+from core.events import CandidateFailed, Verbosity
 from core.messages import Attachment, size_in_words
-from core.model.base import StopReason
 
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("new", "start a new conversation"),
@@ -31,6 +31,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("pause", "pause all tools at once (owner only)"),
     ("unpause", "let tools run again (owner only)"),
     ("timezone", "show your time zone; /timezone Europe/Berlin sets it, /timezone default clears it"),
+    ("verbose", "show or set how much I show of my work here: /verbose off, on or full"),
     ("link", "link another account of yours"),
     ("help", "list the commands"),
 )
@@ -44,6 +45,15 @@ WELCOME = (
     "Hello. Send me a message and I will answer. If an action needs your approval, "
     "I show buttons first. Type /help for the commands."
 )
+VERBOSE_USAGE = "Type /verbose off, /verbose on or /verbose full."
+VERBOSE_NO_THREAD = "There is no conversation here yet. Send a message first, then /verbose."
+_VERBOSITIES = {
+    Verbosity.OFF: "I show answers only here. /verbose on adds steps and changes of the model.",
+    Verbosity.ON: "I show steps and changes of the model here. /verbose full adds the details of failures.",
+    Verbosity.FULL: (
+        "I show steps, changes of the model and the details of failures here. /verbose off hides them."
+    ),
+}
 NEW_THREAD = "Started a new conversation. Earlier messages stay in the previous one."
 NOTHING_TO_STOP = "Nothing is running here."
 TOO_MANY_MESSAGES = "You are sending messages too fast. I did not accept this one; try again in a minute."
@@ -80,7 +90,10 @@ FAULTS: Mapping[ModelFault, tuple[str, str]] = {
 """The faults of a model's setup: each in words, and the fix."""
 
 MODEL_UNREACHABLE = "I can't reach the language model right now. Please try again in a moment."
-MODEL_KEY_REJECTED = "The language model rejected my API key. The operator must check the configuration."
+MODEL_FAULT = "The language model {model} can't answer: {fault}. {fix}"
+MODEL_FAULT_FOR_OTHERS = (
+    "The language model can't answer until the operator corrects its setup. Please try again later."
+)
 MODEL_REFUSED = "The language model rejected this request. Rephrase it, or start over with /new."
 MODEL_BROKE_OFF = "The language model's reply was incomplete or unusable. Please try again."
 MODEL_ORDER_CONFLICT = (
@@ -94,18 +107,43 @@ CONTEXT_TOO_LONG = (
 )
 ALLOWANCE_USED_UP = "The daily limit for guests has been reached. Please try again tomorrow."
 EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."
-INTERNAL_FAILURE = (
-    "Something went wrong and I couldn't finish. Steps already completed still apply. Reference: {reference}"
+INTERNAL_FAILURE = "Something went wrong and I couldn't finish. Steps already completed still apply."
+REFERENCE = "{text} Reference: {reference}"
+AGENT_FAILED = "Agent failed before reply: {reason}. Logs: hubbub logs -f · {reference}"
+CONTEXT_LIMIT_EXCEEDED = (
+    "This conversation exceeded the model's context limit, and I could not make room. Try again with "
+    "agent.reserve_tokens set to 4000 or more, or start over with /new."
+)
+CONTEXT_LIMIT_RESET = (
+    "This conversation exceeded the model's context limit, so I reset it. Try again. If this happens often, "
+    "the operator can set agent.reserve_tokens to 4000 or more."
 )
 
 
-def model_failure(error: ModelError) -> str:
-    """Return the message about a turn that no model could answer."""
+def model_fault(model: str, fault: ModelFault) -> str:
+    """Return a fault of a model's setup with its fix, for the owner."""
+    said, fix = FAULTS[fault]
+    return MODEL_FAULT.format(model=model, fault=said, fix=fix)
+
+
+def agent_failed(failures: Sequence[CandidateFailed], error: BaseException, reference: str) -> str:
+    """Return the details of a failure: the last one of each model, in our own words."""
+    last = {failure.model: failure.error for failure in failures}
+    reasons = [f"{model}: {reason}" for model, reason in last.items()]
+    if not reasons or not isinstance(error, ModelError):
+        reasons = [f"internal error ({type(error).__name__})"]
+    return AGENT_FAILED.format(reason="; ".join(reasons), reference=reference)
+
+
+def model_failure(error: ModelError, faults: Mapping[str, ModelFault]) -> str:
+    """Return the message about a turn that no model could answer. `faults`: those of models' setups, for the
+    owner; empty for other people."""
     match error:
         case ContextOverflow():
             return CONTEXT_TOO_LONG
         case ModelMisconfigured():
-            return MODEL_KEY_REJECTED
+            told = "\n".join(model_fault(model, fault) for model, fault in faults.items())
+            return told or MODEL_FAULT_FOR_OTHERS
         case ModelOrderConflict():
             return MODEL_ORDER_CONFLICT
         case ModelRejected():
@@ -114,18 +152,6 @@ def model_failure(error: ModelError) -> str:
             return MODEL_BROKE_OFF
         case _:
             return MODEL_UNREACHABLE
-
-
-def answer(text: str, stop: StopReason) -> str:
-    """Return an answer as it is kept and shown: marked if it was cut off, and never empty."""
-    text = text.strip()
-    match stop:
-        case StopReason.LENGTH:
-            return f"{text}\n\n{CUT_OFF}" if text else CUT_OFF
-        case StopReason.FILTERED:
-            return f"{text}\n\n{FILTERED}" if text else FILTERED
-        case _:
-            return text or EMPTY_REPLY
 
 
 def without_mark(answer: str) -> str:
@@ -168,6 +194,11 @@ def timezone(own: str | None, hubs: str) -> str:
     if own is None:
         return f"You use the hub's time zone, {hubs}. Set your own with /timezone Europe/Berlin."
     return f"Your time zone is {own}. The hub's is {hubs}; /timezone default switches back to it."
+
+
+def verbosity(chosen: Verbosity) -> str:
+    """Return the description of the amount that people see of a conversation's runs."""
+    return _VERBOSITIES[chosen]
 
 
 def unknown_timezone(wanted: str, near: Sequence[str]) -> str:

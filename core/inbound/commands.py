@@ -17,6 +17,7 @@ from core.approvals import (
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.rules import EffectivePolicy
+from core.events import Verbosity
 from core.gates import Grant
 from core.ids import Ids, is_code, normalise_code
 from core.inbound.submission import (
@@ -31,6 +32,7 @@ from core.inbound.submission import (
     Status,
     Submission,
     UnknownCommand,
+    Verbose,
 )
 from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, InboundMessage, plain
@@ -47,6 +49,7 @@ from core.store.effects import (
     Say,
     SetApprovals,
     SetTimezone,
+    SetVerbosity,
     StopThread,
 )
 from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
@@ -174,7 +177,7 @@ def _said(outcome: str, word: str) -> Verdict:
     return Verdict(outcome, (Say(plain(word)),))
 
 
-Command = NewThread | Status | Approvals | Grants | Start | Resume | Help | UnknownCommand
+Command = NewThread | Status | Approvals | Grants | Verbose | Start | Resume | Help | UnknownCommand
 
 
 def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: Ids, now: int) -> Verdict:
@@ -184,6 +187,8 @@ def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: I
             return approvals(words, view, laws)
         case Grants(words):
             return grants(words, view)
+        case Verbose(wanted):
+            return verbose(wanted, view)
         case NewThread():
             effects = (RebindThread(ids.row_id()), Say(plain(texts.NEW_THREAD)))
             return Verdict("command: /new", effects)
@@ -192,10 +197,8 @@ def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: I
             told = _status(view, laws, now)
             told = f"{texts.TOOLS_PAUSED}\n{told}" if paused else told
             return Verdict("command: /status", (Say(plain(told)),))
-        case Start(code) if is_code(normalise_code(code)):
-            return refused("already known", pairing_texts.KNOWN_ALREADY)
-        case Start():
-            return Verdict("command: /start", (Say(plain(texts.WELCOME)),))
+        case Start(code):
+            return _started(code)
         case Resume():
             return Verdict("command: /resume", (Say(plain(texts.RESUME_NOT_YET)),))
         case Help():
@@ -204,6 +207,12 @@ def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: I
             return _not_a_command(name)
         case _:
             assert_never(submission)
+
+
+def _started(code: str) -> Verdict:
+    if is_code(normalise_code(code)):
+        return refused("already known", pairing_texts.KNOWN_ALREADY)
+    return _said("command: /start", texts.WELCOME)
 
 
 def _status(view: AcceptView, laws: EffectivePolicy, now: int) -> str:
@@ -236,6 +245,23 @@ def timezone(wanted: str, view: AcceptView, hubs: str) -> Verdict:
         return refused("no such time zone", texts.unknown_timezone(wanted, timezones.near(wanted)))
     effects = (SetTimezone(name), Say(plain(texts.timezone(name, hubs))))
     return Verdict("command: /timezone", effects)
+
+
+def verbose(wanted: str, view: AcceptView) -> Verdict:
+    """Handle `/verbose`, alone or with the amount that people see of this conversation's runs."""
+    thread = view.thread
+    if not wanted:
+        return _said(
+            "command: /verbose", texts.verbosity(Verbosity.OFF if thread is None else thread.verbosity)
+        )
+    if wanted not in set(Verbosity):
+        return refused("no such setting", texts.VERBOSE_USAGE)
+    if thread is None:
+        return refused("no conversation yet", texts.VERBOSE_NO_THREAD)
+    chosen = Verbosity(wanted)
+    return Verdict(
+        "command: /verbose", (SetVerbosity(thread.id, chosen), Say(plain(texts.verbosity(chosen))))
+    )
 
 
 def pause(view: AcceptView, *, paused: bool) -> Verdict:

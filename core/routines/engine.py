@@ -338,6 +338,7 @@ class RoutineEngine:
             with self._parts.registry.running(run_id, thread_id, RunKind.ROUTINE) as run:
                 performed = await self._perform(started, run)
                 await self._finish(started, performed)
+                await self._parts.registry.report_faults(run, said=False)
                 failed = performed.status is RunStatus.FAILED
                 run.result = RunResult.FINAL if failed else RunResult.SUCCESS
         except Exception:

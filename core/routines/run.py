@@ -272,6 +272,7 @@ class LightweightRuns:
             raise ToolDenied(f"the owner no longer has permission for it: {problems[0].message}")
         asked = await self._asked(started, action, owner)
         models = self._models.begin(run.report, spent.add)
+        run.models = models.models
         conversation = await self._begin(asked, started, owner, models, spent)
         fault = ""
         for wait_s in (0.0, *RETRY_AFTER_S):

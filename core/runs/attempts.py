@@ -95,7 +95,7 @@ class RunModels:
     ) -> None:
         self.models = models
         self.budget = RetryBudget()
-        self.faults: dict[str, ModelMisconfigured] = {}
+        self.faults: dict[str, ModelFault] = {}
         """The faults met that only the operator can mend, by model."""
         self._leaks = leaks
         self._report = report
@@ -171,7 +171,7 @@ class RunModels:
             error,
         )
         if isinstance(error, ModelMisconfigured):
-            self.faults[failure.model] = error
+            self.faults[failure.model] = error.fault
         if isinstance(error, ModelMisconfigured | ModelRejected) and failure.retry_in_s is None:
             self._given_up.add(failure.model)
         self._report(failure)
@@ -246,6 +246,7 @@ class _Attempts:
             candidate.health.left(permit)
             raise
         candidate.health.answered(permit)
+        candidate.reported_fault = None
         return reply
 
     def _tell(self, delta: TextDelta) -> None:

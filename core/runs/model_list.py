@@ -7,10 +7,11 @@ rejected or limited rests, and the model's next key is used.
 
 import math
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.clock import Clock
+from core.errors import ModelFault
 from core.model.base import Model, Price, Usage
 
 Uniform = Callable[[float, float], float]
@@ -123,6 +124,8 @@ class Candidate:
         self.provider = configured.provider
         self.context_tokens = configured.context_tokens
         self.health = ModelHealth(clock, uniform)
+        self.reported_fault: ModelFault | None = None
+        """The fault of its setup that the owner knows of; None once it answers again."""
         self._price = configured.price
         self._per_key = configured.per_key
         self._rest_until_s = [-math.inf] * len(configured.per_key)
@@ -178,6 +181,15 @@ class ModelList:
         self.clock = clock
         self.uniform = uniform
         self._candidates = tuple(Candidate(model, clock, uniform) for model in models)
+
+    def unreported(self, faults: Mapping[str, ModelFault]) -> Mapping[str, ModelFault]:
+        """Return the faults, by model, that the owner doesn't know of yet. From now on they do."""
+        found: dict[str, ModelFault] = {}
+        for one in self._candidates:
+            fault = faults.get(one.name)
+            if fault is not None and fault is not one.reported_fault:
+                one.reported_fault = found[one.name] = fault
+        return found
 
     def in_order(self, above_tokens: int = 0, without: Collection[str] = ()) -> Sequence[Candidate]:
         """Return the models to try, in order: those that nothing speaks against, else the one that was

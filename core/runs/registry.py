@@ -1,12 +1,14 @@
 """The runs that this hub executes now, by id: the thread of each, and what its models have done."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
+from core import texts
 from core.events import (
     CandidateFailed,
     ModelSelected,
+    ModelTrace,
     RunEnded,
     RunKind,
     RunResult,
@@ -18,6 +20,8 @@ from core.runs.attempts import RunModels
 
 MAX_FAILURES_KEPT = 20
 
+TellOwner = Callable[[str], Awaitable[None]]
+"""Sends a notice to the hub's owner. Raises nothing."""
 Bind = Callable[..., AbstractContextManager[object]]
 """Puts the given fields on every log record made inside."""
 
@@ -39,6 +43,11 @@ class Run:
     result: RunResult = RunResult.STOPPED
     models: RunModels | None = None
 
+    def trace(self) -> ModelTrace:
+        """Return the models of this run, for the store."""
+        selected = "" if self.selected is None else self.selected.model
+        return ModelTrace(selected, tuple(self.failures))
+
     def report(self, event: ModelSelected | CandidateFailed) -> None:
         """Publish an event of the run, and remember it for those who ask."""
         match event:
@@ -59,8 +68,9 @@ class RunRegistry:
 
     `bind`: puts fields on log records; by default there are none."""
 
-    def __init__(self, listener: TurnListener, bind: Bind = _unbound) -> None:
+    def __init__(self, listener: TurnListener, tell_owner: TellOwner, bind: Bind = _unbound) -> None:
         self._listener = listener
+        self._tell_owner = tell_owner
         self._bind = bind
         self._runs: dict[str, Run] = {}
 
@@ -85,3 +95,12 @@ class RunRegistry:
         finally:
             del self._runs[run_id]
             self._listener.turn_event(thread_id, run_id, RunEnded(run.result))
+
+    async def report_faults(self, run: Run, *, said: bool) -> None:
+        """Tell the owner once of what only they can mend, until the model answers again. `said`: the run's
+        own message told them."""
+        if run.models is None or not run.models.faults:
+            return
+        for model, fault in run.models.models.unreported(run.models.faults).items():
+            if not said:
+                await self._tell_owner(texts.model_fault(model, fault))

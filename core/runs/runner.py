@@ -9,11 +9,22 @@ from typing import Protocol, assert_never
 
 from core import texts
 from core.clock import Clock
-from core.errors import AllowanceUsedUp, ModelError, StaleTurn
-from core.events import Began, Failed, Finished, Rested, RunKind, RunResult, TurnEvent, TurnListener
+from core.errors import AllowanceUsedUp, ModelError, ModelMisconfigured, StaleTurn
+from core.events import (
+    NO_MODELS,
+    Began,
+    Failed,
+    Finished,
+    Rested,
+    RunKind,
+    RunResult,
+    TurnEvent,
+    TurnListener,
+    Verbosity,
+)
 from core.ids import Ids
 from core.messages import Markdown, Message, plain
-from core.model.base import ModelReply
+from core.model.base import ModelReply, StopReason
 from core.ports import OutboxListener
 from core.runs.loop import Answered, LoopDelegate, Paused, run_agentic_loop
 from core.runs.registry import Run, RunRegistry
@@ -21,6 +32,7 @@ from core.store.engine import committed, patiently
 from core.store.port import Turns
 from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnState
 from core.transcript import AssistantSaid, Entry, total_chars
+from core.users import Role
 
 # The transcripts of recently active threads, cached so that a new turn need not read history.
 #
@@ -90,10 +102,13 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """A message that goes out as it is; nothing is added to it. `error`: the reason, for the operator."""
+    """A message that goes out as it is; nothing is added to it.
+
+    `error`: the reason, for the operator. `told_owner`: it tells the owner what only they can mend."""
 
     text: str
     error: str
+    told_owner: bool = False
 
 
 class ChatTurnRunner:
@@ -123,7 +138,7 @@ class ChatTurnRunner:
         thread = start.thread
         self._turn_listener.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
         try:
-            with self._registry.running(start.turn_id, thread.id, RunKind.CHAT) as run:
+            with self._registry.running(start.turn_id, thread.id, RunKind.CHAT, thread.verbosity) as run:
                 return await self._run(start, run)
         finally:
             self._turn_listener.turn_event(thread.id, start.turn_id, Rested())
@@ -145,6 +160,7 @@ class ChatTurnRunner:
                 run.result = RunResult.FINAL
             case _:
                 assert_never(result)
+        await self._registry.report_faults(run, said=isinstance(result, Final) and result.told_owner)
         return following
 
     async def _result(self, start: TurnStart, run: Run) -> Paused | Success | Final:
@@ -153,16 +169,10 @@ class ChatTurnRunner:
             return await patiently(lambda: self._go_on(start, run), self._clock)
         except StaleTurn:
             raise
-        except ModelError as error:
-            return _final(start, texts.model_failure(error), error)
-        except AllowanceUsedUp as error:
-            return _final(start, texts.ALLOWANCE_USED_UP, error)
         except BaseException as error:
             if _was_cancelled(error):
                 raise
-            reference = self._ids.row_id()[:13]
-            logger.exception("turn.unexpected_error turn=%s reference=%s", start.turn_id, reference)
-            return _final(start, texts.INTERNAL_FAILURE.format(reference=reference), error)
+            return _final(start, run, error, self._ids.row_id()[:13])
 
     async def _go_on(self, start: TurnStart, run: Run) -> Paused | Success:
         """Resume from the end of the journal. The caller repeats this if the database fails on the way."""
@@ -188,7 +198,7 @@ class ChatTurnRunner:
 
     async def _answer(self, start: TurnStart, success: Success) -> TurnStart | None:
         reply, transcript = success.reply, success.transcript
-        text = texts.answer(reply.text, reply.stop)
+        text = _answer(reply)
         said = AssistantSaid(text, reply.origin)
         message = Message(blocks=(Markdown(text),))
         following = await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
@@ -220,7 +230,7 @@ class ChatTurnRunner:
             if message is not None
             else []
         )
-        next_turn_id = self._ids.row_id()
+        next_turn_id, run = self._ids.row_id(), self._registry.get(start.turn_id)
 
         async def finish() -> TurnFinished:
             return await self._turns.finish_turn_and_enqueue(
@@ -230,6 +240,7 @@ class ChatTurnRunner:
                 drafts,
                 next_turn_id=next_turn_id,
                 error=error,
+                models=NO_MODELS if run is None else run.trace(),
                 send_now=self._listener.may_send_now(thread.channel, thread.address),
                 meanwhile=meanwhile,
             )
@@ -256,7 +267,40 @@ def _was_cancelled(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def _final(start: TurnStart, text: str, error: BaseException) -> Final:
-    kind = type(error).__name__
-    logger.warning("turn.failed turn=%s type=%s error=%s", start.turn_id, kind, error)
-    return Final(text, f"{kind}: {error}"[:500])
+def _answer(reply: ModelReply) -> str:
+    """Return a reply's text as it is kept and shown: marked if it was cut off, and never empty."""
+    text = reply.text.strip()
+    match reply.stop:
+        case StopReason.LENGTH:
+            return f"{text}\n\n{texts.CUT_OFF}".strip()
+        case StopReason.FILTERED:
+            return f"{text}\n\n{texts.FILTERED}".strip()
+        case StopReason.END | StopReason.OVERFLOW:
+            return text or texts.EMPTY_REPLY
+        case _:
+            assert_never(reply.stop)
+
+
+def _final(start: TurnStart, run: Run, error: BaseException, reference: str) -> Final:
+    """Return the message about a failed turn. Its details are for the owner, and where people asked for
+    them."""
+    kind, is_owner = type(error).__name__, start.principal.role is Role.OWNER
+    detailed = run.verbosity is Verbosity.FULL
+    faults = run.models.faults if is_owner and run.models is not None else {}
+    match error:
+        case ModelError():
+            text = texts.model_failure(error, faults)
+        case AllowanceUsedUp():
+            text, detailed = texts.ALLOWANCE_USED_UP, False
+        case _:
+            logger.error(
+                "turn.unexpected_error turn=%s reference=%s", start.turn_id, reference, exc_info=error
+            )
+            text, detailed = texts.INTERNAL_FAILURE, detailed or is_owner
+            if not detailed:
+                text = texts.REFERENCE.format(text=text, reference=reference)
+    if detailed:
+        text = f"{text}\n\n{texts.agent_failed(run.failures, error, reference)}"
+    logger.warning("turn.failed turn=%s reference=%s type=%s error=%s", start.turn_id, reference, kind, error)
+    told_owner = is_owner and isinstance(error, ModelMisconfigured)
+    return Final(text, f"{kind}: {error}"[:500], told_owner)

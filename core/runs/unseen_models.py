@@ -34,7 +34,7 @@ class UnseenRun:
     """The models of one run that nobody watches."""
 
     def __init__(self, models: RunModels, leaks: LeakDetector, hook: ReplyHook | None) -> None:
-        self._models = models
+        self.models = models
         self._leaks = leaks
         self._hook = hook
 
@@ -52,7 +52,7 @@ class UnseenRun:
             del context_tokens
             return replace(clean, max_output_tokens=reserve(clean.max_output_tokens))
 
-        reply = await self._models.reply(build, _unseen)
+        reply = await self.models.reply(build, _unseen)
         if self._hook is None or not reply.text.strip():
             return reply
         return replace(reply, text=await self._hook.transformed(reply.text, None, None))

@@ -27,6 +27,7 @@ from core.store.effects import (
     SayAtTimes,
     SetApprovals,
     SetTimezone,
+    SetVerbosity,
     StopThread,
     TakeAwayMessage,
 )
@@ -108,6 +109,7 @@ class Effects:
                 | RevokeGrant()
                 | SetApprovals()
                 | SetTimezone()
+                | SetVerbosity()
                 | KeepSecrets()
                 | ForgetCredentials()
                 | PauseTools()
@@ -140,6 +142,7 @@ class Effects:
         | RevokeGrant
         | SetApprovals
         | SetTimezone
+        | SetVerbosity
         | KeepSecrets
         | ForgetCredentials
         | PauseTools,
@@ -154,6 +157,8 @@ class Effects:
                     grants.set_thread_approvals(self._tx, thread_id, settings, self._principal.user_id)
             case SetTimezone(timezone):
                 people.set_timezone(self._tx, self._principal.user_id, timezone)
+            case SetVerbosity(thread_id, verbosity):
+                self._tx.run("UPDATE threads SET verbosity = ? WHERE id = ?", verbosity.value, thread_id)
             case RecordGrant(grant):
                 grants.record_grant(self._tx, grant)
             case KeepSecrets(sealed):

@@ -127,7 +127,7 @@ def service_of(
         config,
         store,
         models,
-        RunRegistry(SilentListener()),
+        RunRegistry(SilentListener(), told.owner),
         no_tools,
         lambda: notices,
         open_thread,
@@ -143,6 +143,11 @@ class Told:
     """Notices that were handed over."""
 
     texts: list[str] = field(default_factory=list[str])
+    owners: list[str] = field(default_factory=list[str])
+
+    async def owner(self, text: str) -> None:
+        """See core.runs.registry.TellOwner."""
+        self.owners.append(text)
 
     async def send(self, key: str, to: Recipient, message: Message) -> bool:
         """See core.people.notices.Notices.send."""
