@@ -68,7 +68,7 @@ class Channels:
             gate=hooks.gate if hooks is not None else None,
         )
         texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
-        self.previews = TurnPreviews(self.manager, clock, texts=texts, seen_live=[WEB])
+        self.previews = TurnPreviews(self.manager, clock, shows_text=texts, seen_live=[WEB])
         self.turns = TurnListeners(listener, self.previews, ground.live, ground.metrics)
 
 
@@ -91,7 +91,7 @@ class Tools:
         self.servers = build_mcp(loaded, tools, clock)
         self.pipeline = build_pipeline(loaded, tools, clock, ground.leaks, pause, ground.hooks)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
-        self.rules = build_rules(config, ground.owner, ground.ids, self.pipeline.laws)
+        self.rules = build_rules(config, ground.owner, ground.ids, self.pipeline.laws, self.registry.trace)
         self.audit = build_audit(loaded, store, self.pipeline.laws, clock)
         store.watch(ChangeListeners(ground.live, self.audit))
         self.routines = build_routines(
@@ -123,7 +123,7 @@ class Tools:
             key = f"models:{ground.ids.row_id()}"
             await self.notices().send(key, ToPerson(ground.owner.user_id), plain(text))
         except (NobodyToTell, StoreError) as error:
-            logger.warning("notice.failed owner=%s error=%s", ground.owner.user_id, error)
+            logger.warning("model.fault_not_told owner=%s error=%s", ground.owner.user_id, error)
 
     def _in_words(self) -> "RoutinesInWords":
         from bot.routines.management import build_words  # the first such tool that is used needs it

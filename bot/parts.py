@@ -26,6 +26,7 @@ from core.consent.rules import EffectivePolicy
 from core.errors import VaultError
 from core.events import TurnListener
 from core.ids import Ids
+from core.inbound.commands import ModelsOf, no_models
 from core.inbound.credentials import InboundCredentials
 from core.inbound.judge import InboundRules
 from core.inbound.sessions import SessionManager
@@ -215,7 +216,9 @@ def _model(settings: ModelSettings, key: str, client: "httpx.AsyncClient | None"
         raise StartError(f"{error}; fix its [[models]] section") from error
 
 
-def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolicy) -> InboundRules:
+def build_rules(
+    config: Config, owner: Principal, ids: Ids, laws: EffectivePolicy, models: ModelsOf = no_models
+) -> InboundRules:
     """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
@@ -230,7 +233,9 @@ def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolic
         },
         sender_per_minute=config.access.sender_per_minute,
     )
-    return InboundRules(access, SessionManager(ids), ids, config.agent.max_waiting, laws, config.hub.timezone)
+    return InboundRules(
+        access, SessionManager(ids), ids, config.agent.max_waiting, laws, config.hub.timezone, models
+    )
 
 
 def build_pipeline(

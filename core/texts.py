@@ -17,7 +17,7 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.events import CandidateFailed, Verbosity
+from core.events import CandidateFailed, ModelTrace, Verbosity
 from core.messages import Attachment, size_in_words
 
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -109,6 +109,7 @@ ALLOWANCE_USED_UP = "The daily limit for guests has been reached. Please try aga
 EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."
 INTERNAL_FAILURE = "Something went wrong and I couldn't finish. Steps already completed still apply."
 REFERENCE = "{text} Reference: {reference}"
+STEP_LINE = "Running {tool}…"
 AGENT_FAILED = "Agent failed before reply: {reason}. Logs: hubbub logs -f · {reference}"
 CONTEXT_LIMIT_EXCEEDED = (
     "This conversation exceeded the model's context limit, and I could not make room. Try again with "
@@ -157,6 +158,15 @@ def model_failure(error: ModelError, faults: Mapping[str, ModelFault]) -> str:
 def without_mark(answer: str) -> str:
     """Return an answer as the model wrote it."""
     return answer.removesuffix(CUT_OFF).removesuffix(FILTERED).strip()
+
+
+def model_retry(failure: CandidateFailed, verbosity: Verbosity) -> str:
+    """Return the line about a model that failed while its run goes on."""
+    why = f" ({failure.error})" if verbosity is Verbosity.FULL else ""
+    then = "Trying the next one" if failure.retry_in_s is None else "Trying again"
+    if failure.retry_in_s is None and failure.attempt == failure.total:
+        then = "It was the last one"
+    return f"Model {failure.model} failed{why}. {then}."
 
 
 def failure_reason(error: ModelError) -> str:
@@ -248,12 +258,11 @@ def files_too_large(files: Sequence[Attachment]) -> str:
 
 
 def status(
-    state: str, running_s: int | None, waiting: int, open_titles: Sequence[str], progress: str = ""
+    state: str, running_s: int | None, waiting: int, open_titles: Sequence[str], progress: Sequence[str] = ()
 ) -> str:
-    """Return a thread's status, for people. `progress`: see loop_progress."""
+    """Return a thread's status, for people. `progress`: lines about the running turn."""
     lines = [state if running_s is None else f"{state} (for {running_s} s)."]
-    if progress:
-        lines.append(progress)
+    lines += [line for line in progress if line]
     if waiting:
         lines.append(f"{count(waiting, 'message')} queued.")
     lines += [f"Waiting for your answer: {title}" for title in open_titles]
@@ -263,6 +272,16 @@ def status(
 def count(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def status_models(trace: ModelTrace, verbosity: Verbosity) -> str:
+    """Return the line of a thread's status about the running turn's models; empty if there is none."""
+    if not trace.selected:
+        return ""
+    told = f"Model: {trace.selected}."
+    if verbosity is Verbosity.OFF or not trace.failures:
+        return told
+    return f"{told} {model_retry(trace.failures[-1], verbosity)}"
 
 
 STATUS_IDLE = "Nothing is running here."

@@ -44,6 +44,13 @@ class Wrote:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    """A model failed while the turn goes on. `text`: what people see of it."""
+
+    text: str
+
+
 class StepState(StrEnum):
     """The progress of a tool call."""
 
@@ -132,7 +139,7 @@ class Moved:
     """Another conversation is followed from here on. What waits in the one before is answered there."""
 
 
-Event = Said | Wrote | Stepped | Asked | Settled | Began | Rested | Cut | Resumed | Moved
+Event = Said | Wrote | ModelFailed | Stepped | Asked | Settled | Began | Rested | Cut | Resumed | Moved
 
 
 class Standing(StrEnum):

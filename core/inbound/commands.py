@@ -1,5 +1,6 @@
 """The effects of commands. They apply when the event is accepted and never wait behind a turn."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -17,7 +18,7 @@ from core.approvals import (
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.rules import EffectivePolicy
-from core.events import Verbosity
+from core.events import NO_MODELS, ModelTrace, Verbosity
 from core.gates import Grant
 from core.ids import Ids, is_code, normalise_code
 from core.inbound.submission import (
@@ -177,10 +178,22 @@ def _said(outcome: str, word: str) -> Verdict:
     return Verdict(outcome, (Say(plain(word)),))
 
 
+ModelsOf = Callable[[str], ModelTrace]
+"""Returns the models of a run that this hub executes now, by its id."""
+
+
+def no_models(run_id: str) -> ModelTrace:
+    """Return no models: nothing is executed here."""
+    del run_id
+    return NO_MODELS
+
+
 Command = NewThread | Status | Approvals | Grants | Verbose | Start | Resume | Help | UnknownCommand
 
 
-def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: Ids, now: int) -> Verdict:
+def command(
+    submission: Command, view: AcceptView, laws: EffectivePolicy, ids: Ids, now: int, models: ModelsOf
+) -> Verdict:
     """Handle a command that affects this conversation only, or nothing."""
     match submission:
         case Approvals(words):
@@ -194,7 +207,7 @@ def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: I
             return Verdict("command: /new", effects)
         case Status():
             paused = view.survey is not None and view.survey.paused
-            told = _status(view, laws, now)
+            told = _status(view, laws, now, models)
             told = f"{texts.TOOLS_PAUSED}\n{told}" if paused else told
             return Verdict("command: /status", (Say(plain(told)),))
         case Start(code):
@@ -215,13 +228,15 @@ def _started(code: str) -> Verdict:
     return _said("command: /start", texts.WELCOME)
 
 
-def _status(view: AcceptView, laws: EffectivePolicy, now: int) -> str:
+def _status(view: AcceptView, laws: EffectivePolicy, now: int, models: ModelsOf) -> str:
     titles = [open_gate.gate.title for open_gate in view.open_gates]
-    state = view.thread.active_turn_state if view.thread is not None else None
-    if state is TurnState.RUNNING and view.running_since is not None:
+    thread = view.thread
+    state = thread.active_turn_state if thread is not None else None
+    if thread is not None and state is TurnState.RUNNING and view.running_since is not None:
         running_s = max(0, now - view.running_since) // SECOND_US
-        used = progress(view, laws)
-        return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles, used)
+        trace = models(thread.active_turn_id or "")
+        done = progress(view, laws), texts.status_models(trace, thread.verbosity)
+        return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles, done)
     word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
     return texts.status(word, None, view.waiting, titles)
 

@@ -15,7 +15,19 @@ from core.consent.rules import EffectivePolicy
 from core.consent.votes import may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
 from core.ids import Ids
-from core.inbound.commands import claimed, code_of, command, let_in, link, pause, runs, stop, timezone
+from core.inbound.commands import (
+    ModelsOf,
+    claimed,
+    code_of,
+    command,
+    let_in,
+    link,
+    no_models,
+    pause,
+    runs,
+    stop,
+    timezone,
+)
 from core.inbound.credentials import CredentialCapture
 from core.inbound.sessions import Adopt, Create, Existing, SessionManager
 from core.inbound.submission import (
@@ -155,7 +167,8 @@ class InboundRules:
 
     `max_waiting`: the limit on inputs that wait in one thread.
     `laws`: the admin policy that people's settings must stay within.
-    `timezone`: the hub's, for people who chose none."""
+    `timezone`: the hub's, for people who chose none.
+    `models`: what `/status` says of a running turn's models."""
 
     access: Access
     sessions: SessionManager
@@ -163,6 +176,7 @@ class InboundRules:
     max_waiting: int
     laws: EffectivePolicy
     timezone: str = "UTC"
+    models: ModelsOf = no_models
 
 
 class EventJudge:
@@ -277,7 +291,8 @@ class EventJudge:
             case Timezone(wanted):
                 return timezone(wanted, view, self._rules.timezone)
             case _:
-                return command(submission, view, self._rules.laws, self._rules.ids, self._now)
+                rules = self._rules
+                return command(submission, view, rules.laws, rules.ids, self._now, rules.models)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
         about_gate = self._replied(event, view)

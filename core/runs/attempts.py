@@ -278,9 +278,8 @@ class _Attempts:
         if self._tries >= MAX_TRIES or wait_s > LONGEST_WAIT_S:
             return None
         others = self._place + 1 < len(self._candidates)
-        if others and (candidate.health.cooled or wait_s > PATIENCE_S):
-            return None
-        return wait_s
+        spent = candidate.health.cooled or (self._text_seen and self._tries >= MAX_AFTER_TEXT)
+        return None if others and (spent or wait_s > PATIENCE_S) else wait_s
 
 
 def _is_about_key(error: ModelError) -> bool:
@@ -344,7 +343,7 @@ def _summed_up(failures: Sequence[ModelError]) -> ModelError:
     if transient:
         waits_s = [failure.retry_after_s for failure in transient if failure.retry_after_s is not None]
         return ModelUnavailable(what, min(waits_s) if len(waits_s) == len(transient) else None)
-    first = failures[0]
+    first = next((one for one in failures if isinstance(one, ModelReplyInvalid)), failures[0])
     return (
         ModelMisconfigured(what, first.fault) if isinstance(first, ModelMisconfigured) else type(first)(what)
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from core import texts
 from core.events import (
+    NO_MODELS,
     CandidateFailed,
     ModelSelected,
     ModelTrace,
@@ -77,9 +78,10 @@ class RunRegistry:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def get(self, run_id: str) -> Run | None:
-        """Return a run by its id, if it is executed here now."""
-        return self._runs.get(run_id)
+    def trace(self, run_id: str) -> ModelTrace:
+        """Return the models of a run that is executed here now; none for any other."""
+        run = self._runs.get(run_id)
+        return NO_MODELS if run is None else run.trace()
 
     @contextmanager
     def running(

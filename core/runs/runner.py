@@ -11,7 +11,6 @@ from core import texts
 from core.clock import Clock
 from core.errors import AllowanceUsedUp, ModelError, ModelMisconfigured, StaleTurn
 from core.events import (
-    NO_MODELS,
     Began,
     Failed,
     Finished,
@@ -230,7 +229,7 @@ class ChatTurnRunner:
             if message is not None
             else []
         )
-        next_turn_id, run = self._ids.row_id(), self._registry.get(start.turn_id)
+        next_turn_id = self._ids.row_id()
 
         async def finish() -> TurnFinished:
             return await self._turns.finish_turn_and_enqueue(
@@ -240,7 +239,7 @@ class ChatTurnRunner:
                 drafts,
                 next_turn_id=next_turn_id,
                 error=error,
-                models=NO_MODELS if run is None else run.trace(),
+                models=self._registry.trace(start.turn_id),
                 send_now=self._listener.may_send_now(thread.channel, thread.address),
                 meanwhile=meanwhile,
             )

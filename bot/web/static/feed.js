@@ -17,7 +17,8 @@ export class Feed {
   /** @type {Map<string, Step>} */ steps = new Map();
   /** @type {Thread} */ thread;
   /** @type {{turn: string, attempt: number, text: string, length: number} | null} */ live = null;
-  /** The run's models: the selected one, and what failed since. @type {ModelState | null} */ model = null;
+  /** The last failure of a model while the turn goes on. @type {ModelFailure | null} */ failure = null;
+  /** How much is shown of the turn: "off", "on" or "full". */ verbosity = "off";
   /** How far the turn's run of tools has come. @type {Loop | null} */ loop = null;
   lastSeq = 0;
   more = false;
@@ -73,7 +74,15 @@ export class Feed {
       case "item":
         return this.#item(data);
       case "turn_started":
-        return this.#turn(data.turn, "running");
+        this.live = this.failure = null;
+        return [...this.#turn(data.turn, "running"), { type: "live" }];
+      case "run_started":
+        if (data.kind === "chat") this.verbosity = data.verbosity;
+        return [];
+      case "candidate_failed":
+        if (data.run !== this.thread.turn?.id) return [];
+        this.failure = data;
+        return [{ type: "live" }];
       case "turn_delta":
         return this.#delta(data);
       case "turn_step":
@@ -143,6 +152,7 @@ export class Feed {
         : offset === here?.length
           ? here.text
           : [...(here?.text ?? "")].slice(0, offset).join("");
+    if (!here) this.failure = null;
     this.live = { turn, attempt, text: kept + text, length: offset + [...text].length };
     return [...changes, { type: "live" }];
   }
@@ -159,7 +169,7 @@ export class Feed {
   /** @param {string} how @returns {Change[]} */
   #ended(how) {
     this.heard++;
-    this.live = this.loop = null;
+    this.live = this.loop = this.failure = null;
     const waits = how === "turn_rested" && this.waiting().length > 0;
     this.thread.turn = waits && this.thread.turn ? { id: this.thread.turn.id, state: "waiting" } : null;
     return [{ type: "live" }, { type: "turn" }];

@@ -256,13 +256,23 @@ async def test_a_reply_that_breaks_off_seen_is_replaced_from_offset_0_also_by_an
 
 
 async def test_after_text_was_seen_there_are_two_more_attempts_at_most() -> None:
-    bench = Bench([scripted("a", *[[BEGUN, CUT]] * 9), scripted("b", fine())])
+    bench = Bench([scripted("a", *[[BEGUN, CUT]] * 9)])
     run = bench.run()
     with pytest.raises(ModelReplyInvalid):
         await run.reply()
     assert bench.models[0].asked == 3
-    assert bench.models[1].asked == 0
-    assert run.failed[-1] == ("a", 1, 2, None)
+    assert run.failed[-1] == ("a", 1, 1, None)
+
+
+async def test_the_second_of_them_goes_to_another_model_if_there_is_one() -> None:
+    bench = Bench([scripted("a", *[[BEGUN, CUT]] * 9), scripted("b", fine())])
+    run = bench.run()
+    await run.reply()
+    assert [model.asked for model in bench.models] == [2, 1]
+    both = Bench([scripted("a", *[[BEGUN, CUT]] * 9), scripted("b", *[[BEGUN, CUT]] * 9)])
+    with pytest.raises(ModelReplyInvalid):
+        await both.run().reply()
+    assert [model.asked for model in both.models] == [2, 1]
 
 
 async def test_attempts_count_through_all_replies_of_a_run() -> None:
