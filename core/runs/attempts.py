@@ -107,10 +107,11 @@ class RunModels:
         steps = (compact, self._larger_window, reset)
         self._overflow_steps = deque(step for step in steps if step is not None)
 
-    async def reply(self, build: Build, tell: Tell) -> ModelReply:
+    async def reply(self, build: Build, tell: Tell | None) -> ModelReply:
         """Return a whole reply, its text told as it comes. Credentials are redacted in both.
 
-        `build` is called for each attempt. Raises the error of the last model, or one that sums all up."""
+        `build`: called for each attempt. `tell`: None if nobody sees a reply before it is whole. Raises the
+        error of the last model, or one that sums all up."""
         attempts = _Attempts(self, build, tell)
         while True:
             try:
@@ -138,7 +139,7 @@ class RunModels:
         """Return the models for the next reply, in order."""
         return self.models.in_order(self._above_tokens, self._given_up)
 
-    async def call(self, candidate: Candidate, key: int, build: Build, tell: Tell) -> ModelReply:
+    async def call(self, candidate: Candidate, key: int, build: Build, tell: Tell | None) -> ModelReply:
         """Call a model once. Raises ContextOverflow also if the reply says that the context was full."""
         request = build(candidate.context_tokens)
         if candidate is not self._selected:
@@ -180,10 +181,10 @@ class RunModels:
 class _Attempts:
     """The attempts at one reply."""
 
-    def __init__(self, run: RunModels, build: Build, tell: Tell) -> None:
+    def __init__(self, run: RunModels, build: Build, tell: Tell | None) -> None:
         self._run = run
         self._build = build
-        self._tell_people = tell
+        self._tell = None if tell is None else partial(self._tell_people, tell)
         self._clock = run.models.clock
         self._candidates: Sequence[Candidate] = ()
         self._place = self._tries = 0
@@ -249,9 +250,9 @@ class _Attempts:
         candidate.reported_fault = None
         return reply
 
-    def _tell(self, delta: TextDelta) -> None:
+    def _tell_people(self, tell: Tell, delta: TextDelta) -> None:
         self._text_seen = True
-        self._tell_people(delta)
+        tell(delta)
 
     def _exhausted(self, wait_s: float | None) -> bool:
         """Return whether there is no further attempt, at this model or another."""
@@ -300,7 +301,7 @@ def _set_aside(candidate: Candidate, key: int, error: ModelError) -> None:
 class _ReplyStream:
     """One attempt's text, told as it comes without credentials."""
 
-    def __init__(self, leaks: LeakDetector, attempt: int, tell: Tell) -> None:
+    def __init__(self, leaks: LeakDetector, attempt: int, tell: Tell | None) -> None:
         self._leaks = leaks
         self._redacted = RedactedStream(leaks)
         self._attempt = attempt
@@ -312,17 +313,20 @@ class _ReplyStream:
         stream = self._redacted
         async with closing(model.reply(request)) as pieces:
             async for piece in pieces:
-                told_before = stream.told_chars
                 if isinstance(piece, ModelReply):
-                    self._pass_on(await off_loop(stream.look_chars(), stream.rest), told_before)
+                    await self._pass_on(stream.look_chars(), stream.rest)
                     text = await off_loop(len(piece.text), partial(self._leaks.redacted, piece.text))
                     return replace(piece, text=text)
                 self.heard_chars += len(piece.text)
-                chars = stream.look_chars(piece.text)
-                self._pass_on(await off_loop(chars, partial(stream.add, piece.text)), told_before)
+                await self._pass_on(stream.look_chars(piece.text), partial(stream.add, piece.text))
         raise ModelReplyInvalid("the model adapter returned no reply")
 
-    def _pass_on(self, text: str, told_before: int) -> None:
+    async def _pass_on(self, chars: int, released: Callable[[], str]) -> None:
+        """Tell what a search of so many characters releases, if anybody sees it."""
+        if self._tell is None:
+            return
+        told_before = self._redacted.told_chars
+        text = await off_loop(chars, released)
         if text:
             self._tell(TextDelta(told_before, text, self._attempt))
 

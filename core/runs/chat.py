@@ -120,7 +120,7 @@ class ChatDelegate:
         """See LoopDelegate: one model call on the journal, its text told as it comes."""
         services, hook = self._services, self._services.reply_hook
         await services.guests.take(self._start.principal)
-        tell = self._tell if services.tells_text else _untold
+        tell = self._tell if services.tells_text else None  # hooks have to check the text first
 
         def build(context_tokens: int) -> ModelRequest:
             return self._request(context_tokens, with_tools=with_tools)
@@ -202,8 +202,3 @@ class ChatDelegate:
 def _unmetered(usage: Usage) -> None:
     """Count nothing: tokens of chats have no budget."""
     del usage
-
-
-def _untold(event: TurnEvent) -> None:
-    """Ignore text that hooks have not checked. Until they have, people see only the turn's steps."""
-    del event

@@ -7,7 +7,6 @@ files and trigger data may contain some.
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from core.events import TextDelta
 from core.model.base import ModelReply, ModelRequest, Usage
 from core.off_loop import off_loop
 from core.runs.attempts import Report, RunModels
@@ -52,7 +51,7 @@ class UnseenRun:
             del context_tokens
             return replace(clean, max_output_tokens=reserve(clean.max_output_tokens))
 
-        reply = await self.models.reply(build, _unseen)
+        reply = await self.models.reply(build, None)
         if self._hook is None or not reply.text.strip():
             return reply
         return replace(reply, text=await self._hook.transformed(reply.text, None, None))
@@ -63,11 +62,6 @@ class UnseenRun:
             for one in request.conversation
         )
         return replace(request, system=self._leaks.redacted(request.system), conversation=said)
-
-
-def _unseen(delta: TextDelta) -> None:
-    """Show nothing."""
-    del delta
 
 
 def _said(request: ModelRequest) -> Iterator[UserSaid]:

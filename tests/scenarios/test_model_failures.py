@@ -3,9 +3,8 @@
 Judged by the requests the providers got, the events of the thread's stream, what is read on the platform, and
 what the thread keeps."""
 
-import contextlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -13,11 +12,10 @@ from typing import Any, Literal
 
 import pytest
 
-from bot.app import Seams
 from core import texts
 from core.errors import ModelFault
-from tests.bot.web.api_client import Client, client
-from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
+from tests.harness.telegram_hub import LIMIT_S
+from tests.scenarios.model_house import House, attempts_of, failures_in, open_house
 from tests.simulators.model import (
     Drop,
     EmptyBody,
@@ -32,12 +30,14 @@ from tests.simulators.model import (
     ToolCall,
 )
 
-SPEED = 50
 STORY = "Once upon a time there was a model that told a long story, word by word, until it broke off. " * 2
 OTHER = "Another story, whole."
 SEEN_EVENTS = 6
 GO = "tell it"
 CALL = ToolCall("shell", {"command": "echo ran > ran.txt", "timeout_s": 5})
+
+
+TOLD = Reply(STORY, chunk_chars=12, delay_s=0.005)
 
 
 class Kind(Enum):
@@ -58,7 +58,7 @@ class Failure:
     kind: Kind
     fault: Fault | Literal["refused"] | None
     said: str
-    reply: Reply = Reply(STORY, chunk_chars=12, delay_s=0.005)
+    reply: Reply = TOLD
     seen: bool = False
     mends: ModelFault | None = None
 
@@ -139,84 +139,7 @@ FAILURES = [
         seen=True,
     ),
 ]
-PLACES = ("only", "first", "last")
-
-
-@dataclass
-class House:
-    """A hub with one or two models, the failing one among them, and the owner's open conversation."""
-
-    hub: Hub
-    api: Client
-    main: ModelSimulator
-    backup: ModelSimulator
-    thread_id: str
-    last_seq: int
-
-    async def told(self, text: str) -> list[dict[str, Any]]:
-        """The events of the stream from the owner's message until the turn rests."""
-        path = f"/api/events?thread={self.thread_id}&after={self.last_seq - 1}"
-        async with self.api.stream(path) as stream:
-            await stream.until("item")  # from here on everything is told
-            self.hub.telegram.user_sends_text(OWNER, text)
-            return await stream.until("turn_rested")
-
-    async def says(self) -> list[str]:
-        """What stands on the platform after the first answer, once everything is out."""
-        await self.hub.settled_sends()
-        return self.hub.says(OWNER)[1:]
-
-    async def kept(self) -> list[tuple[str, str]]:
-        return (await self.api.lines(self.thread_id))[2:]
-
-
-@contextlib.asynccontextmanager
-async def open_house(
-    directory: Path, *, models: int = 2, seams: dict[str, Any] | None = None, verbosity: str = ""
-) -> AsyncIterator[House]:
-    async with ModelSimulator(api_key=KEY, models=("sim-1",)) as backup:
-        more = f"""
-[[models]]
-name = "backup"
-provider = "openai"
-model = "sim-1"
-base_url = "{backup.openai_base_url}"
-api_key = "{KEY}"
-"""
-        extra = more if models == 2 else ""
-        async with open_hub(directory, speed=SPEED, start=False, extra=extra) as hub:
-            await hub.serve(Seams(clock=hub.clock, **(seams or {})))
-            await hub.telegram.wait_polling(TOKEN, LIMIT_S)
-            async with client(directory) as api:
-                hub.telegram.user_sends_text(OWNER, "say: ready")
-                await hub.telegram.wait_text(OWNER, "ready")
-                if verbosity:
-                    hub.telegram.user_sends_text(OWNER, f"/verbose {verbosity}")
-                    await hub.telegram.wait_bot_messages(OWNER, 2)
-                await hub.settled_sends()
-                (thread,) = (await api.get("/api/threads"))["threads"]
-                yield House(hub, api, hub.model, backup, thread["id"], thread["last_seq"])
-
-
-def attempts_of(events: Sequence[dict[str, Any]]) -> dict[int, str]:
-    """The text that was shown of each attempt."""
-    shown: dict[int, str] = {}
-    for event in events:
-        if event["type"] == "turn_delta":
-            data = event["data"]
-            assert data["offset"] == len(shown.get(data["attempt"], "")), "a new attempt begins at offset 0"
-            assert data["attempt"] >= max(shown, default=0), "no late pieces"
-            shown[data["attempt"]] = shown.get(data["attempt"], "") + data["text"]
-    return shown
-
-
-def failures_in(events: Sequence[dict[str, Any]]) -> list[tuple[str, int, int]]:
-    """Model, place and number of models of each failure."""
-    return [
-        (event["data"]["model"], event["data"]["attempt"], event["data"]["total"])
-        for event in events
-        if event["type"] == "candidate_failed"
-    ]
+PLACES = ("only", "first", pytest.param("last", marks=pytest.mark.slow))
 
 
 def calls_expected(row: Failure, place: str) -> tuple[int, int]:
@@ -285,7 +208,8 @@ def _judge_events(events: Sequence[dict[str, Any]], row: Failure, place: str, sa
     answered = row.kind is Kind.ANSWER or said == OTHER
     if row.seen and row.kind is not Kind.ANSWER:
         broken = shown[1 if place == "last" else 0]
-        assert broken and STORY.startswith(broken)
+        assert broken
+        assert STORY.startswith(broken)
     if said == OTHER:
         assert shown[max(shown)] == OTHER, "the last attempt replaces what was shown before"
     types = [event["type"] for event in events]
