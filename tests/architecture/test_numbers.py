@@ -61,6 +61,7 @@ NUMBERS = {
     "core.runs.model_list.LONGEST_OPEN_S": 300.0,
     "core.runs.model_list.OPENS_AFTER": 5,
     "core.runs.model_list.REJECTED_KEY_REST_S": 3_600.0,
+    "core.runs.registry.MAX_FAILURES_KEPT": 20,
     "core.routine.MAX_INPUT_CHARACTERS": 16_000,
     "core.routines.describe.MAX_A_DAY": 24,
     "core.routines.describe.SHOWN_A_DAY": 3,

@@ -34,7 +34,7 @@ export class FeedView {
     this.feed = feed;
     this.actions = actions;
     this.list = h("div", { class: "feed-items" });
-    this.note = h("p", { class: "live-note", hidden: true });
+    this.note = h("div", { class: "live-note", hidden: true });
     this.live = h("div", { class: "message assistant live", hidden: true }, this.note);
     this.older = button("Show earlier messages", () => this.#older(), { class: "button quiet older" });
     const column = h("div", { class: "feed-column" }, this.older, this.list, this.live);
