@@ -19,7 +19,7 @@ from bot.config.load import Loaded
 from bot.live import Live
 from bot.ops.api_access import ApiAccess, published
 from bot.ops.logs import log_file
-from bot.ops.metrics import Gauges, MeteredInbox
+from bot.ops.metrics import Gauges, MeteredInbox, Metrics
 from bot.parts import Dependencies, open_models, open_store
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, listen, needed_to_start, url_of, with_advice
@@ -157,6 +157,8 @@ class Seams:
     """Replacements that a program around the hub may provide.
 
     `alone`: the hub locks its data directory; without it several hubs work on one database.
+    `model`: applied to each configured model, with each of its keys.
+    `windows`: context windows by model name, where they differ from [agent] context_tokens.
     """
 
     clock: Clock = field(default_factory=SystemClock)
@@ -164,6 +166,7 @@ class Seams:
     turns: TurnListener = field(default_factory=SilentListener)
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
+    windows: Mapping[str, int] = field(default_factory=dict[str, int])
     lookup: "Lookup | None" = None
     telegram: "TelegramTimeouts | None" = None
     alone: bool = True
@@ -281,14 +284,19 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         pause = ToolPause(paused=await store.kill_switch.tools_paused())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
-        models = seams.model(await opened.enter_async_context(open_models(config, clock, certificates)))
-        dependencies = Dependencies(loaded, store, owner, ring, models, clock, ScheduledTimers(clock), ids)
+        metrics = Metrics()
+        models = await opened.enter_async_context(
+            open_models(config, clock, certificates, metrics, seams.model, seams.windows)
+        )
+        dependencies = Dependencies(
+            loaded, store, owner, ring, models, metrics, clock, ScheduledTimers(clock), ids
+        )
         if dependencies.hooks is not None:
             opened.push_async_callback(dependencies.hooks.unfinished.finish)
         builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram)
         channels = Channels(dependencies, builder, seams.turns)
-        tools = Tools(dependencies, channels, dependencies.models, pause, seams.lookup)
-        turns = Turns(dependencies, channels, tools, dependencies.models)
+        tools = Tools(dependencies, channels, pause, seams.lookup)
+        turns = Turns(dependencies, channels, tools)
         await opened.enter_async_context(_releasing(turns.actors, store))
         serving = Serving(dependencies, channels, tools, turns, sock)
         opened.enter_context(published(config.hub.data_dir, serving.access))

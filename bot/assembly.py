@@ -3,9 +3,11 @@
 Every class here is one stage of that: made from the stages before it, its attributes are what it built.
 """
 
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bot.ops.logs import fields
 from bot.parts import (
     ChangeListeners,
     Dependencies,
@@ -22,16 +24,18 @@ from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
+from core.errors import NobodyToTell, StoreError
 from core.events import TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
-from core.model.base import Model
-from core.people.notices import ApproverCopies
+from core.messages import plain
+from core.people.notices import ApproverCopies, ToPerson
 from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.runs.previews import TurnPreviews
 from core.runs.recovery import GateExpiry, RunRecovery
+from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolPause
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
+
+logger = logging.getLogger(__name__)
 
 MAX_CONCURRENT_TURNS = 256
 
@@ -62,7 +68,7 @@ class Channels:
             gate=hooks.gate if hooks is not None else None,
         )
         texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
-        self.previews = TurnPreviews(self.manager, clock, texts=texts, seen_live=[WEB])
+        self.previews = TurnPreviews(self.manager, clock, shows_text=texts, seen_live=[WEB])
         self.turns = TurnListeners(listener, self.previews, dependencies.live, dependencies.metrics)
 
 
@@ -73,7 +79,6 @@ class Tools:
         self,
         dependencies: Dependencies,
         channels: Channels,
-        models: Model,
         pause: ToolPause,
         lookup: "Lookup | None",
     ) -> None:
@@ -86,19 +91,21 @@ class Tools:
         self._dependencies = dependencies
         self._manager = channels.manager
         self.pause = pause
-        registry = build_tools(
-            loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager
-        )
-        self.servers = build_mcp(loaded, registry, clock)
-        self.pipeline = build_pipeline(loaded, registry, clock, dependencies.leaks, pause, dependencies.hooks)
+        self.registry = RunRegistry(channels.turns, self._tell_owner, fields)
+        tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
+        self.servers = build_mcp(loaded, tools, clock)
+        self.pipeline = build_pipeline(loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
-        self.rules = build_rules(config, dependencies.owner, dependencies.ids, self.pipeline.effective_policy)
+        self.rules = build_rules(
+            config, dependencies.owner, dependencies.ids, self.pipeline.effective_policy, self.registry.trace
+        )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         store.watch(ChangeListeners(dependencies.live, self.audit))
         self.routines = build_routines(
             config,
             store,
-            models,
+            dependencies.models,
+            self.registry,
             self.pipeline,
             self.notices,
             channels.manager.open_thread,
@@ -115,6 +122,15 @@ class Tools:
         from bot.parts import build_notices  # a hub that only answers does not need it
 
         return build_notices(self._dependencies.store, self._manager, self.rules, self._dependencies.leaks)
+
+    async def _tell_owner(self, text: str) -> None:
+        """Send the owner a notice, if they can be reached."""
+        dependencies = self._dependencies
+        try:
+            key = f"models:{dependencies.ids.row_id()}"
+            await self.notices().send(key, ToPerson(dependencies.owner.user_id), plain(text))
+        except (NobodyToTell, StoreError) as error:
+            logger.warning("model.fault_not_told owner=%s error=%s", dependencies.owner.user_id, error)
 
     def _in_words(self) -> "RoutinesInWords":
         from bot.routines.management import build_words  # the first such tool that is used needs it
@@ -136,7 +152,7 @@ class Turns:
     `beside`: tasks that hooks need for as long as the hub runs, by name.
     """
 
-    def __init__(self, dependencies: Dependencies, channels: Channels, tools: Tools, models: Model) -> None:
+    def __init__(self, dependencies: Dependencies, channels: Channels, tools: Tools) -> None:
         store, manager, clock, ids = (
             dependencies.store,
             channels.manager,
@@ -144,8 +160,8 @@ class Turns:
             dependencies.ids,
         )
         approver_copies = ApproverCopies(store.notices, tools.rules.access, manager, ids)
-        delegates = build_chat(dependencies, models, tools.pipeline, manager, channels.turns, approver_copies)
-        runner = ChatTurnRunner(store.turns, delegates, manager, channels.turns, clock, ids)
+        delegates = build_chat(dependencies, tools.pipeline, manager, channels.turns, approver_copies)
+        runner = ChatTurnRunner(store.turns, delegates, manager, channels.turns, tools.registry, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
         self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)
         self.acknowledgements = Acknowledgements(store.explanations, manager, clock)

@@ -29,9 +29,9 @@ from core.hooks.points import (
 )
 from core.hooks.summaries import SessionSummaries, Unfinished
 from core.ids import Ids
-from core.model.base import Model
 from core.ports import OutboxListener
-from core.runs.redacted_model import RedactingModel
+from core.runs.model_list import ModelList
+from core.runs.unseen_models import UnseenModels
 from core.safety.leaks import LeakDetector
 from core.safety.network import NetworkGuard
 from core.safety.paths import PathGuard
@@ -127,7 +127,7 @@ class Hooks:
 
 
 def build_hooks(
-    loaded: Loaded, leaks: LeakDetector, store: Store, model: Model, clock: Clock, ids: Ids
+    loaded: Loaded, leaks: LeakDetector, store: Store, models: ModelList, clock: Clock, ids: Ids
 ) -> Hooks:
     """Build the configured hooks. Raises StartError for one that doesn't exist or must not be called."""
     config, unfinished = loaded.config, Unfinished()
@@ -137,8 +137,8 @@ def build_hooks(
     chains = {point: [one for one in registered if point in one.points] for point in Point}
     if config.sessions.summary:
         replies = ReplyHooks(Chain(chains[Point.TRANSFORM_RESPONSE], leaks))
-        redacting_model = RedactingModel(model, leaks, replies)
-        chains[Point.SESSION_END].append(_summary_hook(loaded, store, redacting_model, ids, unfinished))
+        unseen = UnseenModels(models, leaks, replies)
+        chains[Point.SESSION_END].append(_summary_hook(loaded, store, unseen, ids, unfinished))
     return Hooks(
         config,
         {point: Chain(hooks, leaks) for point, hooks in chains.items() if hooks},
@@ -149,7 +149,9 @@ def build_hooks(
     )
 
 
-def _summary_hook(loaded: Loaded, store: Store, model: Model, ids: Ids, unfinished: Unfinished) -> Registered:
+def _summary_hook(
+    loaded: Loaded, store: Store, models: UnseenModels, ids: Ids, unfinished: Unfinished
+) -> Registered:
     config = loaded.config
     guard = PathGuard(config.workspace.dir, loaded.closed)
 
@@ -160,7 +162,7 @@ def _summary_hook(loaded: Loaded, store: Store, model: Model, ids: Ids, unfinish
     summaries = SessionSummaries(
         store.people,
         store.threads,
-        model,
+        models,
         append,
         TimeZones(store.people.timezone, config.hub.timezone),
         unfinished,

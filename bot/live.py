@@ -12,7 +12,21 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from core.errors import InboxUnavailable
-from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, StepState, TextDelta, TurnEvent
+from core.events import (
+    AutoLoop,
+    Began,
+    CandidateFailed,
+    Failed,
+    Finished,
+    ModelSelected,
+    Rested,
+    RunEvent,
+    RunStarted,
+    Step,
+    StepState,
+    TextDelta,
+    TurnEvent,
+)
 from core.store.feed import Changes
 from core.users import Principal, Role
 
@@ -26,14 +40,18 @@ EVENTS_LIMIT = 256
 
 @dataclass(slots=True)
 class LiveTurn:
-    """A running turn. `reply`: counts its replies; `pieces`: of the one being written; `steps`: of the calls
-    that began, by call id; `loop`: how far its run of tools has come."""
+    """A running turn. `attempt`: the number of the model call whose reply is being written, and `pieces` of
+    that reply; `steps`: of the calls that began, by call id; `loop`: how far its run of tools has come;
+    `model`: the selected one; `failed`: its last failure."""
 
     turn_id: str
-    reply: int = 0
+    started: RunStarted | None = None
+    attempt: int = -1
     pieces: list[str] = field(default_factory=list[str])
     chars: int = 0
     loop: AutoLoop | None = None
+    model: ModelSelected | None = None
+    failed: CandidateFailed | None = None
     steps: dict[str, tuple[str, StepState]] = field(default_factory=dict[str, tuple[str, StepState]])
 
     @property
@@ -46,15 +64,17 @@ class LiveTurn:
         return "".join(self.pieces[piece:])
 
     def add(self, delta: TextDelta) -> None:
-        """Append to the reply, or begin another one."""
-        if delta.offset == 0:
-            self.reply += 1
-            self.pieces, self.chars = [], 0
+        """Append to the reply, or begin another one. A late piece of an earlier one is dropped."""
+        if delta.attempt < self.attempt:
+            return
+        if delta.attempt > self.attempt:
+            self.attempt, self.pieces, self.chars = delta.attempt, [], 0
         self.pieces.append(delta.text)
         self.chars += len(delta.text)
 
 
-TurnNews = tuple[str, Began | Step | AutoLoop | Finished | Failed | Rested]
+SmallEvent = Began | Step | AutoLoop | Finished | Failed | Rested | RunEvent
+TurnNews = tuple[str, SmallEvent]
 """A turn and what happened to it; its text is read from the LiveTurn."""
 
 
@@ -176,14 +196,18 @@ class Live:
         for one in self._of_thread.get(thread_id, ()):
             one.note((turn_id, event))
 
-    def _keep(
-        self, thread_id: str, turn_id: str, event: Began | Step | AutoLoop | Finished | Failed | Rested
-    ) -> None:
+    def _keep(self, thread_id: str, turn_id: str, event: SmallEvent) -> None:
         """Store an event for later subscribers."""
         turn = self._turns.get(thread_id)
         match event:
             case Began():
                 self._turns[thread_id] = LiveTurn(turn_id)
+            case RunStarted() if turn is not None and turn.turn_id == turn_id:
+                turn.started = event
+            case ModelSelected() if turn is not None and turn.turn_id == turn_id:
+                turn.model, turn.failed = event, None
+            case CandidateFailed() if turn is not None and turn.turn_id == turn_id:
+                turn.failed = event
             case Step(call_id, tool, state) if turn is not None:
                 turn.steps[call_id] = (tool, state)
             case AutoLoop() if turn is not None:

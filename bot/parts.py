@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +26,18 @@ from core.consent.rules import EffectivePolicy
 from core.errors import VaultError
 from core.events import TurnListener
 from core.ids import Ids
+from core.inbound.commands import ModelsOf, no_models
 from core.inbound.credentials import InboundCredentials
 from core.inbound.judge import InboundRules
 from core.inbound.sessions import SessionManager
-from core.model.base import FailoverModel, Model, RetryingModel
+from core.model.base import Model, Price
 from core.model.demo import DemoModel
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
 from core.ports import OutboxListener
 from core.runs.chat import ChatDelegate
+from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.registry import Run
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
 from core.safety.fencing import ResultLimits
@@ -85,7 +88,7 @@ def holds_inputs(config: Config) -> bool:
 
 
 def configured_hooks(
-    loaded: Loaded, leaks: LeakDetector, store: Store, model: Model, clock: Clock, ids: Ids
+    loaded: Loaded, leaks: LeakDetector, store: Store, models: ModelList, clock: Clock, ids: Ids
 ) -> "Hooks | None":
     """Build the configured hooks, or return None. Raises StartError for one that doesn't exist or must
     not be called."""
@@ -93,7 +96,7 @@ def configured_hooks(
         return None
     from bot.hooks import build_hooks
 
-    return build_hooks(loaded, leaks, store, model, clock, ids)
+    return build_hooks(loaded, leaks, store, models, clock, ids)
 
 
 # What every part of a running hub stands on.
@@ -112,7 +115,8 @@ class Dependencies:
         store: Store,
         owner: Principal,
         ring: VaultKeyRing,
-        models: Model,
+        models: ModelList,
+        metrics: Metrics,
         clock: Clock,
         timers: ScheduledTimers,
         ids: Ids,
@@ -125,8 +129,8 @@ class Dependencies:
         self.clock = clock
         self.ids = ids
         self.timers = timers
-        self.metrics = Metrics()
-        self.models = MeteredModel(models, self.metrics)
+        self.metrics = metrics
+        self.models = models
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
         self.hooks: Hooks | None = configured_hooks(loaded, self.leaks, store, self.models, clock, ids)
@@ -146,17 +150,41 @@ async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids)
 
 
 @contextlib.asynccontextmanager
-async def open_models(config: Config, clock: Clock, certificates: Certificates) -> AsyncIterator[Model]:
-    """Open the configured models in order, each with retries, as one that falls back."""
+async def open_models(
+    config: Config,
+    clock: Clock,
+    certificates: Certificates,
+    metrics: Metrics,
+    wrapped: Callable[[Model], Model],
+    windows: Mapping[str, int],
+) -> AsyncIterator[ModelList]:
+    """The configured models in order, their calls counted. `windows`: of models that are not
+    [agent] context_tokens large, by name."""
+
+    def metered(model: Model) -> Model:
+        return MeteredModel(wrapped(model), metrics)
+
     async with open_each_model(config, clock, certificates) as models:
-        yield models[0] if len(models) == 1 else FailoverModel("models", models)
+        configured = [
+            ConfiguredModel(
+                settings.name,
+                settings.provider,
+                windows.get(settings.name, config.agent.context_tokens),
+                tuple(map(metered, per_key)),
+                Price(settings.input_usd_per_million, settings.output_usd_per_million)
+                if settings.priced
+                else None,
+            )
+            for settings, per_key in zip(config.models, models, strict=True)
+        ]
+        yield ModelList(configured, clock)
 
 
 @contextlib.asynccontextmanager
 async def open_each_model(
     config: Config, clock: Clock, certificates: Certificates
-) -> AsyncIterator[Sequence[Model]]:
-    """Open the configured models in order, on one HTTP client."""
+) -> AsyncIterator[Sequence[Sequence[Model]]]:
+    """The configured models in order, each once for each of its keys, on one HTTP client."""
     remote = [settings for settings in config.models if settings.provider != "demo"]
     async with contextlib.AsyncExitStack() as opened:
         client = None
@@ -168,35 +196,33 @@ async def open_each_model(
             client = await opened.enter_async_context(
                 model_client(tls=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
             )
-        yield [_model(settings, client, clock) for settings in config.models]
+        yield [[_model(settings, key, client, clock) for key in settings.keys] for settings in config.models]
 
 
-def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
+def _model(settings: ModelSettings, key: str, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
     if settings.provider == "demo" or client is None:
         return DemoModel(settings.name)
     from core.model.openai import OpenAIModel
 
     try:
-        model = OpenAIModel(
+        return OpenAIModel(
             name=settings.name,
             model=settings.model,
             base_url=settings.base_url,
-            api_key=settings.api_key.get_secret_value(),
+            api_key=key,
             client=client,
             clock=clock,
         )
     except ValueError as error:
         raise StartError(f"{error}; fix its [[models]] section") from error
-    retrying = RetryingModel(model, clock)
-    if not settings.priced:
-        return retrying
-    from core.model.base import Price, PricedModel  # few hubs know prices
-
-    return PricedModel(retrying, Price(settings.input_usd_per_million, settings.output_usd_per_million))
 
 
 def build_rules(
-    config: Config, owner: Principal, ids: Ids, effective_policy: EffectivePolicy
+    config: Config,
+    owner: Principal,
+    ids: Ids,
+    effective_policy: EffectivePolicy,
+    models: ModelsOf = no_models,
 ) -> InboundRules:
     """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
@@ -213,7 +239,13 @@ def build_rules(
         sender_per_minute=config.access.sender_per_minute,
     )
     return InboundRules(
-        access, SessionManager(ids), ids, config.agent.max_waiting, effective_policy, config.hub.timezone
+        access,
+        SessionManager(ids),
+        ids,
+        config.agent.max_waiting,
+        effective_policy,
+        config.hub.timezone,
+        models,
     )
 
 
@@ -241,7 +273,6 @@ def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServ
 
 def build_chat(
     dependencies: Dependencies,
-    model: Model,
     pipeline: CallPipeline,
     outbox: OutboxListener,
     turns: TurnListener,
@@ -259,7 +290,7 @@ def build_chat(
     )
     services = ChatServices(
         dependencies.store,
-        model,
+        dependencies.models,
         pipeline,
         outbox,
         turns,
@@ -278,8 +309,8 @@ def build_chat(
         )
     settings = _chat_settings(config)
 
-    def delegate(loaded: LoadedTurn) -> ChatDelegate:
-        return ChatDelegate(services, settings, loaded)
+    def delegate(loaded: LoadedTurn, run: Run) -> ChatDelegate:
+        return ChatDelegate(services, settings, loaded, run)
 
     return delegate
 
@@ -301,7 +332,6 @@ def _chat_settings(config: Config) -> ChatSettings:
     return ChatSettings(
         system_prompt=config.agent.system_prompt,
         timezone=config.hub.timezone,
-        context_tokens=config.agent.context_tokens,
         reserve_tokens=config.agent.reserve_tokens,
         gate_expires_after_s=int(approvals.expires_after_s),
         rule=vote_rule(config),

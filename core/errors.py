@@ -12,8 +12,11 @@ HubError
 │   └── AttachmentTooLarge  the file is over the limit
 ├── ModelError
 │   ├── ModelUnavailable    transient: try again (`retry_after_s` if the provider said so)
+│   │   └── ModelRateLimited    this key has used up its rate; another key may be tried at once
 │   ├── ModelRejected       the request is wrong for this model; do not repeat it
-│   ├── ModelAuthRejected   the key is wrong; a person must act
+│   │   └── ModelOrderConflict  the roles or tools of the conversation are out of order; /new helps
+│   ├── ModelMisconfigured  only the operator can mend it; `fault` says what is wrong
+│   │   └── ModelAuthRejected   the key is wrong
 │   ├── ContextOverflow     the prompt is too long for the model
 │   └── ModelReplyInvalid   the reply broke off or could not be read
 ├── ToolError
@@ -32,6 +35,8 @@ HubError
     ├── SchemaTooOld        too old for this version to upgrade
     └── StaleTurn           the turn can no longer be written to
 """
+
+from enum import StrEnum
 
 
 class HubError(Exception):
@@ -95,12 +100,43 @@ class ModelUnavailable(ModelError):
         self.retry_after_s = retry_after_s
 
 
+class ModelRateLimited(ModelUnavailable):
+    """The provider limits the rate of this key; another key may be tried at once."""
+
+
 class ModelRejected(ModelError):
     """The provider refuses this request; repeating it is pointless."""
 
 
-class ModelAuthRejected(ModelError):
-    """The provider refuses our key; only a person can fix this."""
+class ModelOrderConflict(ModelRejected):
+    """The provider refuses the order of roles or tool results in the conversation."""
+
+
+class ModelFault(StrEnum):
+    """A fault in a model's setup that only the operator can mend."""
+
+    KEY = "key"
+    CREDITS = "credits"
+    UNKNOWN_MODEL = "unknown_model"
+    NO_TOOLS = "no_tools"
+    NO_STREAMING = "no_streaming"
+    ADDRESS = "address"
+    """The address redirects, or answers with a web page such as a login."""
+
+
+class ModelMisconfigured(ModelError):
+    """The model can't answer until the operator mends its setup."""
+
+    def __init__(self, message: str, fault: ModelFault) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+class ModelAuthRejected(ModelMisconfigured):
+    """The provider refuses our key."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ModelFault.KEY)
 
 
 class ContextOverflow(ModelError):

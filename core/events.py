@@ -20,11 +20,93 @@ class Began:
 class TextDelta:
     """A piece of a reply as the model writes it.
 
-    `offset`: characters of that reply before it, so 0 begins a new reply. Earlier replies are over
-    (they asked for tools, or are written again after a failure)."""
+    `attempt`: counts the model calls of this start of the turn, from 0. A higher one begins at offset 0 and
+    replaces all that earlier ones wrote; a late piece of an earlier one no longer counts.
+    `offset`: characters of that attempt before it."""
 
     offset: int
     text: str
+    attempt: int = 0
+
+
+class Verbosity(StrEnum):
+    """The amount that people of a conversation see of its runs beside the answers."""
+
+    OFF = "off"
+    """Answers only, and a sentence where there is none."""
+    ON = "on"
+    """Steps and changes of the model as well."""
+    FULL = "full"
+    """Also the details of failures."""
+
+
+class RunKind(StrEnum):
+    """The kind of a run."""
+
+    CHAT = "chat"
+    ROUTINE = "routine"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run that begins, or continues after a person was asked. Its id is the turn's or routine run's."""
+
+    kind: RunKind
+    verbosity: Verbosity
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSelected:
+    """The model that the run's next calls go to. `model`: its name in the configuration."""
+
+    provider: str
+    model: str
+    thinking: str
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFailed:
+    """A model that did not give the reply it was called for.
+
+    `error`: the reason in words without anything the provider wrote.
+    `attempt`: the model's place among the `total` candidates for this reply, from 1.
+    `retry_in_s`: the wait before it is called again; None if it isn't."""
+
+    provider: str
+    model: str
+    error: str
+    attempt: int
+    total: int
+    retry_in_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrace:
+    """The models of one run. `selected`: the one that was called last, empty if none was."""
+
+    selected: str = ""
+    failures: tuple[CandidateFailed, ...] = ()
+
+
+NO_MODELS = ModelTrace()
+
+
+class RunResult(StrEnum):
+    """The result of a run."""
+
+    SUCCESS = "success"
+    FINAL = "final"
+    """It failed, and a message says so."""
+    WAITING = "waiting"
+    """A person must answer first."""
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """A run that ended, or pauses."""
+
+    result: RunResult
 
 
 class StepState(StrEnum):
@@ -91,7 +173,8 @@ class Rested:
     """The last event of a turn that no longer runs: it ended, waits for a person, or was stopped."""
 
 
-TurnEvent = Began | TextDelta | Step | AutoLoop | Finished | Failed | Rested
+RunEvent = RunStarted | ModelSelected | CandidateFailed | RunEnded
+TurnEvent = Began | TextDelta | Step | AutoLoop | Finished | Failed | Rested | RunEvent
 
 
 class TurnListener(Protocol):

@@ -4,8 +4,20 @@ Texts of a single subject are elsewhere: core.consent.card_texts, core.people.pa
 core.inbound.routine_texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from core.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelFault,
+    ModelMisconfigured,
+    ModelOrderConflict,
+    ModelRateLimited,
+    ModelRejected,
+    ModelReplyInvalid,
+    ModelUnavailable,
+)
+from core.events import CandidateFailed, ModelTrace, Verbosity
 from core.messages import Attachment, size_in_words
 
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -19,6 +31,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("pause", "pause all tools at once (owner only)"),
     ("unpause", "let tools run again (owner only)"),
     ("timezone", "show your time zone; /timezone Europe/Berlin sets it, /timezone default clears it"),
+    ("verbose", "show or set how much I show of my work here: /verbose off, on or full"),
     ("link", "link another account of yours"),
     ("help", "list the commands"),
 )
@@ -32,6 +45,15 @@ WELCOME = (
     "Hello. Send me a message and I will answer. If an action needs your approval, "
     "I show buttons first. Type /help for the commands."
 )
+VERBOSE_USAGE = "Type /verbose off, /verbose on or /verbose full."
+VERBOSE_NO_THREAD = "There is no conversation here yet. Send a message first, then /verbose."
+_VERBOSITIES = {
+    Verbosity.OFF: "I show answers only here. /verbose on adds steps and changes of the model.",
+    Verbosity.ON: "I show steps and changes of the model here. /verbose full adds the details of failures.",
+    Verbosity.FULL: (
+        "I show steps, changes of the model and the details of failures here. /verbose off hides them."
+    ),
+}
 NEW_THREAD = "Started a new conversation. Earlier messages stay in the previous one."
 NOTHING_TO_STOP = "Nothing is running here."
 TOO_MANY_MESSAGES = "You are sending messages too fast. I did not accept this one; try again in a minute."
@@ -45,18 +67,125 @@ CRASHED = (
     "Please rephrase it and send it again, or contact the operator."
 )
 
+FAULTS: Mapping[ModelFault, tuple[str, str]] = {
+    ModelFault.KEY: ("its API key was rejected", "Set a valid api_key in its [[models]] section."),
+    ModelFault.CREDITS: (
+        "its account has no credits left",
+        "Add credits at the provider, or set another api_key.",
+    ),
+    ModelFault.UNKNOWN_MODEL: (
+        "its provider doesn't know the model, or the key may not use it",
+        "Correct model in its [[models]] section.",
+    ),
+    ModelFault.NO_TOOLS: ("it doesn't support tools", "Choose a model that does."),
+    ModelFault.NO_STREAMING: (
+        "its provider refuses to stream to this account",
+        "Verify the account at the provider, or choose another model.",
+    ),
+    ModelFault.ADDRESS: (
+        "its address redirects or shows a web page",
+        "Correct base_url in its [[models]] section; sign in where a network asks for it.",
+    ),
+}
+"""The faults of a model's setup: each in words, and the fix."""
+
 MODEL_UNREACHABLE = "I can't reach the language model right now. Please try again in a moment."
-MODEL_KEY_REJECTED = "The language model rejected my API key. The operator must check the configuration."
+MODEL_FAULT = "The language model {model} can't answer: {fault}. {fix}"
+MODEL_FAULT_FOR_OTHERS = (
+    "The language model can't answer until the operator corrects its setup. Please try again later."
+)
 MODEL_REFUSED = "The language model rejected this request. Rephrase it, or start over with /new."
 MODEL_BROKE_OFF = "The language model's reply was incomplete or unusable. Please try again."
+MODEL_ORDER_CONFLICT = (
+    "The language model rejected the order of this conversation's messages. Try again; if it persists, start "
+    "over with /new."
+)
+CUT_OFF = "The answer was cut off at the output limit. Send “continue” to go on."
+FILTERED = "The provider's content filter cut this answer off. Rephrase, or send “continue” to go on."
 CONTEXT_TOO_LONG = (
     "This conversation is too long for the model. Send a shorter message, or start over with /new."
 )
 ALLOWANCE_USED_UP = "The daily limit for guests has been reached. Please try again tomorrow."
 EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."
-INTERNAL_FAILURE = (
-    "Something went wrong and I couldn't finish. Steps already completed still apply. Reference: {reference}"
+INTERNAL_FAILURE = "Something went wrong and I couldn't finish. Steps already completed still apply."
+REFERENCE = "{text} Reference: {reference}"
+STEP_LINE = "Running {tool}…"
+AGENT_FAILED = "Agent failed before reply: {reason}. Logs: hubbub logs -f · {reference}"
+CONTEXT_LIMIT_EXCEEDED = (
+    "This conversation exceeded the model's context limit, and I could not make room. Try again with "
+    "agent.reserve_tokens set to 4000 or more, or start over with /new."
 )
+CONTEXT_LIMIT_RESET = (
+    "This conversation exceeded the model's context limit, so I reset it. Try again. If this happens often, "
+    "the operator can set agent.reserve_tokens to 4000 or more."
+)
+
+
+def model_fault(model: str, fault: ModelFault) -> str:
+    """Return a fault of a model's setup with its fix, for the owner."""
+    said, fix = FAULTS[fault]
+    return MODEL_FAULT.format(model=model, fault=said, fix=fix)
+
+
+def agent_failed(failures: Sequence[CandidateFailed], error: BaseException, reference: str) -> str:
+    """Return the details of a failure: the last one of each model, in our own words."""
+    last = {failure.model: failure.error for failure in failures}
+    reasons = [f"{model}: {reason}" for model, reason in last.items()]
+    if not reasons or not isinstance(error, ModelError):
+        reasons = [f"internal error ({type(error).__name__})"]
+    return AGENT_FAILED.format(reason="; ".join(reasons), reference=reference)
+
+
+def model_failure(error: ModelError, faults: Mapping[str, ModelFault]) -> str:
+    """Return the message about a turn that no model could answer. `faults`: those of models' setups, for the
+    owner; empty for other people."""
+    match error:
+        case ContextOverflow():
+            return CONTEXT_TOO_LONG
+        case ModelMisconfigured():
+            told = "\n".join(model_fault(model, fault) for model, fault in faults.items())
+            return told or MODEL_FAULT_FOR_OTHERS
+        case ModelOrderConflict():
+            return MODEL_ORDER_CONFLICT
+        case ModelRejected():
+            return MODEL_REFUSED
+        case ModelReplyInvalid():
+            return MODEL_BROKE_OFF
+        case _:
+            return MODEL_UNREACHABLE
+
+
+def without_mark(answer: str) -> str:
+    """Return an answer as the model wrote it."""
+    return answer.removesuffix(CUT_OFF).removesuffix(FILTERED).strip()
+
+
+def model_retry(failure: CandidateFailed, verbosity: Verbosity) -> str:
+    """Return the line about a model that failed while its run goes on."""
+    why = f" ({failure.error})" if verbosity is Verbosity.FULL else ""
+    then = "Trying the next one" if failure.retry_in_s is None else "Trying again"
+    if failure.retry_in_s is None and failure.attempt == failure.total:
+        then = "It was the last one"
+    return f"Model {failure.model} failed{why}. {then}."
+
+
+def failure_reason(error: ModelError) -> str:
+    """Return the reason for a model's failure in words, without anything its provider wrote."""
+    match error:
+        case ModelMisconfigured(fault=fault):
+            return FAULTS[fault][0]
+        case ModelRateLimited():
+            return "its provider limits the rate of requests"
+        case ModelUnavailable():
+            return "it is not reachable, or overloaded"
+        case ModelReplyInvalid():
+            return "its reply broke off, or was not readable"
+        case ContextOverflow():
+            return "the conversation is too long for it"
+        case ModelOrderConflict():
+            return "it refused the order of the messages"
+        case _:
+            return "it refused the request"
 
 
 def help_text() -> str:
@@ -75,6 +204,11 @@ def timezone(own: str | None, hubs: str) -> str:
     if own is None:
         return f"You use the hub's time zone, {hubs}. Set your own with /timezone Europe/Berlin."
     return f"Your time zone is {own}. The hub's is {hubs}; /timezone default switches back to it."
+
+
+def verbosity(chosen: Verbosity) -> str:
+    """Return the description of the amount that people see of a conversation's runs."""
+    return _VERBOSITIES[chosen]
 
 
 def unknown_timezone(wanted: str, near: Sequence[str]) -> str:
@@ -124,12 +258,11 @@ def files_too_large(files: Sequence[Attachment]) -> str:
 
 
 def status(
-    state: str, running_s: int | None, waiting: int, open_titles: Sequence[str], progress: str = ""
+    state: str, running_s: int | None, waiting: int, open_titles: Sequence[str], progress: Sequence[str] = ()
 ) -> str:
-    """Return a thread's status, for people. `progress`: see loop_progress."""
+    """Return a thread's status, for people. `progress`: lines about the running turn."""
     lines = [state if running_s is None else f"{state} (for {running_s} s)."]
-    if progress:
-        lines.append(progress)
+    lines += [line for line in progress if line]
     if waiting:
         lines.append(f"{count(waiting, 'message')} queued.")
     lines += [f"Waiting for your answer: {title}" for title in open_titles]
@@ -139,6 +272,16 @@ def status(
 def count(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def status_models(trace: ModelTrace, verbosity: Verbosity) -> str:
+    """Return the line of a thread's status about the running turn's models; empty if there is none."""
+    if not trace.selected:
+        return ""
+    told = f"Model: {trace.selected}."
+    if verbosity is Verbosity.OFF or not trace.failures:
+        return told
+    return f"{told} {model_retry(trace.failures[-1], verbosity)}"
 
 
 STATUS_IDLE = "Nothing is running here."

@@ -29,6 +29,7 @@ from bot.terminal.talk import (
     Card,
     Cut,
     Event,
+    ModelFailed,
     Moved,
     Rested,
     Resumed,
@@ -320,6 +321,8 @@ class PipeTalk:
         if isinstance(event, Asked):
             self._asked[event.card.gate_id] = event.card
         self._view.take(event, None)
+        if isinstance(event, Wrote):
+            return  # a program gets the whole reply: pieces of one that breaks off are replaced
         self._write(json.dumps(as_json(event), ensure_ascii=False) + "\n")
 
     # --- in ----------------------------------------------------------------------------------------------
@@ -388,7 +391,7 @@ def as_json(event: Event) -> Mapping[str, object]:
             }
         case Settled(gate_id):
             page = {**asdict(event), "prompt_id": gate_id}
-        case Stepped() | Wrote() | Cut() | Began() | Rested() | Resumed() | Moved():
+        case Stepped() | Wrote() | ModelFailed() | Cut() | Began() | Rested() | Resumed() | Moved():
             page = asdict(event)
         case _:
             assert_never(event)

@@ -338,7 +338,7 @@ async def _models(config: Config) -> Sequence[Finding]:
     clock = SystemClock()
     findings: list[Finding] = []
     async with open_each_model(config, clock, Certificates()) as models:
-        for model in models:
+        for model in (model for per_key in models for model in per_key):
             trial = await try_model(model, clock)
             what = f"model {model.name}"
             if trial.problem is None:

@@ -376,7 +376,7 @@ def try_each(path: Path | None, *, as_json: bool) -> None:
 async def _trials(loaded: Loaded) -> Sequence[Trial]:
     clock = SystemClock()
     async with parts.open_each_model(loaded.config, clock, runtime.Certificates()) as models:
-        return [await try_model(model, clock) for model in models]
+        return [await try_model(model, clock) for per_key in models for model in per_key]
 
 
 def _row(trial: Trial, redact: Redactor) -> Sequence[str]:

@@ -285,8 +285,13 @@ def _record(row: AuditRow) -> Sequence[str]:
 
 def _explained(event: Explanation) -> Sequence[str]:
     turn = event.turn_state or ""
+    if event.models.selected:
+        turn = f"{turn} by {event.models.selected}"
     if event.turn_error:
         turn = f"{turn}: {event.turn_error}"
+    failed = [f"{one.model}: {one.error}" for one in event.models.failures]
+    if failed and not event.turn_error:
+        turn = f"{turn}, after {'; '.join(failed)}"
     sent = ", ".join(
         f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
         for delivery in event.deliveries

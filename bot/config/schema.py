@@ -74,8 +74,15 @@ class Model(Section):
     model: str = Field(default="", examples=["gpt-5-mini"])
     base_url: Url = "https://api.openai.com/v1"
     api_key: SecretStr = Field(default=SecretStr(""), examples=["env:OPENAI_API_KEY"])
+    api_keys: tuple[SecretStr, ...] = Field(default=(), examples=[["env:OPENAI_KEY_A", "env:OPENAI_KEY_B"]])
     input_usd_per_million: float = Field(default=0, ge=0)
     output_usd_per_million: float = Field(default=0, ge=0)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys in order; at least one, which may be empty."""
+        keys = [key.get_secret_value() for key in (self.api_key, *self.api_keys)]
+        return tuple(key for key in keys if key) or ("",)
 
     @property
     def priced(self) -> bool:

@@ -8,7 +8,6 @@ from bot.platforms import readable_files
 from core.clock import Clock
 from core.ids import Ids
 from core.messages import Message
-from core.model.base import Model
 from core.people.notices import Notices, Recipient
 from core.routine_json import read_hours
 from core.routines.engine import EngineParts, RoutineEngine
@@ -19,8 +18,10 @@ from core.routines.registry import PatternRegistry, WebhookRegistry
 from core.routines.run import LightweightRuns
 from core.routines.service import RoutineSignals
 from core.routines.tool_runs import ToolRuns, ToolRunServices
-from core.runs.redacted_model import RedactingModel
+from core.runs.model_list import ModelList
+from core.runs.registry import RunRegistry
 from core.runs.services import ReplyHook
+from core.runs.unseen_models import UnseenModels
 from core.safety.leaks import LeakDetector
 from core.safety.paths import PathGuard
 from core.store.port import Store
@@ -34,7 +35,8 @@ def build_engine(
     signals: RoutineSignals,
     config: Config,
     store: Store,
-    model: Model,
+    models: ModelList,
+    registry: RunRegistry,
     pipeline: CallPipeline,
     notices: Callable[[], Notices],
     open_thread: ThreadOpener,
@@ -51,10 +53,10 @@ def build_engine(
         return await notices().send(key, to, message)
 
     timezones = TimeZones(store.people.timezone, config.hub.timezone)
-    redacting_model = RedactingModel(model, leaks, hook)
+    unseen = UnseenModels(models, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
-    tool_runs = ToolRuns(ToolRunServices(store, redacting_model, pipeline, clock, ids))
-    runs = LightweightRuns(redacting_model, read_file, store.people.user, clock, timezones, tool_runs)
+    tool_runs = ToolRuns(ToolRunServices(store, pipeline, clock, ids))
+    runs = LightweightRuns(unseen, read_file, store.people.user, clock, timezones, tool_runs)
     notice_threads = NoticeThreads(store.run_views, lambda to: notices().addresses(to), open_thread)
     notifier = RoutineNotifier(store.run_views, send, notice_threads, clock)
     heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)
@@ -72,5 +74,6 @@ def build_engine(
         timers,
         ids,
         end_process,
+        registry,
     )
     return RoutineEngine(parts, most=config.routines.max_concurrent, timezones=timezones)

@@ -10,8 +10,9 @@ from core.clock import Clock
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.messages import InboundMessage
-from core.model.base import Model
 from core.routines.service import Engine, RoutineService, RoutineSignals
+from core.runs.model_list import ModelList
+from core.runs.registry import RunRegistry
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
@@ -32,7 +33,8 @@ else:
 def build_routines(
     config: Config,
     store: Store,
-    model: Model,
+    models: ModelList,
+    registry: RunRegistry,
     pipeline: CallPipeline,
     notices: "Callable[[], Notices]",
     open_thread: "ThreadOpener",
@@ -53,7 +55,8 @@ def build_routines(
             signals,
             config,
             store,
-            model,
+            models,
+            registry,
             pipeline,
             notices,
             open_thread,

@@ -23,6 +23,7 @@ from bot.terminal.talk import (
     CardChoice,
     Cut,
     Event,
+    ModelFailed,
     Moved,
     Rested,
     Resumed,
@@ -52,7 +53,9 @@ from bot.web.threads import ConversationPage, ThreadsPage
 from channels.text import blocks
 from channels.text.blocks import Mark, showable
 from channels.webchat import WEB
+from core import texts
 from core.consent import card_texts
+from core.events import CandidateFailed, Verbosity
 from core.gates import Option
 from core.store.accept import ASKED_FOR
 
@@ -73,7 +76,8 @@ class Feed:
         if (
             isinstance(event, Wrote)
             and isinstance(last, Wrote)
-            and (last.turn, last.offset + len(last.text)) == (event.turn, event.offset)
+            and (last.turn, last.attempt) == (event.turn, event.attempt)
+            and last.offset + len(last.text) == event.offset
         ):
             self._events[-1] = replace(last, text=last.text + event.text)
         else:
@@ -242,6 +246,7 @@ class RemoteTalk:
         self._calls: dict[str, CallItem] = {}
         self._asked: set[str] = set()
         self._running = False
+        self._verbosity = Verbosity.OFF
         self._cut = False
         self._echoes: deque[str] = deque(maxlen=ECHOES_REMEMBERED)
 
@@ -382,9 +387,13 @@ class RemoteTalk:
             case "approval_needed" | "approval_resolved":
                 self._take_approval(_read(ApprovalPage, data))
             case "turn_delta":
-                self._feed.put(Wrote(data["turn"], data["offset"], data["text"]))
+                self._feed.put(Wrote(data["turn"], data["attempt"], data["offset"], data["text"]))
             case "turn_step":
                 self._take_step(data["call_id"], data["tool"], StepState(data["state"]))
+            case "run_started":
+                self._verbosity = Verbosity(data["verbosity"])
+            case "candidate_failed":
+                self._take_failure(data)
             case "turn_started":
                 self._running = True
                 self._feed.put(Began())
@@ -393,6 +402,11 @@ class RemoteTalk:
                 self._feed.put(Rested())
             case _:
                 pass  # the same is told by an item, or concerns lists
+
+    def _take_failure(self, data: Mapping[str, Any]) -> None:
+        if self._verbosity is not Verbosity.OFF:
+            failure = CandidateFailed(**{name: value for name, value in data.items() if name != "run"})
+            self._feed.put(ModelFailed(texts.model_retry(failure, self._verbosity)))
 
     def _take_item(self, item: Item, *, past: bool) -> None:
         if isinstance(item, CallItem):

@@ -36,10 +36,18 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """A piece of a reply as it is written; `offset` as in core.events.TextDelta."""
+    """A piece of a reply as it is written; `attempt` and `offset` as in core.events.TextDelta."""
 
     turn: str
+    attempt: int
     offset: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    """A model failed while the turn goes on. `text`: what people see of it."""
+
     text: str
 
 
@@ -131,7 +139,7 @@ class Moved:
     """Another conversation is followed from here on. What waits in the one before is answered there."""
 
 
-Event = Said | Wrote | Stepped | Asked | Settled | Began | Rested | Cut | Resumed | Moved
+Event = Said | Wrote | ModelFailed | Stepped | Asked | Settled | Began | Rested | Cut | Resumed | Moved
 
 
 class Standing(StrEnum):

@@ -15,6 +15,7 @@ from bot.terminal.talk import (
     Card,
     Cut,
     Event,
+    ModelFailed,
     Moved,
     Rested,
     Resumed,
@@ -59,6 +60,8 @@ class View:
         self.cards: dict[str, Card] = {}
         self.running = False
         self.trouble = ""
+        self._attempt = -1
+        self._failure = ""
         self._writing, self._written_chars = "", 0
         self._steps: dict[str, Stepped] = {}
 
@@ -91,12 +94,16 @@ class View:
             case _:
                 return self._changed(event)
 
-    def _changed(self, event: Began | Rested | Cut | Resumed) -> list[Line]:
+    def _changed(self, event: Began | Rested | ModelFailed | Cut | Resumed) -> list[Line]:
         match event:
             case Began():
                 self.running = True
+                self._attempt = -1
+            case ModelFailed(text):
+                self._failure = text
             case Rested():
                 self.running = False
+                self._failure = ""
                 self._writing, self._written_chars = "", 0
                 self._steps.clear()
             case Cut(reason):
@@ -115,11 +122,16 @@ class View:
         if self._writing.strip():
             lines = render(parse(self._writing), columns)
         lines += [_step_line("…", step) for step in self._steps.values()]
+        if self._failure:
+            lines.append(styled(self._failure, DIM))
         return lines[-most:] if most > 0 else []
 
     def _wrote(self, event: Wrote) -> None:
-        if event.offset == 0:
-            self._writing, self._written_chars = "", 0
+        if event.attempt < self._attempt:
+            return  # a late piece of what a later attempt replaced
+        if event.attempt > self._attempt:
+            self._attempt, self._writing, self._written_chars = event.attempt, "", 0
+            self._failure = ""
         if event.offset == self._written_chars:  # else a piece of something that began before we looked
             self._writing = (self._writing + event.text)[-WRITING_LIMIT_CHARS:]
             self._written_chars += len(event.text)

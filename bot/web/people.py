@@ -294,13 +294,25 @@ class DeliveryView(Page):
     reason: str | None
 
 
+class ModelFailureView(Page):
+    """A model that failed while the turn went on, or at its end."""
+
+    provider: str
+    model: str
+    error: str
+    attempt: int
+    total: int
+
+
 class WhyTurn(Page):
-    """The turn an event became part of."""
+    """The turn an event became part of. `model`: the one called last, empty if none was."""
 
     id: str
     thread_id: str | None
     state: str | None
     error: str | None
+    model: str
+    failures: tuple[ModelFailureView, ...]
     deliveries: tuple[DeliveryView, ...]
 
 
@@ -392,6 +404,17 @@ def _event(event: Explanation) -> WhyEvent:
             thread_id=event.thread_id,
             state=event.turn_state,
             error=event.turn_error,
+            model=event.models.selected,
+            failures=tuple(
+                ModelFailureView(
+                    provider=one.provider,
+                    model=one.model,
+                    error=one.error,
+                    attempt=one.attempt,
+                    total=one.total,
+                )
+                for one in event.models.failures
+            ),
             deliveries=deliveries,
         )
     return WhyEvent(

@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -20,8 +20,23 @@ from bot.live import Live, LiveTurn, Subscription
 from bot.web.auth import Caller
 from bot.web.items import Presenter
 from channels.supervisor import ChannelState
+from core import texts
 from core.clock import SECOND_US, Clock
-from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TurnEvent
+from core.events import (
+    AutoLoop,
+    Began,
+    CandidateFailed,
+    Failed,
+    Finished,
+    ModelSelected,
+    Rested,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+    Step,
+    TextDelta,
+    TurnEvent,
+)
 from core.gates import GateState
 from core.messages import Address
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
@@ -107,7 +122,7 @@ class ThreadStream(Onlooker):
         self._thread_id = thread_id
         self._after = after
         self._turn: LiveTurn | None = None
-        self._reply = 0
+        self._attempt = -1
         self._told_chars = 0
         self._told_pieces = 0
         self._met = False
@@ -144,7 +159,8 @@ class ThreadStream(Onlooker):
                 gates[gate.id] = gate.thread_id
             case AssistantSaid(text):
                 turn = self._live.turn(self._thread_id)
-                if turn is not None and turn.turn_id == item.turn_id and turn.text.strip() == text.strip():
+                said = texts.without_mark(text)
+                if turn is not None and turn.turn_id == item.turn_id and turn.text.strip() == said:
                     self._follow(turn)  # it is told as a line just now
                     self._told_chars, self._told_pieces = turn.chars, len(turn.pieces)
             case _:
@@ -152,8 +168,8 @@ class ThreadStream(Onlooker):
 
     def _follow(self, turn: LiveTurn) -> None:
         """Begin with the reply that is being written, unless it was begun with before."""
-        if self._turn is not turn or self._reply != turn.reply:
-            self._turn, self._reply = turn, turn.reply
+        if self._turn is not turn or self._attempt != turn.attempt:
+            self._turn, self._attempt = turn, turn.attempt
             self._told_chars = self._told_pieces = 0
 
     def _meet_turn(self) -> list[Event]:
@@ -163,7 +179,8 @@ class ThreadStream(Onlooker):
             return []
         steps = [(turn.turn_id, Step(call_id, *step)) for call_id, step in turn.steps.items()]
         loop = [] if turn.loop is None else [(turn.turn_id, turn.loop)]
-        news = [(turn.turn_id, Began("", Address(""))), *steps, *loop]
+        run = [(turn.turn_id, one) for one in (turn.started, turn.model, turn.failed) if one is not None]
+        news = [(turn.turn_id, Began("", Address(""))), *run, *steps, *loop]
         return [Event(*_turn_event(turn_id, event), self._thread_id) for turn_id, event in news]
 
     def _text(self) -> list[Event]:
@@ -175,7 +192,12 @@ class ThreadStream(Onlooker):
         if turn.chars == self._told_chars:
             return []
         text = turn.text_from(self._told_pieces)
-        delta = {"turn": turn.turn_id, "offset": self._told_chars, "text": text}
+        delta = {
+            "turn": turn.turn_id,
+            "attempt": turn.attempt,
+            "offset": self._told_chars,
+            "text": text,
+        }
         self._told_chars, self._told_pieces = turn.chars, len(turn.pieces)
         return [Event("turn_delta", delta, self._thread_id)]
 
@@ -202,8 +224,39 @@ def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
             return "turn_failed", {"turn": turn_id, "text": text}
         case Rested():
             return "turn_rested", {"turn": turn_id}
-        case _:
+        case RunStarted() | ModelSelected() | CandidateFailed() | RunEnded():
+            return _run_event(turn_id, event)
+        case TextDelta():
             raise TypeError("text is told by offset")
+        case _:
+            assert_never(event)
+
+
+def _run_event(run_id: str, event: RunEvent) -> tuple[str, dict[str, Any]]:
+    match event:
+        case RunStarted(kind, verbosity):
+            return "run_started", {"run": run_id, "kind": kind.value, "verbosity": verbosity.value}
+        case ModelSelected(provider, model, thinking):
+            return "model_selected", {
+                "run": run_id,
+                "provider": provider,
+                "model": model,
+                "thinking": thinking,
+            }
+        case CandidateFailed():
+            return "candidate_failed", {
+                "run": run_id,
+                "provider": event.provider,
+                "model": event.model,
+                "error": event.error,
+                "attempt": event.attempt,
+                "total": event.total,
+                "retry_in_s": event.retry_in_s,
+            }
+        case RunEnded(result):
+            return "run_ended", {"run": run_id, "result": result.value}
+        case _:
+            assert_never(event)
 
 
 # Hints for lists: what is to be read again, as server-sent events.

@@ -43,6 +43,7 @@ class LiveView(Page):
     """Text and steps of the running turn beyond the lines."""
 
     turn: str
+    attempt: int
     offset: Literal[0] = 0
     text: str
     steps: tuple[LiveStep, ...]
@@ -270,4 +271,4 @@ class Threads:
             LiveStep(call_id=call_id, tool=tool, state=state.value)
             for call_id, (tool, state) in turn.steps.items()
         )
-        return LiveView(turn=turn.turn_id, text=turn.text, steps=steps)
+        return LiveView(turn=turn.turn_id, attempt=turn.attempt, text=turn.text, steps=steps)

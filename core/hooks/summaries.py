@@ -12,10 +12,11 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.errors import HubError, ModelReplyInvalid
+from core.errors import HubError
 from core.hooks.chain import HookEvent, Point, Reply
-from core.model.base import Model, ModelReply, ModelRequest, closing
+from core.model.base import ModelRequest
 from core.names import folded, quoted
+from core.runs.unseen_models import UnseenModels
 from core.safety.fencing import FENCE_RULE, fence_tool_output, sanitise
 from core.store.feed import Threads
 from core.store.port import People
@@ -88,7 +89,7 @@ class SessionSummaries:
         self,
         people: People,
         threads: Threads,
-        model: Model,
+        models: UnseenModels,
         append: Callable[[str, str], Awaitable[None]],
         timezones: TimeZones,
         unfinished: Unfinished,
@@ -96,7 +97,7 @@ class SessionSummaries:
     ) -> None:
         self._people = people
         self._threads = threads
-        self._model = model
+        self._models = models
         self._append = append
         self._timezones = timezones
         self._unfinished = unfinished
@@ -131,7 +132,8 @@ class SessionSummaries:
             return
         system = f"{_SYSTEM} The person is {quoted(person.name)}."
         request = ModelRequest(system, (UserSaid(_fenced(said)),), max_output_tokens=MAX_SUMMARY_TOKENS)
-        text = sanitise(await _reply(self._model, request)).strip()
+        reply = await self._models.begin(_untold, _untold).reply(request)
+        text = sanitise(reply.text).strip()
         if not text:
             logger.warning("session.summary_failed user=%s error=the model said nothing", user_id)
             return
@@ -190,9 +192,6 @@ def _fenced(said: Sequence[Line]) -> str:
     return "\n\n".join(reversed(blocks))
 
 
-async def _reply(model: Model, request: ModelRequest) -> str:
-    async with closing(model.reply(request)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, ModelReply):
-                return piece.text
-    raise ModelReplyInvalid("the model adapter ended without a reply")
+def _untold(event: object) -> None:
+    """Count and show nothing: a summary is no run of a person."""
+    del event

@@ -1,5 +1,6 @@
 """The effects of commands. They apply when the event is accepted and never wait behind a turn."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -17,6 +18,7 @@ from core.approvals import (
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.rules import EffectivePolicy
+from core.events import NO_MODELS, ModelTrace, Verbosity
 from core.gates import Grant
 from core.ids import Ids, is_code, normalise_code
 from core.inbound.submission import (
@@ -31,6 +33,7 @@ from core.inbound.submission import (
     Status,
     Submission,
     UnknownCommand,
+    Verbose,
 )
 from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, InboundMessage, plain
@@ -47,6 +50,7 @@ from core.store.effects import (
     Say,
     SetApprovals,
     SetTimezone,
+    SetVerbosity,
     StopThread,
 )
 from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
@@ -174,11 +178,26 @@ def _said(outcome: str, word: str) -> Verdict:
     return Verdict(outcome, (Say(plain(word)),))
 
 
-Command = NewThread | Status | Approvals | Grants | Start | Resume | Help | UnknownCommand
+ModelsOf = Callable[[str], ModelTrace]
+"""Returns the models of a run that this hub executes now, by its id."""
+
+
+def no_models(run_id: str) -> ModelTrace:
+    """Return no models: nothing is executed here."""
+    del run_id
+    return NO_MODELS
+
+
+Command = NewThread | Status | Approvals | Grants | Verbose | Start | Resume | Help | UnknownCommand
 
 
 def command(
-    submission: Command, view: AcceptView, effective_policy: EffectivePolicy, ids: Ids, now: int
+    submission: Command,
+    view: AcceptView,
+    effective_policy: EffectivePolicy,
+    ids: Ids,
+    now: int,
+    models: ModelsOf,
 ) -> Verdict:
     """Handle a command that affects this conversation only, or nothing."""
     match submission:
@@ -186,18 +205,18 @@ def command(
             return approvals(words, view, effective_policy)
         case Grants(words):
             return grants(words, view)
+        case Verbose(wanted):
+            return verbose(wanted, view)
         case NewThread():
             effects = (RebindThread(ids.row_id()), Say(plain(texts.NEW_THREAD)))
             return Verdict("command: /new", effects)
         case Status():
             paused = view.status is not None and view.status.paused
-            told = _status(view, effective_policy, now)
+            told = _status(view, effective_policy, now, models)
             told = f"{texts.TOOLS_PAUSED}\n{told}" if paused else told
             return Verdict("command: /status", (Say(plain(told)),))
-        case Start(code) if is_code(normalise_code(code)):
-            return refused("already known", pairing_texts.KNOWN_ALREADY)
-        case Start():
-            return Verdict("command: /start", (Say(plain(texts.WELCOME)),))
+        case Start(code):
+            return _started(code)
         case Resume():
             return Verdict("command: /resume", (Say(plain(texts.RESUME_NOT_YET)),))
         case Help():
@@ -208,13 +227,21 @@ def command(
             assert_never(submission)
 
 
-def _status(view: AcceptView, effective_policy: EffectivePolicy, now: int) -> str:
+def _started(code: str) -> Verdict:
+    if is_code(normalise_code(code)):
+        return refused("already known", pairing_texts.KNOWN_ALREADY)
+    return _said("command: /start", texts.WELCOME)
+
+
+def _status(view: AcceptView, effective_policy: EffectivePolicy, now: int, models: ModelsOf) -> str:
     titles = [open_gate.gate.title for open_gate in view.open_gates]
-    state = view.thread.active_turn_state if view.thread is not None else None
-    if state is TurnState.RUNNING and view.running_since is not None:
+    thread = view.thread
+    state = thread.active_turn_state if thread is not None else None
+    if thread is not None and state is TurnState.RUNNING and view.running_since is not None:
         running_s = max(0, now - view.running_since) // SECOND_US
-        used = progress(view, effective_policy)
-        return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles, used)
+        trace = models(thread.active_turn_id or "")
+        done = progress(view, effective_policy), texts.status_models(trace, thread.verbosity)
+        return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles, done)
     word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
     return texts.status(word, None, view.waiting, titles)
 
@@ -238,6 +265,23 @@ def timezone(wanted: str, view: AcceptView, hubs: str) -> Verdict:
         return refused("no such time zone", texts.unknown_timezone(wanted, timezones.near(wanted)))
     effects = (SetTimezone(name), Say(plain(texts.timezone(name, hubs))))
     return Verdict("command: /timezone", effects)
+
+
+def verbose(wanted: str, view: AcceptView) -> Verdict:
+    """Handle `/verbose`, alone or with the amount that people see of this conversation's runs."""
+    thread = view.thread
+    if not wanted:
+        return _said(
+            "command: /verbose", texts.verbosity(Verbosity.OFF if thread is None else thread.verbosity)
+        )
+    if wanted not in set(Verbosity):
+        return refused("no such setting", texts.VERBOSE_USAGE)
+    if thread is None:
+        return refused("no conversation yet", texts.VERBOSE_NO_THREAD)
+    chosen = Verbosity(wanted)
+    return Verdict(
+        "command: /verbose", (SetVerbosity(thread.id, chosen), Say(plain(texts.verbosity(chosen))))
+    )
 
 
 def pause(view: AcceptView, *, paused: bool) -> Verdict:

@@ -16,11 +16,13 @@ from core.consent.votes import may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
 from core.ids import Ids
 from core.inbound.commands import (
+    ModelsOf,
     approve_pairing,
     claimed,
     code_of,
     command,
     link,
+    no_models,
     pause,
     runs,
     stop,
@@ -165,7 +167,8 @@ class InboundRules:
 
     `max_waiting`: the limit on inputs that wait in one thread.
     `effective_policy`: the admin policy that people's settings must stay within.
-    `timezone`: the hub's, for people who chose none."""
+    `timezone`: the hub's, for people who chose none.
+    `models`: what `/status` says of a running turn's models."""
 
     access: Access
     sessions: SessionManager
@@ -173,6 +176,7 @@ class InboundRules:
     max_waiting: int
     effective_policy: EffectivePolicy
     timezone: str = "UTC"
+    models: ModelsOf = no_models
 
 
 class EventJudge:
@@ -287,7 +291,8 @@ class EventJudge:
             case Timezone(wanted):
                 return timezone(wanted, view, self._rules.timezone)
             case _:
-                return command(submission, view, self._rules.effective_policy, self._rules.ids, self._now)
+                rules = self._rules
+                return command(submission, view, rules.effective_policy, rules.ids, self._now, rules.models)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
         about_gate = self._replied(event, view)

@@ -103,6 +103,13 @@ class Timezone:
 
 
 @dataclass(frozen=True, slots=True)
+class Verbose:
+    """The command `/verbose`. `wanted`: off, on or full as typed, empty to show the present setting."""
+
+    wanted: str
+
+
+@dataclass(frozen=True, slots=True)
 class BareAnswer:
     """A word such as `yes`, `no` or `always`: an answer if exactly one gate waits here, else plain text.
 
@@ -133,6 +140,7 @@ Submission = (
     | Approvals
     | Grants
     | Timezone
+    | Verbose
     | AnswerGate
     | BareAnswer
     | ApprovePairing
@@ -183,6 +191,8 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
         return Grants(tuple(rest.lower().split()))
     if name == "timezone":
         return Timezone(rest)
+    if name == "verbose":
+        return Verbose(rest.lower())
     if name in {"stop", "interrupt"}:
         return Stop()  # with any arguments: the person wants the turn to end
     if name == "link":

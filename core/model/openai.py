@@ -13,7 +13,7 @@ import aiohttp
 import httpx
 
 from core.clock import Clock
-from core.errors import ModelRejected, ModelReplyInvalid, ModelUnavailable
+from core.errors import ModelFault, ModelMisconfigured, ModelRejected, ModelReplyInvalid, ModelUnavailable
 from core.model.base import ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
 from core.model.lenient_json import as_object, parse
 from core.model.openai_messages import Dialect, answered, conversation_messages, options, tool_object
@@ -259,6 +259,7 @@ class OpenAIModel:
                         raise ModelReplyInvalid(
                             f"model {self._name}: a reply of over {BODY_LIMIT_BYTES} bytes"
                         )
+                    self._refuse_page(body)
                     assembler.add_object(parse(body, model=self._name))
         yield assembler.finish()
 
@@ -305,15 +306,24 @@ class OpenAIModel:
 
     async def _read_stream(self, response: httpx.Response, assembler: ReplyAssembler) -> AsyncIterator[str]:
         """Yield the text of the reply as it arrives, joining text that arrived together."""
-        parser = SseParser()
+        parser, begun = SseParser(), False
         async with closing(_pieces(response)) as chunks:
             async for chunk in chunks:
+                if not begun:
+                    self._refuse_page(chunk)
+                begun = True
                 text = "".join([assembler.add(data) for data in parser.feed(chunk)])
                 if text:
                     yield text
                 if assembler.done:
                     break
             await _drain(chunks)
+
+    def _refuse_page(self, begun: bytes) -> None:
+        """Raise ModelMisconfigured if a body begins as a web page does, such as a login's."""
+        if begun.lstrip().startswith(b"<"):
+            what = f"model {self._name}: a web page came in place of a reply; check base_url"
+            raise ModelMisconfigured(what, ModelFault.ADDRESS)
 
     @contextmanager
     def _transport_errors(self) -> Generator[None]:

@@ -14,7 +14,17 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from core.clock import SECOND_US, Clock
-from core.errors import ContextOverflow, ModelAuthRejected, ModelError, ModelRejected, ModelUnavailable
+from core.errors import (
+    ContextOverflow,
+    ModelAuthRejected,
+    ModelError,
+    ModelFault,
+    ModelMisconfigured,
+    ModelOrderConflict,
+    ModelRateLimited,
+    ModelRejected,
+    ModelUnavailable,
+)
 from core.model.lenient_json import as_array, as_object, as_text, excerpt
 
 RETRY_AFTER_LIMIT_S = 3600.0
@@ -42,6 +52,51 @@ TRANSIENT_CODES = frozenset(
     }
 )
 AUTH_CODES = frozenset({"invalid_api_key", "authentication_error", "permission_error"})
+
+RATE_CODES = frozenset({"rate_limit_exceeded", "rate_limit_error"})
+CREDIT_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "insufficient_credits",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "exceeded_current_quota_error",
+    }
+)
+MODEL_CODES = frozenset({"model_not_found", "model_not_exist", "unknown_model", "invalid_model"})
+_FAULT_PHRASES: Mapping[ModelFault, tuple[str, ...]] = {
+    ModelFault.CREDITS: ("credit balance is too low", "insufficient balance", "insufficient credits"),
+    ModelFault.NO_TOOLS: (
+        "does not support tools",
+        "not support function calling",
+        "that support tool use",
+        "tool use is not supported",
+        "tools is not supported",
+        "tools are not supported",
+        "enable-auto-tool-choice",
+    ),
+    ModelFault.NO_STREAMING: (
+        "verified to stream",
+        "does not support streaming",
+        "streaming is not supported",
+    ),
+}
+"""Phrases in lower case, for providers that send no code."""
+_ORDER_PHRASES = (
+    "roles must alternate",
+    "must alternate between",
+    "role information",
+    "must be followed by tool messages",
+    "must be a response to a prec",
+    "ids were found without",
+    "unexpected `tool_use_id`",
+    "function call turn",
+    "function response turn",
+    "number of function response parts",
+    "expected last role",
+    "unexpected role",
+)
+"""Phrases in lower case. No provider has a code for the order of messages."""
 
 _OVERFLOW = re.compile(
     r"maximum context length|context length exceeded|exceeds? (?:the )?(?:available |model'?s? )?context"
@@ -115,6 +170,12 @@ def model_error(
         return ContextOverflow(what)
     if _is_about_the_key(error):
         return ModelAuthRejected(what)
+    if (fault := _fault(error)) is not None:
+        return ModelMisconfigured(what, fault)
+    if error.status == 429 or error.codes & RATE_CODES:
+        return ModelRateLimited(what, retry_after_s)
+    if _is_about_the_order(error):
+        return ModelOrderConflict(what)
     if _is_transient(error):
         return ModelUnavailable(what, retry_after_s)
     return ModelRejected(what)
@@ -148,6 +209,32 @@ def _is_about_the_key(error: ProviderError) -> bool:
     if error.status not in (0, 400):  # Google and xAI answer 400 for an invalid key
         return False
     return bool(error.codes & AUTH_CODES) or bool(_BAD_KEY.search(error.message))
+
+
+def _is_about_the_order(error: ProviderError) -> bool:
+    if error.status not in (0, 400, 422, 500):  # servers with chat templates answer 500
+        return False
+    message = error.message.lower()
+    return any(phrase in message for phrase in _ORDER_PHRASES)
+
+
+def _fault(error: ProviderError) -> ModelFault | None:
+    """Return the fault of the model's setup that the error shows, or None if it shows none."""
+    if error.status == 402 or error.codes & CREDIT_CODES:
+        return ModelFault.CREDITS
+    if 300 <= error.status < 400 or error.status == 405:
+        return ModelFault.ADDRESS
+    if error.status not in (0, 400, 404, 422):
+        return None
+    message = error.message.lower()
+    for fault, phrases in _FAULT_PHRASES.items():
+        if any(phrase in message for phrase in phrases):
+            return fault
+    if error.codes & MODEL_CODES:
+        return ModelFault.UNKNOWN_MODEL
+    if error.status == 404:
+        return ModelFault.UNKNOWN_MODEL if "model" in message else ModelFault.ADDRESS
+    return None
 
 
 def _is_transient(error: ProviderError) -> bool:

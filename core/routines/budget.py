@@ -1,9 +1,7 @@
-"""Budgets: usage is counted with every reply and compared with the routine's daily limits."""
+"""Budgets: usage is counted with every call and compared with the routine's daily limits."""
 
-from dataclasses import replace
-
-from core.errors import HubError, ModelReplyInvalid
-from core.model.base import Model, ModelReply, ModelRequest, closing
+from core.errors import HubError
+from core.model.base import Usage
 from core.routine import Spent
 from core.store.routine_rows import DayLeft
 
@@ -21,9 +19,9 @@ class SpentSoFar:
         self._before = before
         self._left = left
 
-    def add(self, reply: ModelReply) -> None:
-        """Count a reply."""
-        usage, total = reply.usage, self.total
+    def add(self, usage: Usage) -> None:
+        """Count a call's tokens and cost."""
+        total = self.total
         self.total = Spent(
             total.tokens_in + usage.input_tokens,
             total.tokens_out + usage.output_tokens,
@@ -42,14 +40,3 @@ class SpentSoFar:
         if used >= left.tokens:
             raise OutOfBudget("Stopped: the routine has reached its daily token limit.")
         return min(tokens, left.tokens - used)
-
-
-async def one_reply(model: Model, request: ModelRequest, spent: SpentSoFar) -> ModelReply:
-    """Call the model once and count the reply. Raises ModelError, OutOfBudget."""
-    request = replace(request, max_output_tokens=spent.reserve(request.max_output_tokens))
-    async with closing(model.reply(request)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, ModelReply):
-                spent.add(piece)
-                return piece
-    raise ModelReplyInvalid("the model adapter ended without a reply")

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StoreError
+from core.events import RunKind, RunResult
 from core.ids import Ids
 from core.messages import InboundMessage
 from core.routine import Cron, Definition, FullJob, Lightweight, Match, RunStatus, SlotInput, claim_key
@@ -32,7 +33,8 @@ from core.routines.run import LightweightRuns, Performed
 from core.routines.schedule import jitter_us
 from core.routines.service import RoutineSignals
 from core.routines.slots import slots_due
-from core.routines.tool_runs import remarks_of
+from core.routines.tool_runs import remarks_of, thread_of
+from core.runs.registry import Run, RunRegistry
 from core.store.port import Store
 from core.store.routine_rows import BudgetDay, NewRun, NextDue, RoutineRow, RoutineRunRow, RunEnd, StartedRun
 from core.store.rows import CallState
@@ -199,6 +201,7 @@ class EngineParts:
     timers: Timers
     ids: Ids
     end_process: EndProcess
+    registry: RunRegistry
 
 
 class RoutineEngine:
@@ -330,22 +333,28 @@ class RoutineEngine:
     # --- running ---------------------------------------------------------------------------------------
 
     async def _carry_out(self, started: StartedRun) -> None:
+        run_id, thread_id = started.run.id, thread_of(started)
         try:
-            await self._finish(started, await self._perform(started))
+            with self._parts.registry.running(run_id, thread_id, RunKind.ROUTINE) as run:
+                performed = await self._perform(started, run)
+                await self._finish(started, performed)
+                await self._parts.registry.report_faults(run, said=False)
+                failed = performed.status is RunStatus.FAILED
+                run.result = RunResult.FINAL if failed else RunResult.SUCCESS
         except Exception:
             # The task's boundary: if even recording the end fails, the run is found when the lease ends.
             logger.exception("run.crashed run=%s routine=%r", started.run.id, started.routine.text.name)
         finally:
             self._parts.signals.wake()
 
-    async def _perform(self, started: StartedRun) -> Performed:
+    async def _perform(self, started: StartedRun, run: Run) -> Performed:
         spent = SpentSoFar(started.run.spent, started.left)
         try:
             definition = definition_of(started.routine)
             limit_s = definition.guardrails.timeout_s
             try:
                 async with asyncio.timeout(limit_s):
-                    return await self._act(started, definition, spent)
+                    return await self._act(started, definition, spent, run)
             except TimeoutError:
                 told = notices.timed_out(limit_s)
         except StoreError:
@@ -363,7 +372,9 @@ class RoutineEngine:
             )
         return Performed(RunStatus.FAILED, told, None, spent.total)
 
-    async def _act(self, started: StartedRun, definition: Definition, spent: SpentSoFar) -> Performed:
+    async def _act(
+        self, started: StartedRun, definition: Definition, spent: SpentSoFar, run: Run
+    ) -> Performed:
         action = definition.action
         if started.routine.id == HEARTBEAT_ID:
             beat = self._parts.heartbeat.action(await self._timezones.of(started.routine.owner_id))
@@ -372,7 +383,7 @@ class RoutineEngine:
             action = beat
         match action:
             case Lightweight():
-                return await self._parts.runs.perform(started, action, spent)
+                return await self._parts.runs.perform(started, action, spent, run)
             case FullJob():
                 return Performed(RunStatus.FAILED, notices.full_job_refused(), None, spent.total)
 

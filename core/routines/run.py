@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.errors import ModelReplyInvalid, ToolDenied, ToolFailed
-from core.model.base import Model, ModelReply, ModelRequest
+from core.model.base import ModelReply, ModelRequest
 from core.names import folded, quoted
 from core.routine import (
     Lightweight,
@@ -26,8 +26,10 @@ from core.routine import (
     kept,
 )
 from core.routine_json import input_from_json
-from core.routines.budget import SpentSoFar, one_reply
+from core.routines.budget import SpentSoFar
 from core.routines.definitions import definition_of, not_permitted
+from core.runs.registry import Run
+from core.runs.unseen_models import UnseenModels, UnseenRun
 from core.safety.fencing import FENCE_RULE, fence_tool_output
 from core.store.routine_rows import RunSteps, StartedRun
 from core.timezones import TimeZones
@@ -213,7 +215,7 @@ class ScopedTools(Protocol):
     """The tools of a run without a person."""
 
     async def begin(
-        self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
+        self, asked: Asked, started: StartedRun, owner: Principal, models: UnseenRun, spent: SpentSoFar
     ) -> Conversation:
         """Return the run's conversation, at its beginning or at the interruption."""
         ...
@@ -226,7 +228,7 @@ class ScopedTools(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _WithoutTools:
-    model: Model
+    models: UnseenRun
     asked: Asked
     spent: SpentSoFar
 
@@ -236,7 +238,7 @@ class _WithoutTools:
             conversation=(UserSaid(user_text(self.asked)),),
             max_output_tokens=self.asked.action.max_tokens,
         )
-        return await one_reply(self.model, request, self.spent)
+        return await self.models.reply(request, self.spent.reserve)
 
 
 class LightweightRuns:
@@ -244,21 +246,23 @@ class LightweightRuns:
 
     def __init__(
         self,
-        model: Model,
+        models: UnseenModels,
         read_file: ReadFile,
         owner_of: Callable[[str], Awaitable[Principal | None]],
         clock: Clock,
         timezones: TimeZones,
         tools: ScopedTools | None = None,
     ) -> None:
-        self._model = model
+        self._models = models
         self._read_file = read_file
         self._owner_of = owner_of
         self._clock = clock
         self._timezones = timezones
         self._tools = tools
 
-    async def perform(self, started: StartedRun, action: Lightweight, spent: SpentSoFar) -> Performed:
+    async def perform(
+        self, started: StartedRun, action: Lightweight, spent: SpentSoFar, run: Run
+    ) -> Performed:
         """Perform a run. Raises ModelError, OutOfBudget, ToolDenied if the owner is gone, and StoreError."""
         owner = await self._owner_of(started.routine.owner_id)
         if owner is None:
@@ -267,7 +271,9 @@ class LightweightRuns:
         if problems := [*not_permitted(definition_of(started.routine), owner, priced=True)]:
             raise ToolDenied(f"the owner no longer has permission for it: {problems[0].message}")
         asked = await self._asked(started, action, owner)
-        conversation = await self._begin(asked, started, owner, spent)
+        models = self._models.begin(run.report, spent.add)
+        run.models = models.models
+        conversation = await self._begin(asked, started, owner, models, spent)
         fault = ""
         for wait_s in (0.0, *RETRY_AFTER_S):
             if fault:
@@ -289,13 +295,13 @@ class LightweightRuns:
         return await self._tools.missing_grants(started, owner, steps)
 
     async def _begin(
-        self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
+        self, asked: Asked, started: StartedRun, owner: Principal, models: UnseenRun, spent: SpentSoFar
     ) -> Conversation:
         if not asked.action.use_tools:
-            return _WithoutTools(self._model, asked, spent)
+            return _WithoutTools(models, asked, spent)
         if self._tools is None:
             raise ToolDenied("this hub gives runs no tools")
-        return await self._tools.begin(asked, started, owner, spent)
+        return await self._tools.begin(asked, started, owner, models, spent)
 
     async def _asked(self, started: StartedRun, action: Lightweight, owner: Principal) -> Asked:
         files, unreadable = self._context(action)

@@ -18,14 +18,15 @@ from core.clock import Clock
 from core.consent.facts import Autonomous, ScopeGrant
 from core.gates import ConsentSettings
 from core.ids import Ids
-from core.model.base import Model, ModelReply, ModelRequest
+from core.model.base import ModelReply, ModelRequest
 from core.routine import Lightweight
-from core.routines.budget import SpentSoFar, one_reply
+from core.routines.budget import SpentSoFar
 from core.routines.definitions import definition_of
 from core.routines.run import Asked, system_text, user_text
 from core.runs.budget import Exhausted, Limit, LoopBudget, LoopEvents
 from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
 from core.runs.tool_calls import CallRules, ToolCallRunner
+from core.runs.unseen_models import UnseenRun
 from core.store.port import Store
 from core.store.routine_rows import RunSteps, StartedRun
 from core.store.rows import CallRow, CallState, NewCall
@@ -95,7 +96,6 @@ class ToolRunServices:
     """The services of every such run."""
 
     store: Store
-    model: Model
     pipeline: CallPipeline
     clock: Clock
     ids: Ids
@@ -108,7 +108,7 @@ class ToolRuns:
         self._services = services
 
     async def begin(
-        self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
+        self, asked: Asked, started: StartedRun, owner: Principal, models: UnseenRun, spent: SpentSoFar
     ) -> "ToolRun":
         """Return the run's conversation, at its beginning or at the interruption. Raises StoreError."""
         services, run_id = self._services, started.run.id
@@ -122,14 +122,14 @@ class ToolRuns:
             )
             steps = replace(steps, scope=scope_to_json(scope), said=(question,))
         standing = await services.store.journal.run_standing(owner.user_id, started.routine.thread_id)
-        return ToolRun(services, asked, started, steps, owner, standing, spent)
+        return ToolRun(services, asked, started, steps, owner, standing, models, spent)
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
         """Return the grants whose absence denied calls. They are judged again, so that a crash
         loses none."""
         if steps.scope is None:
             return ()
-        thread_id, mode = _thread_of(started), scope_from_json(steps.scope).mode
+        thread_id, mode = thread_of(started), scope_from_json(steps.scope).mode
         standing = await self._services.store.journal.run_standing(owner.user_id, started.routine.thread_id)
         denied = {
             said.call_id
@@ -156,15 +156,17 @@ class ToolRun:
         steps: RunSteps,
         owner: Principal,
         standing: ConsentSettings,
+        models: UnseenRun,
         spent: SpentSoFar,
     ) -> None:
         self._services = services
         self._asked = asked
         self._run_id = started.run.id
-        self._thread_id = _thread_of(started)
+        self._thread_id = thread_of(started)
         self._scope = scope_from_json(steps.scope or "")
         self._owner = owner
         self._standing = standing
+        self._models = models
         self._spent = spent
         self._said: list[Said] = list(steps.said)
         guardrails = definition_of(started.routine).guardrails
@@ -242,7 +244,7 @@ class ToolRun:
             tools=tools,
             max_output_tokens=self._asked.action.max_tokens,
         )
-        return await one_reply(self._services.model, request, self._spent)
+        return await self._models.reply(request, self._spent.reserve)
 
     async def record_calls(self, reply: ModelReply) -> None:
         services = self._services
@@ -294,7 +296,8 @@ def _untold(event: object) -> None:
     del event
 
 
-def _thread_of(started: StartedRun) -> str:
+def thread_of(started: StartedRun) -> str:
+    """Return the thread whose grants hold for a run, or a name for it."""
     return started.routine.thread_id or f"routine:{started.routine.id}"
 
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 from core.approvals import Preset
 from core.events import TurnEvent
 from core.gates import ConsentSettings, Option
-from core.model.base import ModelReply, ModelRequest
+from core.model.base import ModelReply, ModelRequest, Usage
 from core.runs.approval_requests import ApprovalRequests
+from core.runs.attempts import RunModels
 from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
 from core.runs.context import PromptFacts, build_conversation, system_prompt, tool_tokens
 from core.runs.loop import Answered, LoopOutcome, Paused
-from core.runs.redacted_model import stream_reply
+from core.runs.registry import Run
 from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import CallRules, ToolCallRunner
 from core.store.rows import CallRow, CallState, LoadedTurn
@@ -30,7 +31,7 @@ from core.transcript import (
 class ChatDelegate:
     """One start of one turn. Its state other than the journal is only a copy."""
 
-    def __init__(self, services: ChatServices, settings: ChatSettings, loaded: LoadedTurn) -> None:
+    def __init__(self, services: ChatServices, settings: ChatSettings, loaded: LoadedTurn, run: Run) -> None:
         self._services = services
         self._settings = settings
         self._loaded = loaded
@@ -38,6 +39,9 @@ class ChatDelegate:
         self._thread = loaded.start.thread
         self._entries: list[Entry] = list(loaded.entries)
         self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private)
+        if run.models is None:
+            run.models = RunModels(services.models, services.leaks, run.report, _unmetered)
+        self._models = run.models
         self._standing: ConsentSettings | None = None
         self._budget = LoopBudget(
             services.pipeline.effective_policy.configured.limits,
@@ -114,17 +118,20 @@ class ChatDelegate:
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         # One model call on the journal; its text is streamed as it comes.
-        request = self._request(with_tools=with_tools)
         services, hook = self._services, self._services.reply_hook
         await services.guests.take(self._start.principal)
-        tell = self._tell if services.tells_text else _untold
-        reply = await stream_reply(services.model, request, services.leaks, tell)
+        tell = self._tell if services.tells_text else None  # hooks have to check the text first
+
+        def build(context_tokens: int) -> ModelRequest:
+            return self._request(context_tokens, with_tools=with_tools)
+
+        reply = await self._models.reply(build, tell)
         if hook is None or not reply.text.strip():
             return reply
         text = await hook.transformed(reply.text, self._start.principal.user_id, self._thread.id)
         return replace(reply, text=text)
 
-    def _request(self, *, with_tools: bool) -> ModelRequest:
+    def _request(self, context_tokens: int, *, with_tools: bool) -> ModelRequest:
         settings, principal = self._settings, self._start.principal
         tools = self._services.pipeline.offered(principal, self._start.disabled) if with_tools else ()
         facts = PromptFacts(
@@ -135,7 +142,7 @@ class ChatDelegate:
             timezone=settings.timezone,
             tools=[tool.name for tool in tools],
         )
-        limit_tokens = settings.context_tokens - settings.reserve_tokens - tool_tokens(tools)
+        limit_tokens = context_tokens - settings.reserve_tokens - tool_tokens(tools)
         return ModelRequest(
             system=system_prompt(facts, with_tools=with_tools),
             conversation=build_conversation(self._entries, limit_tokens),
@@ -192,6 +199,6 @@ class ChatDelegate:
         self._services.turns.turn_event(self._thread.id, self._start.turn_id, event)
 
 
-def _untold(event: TurnEvent) -> None:
-    """Ignore text that hooks have not checked. Until they have, people see only the turn's steps."""
-    del event
+def _unmetered(usage: Usage) -> None:
+    """Count nothing: tokens of chats have no budget."""
+    del usage

@@ -9,7 +9,7 @@ from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.model.base import ToolSpec
+from core.model.base import ModelRequest, ToolSpec
 from core.names import folded, quoted
 from core.safety.fencing import FENCE_RULE
 from core.transcript import (
@@ -82,7 +82,7 @@ def _local_time(now_us: int, timezone: str) -> str:
 
 DROPPED_NOTE = "Earlier parts of this conversation were left out because it is too long."
 _OVERHEAD_TOKENS = 4
-_CHARS_PER_TOKEN = 4
+CHARS_PER_TOKEN = 4
 
 
 def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said]:
@@ -120,9 +120,9 @@ def estimate_tokens(said: Said) -> int:
         case ToolCalled():
             text = said.tool + said.arguments
     if text.isascii():
-        return _OVERHEAD_TOKENS + len(text) // _CHARS_PER_TOKEN + 1
+        return _OVERHEAD_TOKENS + len(text) // CHARS_PER_TOKEN + 1
     wide = sum(1 for character in text if character >= "\u2e80")
-    return _OVERHEAD_TOKENS + wide + (len(text) - wide) // _CHARS_PER_TOKEN + 1
+    return _OVERHEAD_TOKENS + wide + (len(text) - wide) // CHARS_PER_TOKEN + 1
 
 
 _SIZE = attrgetter("size_chars")
@@ -131,3 +131,9 @@ _SIZE = attrgetter("size_chars")
 def tool_tokens(tools: Sequence[ToolSpec]) -> int:
     """Estimate the context tokens that the tools' descriptions take."""
     return sum(map(_SIZE, tools)) // 4
+
+
+def request_tokens(request: ModelRequest) -> int:
+    """Estimate the tokens of a whole request."""
+    said = sum(map(estimate_tokens, request.conversation))
+    return len(request.system) // CHARS_PER_TOKEN + said + tool_tokens(request.tools)

@@ -3,9 +3,22 @@
 import asyncio
 from collections.abc import Collection
 
+from core import texts
 from core.clock import Clock
-from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TextDelta, TurnEvent
-from core.messages import Address, Markdown, Message
+from core.events import (
+    Began,
+    CandidateFailed,
+    Failed,
+    Finished,
+    Rested,
+    RunStarted,
+    Step,
+    StepState,
+    TextDelta,
+    TurnEvent,
+    Verbosity,
+)
+from core.messages import Address, Block, Markdown, Message, Plain
 from core.ports import Preview, Previews
 
 PREVIEW_AFTER_S = 1.0
@@ -13,63 +26,94 @@ PREVIEW_AFTER_S = 1.0
 PREVIEW_LIMIT_CHARS = 8_000
 """The limit on text shown before it is complete. Longer text would not fit into one message on any
 platform."""
+MAX_LINES = 5
+"""The limit on lines about steps and models; the newest are shown."""
 
 
 class _Running:
-    """One turn: its start time, and the part of the current reply that may be shown."""
+    """One turn: its start time, the part of the current reply that may be shown, and lines about its work
+    where people asked for them."""
 
-    __slots__ = ("address", "began_s", "channel", "chars", "pieces", "preview")
+    __slots__ = (
+        "address",
+        "attempt",
+        "began_s",
+        "channel",
+        "chars",
+        "lines",
+        "pieces",
+        "preview",
+        "verbosity",
+    )
 
     def __init__(self, channel: str, address: Address, began_s: float) -> None:
         self.channel = channel
         self.address = address
         self.began_s = began_s
+        self.attempt = -1
         self.pieces: list[str] = []
         self.chars = 0
+        self.verbosity = Verbosity.OFF
+        self.lines: list[str] = []
         self.preview: Preview | None = None
 
     def add(self, delta: TextDelta) -> None:
-        if delta.offset == 0:
-            self.pieces, self.chars = [], 0
+        if delta.attempt < self.attempt:
+            return  # a late piece of what a later attempt replaced
+        if delta.attempt > self.attempt:
+            self.attempt, self.pieces, self.chars = delta.attempt, [], 0
         if self.chars < PREVIEW_LIMIT_CHARS:
             self.pieces.append(delta.text)
             self.chars += len(delta.text)
 
+    def note(self, line: str) -> None:
+        if self.verbosity is not Verbosity.OFF:
+            self.lines = [*self.lines, line][-MAX_LINES:]
+
     def said(self) -> Message | None:
         text = "".join(self.pieces)[:PREVIEW_LIMIT_CHARS]
-        return Message((Markdown(text),)) if text.strip() else None
+        blocks: tuple[Block, ...] = (Markdown(text),) if text.strip() else ()
+        if self.lines:
+            blocks = (Plain("\n".join(self.lines)), *blocks)
+        return Message(blocks) if blocks else None
 
 
 class TurnPreviews:
-    """A TurnListener that shows turns through `Previews`, with `texts` including their text.
+    """A TurnListener that shows turns through `Previews`, with `shows_text` including their text.
 
     Channels whose people see turns live (`seen_live`) get no previews. A turn that ends soon costs
     only an entry in a dictionary.
     """
 
     def __init__(
-        self, previews: Previews, clock: Clock, *, texts: bool, seen_live: Collection[str] = ()
+        self, previews: Previews, clock: Clock, *, shows_text: bool, seen_live: Collection[str] = ()
     ) -> None:
         self._previews = previews
         self._clock = clock
-        self._texts = texts
+        self._texts = shows_text
         self._seen_live = frozenset(seen_live)
         self._running: dict[str, _Running] = {}
         self._young: dict[str, _Running] = {}
         self._some_young = asyncio.Event()
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:  # noqa: ARG002 - by turn
+        running = self._running.get(turn_id)
         match event:
-            case TextDelta():
-                if self._texts and (running := self._running.get(turn_id)) is not None:
-                    running.add(event)
+            case TextDelta() if running is not None and self._texts:
+                running.add(event)
+            case RunStarted() if running is not None:
+                running.verbosity = event.verbosity
+            case Step(_, tool, StepState.STARTED) if running is not None:
+                running.note(texts.STEP_LINE.format(tool=tool))
+            case CandidateFailed() if running is not None:
+                running.note(texts.model_retry(event, running.verbosity))
             case Began(channel, address) if channel not in self._seen_live:
                 running = _Running(channel, address, self._clock.monotonic_s())
                 self._running[turn_id] = self._young[turn_id] = running
                 self._some_young.set()
             case Finished() | Failed() | Rested():
                 self._forget(turn_id)
-            case Began() | Step() | AutoLoop():
+            case _:
                 pass
 
     async def run(self) -> None:

@@ -1,31 +1,37 @@
-"""The runner of one turn: the loop, messages for its failures, and the one transaction that ends it."""
+"""The runner of one turn: the loop, its result, and the one transaction that ends it."""
 
 import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, assert_never
 
 from core import texts
 from core.clock import Clock
-from core.errors import (
-    AllowanceUsedUp,
-    ContextOverflow,
-    ModelAuthRejected,
-    ModelError,
-    ModelRejected,
-    ModelReplyInvalid,
-    StaleTurn,
+from core.errors import AllowanceUsedUp, ModelError, ModelMisconfigured, StaleTurn
+from core.events import (
+    Began,
+    Failed,
+    Finished,
+    Rested,
+    RunKind,
+    RunResult,
+    TurnEvent,
+    TurnListener,
+    Verbosity,
 )
-from core.events import Began, Failed, Finished, Rested, TurnEvent, TurnListener
 from core.ids import Ids
 from core.messages import Markdown, Message, plain
+from core.model.base import ModelReply, StopReason
 from core.ports import OutboxListener
-from core.runs.loop import Answered, LoopDelegate, LoopOutcome, Paused, run_agentic_loop
+from core.runs.loop import Answered, LoopDelegate, Paused, run_agentic_loop
+from core.runs.registry import Run, RunRegistry
 from core.store.port import Turns
 from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnState
 from core.store.units import committed, patiently
 from core.transcript import AssistantSaid, Entry, total_chars
+from core.users import Role
 
 # The transcripts of recently active threads, cached so that a new turn need not read history.
 #
@@ -80,9 +86,28 @@ logger = logging.getLogger(__name__)
 class DelegateFactory(Protocol):
     """A factory for the delegate of a turn."""
 
-    def __call__(self, loaded: LoadedTurn) -> LoopDelegate:
+    def __call__(self, loaded: LoadedTurn, run: Run) -> LoopDelegate:
         """Return a delegate that resumes at the end of the journal."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A reply of which the answer is still to be made. `transcript`: the entries before it."""
+
+    reply: ModelReply
+    transcript: Sequence[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """A message that goes out as it is; nothing is added to it.
+
+    `error`: the reason, for the operator. `told_owner`: it tells the owner what only they can mend."""
+
+    text: str
+    error: str
+    told_owner: bool = False
 
 
 class ChatTurnRunner:
@@ -94,6 +119,7 @@ class ChatTurnRunner:
         delegates: DelegateFactory,
         listener: OutboxListener,
         turn_listener: TurnListener,
+        registry: RunRegistry,
         clock: Clock,
         ids: Ids,
     ) -> None:
@@ -101,6 +127,7 @@ class ChatTurnRunner:
         self._delegates = delegates
         self._listener = listener
         self._turn_listener = turn_listener
+        self._registry = registry
         self._clock = clock
         self._ids = ids
         self._journals = Journals()
@@ -110,32 +137,51 @@ class ChatTurnRunner:
         thread = start.thread
         self._turn_listener.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
         try:
-            return await self._run(start)
+            with self._registry.running(start.turn_id, thread.id, RunKind.CHAT, thread.verbosity) as run:
+                return await self._run(start, run)
         finally:
             self._turn_listener.turn_event(thread.id, start.turn_id, Rested())
 
-    async def _run(self, start: TurnStart) -> TurnStart | None:
+    async def _run(self, start: TurnStart, run: Run) -> TurnStart | None:
         try:
-            outcome, transcript = await patiently(lambda: self._go_on(start), self._clock)
+            result = await self._result(start, run)
         except StaleTurn:
             return await self.end_stopped(start)
-        except ModelError as error:
-            return await self._fail(start, error, _model_failure(error))
-        except AllowanceUsedUp as error:
-            return await self._fail(start, error, texts.ALLOWANCE_USED_UP)
+        match result:
+            case Paused():
+                run.result = RunResult.WAITING
+                return None
+            case Success():
+                following = await self._answer(start, result)
+                run.result = RunResult.SUCCESS
+            case Final():
+                following = await self._fail(start, result)
+                run.result = RunResult.FINAL
+            case _:
+                assert_never(result)
+        await self._registry.report_faults(run, said=isinstance(result, Final) and result.told_owner)
+        return following
+
+    async def _result(self, start: TurnStart, run: Run) -> Paused | Success | Final:
+        """Run the turn. Raises StaleTurn if it was stopped or taken over."""
+        try:
+            return await patiently(lambda: self._go_on(start, run), self._clock)
+        except StaleTurn:
+            raise
         except BaseException as error:
             if _was_cancelled(error):
                 raise
-            reference = self._ids.row_id()[:13]
-            logger.exception("turn.unexpected_error turn=%s reference=%s", start.turn_id, reference)
-            return await self._fail(start, error, texts.INTERNAL_FAILURE.format(reference=reference))
-        return await self._end(start, outcome, transcript)
+            return _final(start, run, error, self._ids.row_id()[:13])
 
-    async def _go_on(self, start: TurnStart) -> tuple[LoopOutcome, Sequence[Entry]]:
+    async def _go_on(self, start: TurnStart, run: Run) -> Paused | Success:
         """Resume from the end of the journal. The caller repeats this if the database fails on the way."""
         loaded = self._journals.take(start) or await self._turns.load_turn(start)
-        delegate = self._delegates(loaded)
-        return await run_agentic_loop(delegate), delegate.transcript()
+        delegate = self._delegates(loaded, run)
+        match await run_agentic_loop(delegate):
+            case Answered(reply):
+                return Success(reply, delegate.transcript())
+            case Paused() as paused:
+                return paused
 
     async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
         # The stop was answered when it was accepted; this reports only what it could not end.
@@ -148,26 +194,20 @@ class ChatTurnRunner:
             logger.info("turn.already_ended turn=%s", start.turn_id)
             return None
 
-    async def _end(
-        self, start: TurnStart, outcome: LoopOutcome, transcript: Sequence[Entry]
-    ) -> TurnStart | None:
-        match outcome:
-            case Paused():
-                return None
-            case Answered(reply):
-                text = reply.text.strip() or texts.EMPTY_REPLY
-                said = AssistantSaid(text, reply.origin)
-                message = Message(blocks=(Markdown(text),))
-                following = await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
-                last = Entry(transcript[-1].seq + 1, start.turn_id, self._clock.now(), said)
-                self._journals.keep(start.thread.id, (*transcript, last))
-                return following
+    async def _answer(self, start: TurnStart, success: Success) -> TurnStart | None:
+        reply, transcript = success.reply, success.transcript
+        text = _answer(reply)
+        said = AssistantSaid(text, reply.origin)
+        message = Message(blocks=(Markdown(text),))
+        following = await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
+        last = Entry(transcript[-1].seq + 1, start.turn_id, self._clock.now(), said)
+        self._journals.keep(start.thread.id, (*transcript, last))
+        return following
 
-    async def _fail(self, start: TurnStart, error: BaseException, text: str) -> TurnStart | None:
-        logger.warning("turn.failed turn=%s type=%s error=%s", start.turn_id, type(error).__name__, error)
+    async def _fail(self, start: TurnStart, final: Final) -> TurnStart | None:
         try:
             return await self._finish(
-                start, TurnState.FAILED, None, plain(text), error=_reason(error), event=Failed(text)
+                start, TurnState.FAILED, None, plain(final.text), error=final.error, event=Failed(final.text)
             )
         except StaleTurn:
             return await self.end_stopped(start)
@@ -198,6 +238,7 @@ class ChatTurnRunner:
                 drafts,
                 next_turn_id=next_turn_id,
                 error=error,
+                models=self._registry.trace(start.turn_id),
                 send_now=self._listener.may_send_now(thread.channel, thread.address),
                 meanwhile=meanwhile,
             )
@@ -217,20 +258,6 @@ class ChatTurnRunner:
         return done.next
 
 
-def _model_failure(error: ModelError) -> str:
-    match error:
-        case ContextOverflow():
-            return texts.CONTEXT_TOO_LONG
-        case ModelAuthRejected():
-            return texts.MODEL_KEY_REJECTED
-        case ModelRejected():
-            return texts.MODEL_REFUSED
-        case ModelReplyInvalid():
-            return texts.MODEL_BROKE_OFF
-        case _:
-            return texts.MODEL_UNREACHABLE
-
-
 def _was_cancelled(error: BaseException) -> bool:
     """Return whether the turn's own task was cancelled. Any other cancellation is a defect of the code
     that raised it."""
@@ -238,5 +265,40 @@ def _was_cancelled(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:500]
+def _answer(reply: ModelReply) -> str:
+    """Return a reply's text as it is kept and shown: marked if it was cut off, and never empty."""
+    text = reply.text.strip()
+    match reply.stop:
+        case StopReason.LENGTH:
+            return f"{text}\n\n{texts.CUT_OFF}".strip()
+        case StopReason.FILTERED:
+            return f"{text}\n\n{texts.FILTERED}".strip()
+        case StopReason.END | StopReason.OVERFLOW:
+            return text or texts.EMPTY_REPLY
+        case _:
+            assert_never(reply.stop)
+
+
+def _final(start: TurnStart, run: Run, error: BaseException, reference: str) -> Final:
+    """Return the message about a failed turn. Its details are for the owner, and where people asked for
+    them."""
+    kind, is_owner = type(error).__name__, start.principal.role is Role.OWNER
+    detailed = run.verbosity is Verbosity.FULL
+    faults = run.models.faults if is_owner and run.models is not None else {}
+    match error:
+        case ModelError():
+            text = texts.model_failure(error, faults)
+        case AllowanceUsedUp():
+            text, detailed = texts.ALLOWANCE_USED_UP, False
+        case _:
+            logger.error(
+                "turn.unexpected_error turn=%s reference=%s", start.turn_id, reference, exc_info=error
+            )
+            text, detailed = texts.INTERNAL_FAILURE, detailed or is_owner
+            if not detailed:
+                text = texts.REFERENCE.format(text=text, reference=reference)
+    if detailed:
+        text = f"{text}\n\n{texts.agent_failed(run.failures, error, reference)}"
+    logger.warning("turn.failed turn=%s reference=%s type=%s error=%s", start.turn_id, reference, kind, error)
+    told_owner = is_owner and isinstance(error, ModelMisconfigured)
+    return Final(text, f"{kind}: {error}"[:500], told_owner)

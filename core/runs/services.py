@@ -11,9 +11,9 @@ from core.errors import AllowanceUsedUp
 from core.events import TurnListener
 from core.gates import VoteRule, Wrote
 from core.ids import Ids
-from core.model.base import Model
 from core.people.notices import ApproverCopies
 from core.ports import OutboxListener
+from core.runs.model_list import ModelList
 from core.safety.leaks import LeakDetector
 from core.store.port import People, Store
 from core.store.units import patiently
@@ -52,7 +52,6 @@ class ChatSettings:
 
     system_prompt: str
     timezone: str
-    context_tokens: int
     reserve_tokens: int
     gate_expires_after_s: int
     rule: VoteRule
@@ -83,7 +82,7 @@ class ChatServices:
     text first."""
 
     store: Store
-    model: Model
+    models: ModelList
     pipeline: CallPipeline
     outbox: OutboxListener
     turns: TurnListener

@@ -7,10 +7,11 @@ migration.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, assert_never, cast
 
 from core.approvals import UNSAID, ApprovalSettings, Preset
+from core.events import CandidateFailed, ModelTrace
 from core.gates import Answer, AskedCall, Chose, Option, Wrote
 from core.messages import (
     Attachment,
@@ -302,3 +303,21 @@ def settings_from_columns(preset: str | None, limits: str | None) -> ApprovalSet
         return UNSAID
     stored = {} if limits is None else cast("dict[str, int]", json.loads(limits))
     return ApprovalSettings(None if preset is None else Preset(preset), **stored)
+
+
+# The models of a run as databases store them.
+
+
+def trace_to_json(trace: ModelTrace) -> str | None:
+    """Return a run's models as JSON, or None if none was called."""
+    if not trace.selected:
+        return None
+    return encode({"selected": trace.selected, "failures": [asdict(one) for one in trace.failures]})
+
+
+def trace_from_json(text: str | None) -> ModelTrace:
+    """Return the models that `trace_to_json` wrote."""
+    if text is None:
+        return ModelTrace()
+    stored = json.loads(text)
+    return ModelTrace(stored["selected"], tuple(CandidateFailed(**one) for one in stored["failures"]))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.approvals import ApprovalSettings
+from core.events import Verbosity
 from core.gates import Answer, Gate, Grant
 from core.messages import Message
 from core.store.facets import SealedSecret
@@ -155,6 +156,14 @@ class SetApprovals:
 
 
 @dataclass(frozen=True, slots=True)
+class SetVerbosity:
+    """The amount people see of a thread's runs from now on."""
+
+    thread_id: str
+    verbosity: Verbosity
+
+
+@dataclass(frozen=True, slots=True)
 class SetTimezone:
     """A person's time zone from now on, as an IANA name; None for the hub's."""
 
@@ -229,6 +238,7 @@ Effect = (
     | RevokeGrant
     | SetApprovals
     | SetTimezone
+    | SetVerbosity
     | SetSecrets
     | TakeAwayMessage
     | ForgetCredentials

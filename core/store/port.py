@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from core.events import NO_MODELS, ModelTrace
 from core.gates import Gate
 from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow
@@ -164,6 +165,7 @@ class Turns(Protocol):
         *,
         next_turn_id: str,
         error: str | None = None,
+        models: ModelTrace = NO_MODELS,
         send_now: bool = False,
         meanwhile: Callable[[], None] | None = None,
     ) -> TurnFinished:
@@ -172,6 +174,8 @@ class Turns(Protocol):
         The first message replaces the turn's preview; without messages the preview is removed. Waiting
         inputs of the thread become the next turn: the oldest and up to nine following it of the same
         person (just the oldest if `one_by_one` is configured).
+
+        `models`: those the turn called, for `why`.
 
         The callback may run while the commit is in progress; the commit can still fail.
         """

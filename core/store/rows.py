@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.events import NO_MODELS, ModelTrace, Verbosity
 from core.gates import Answer, ConsentSettings, Gate, Option, Vote
 from core.messages import Address, Message
 from core.ports import OutboxRow
@@ -58,7 +59,7 @@ class ThreadRow:
     last_active_at: int
     active_turn_id: str | None = None
     active_turn_state: TurnState | None = None
-    preset: str | None = None
+    verbosity: Verbosity = Verbosity.OFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +250,8 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything recorded about one inbound event (P11). `text`: the message, if any of it is stored."""
+    """Everything recorded about one inbound event (P11). `text`: the message, if any of it is stored.
+    `models`: those its turn called."""
 
     key: str
     channel: str
@@ -262,6 +264,7 @@ class Explanation:
     turn_error: str | None
     deliveries: tuple[Delivery, ...]
     text: str = ""
+    models: ModelTrace = NO_MODELS
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tests.browser.console import Console
 from tests.browser.cutting import Way, way_to
 from tests.harness.process import HubProcess, running_hub
 from tests.plugins.profile import Profile
-from tests.simulators.model import Hold, ModelSimulator, ToolCall, text, tools
+from tests.simulators.model import Drop, Hold, ModelSimulator, Reply, ToolCall, text, tools
 
 pytestmark = [
     pytest.mark.chromium,
@@ -101,6 +101,32 @@ async def test_how_far_a_run_of_tools_has_come_is_seen_while_it_runs(
     model.release()
     await console.sees("that is all")
     await expect(live).to_be_hidden()
+    assert complaints.lines == []
+
+
+async def test_a_reply_that_breaks_off_is_replaced_and_who_asked_sees_that_a_model_failed(
+    console: Console, model: ModelSimulator, complaints: Complaints
+) -> None:
+    await console.say_in_a_new_thread("say: ready")
+    await console.sees("ready")
+    await console.say("/verbose full")
+    await expect(console.page.locator(".message.notice")).to_contain_text("the details of failures here")
+    live, note = (console.page.locator(f".message.live{part}") for part in ("", " .live-note"))
+    first = Reply("Broken " * 20, chunk_chars=8, delay_s=0.02)
+    model.enqueue(first, fault=Drop(at="mid_stream", after_events=12))
+    model.enqueue(text("Whole " * 20 + "at last."), fault=Hold())
+    await console.say("tell me")
+    await expect(live).to_contain_text("Broken")
+    await expect(note).to_have_text("Model main failed (it is not reachable, or overloaded). Trying again.")
+    await console.reload()
+    await expect(note).to_contain_text("Model main failed")
+    await model.wait_requests(state="held")
+    model.release()
+    await console.sees("at last.")
+    await expect(live).to_be_hidden()
+    shown = [line["text"] for line in await console.feed()]
+    assert shown[-2:] == ["tell me", ("Whole " * 20 + "at last.")]
+    assert not any("Broken" in line for line in shown)
     assert complaints.lines == []
 
 

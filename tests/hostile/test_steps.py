@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -13,13 +13,15 @@ from channels.channel import Channel, Payload
 from channels.delivery import ChannelSession
 from channels.text.blocks import Block, Paragraph, Table, weight
 from channels.text.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse
+from core.clock import SystemClock
 from core.ids import RandomIds
 from core.inbound.credentials import InboundCredentials
 from core.inbound.hub import within_size
 from core.messages import Address, ChoiceAnswer, InboundMessage, Markdown, Message, Plain, Unreadable
 from core.model.base import ModelReply, ModelRequest, ReplyDelta, Usage
 from core.off_loop import off_loop
-from core.runs.redacted_model import stream_reply
+from core.runs.attempts import RunModels
+from core.runs.model_list import ConfiguredModel, ModelList
 from core.safety.leaks import Leak, LeakDetector
 from core.transcript import Origin
 from tests.harness.telegram_hub import OWNER, open_hub
@@ -138,7 +140,9 @@ _REPLY = ModelReply("", (), Usage(), Origin("", "", ""))
 async def test_a_long_reply_is_looked_through_in_a_thread() -> None:
     for text, in_a_thread in ((SHORT, False), (LONG, True)):
         leaks = Watched()
-        reply = await stream_reply(cast("Any", Says(text)), cast("Any", None), leaks, lambda _: None)
+        models = ModelList([ConfiguredModel("says", "test", 1000, (Says(text),))], SystemClock())
+        run = RunModels(models, leaks, lambda _: None, lambda _: None)
+        reply = await run.reply(lambda _: ModelRequest("", ()), lambda _: None)
         assert reply.text == text
         assert {one != threading.get_ident() for one in leaks.threads} == {in_a_thread}
 

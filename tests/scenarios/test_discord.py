@@ -8,7 +8,7 @@ from core.errors import AttachmentTooLarge
 from core.messages import Address, Attachment, File, Message, plain
 from tests.harness.discord_hub import BOT, LIMIT_S, OWNER, open_discord_hub
 from tests.simulators.discord import markdown
-from tests.simulators.model import Hold
+from tests.simulators.model import Drop, Hold, Reply
 
 STRANGER = 100_000_000_000_000_008
 MARKDOWN = """# Report
@@ -29,6 +29,20 @@ async def test_a_message_is_answered(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "hello")
         await place.hears(place.direct(), "You said: hello")
+
+
+async def test_a_reply_that_breaks_off_is_replaced_by_the_next_attempt(tmp_path: Path) -> None:
+    async with open_discord_hub(tmp_path, speed=10) as place:
+        first, then = "Broken " * 60, "Whole " * 60 + "at last."
+        cut = Drop(at="mid_stream", after_events=25)
+        place.model.enqueue(Reply(first, chunk_chars=12, delay_s=0.02), fault=cut)
+        place.model.enqueue(Reply(then, chunk_chars=12, delay_s=0.02))
+        place.discord.user_sends_text(OWNER, "tell me a story")
+        shown = await place.hears(place.direct(), "Broken")
+        whole = await place.hears(place.direct(), "at last.")
+        assert whole.id == shown.id
+        await place.settled_sends("discord")
+        assert place.says(place.direct()) == [then]
 
 
 async def test_a_call_runs_once_after_its_button_was_pressed(tmp_path: Path) -> None:

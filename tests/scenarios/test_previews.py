@@ -164,6 +164,26 @@ async def test_a_failure_in_the_middle_is_said_in_the_previews_place(tmp_path: P
         assert answers(house) == house.says(OWNER)
 
 
+async def test_a_reply_that_breaks_off_is_replaced_by_the_next_attempt(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, speed=SPEED) as house:
+        again = text("Another " + STORY, chunk_chars=12, delay_s=10 / SPEED / PIECES)
+        house.model.enqueue(story(10), fault=Drop(at="mid_stream", after_events=PIECES // 2))
+        house.model.enqueue(again)
+        house.telegram.user_sends_text(OWNER, "tell me a story")
+        await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
+        await house.telegram.wait_text(OWNER, ", the end.", timeout_s=LIMIT_S)
+        await finished(house)
+        assert house.says(OWNER) == ["Another " + SHOWN]
+        assert answers(house) == ["Another " + STORY]
+        seen = [request.params["text"] for request in requests(house, "sendMessage", "editMessageText")]
+        assert len(requests(house, "sendMessage")) == 1, "one message, replaced in its place"
+        first = [one for one in seen if one.startswith("word")]
+        then = seen[len(first) :]
+        assert first
+        assert all(one.startswith("Another") for one in then)
+        assert len(then[0]) < len(first[-1]), "the new attempt is shown from its beginning"
+
+
 async def test_an_approval_in_the_middle_stands_alone_and_the_answer_below_it(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=SPEED) as house:
 

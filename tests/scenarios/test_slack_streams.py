@@ -1,13 +1,14 @@
 """Answers that grow in Slack's own streams: in threads, and as the hub renders them in the end."""
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.harness.slack_hub import LIMIT_S, OWNER, SlackHub, open_slack_hub
-from tests.simulators.model import Hold, Reply, ToolCall
+from tests.simulators.model import Drop, Hold, Reply, ToolCall
 
 SPEED = 10
 STORY = (
@@ -134,6 +135,26 @@ async def test_words_before_a_tool_make_way_for_what_comes_after_it(tmp_path: Pa
         thread_ts = asked(place)
         await ended(place, place.direct(), thread_ts)
         await place.slack.wait_for(lambda: methods(place)[-1] == "chat.update", LIMIT_S)
+
+
+async def test_a_reply_that_breaks_off_ends_its_stream_and_changes_the_same_message(tmp_path: Path) -> None:
+    async with open_slack_hub(tmp_path, speed=SPEED) as place:
+        first = Reply(text="Broken " * 60, chunk_chars=12, delay_s=0.02)
+        place.model.enqueue(first, fault=Drop(at="mid_stream", after_events=25))
+        place.model.rule("story", story())
+        thread_ts = asked(place)
+        channel = place.direct()
+        growing = await place.slack.wait_for(
+            lambda: [m for m in place.slack.bot_messages(channel) if m.stream is not None], LIMIT_S
+        )
+        message = await ended(place, channel, thread_ts)
+        await place.slack.wait_for(lambda: methods(place)[-1] == "chat.update", LIMIT_S)
+        assert message.ts == growing[0].ts
+        assert message.stream is None
+        counts = Counter(r.method for r in place.slack.requests())
+        assert (counts["chat.startStream"], counts["chat.stopStream"]) == (1, 1)
+        order = methods(place)
+        assert order.index("chat.stopStream") < order.index("chat.update")
 
 
 async def test_a_stream_whose_beginning_went_unanswered_is_found_and_not_shown_twice(tmp_path: Path) -> None:

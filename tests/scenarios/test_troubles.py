@@ -15,19 +15,9 @@ from typer.testing import CliRunner
 
 from bot.cli.commands import app
 from channels.supervisor import AGAIN
-from core import texts
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 from tests.plugins.proof import ProofRecord
-from tests.simulators.model import (
-    Drop,
-    EmptyBody,
-    EndEarly,
-    Fault,
-    Hold,
-    HttpError,
-    MalformedEvent,
-    StreamError,
-)
+from tests.simulators.model import Hold, HttpError
 
 OTHER = 8
 SPEED = 30
@@ -308,45 +298,10 @@ async def test_an_answer_refused_for_good_fails_visibly_and_alone(
 
 # ---------------------------------------------------------------- the model
 
-TROUBLES: dict[str, tuple[Fault, str, str]] = {
-    "wrong key": (HttpError(401), texts.MODEL_KEY_REJECTED, "ModelAuthRejected: model main: 401"),
-    "busy for an hour": (
-        HttpError(429, retry_after_s=3600),
-        texts.MODEL_UNREACHABLE,
-        "ModelUnavailable: model main: 429",
-    ),
-    "its own errors": (HttpError(500), texts.MODEL_UNREACHABLE, "ModelUnavailable: model main: 500"),
-    "a gateway's page": (HttpError(502), texts.MODEL_UNREACHABLE, "ModelUnavailable: model main: 502"),
-    "no answer": (Drop(reset=True), texts.MODEL_UNREACHABLE, "ModelUnavailable: model main: "),
-    "dropped mid-stream": (Drop(at="mid_stream"), texts.MODEL_UNREACHABLE, "ModelUnavailable: model main: "),
-    "ended too soon": (EndEarly(after_events=2), texts.MODEL_BROKE_OFF, "ModelReplyInvalid: model main: "),
-    "error in the stream": (StreamError(), texts.MODEL_UNREACHABLE, "ModelUnavailable: model main: "),
-    "garbage": (MalformedEvent(), texts.MODEL_BROKE_OFF, "ModelReplyInvalid: model main: "),
-    "an empty body": (EmptyBody(), texts.MODEL_BROKE_OFF, "ModelReplyInvalid: model main: "),
-    "a refusal": (HttpError(400), texts.MODEL_REFUSED, "ModelRejected: model main: 400"),
-}
-
-
-@pytest.mark.parametrize("fault, sentence, reason", TROUBLES.values(), ids=TROUBLES)
-async def test_a_model_in_trouble_is_one_sentence_and_the_next_message_works(
-    house: Hub, fault: Fault, sentence: str, reason: str
-) -> None:
-    house.model.fault(fault, times=None)
-    sent = house.telegram.user_sends_text(OWNER, "hello, give me an answer of some length")
-    await bot_speaks(house, OWNER, 1)
-    house.model.clear_faults()
-    house.telegram.user_sends_text(OWNER, "say: fine")
-    await bot_speaks(house, OWNER, 2)
-    assert house.says(OWNER) == [sentence, "fine"]
-    explained = await why_message(house, OWNER, sent.id)
-    assert explained["turn_state"] == "failed"
-    assert explained["turn_error"].startswith(reason)
-    assert [delivery["state"] for delivery in explained["deliveries"]] == ["sent"]
-
 
 @pytest.mark.parametrize("fault, pause_s", [(HttpError(429, retry_after_s=30), 30), (HttpError(503), 0.75)])
 async def test_a_model_busy_for_a_while_is_waited_for_and_nobody_notices(
-    house: Hub, fault: Fault, pause_s: float
+    house: Hub, fault: HttpError, pause_s: float
 ) -> None:
     house.model.fault(fault, times=2)
     house.telegram.user_sends_text(OWNER, "hello")

@@ -16,7 +16,9 @@ export class Feed {
   /** @type {Map<string, Approval>} */ approvals = new Map();
   /** @type {Map<string, Step>} */ steps = new Map();
   /** @type {Thread} */ thread;
-  /** @type {{turn: string, text: string, length: number} | null} */ live = null;
+  /** @type {{turn: string, attempt: number, text: string, length: number} | null} */ live = null;
+  /** The last failure of a model while the turn goes on. @type {ModelFailure | null} */ failure = null;
+  /** How much is shown of the turn: "off", "on" or "full". */ verbosity = "off";
   /** How far the turn's run of tools has come. @type {Loop | null} */ loop = null;
   lastSeq = 0;
   more = false;
@@ -72,7 +74,15 @@ export class Feed {
       case "item":
         return this.#item(data);
       case "turn_started":
-        return this.#turn(data.turn, "running");
+        this.live = this.failure = null;
+        return [...this.#turn(data.turn, "running"), { type: "live" }];
+      case "run_started":
+        if (data.kind === "chat") this.verbosity = data.verbosity;
+        return [];
+      case "candidate_failed":
+        if (data.run !== this.thread.turn?.id) return [];
+        this.failure = data;
+        return [{ type: "live" }];
       case "turn_delta":
         return this.#delta(data);
       case "turn_step":
@@ -126,10 +136,15 @@ export class Feed {
     return [{ type: "approval", id }];
   }
 
-  /** Offsets count code points. @param {{turn: string, offset: number, text: string}} delta @returns {Change[]} */
-  #delta({ turn, offset, text }) {
+  /**
+   * A higher attempt replaces what an earlier one wrote. Offsets count code points.
+   * @param {{turn: string, attempt: number, offset: number, text: string}} delta @returns {Change[]}
+   */
+  #delta({ turn, attempt, offset, text }) {
     const changes = this.#turn(turn, "running");
-    const here = this.live?.turn === turn ? this.live : null;
+    const known = this.live?.turn === turn ? this.live : null;
+    if (known && attempt < known.attempt) return changes;
+    const here = known?.attempt === attempt ? known : null;
     if (offset > 0 && (!here || offset > here.length)) return [...changes, { type: "gap" }];
     const kept =
       offset === 0
@@ -137,7 +152,8 @@ export class Feed {
         : offset === here?.length
           ? here.text
           : [...(here?.text ?? "")].slice(0, offset).join("");
-    this.live = { turn, text: kept + text, length: offset + [...text].length };
+    if (!here) this.failure = null;
+    this.live = { turn, attempt, text: kept + text, length: offset + [...text].length };
     return [...changes, { type: "live" }];
   }
 
@@ -153,7 +169,7 @@ export class Feed {
   /** @param {string} how @returns {Change[]} */
   #ended(how) {
     this.heard++;
-    this.live = this.loop = null;
+    this.live = this.loop = this.failure = null;
     const waits = how === "turn_rested" && this.waiting().length > 0;
     this.thread.turn = waits && this.thread.turn ? { id: this.thread.turn.id, state: "waiting" } : null;
     return [{ type: "live" }, { type: "turn" }];
@@ -177,7 +193,9 @@ export class Feed {
   #resume(live) {
     if (!live) return;
     const text = live.text ?? "";
-    this.live = text ? { turn: live.turn, text, length: (live.offset ?? 0) + [...text].length } : null;
+    this.live = text
+      ? { turn: live.turn, attempt: live.attempt, text, length: (live.offset ?? 0) + [...text].length }
+      : null;
     for (const step of live.steps ?? []) this.steps.set(step.call_id, step);
   }
 }

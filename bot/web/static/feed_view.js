@@ -34,7 +34,8 @@ export class FeedView {
     this.feed = feed;
     this.actions = actions;
     this.list = h("div", { class: "feed-items" });
-    this.live = h("div", { class: "message assistant live", hidden: true });
+    this.note = h("div", { class: "live-note", hidden: true });
+    this.live = h("div", { class: "message assistant live", hidden: true }, this.note);
     this.older = button("Show earlier messages", () => this.#older(), { class: "button quiet older" });
     const column = h("div", { class: "feed-column" }, this.older, this.list, this.live);
     this.pending = new PendingMessages(column);
@@ -184,17 +185,20 @@ export class FeedView {
   }
 
   #showLive() {
-    const { live, loop, state } = this.feed;
+    const { live, loop, state, failure, verbosity } = this.feed;
     const busy = state === "running" || state === "stopping";
     this.live.hidden = !live && !busy;
     const words = live?.text ?? (state === "stopping" ? "Stopping…" : `Working…${counted(loop)}`);
-    let text = /** @type {HTMLElement | null} */ (this.live.querySelector("p"));
+    let text = /** @type {HTMLElement | null} */ (this.live.querySelector(".prose p"));
     if (!text) {
       text = h("p");
-      this.live.append(h("div", { class: "prose" }, text));
+      this.note.before(h("div", { class: "prose" }, text));
     }
     this.live.classList.toggle("thinking", !live);
     if (text) setText(text, words);
+    const noted = failed(failure, verbosity);
+    this.note.hidden = !noted;
+    this.note.textContent = noted;
   }
 
   async #older() {
@@ -233,6 +237,14 @@ function setText(node, text) {
   const old = node.firstChild;
   if (old instanceof Text && text.startsWith(old.data)) old.appendData(text.slice(old.data.length));
   else node.textContent = text;
+}
+
+/** What people see of a model that failed. @param {ModelFailure | null} failure @param {string} verbosity */
+function failed(failure, verbosity) {
+  if (!failure || verbosity === "off") return "";
+  const why = verbosity === "full" ? ` (${failure.error})` : "";
+  const last = failure.attempt === failure.total ? "It was the last one" : "Trying the next one";
+  return `Model ${failure.model} failed${why}. ${failure.retry_in_s === null ? last : "Trying again"}.`;
 }
 
 /** What a run of tools has used so far. @param {Loop | null} loop */

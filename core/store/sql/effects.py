@@ -27,6 +27,7 @@ from core.store.effects import (
     SetApprovals,
     SetSecrets,
     SetTimezone,
+    SetVerbosity,
     StopThread,
     TakeAwayMessage,
 )
@@ -108,6 +109,7 @@ class Effects:
                 | RevokeGrant()
                 | SetApprovals()
                 | SetTimezone()
+                | SetVerbosity()
                 | SetSecrets()
                 | ForgetCredentials()
                 | PauseTools()
@@ -142,6 +144,7 @@ class Effects:
         | RevokeGrant
         | SetApprovals
         | SetTimezone
+        | SetVerbosity
         | SetSecrets
         | ForgetCredentials
         | PauseTools,
@@ -156,6 +159,8 @@ class Effects:
                     grants.set_thread_approvals(self._tx, thread_id, settings, self._principal.user_id)
             case SetTimezone(timezone):
                 people.set_timezone(self._tx, self._principal.user_id, timezone)
+            case SetVerbosity(thread_id, verbosity):
+                self._tx.run("UPDATE threads SET verbosity = ? WHERE id = ?", verbosity.value, thread_id)
             case RecordGrant(grant):
                 grants.record_grant(self._tx, grant)
             case SetSecrets(sealed):

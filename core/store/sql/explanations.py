@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from core.messages import Address
-from core.store.codecs import refs_from_json
+from core.store.codecs import refs_from_json, trace_from_json
 from core.store.pairing import NoiseRow
 from core.store.rows import Delivery, Explanation
 from core.store.sql.mapping import contains, like
@@ -17,7 +17,7 @@ from core.store.units import Facet
 
 _EXPLANATION = (
     "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
-    " o.id, o.state, o.refs, o.repeats, o.error, i.text"
+    " o.id, o.state, o.refs, o.repeats, o.error, i.text, tn.models"
 )
 _CAUSED = (
     "LEFT JOIN runs tn ON tn.id = i.turn_id"
@@ -79,4 +79,5 @@ def _explanation(rows: Sequence[Row]) -> Explanation:
             if row[9] is not None
         ),
         text=rows[0][14] or "",
+        models=trace_from_json(rows[0][15]),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from itertools import groupby
 
+from core.events import Verbosity
 from core.gates import (
     Gate,
     GateKind,
@@ -45,7 +46,7 @@ SPENT_SINCE = "CASE WHEN ? > running_since THEN ? - running_since ELSE 0 END"
 
 THREAD = (
     "t.id, t.owner_id, t.channel, t.scope, t.address, t.title, t.created_at, t.last_active_at,"
-    " a.id, a.state, t.preset"
+    " a.id, a.state, t.verbosity"
 )
 ACTIVE_TURN = f"LEFT JOIN runs a ON a.thread_id = t.id AND a.state IN {ACTIVE}"
 
@@ -91,7 +92,7 @@ def thread_of(row: Row) -> ThreadRow:
         last_active_at=row[7],
         active_turn_id=row[8],
         active_turn_state=None if row[9] is None else TurnState(row[9]),
-        preset=row[10],
+        verbosity=Verbosity.OFF if row[10] is None else Verbosity(row[10]),
     )
 
 

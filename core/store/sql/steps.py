@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
+from core.events import NO_MODELS, ModelTrace
 from core.gates import Gate, GateKind, Option
 from core.ports import OutboxRow
 from core.store.rows import (
@@ -296,12 +297,13 @@ class TurnUnits(Facet):
         *,
         next_turn_id: str,
         error: str | None = None,
+        models: ModelTrace = NO_MODELS,
         send_now: bool = False,
         meanwhile: Callable[[], None] | None = None,
     ) -> TurnFinished:
         return await self._engine.write(
             lambda tx: turns.finish(
-                tx, turn_id, state, answer, messages, next_turn_id, error, send_now=send_now
+                tx, turn_id, state, answer, messages, next_turn_id, error, models, send_now=send_now
             ),
             meanwhile=meanwhile,
         )

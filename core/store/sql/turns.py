@@ -9,9 +9,10 @@ from typing import Any
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
+from core.events import NO_MODELS, ModelTrace
 from core.messages import Address, MessageRef
 from core.ports import OutboxRow
-from core.store.codecs import encode, said_to_columns
+from core.store.codecs import encode, said_to_columns, trace_to_json
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
 from core.store.sql.audit import record
 from core.store.sql.feed import put_messages
@@ -228,7 +229,7 @@ def _running(on: ThreadRow, channel: str, address: Address, turn_id: str, now: i
         now,
         turn_id,
         TurnState.RUNNING,
-        on.preset,
+        on.verbosity,
     )
 
 
@@ -336,11 +337,12 @@ def finish(
     messages: Sequence[Draft],
     next_turn_id: str,
     error: str | None,
+    models: ModelTrace,
     *,
     send_now: bool,
 ) -> TurnFinished:
     thread_id = require_running(tx, turn_id)
-    called = end_turn(tx, thread_id, turn_id, state, answer, error)
+    called = end_turn(tx, thread_id, turn_id, state, answer, error, models)
     rows = enqueue_instead(tx, turn_id, as_replies(tx, turn_id, messages), send_now=send_now)
     if called:
         _record_answer(tx, thread_id, turn_id, state, rows)
@@ -356,6 +358,7 @@ def end_turn(
     state: TurnState,
     answer: AssistantSaid | None = None,
     error: str | None = None,
+    models: ModelTrace = NO_MODELS,
 ) -> bool:
     """End an active turn. Calls without an outcome get one, then comes the answer or the reason there
     is none.
@@ -381,10 +384,11 @@ def end_turn(
         append(tx, thread_id, turn_id, said)
     now = tx.clock.now()
     tx.run(
-        "UPDATE runs SET state = ?, error = ?, ended_at = ?, running_since = NULL, fence = NULL,"
+        "UPDATE runs SET state = ?, error = ?, models = ?, ended_at = ?, running_since = NULL, fence = NULL,"
         f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state IN {ACTIVE}",
         state.value,
         error,
+        trace_to_json(models),
         now,
         now,
         now,

@@ -16,6 +16,7 @@ import pytest_asyncio
 
 from bot.app import ending_signals
 from core import texts
+from core.errors import ModelFault
 from core.store.sqlite.maintenance import current_schema
 from tests.harness.process import HubProcess, environment, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
@@ -108,7 +109,7 @@ async def test_no_secret_is_ever_logged(house: Hub) -> None:
     house.telegram.fail("server_error", method="getUpdates", count=3, status=500)
     async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "hello")
-        await house.telegram.wait_text(OWNER, texts.MODEL_KEY_REJECTED, timeout_s=LIMIT_S)
+        await house.telegram.wait_text(OWNER, texts.model_fault("main", ModelFault.KEY), timeout_s=LIMIT_S)
         house.telegram.user_sends_text(OWNER, "say: fine")
         await house.telegram.wait_text(OWNER, "fine", timeout_s=LIMIT_S)
         assert await hub.stop() == 0

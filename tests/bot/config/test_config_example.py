@@ -21,6 +21,8 @@ VARIABLES = {
     "TELEGRAM_TOKEN": "1:a",
     "TELEGRAM_WEBHOOK_SECRET": "s",
     "OPENAI_API_KEY": "k",
+    "OPENAI_KEY_A": "a",
+    "OPENAI_KEY_B": "b",
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
     "HOOK_SECRET": "h",
@@ -97,6 +99,7 @@ def test_with_every_option_taken_it_is_valid(tmp_path: Path) -> None:
     assert isinstance(telegram, TelegramChannel)
     assert telegram.token.get_secret_value() == "1:a"
     assert config.models[0].provider == "openai"
+    assert config.models[0].keys == ("k", "a", "b")
     assert config.approvals.model_copy(update={"rules": ()}) == Config().approvals
 
 

@@ -23,10 +23,10 @@ from tests.plugins.profile import Profile
 
 async def test_pieces_of_a_reply_become_one_while_nobody_looks() -> None:
     feed = Feed()
-    for event in (Began(), Wrote("t", 0, "a"), Wrote("t", 1, "b"), Wrote("t", 0, "c"), Rested()):
+    for event in (Began(), Wrote("t", 0, 0, "a"), Wrote("t", 0, 1, "b"), Wrote("t", 1, 0, "c"), Rested()):
         feed.put(event)
     seen = [await feed.get() for _ in range(4)]
-    assert seen == [Began(), Wrote("t", 0, "ab"), Wrote("t", 0, "c"), Rested()]
+    assert seen == [Began(), Wrote("t", 0, 0, "ab"), Wrote("t", 1, 0, "c"), Rested()]
     assert feed.empty
 
 

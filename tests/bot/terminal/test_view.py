@@ -46,7 +46,7 @@ def said(text: str, author: Author = Author.ASSISTANT, **more: str) -> Said:
 
 def test_a_reply_changes_below_until_it_is_said() -> None:
     view = View()
-    assert stays(view, Began(), Wrote("t", 0, "Hel"), Wrote("t", 3, "lo **you**")) == ""
+    assert stays(view, Began(), Wrote("t", 0, 0, "Hel"), Wrote("t", 0, 3, "lo **you**")) == ""
     assert changes(view) == "Hello you\n"
     assert stays(view, said("Hello you"), Rested()) == "Hello you\n\n"
     assert changes(view) == ""
@@ -55,15 +55,17 @@ def test_a_reply_changes_below_until_it_is_said() -> None:
 
 def test_pieces_of_a_reply_that_began_before_are_not_shown() -> None:
     view = View()
-    stays(view, Wrote("t", 5, "lost"))
+    stays(view, Wrote("t", 0, 5, "lost"))
     assert changes(view) == ""
-    stays(view, Wrote("t", 0, "all so far"), Wrote("t", 10, "."), Wrote("t", 0, "again"))
+    stays(view, Wrote("t", 0, 0, "all so far"), Wrote("t", 0, 10, "."), Wrote("t", 1, 0, "again"))
     assert changes(view) == "again\n"
+    stays(view, Wrote("t", 0, 11, " late"), Wrote("t", 0, 0, "late"))
+    assert changes(view) == "again\n", "a late piece of an earlier attempt is dropped"
 
 
 def test_only_the_last_lines_of_a_long_reply_are_shown() -> None:
     view = View()
-    stays(view, Wrote("t", 0, "\n\n".join(f"line {number}" for number in range(50))))
+    stays(view, Wrote("t", 0, 0, "\n\n".join(f"line {number}" for number in range(50))))
     assert changes(view, rows=3) == "line 48\n\nline 49\n"
     assert changes(view, rows=0) == ""
 
@@ -100,7 +102,7 @@ def test_a_card_is_shown_once_with_its_keys_until_it_is_settled() -> None:
 
 def test_no_key_answers_a_card_of_a_conversation_that_was_left() -> None:
     view = View()
-    stays(view, Began(), Wrote("t", 0, "Hel"), Asked(APPROVAL))
+    stays(view, Began(), Wrote("t", 0, 0, "Hel"), Asked(APPROVAL))
     assert stays(view, Moved(), columns=200) == (
         "1 request is open in the previous conversation: answer in the console, or type /approve or /deny"
         f" followed by the ID ({APPROVAL.gate_id}).\n\n"

@@ -107,11 +107,14 @@ def test_a_stream_cut_again_and_again_goes_on_exactly(tmp_path: Path, profile: P
 
 
 def said(events: Sequence[Any]) -> str:
-    """The text that deltas make; each says where it belongs."""
-    text = ""
+    """The text that deltas make; each says where it belongs, and a new attempt begins anew."""
+    text, attempt = "", -1
     for event in events:
         if event["type"] == "turn_delta":
-            assert event["data"]["offset"] in {0, len(text)}
+            assert event["data"]["attempt"] >= attempt
+            if event["data"]["attempt"] > attempt:
+                attempt, text = event["data"]["attempt"], ""
+            assert event["data"]["offset"] == len(text)
             text = text[: event["data"]["offset"]] + event["data"]["text"]
     return text
 
@@ -222,10 +225,11 @@ async def test_everybody_is_told_that_tools_are_paused(tmp_path: Path) -> None:
 def test_there_is_always_the_reply_that_is_being_written(replies: list[list[str]]) -> None:
     live = Live()
     live.turn_event("t", "turn", Began("web", Address("a")))
-    for reply in replies:
+    for attempt, reply in enumerate(replies):
         offset = 0
         for number, piece in enumerate(reply):
-            live.turn_event("t", "turn", TextDelta(offset, piece))
+            live.turn_event("t", "turn", TextDelta(offset, piece, attempt))
+            live.turn_event("t", "turn", TextDelta(offset, "late", attempt - 1))
             offset += len(piece)
             turn = live.turn("t")
             assert turn is not None

@@ -12,12 +12,10 @@ import pytest
 
 from core.clock import SystemClock
 from core.model.base import (
-    FailoverModel,
     Model,
     ModelReply,
     ModelRequest,
     ReplyDelta,
-    RetryingModel,
     ToolSpec,
     closing,
 )
@@ -80,18 +78,10 @@ async def demo() -> AsyncIterator[Subject]:
     yield Subject(DemoModel("subject"), "run: {}")
 
 
-@asynccontextmanager
-async def decorated() -> AsyncIterator[Subject]:
-    async with openai() as inner:
-        model = FailoverModel("subject", [RetryingModel(inner.model, SystemClock()), DemoModel()])
-        yield Subject(model, inner.run)
-
-
 SUBJECTS = {
     "demo": demo,
     "openai": openai,
     "openai-whole": lambda: openai(stream=False),
-    "failover-retrying-openai": decorated,
 }
 
 

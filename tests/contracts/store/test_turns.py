@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from core.errors import StaleTurn
+from core.events import NO_MODELS, CandidateFailed, ModelTrace, Verbosity
 from core.gates import ConsentSettings, Grant, GrantScope, Option
 from core.ports import SendState
-from core.store.effects import CloseGate, RecordGrant
+from core.store.effects import CloseGate, RecordGrant, SetVerbosity
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
@@ -208,6 +209,36 @@ async def test_a_failed_turn_says_why(world: Bench) -> None:
     explained = await world.store.explanations.explain(event.key)
     assert explained is not None
     assert (explained.turn_state, explained.turn_error) == ("failed", "the model is down")
+    assert explained.models == NO_MODELS
+
+
+async def test_a_turn_says_which_models_it_called(world: Bench) -> None:
+    event = world.message()
+    start = (await world.store.inbound.accept_event(event, world.queueing(), send_now=False)).started
+    assert start is not None
+    failures = (
+        CandidateFailed("openai", "main", "it is not reachable", 1, 2, 1.5),
+        CandidateFailed("openai", "main", "it is not reachable", 1, 2),
+    )
+    trace = ModelTrace("backup", failures)
+    await world.store.turns.finish_turn_and_enqueue(
+        start.turn_id, TurnState.DONE, AssistantSaid("yes"), [], next_turn_id="unused", models=trace
+    )
+    explained = await world.store.explanations.explain(event.key)
+    assert explained is not None
+    assert explained.models == trace
+
+
+async def test_a_thread_keeps_how_much_is_shown_of_its_runs(world: Bench) -> None:
+    start = await world.turn()
+    assert start.thread.verbosity is Verbosity.OFF
+    await world.finish(start, "answer")
+    await world.rule(SetVerbosity(start.thread.id, Verbosity.FULL))
+    again = await world.turn()
+    assert (again.thread.id, again.thread.verbosity) == (start.thread.id, Verbosity.FULL)
+    resumed = await world.store.recovery.resume_turn(again.turn_id)
+    assert resumed.thread.verbosity is Verbosity.FULL
+    assert (await world.turn(scope="elsewhere")).thread.verbosity is Verbosity.OFF
 
 
 async def test_positions_are_never_used_twice(world: Bench) -> None:

@@ -7,11 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from core.clock import SECOND_US
+from core.clock import SECOND_US, SystemClock
 from core.hooks.chain import HookEvent, Point
 from core.hooks.summaries import TRANSCRIPT_LIMIT_CHARS, SessionSummaries, Unfinished
 from core.messages import Address
 from core.model.base import ModelReply, ModelRequest, ReplyDelta, Usage
+from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.unseen_models import UnseenModels
+from core.safety.leaks import LeakDetector
 from core.store.rows import ThreadRow
 from core.timezones import TimeZones
 from core.transcript import AssistantSaid, Entry, Note, Origin, ToolCalled, UserSaid
@@ -56,10 +59,11 @@ class Place:
             return "Asia/Tokyo"
 
         unfinished = Unfinished()
+        models = ModelList([ConfiguredModel("held", "test", 1000, (self,))], SystemClock())
         hook = SessionSummaries(
             cast(Any, self),
             cast(Any, self),
-            self,
+            UnseenModels(models, LeakDetector()),
             self.append,
             TimeZones(zone, "UTC"),
             unfinished,

@@ -26,7 +26,7 @@ def recorded(name: str) -> bytes:
 
 @dataclass(slots=True)
 class TestClock:
-    """Stands still; a sleep is noted and over at once."""
+    """Moves by its sleeps only; a sleep is noted and over at once."""
 
     __test__ = False
     now_us: int = NOW_US
@@ -40,6 +40,7 @@ class TestClock:
 
     async def sleep(self, seconds: float) -> None:
         self.slept_s.append(seconds)
+        self.now_us += round(seconds * 1_000_000)
         await asyncio.sleep(0)
 
 

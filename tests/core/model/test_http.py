@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from core.errors import ModelRejected, ModelUnavailable
+from core.errors import ModelMisconfigured, ModelRejected, ModelUnavailable
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
 from tests.core.model.recorded_server import RecordedServer, answer, read_request, serving
@@ -102,7 +102,7 @@ async def test_a_redirect_is_not_followed() -> None:
     async with RecordedServer(lambda _: answer(recorded("text.sse"))) as other:
         moved = answer(b"", status="302 Found", headers=f"Location: {other.base_url}/chat/completions\r\n")
         async with RecordedServer(lambda _: moved) as server, plain_client() as client:
-            with pytest.raises(ModelRejected, match="redirects are not followed; check base_url"):
+            with pytest.raises(ModelMisconfigured, match="redirects are not followed; check base_url"):
                 await collect(model(client, server.base_url), asking("Hi"))
     assert other.seen == []
 

@@ -13,11 +13,13 @@ from core.errors import (
     ContextOverflow,
     ModelAuthRejected,
     ModelError,
+    ModelMisconfigured,
+    ModelRateLimited,
     ModelRejected,
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.model.base import ModelReply, ReplyDelta, RetryingModel, Usage
+from core.model.base import ModelReply, ReplyDelta, Usage
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult
@@ -150,7 +152,7 @@ async def test_a_whole_conversation_is_accepted(provider: ModelSimulator, model:
 # --- failures --------------------------------------------------------------------------------------------
 
 FAULTS: list[tuple[Fault, type[ModelError]]] = [
-    (HttpError(429), ModelUnavailable),
+    (HttpError(429), ModelRateLimited),
     (HttpError(500), ModelUnavailable),
     (HttpError(502), ModelUnavailable),
     (HttpError(503), ModelUnavailable),
@@ -158,7 +160,8 @@ FAULTS: list[tuple[Fault, type[ModelError]]] = [
     (HttpError(403), ModelAuthRejected),
     (HttpError(413), ContextOverflow),
     (HttpError(418), ModelRejected),
-    (HttpError(404, body="<html>not here</html>"), ModelRejected),
+    (HttpError(404, body="<html>not here</html>"), ModelMisconfigured),
+    (HttpError(200, body=" <!doctype html><title>Log in</title>"), ModelMisconfigured),
     (HttpError(400, body="[" * 100_000), ModelRejected),
     (Drop(at="before_headers"), ModelUnavailable),
     (Drop(at="before_headers", reset=True), ModelUnavailable),
@@ -224,7 +227,7 @@ async def test_a_wrong_key_is_told_without_showing_it(
 
 
 async def test_an_unknown_model_is_told_by_name(provider: ModelSimulator, client: httpx.AsyncClient) -> None:
-    with pytest.raises(ModelRejected, match="`sim-9` does not exist"):
+    with pytest.raises(ModelMisconfigured, match="`sim-9` does not exist"):
         await collect(openai(client, provider.openai_base_url, model="sim-9"), asking("Hi"))
 
 
@@ -290,7 +293,7 @@ async def test_closing_the_iterator_ends_the_request_at_the_provider(
     provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
     provider.fault(Hold(at="mid_stream"))
-    pieces = RetryingModel(openai(client, provider.openai_base_url), TestClock()).reply(asking("Hi"))
+    pieces = openai(client, provider.openai_base_url).reply(asking("Hi"))
     assert isinstance(await anext(pieces), ReplyDelta)
     await provider.wait_requests(state="held")
     await pieces.aclose()  # type: ignore[attr-defined]

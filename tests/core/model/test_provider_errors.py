@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import ContextOverflow, ModelAuthRejected, ModelError, ModelRejected, ModelUnavailable
+from core.errors import (
+    ContextOverflow,
+    ModelAuthRejected,
+    ModelError,
+    ModelRateLimited,
+    ModelRejected,
+    ModelUnavailable,
+)
 from core.model.provider_errors import model_error, read_error, read_error_body, retry_after_s, without_key
 from tests.core.model.support import NOW_US, TestClock, recorded
 
@@ -33,6 +40,7 @@ def test_golden_bodies(row: dict[str, Any]) -> None:
     status = row["status"]
     error = error_of(status, row["text"].encode() if "text" in row else row["json"])
     assert type(error).__name__ == row["means"], str(error)
+    assert getattr(error, "fault", None) == row.get("fault")
     assert str(error).startswith("model main: ")
     assert str(status) in str(error)
     assert "<" not in str(error), "a gateway's page is nothing an operator can read"
@@ -42,7 +50,7 @@ def test_golden_bodies(row: dict[str, Any]) -> None:
     "body, kind",
     [
         ({"error": {"message": "Overloaded", "type": "overloaded_error"}}, ModelUnavailable),
-        ({"error": {"message": "oops", "code": "429"}}, ModelUnavailable),
+        ({"error": {"message": "oops", "code": "429"}}, ModelRateLimited),
         ({"error": {"message": "bad", "code": 400}}, ModelRejected),
         ({"error": {"message": "bad", "type": "invalid_request_error"}}, ModelRejected),
         ({"error": {"message": "no", "code": "invalid_api_key"}}, ModelAuthRejected),

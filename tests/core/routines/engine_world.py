@@ -14,12 +14,15 @@ from bot.routines.service import build_routines
 from bot.timers import ScheduledTimers
 from core.clock import Clock
 from core.errors import ModelRejected
+from core.events import SilentListener
 from core.ids import Ids, RandomIds
 from core.messages import Address, Message
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.people.notices import Notices, Recipient
 from core.routines.manage import RoutineManager
 from core.routines.service import RoutineService
+from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.registry import RunRegistry
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routine_port import RoutineRuns
@@ -119,8 +122,19 @@ def service_of(
         raise AssertionError(f"no thread is opened: {channel}, {at}, {title}, {nonce}")
 
     notices, no_tools = cast("Notices", told), cast("CallPipeline", None)
+    models = ModelList([ConfiguredModel(model.name, "test", 100_000, (model,))], clock)
     return build_routines(
-        config, store, model, no_tools, lambda: notices, open_thread, clock, timers, ids, LeakDetector()
+        config,
+        store,
+        models,
+        RunRegistry(SilentListener(), told.owner),
+        no_tools,
+        lambda: notices,
+        open_thread,
+        clock,
+        timers,
+        ids,
+        LeakDetector(),
     )
 
 
@@ -129,6 +143,11 @@ class Told:
     """Notices that were handed over."""
 
     texts: list[str] = field(default_factory=list[str])
+    owners: list[str] = field(default_factory=list[str])
+
+    async def owner(self, text: str) -> None:
+        """See core.runs.registry.TellOwner."""
+        self.owners.append(text)
 
     async def send(self, key: str, to: Recipient, message: Message) -> bool:
         """See core.people.notices.Notices.send."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.model.base import ModelReply, Origin, Usage
+from core.model.base import Usage
 from core.routine import Spent
 from core.routines.budget import OutOfBudget, SpentSoFar
 from core.store.routine_rows import DayLeft
@@ -12,8 +12,7 @@ EARLIER = Spent(tokens_in=700, tokens_out=300, cost_micro_usd=5_000)
 
 def spent(left: DayLeft, *, tokens: int = 0, micro_usd: int = 0) -> SpentSoFar:
     found = SpentSoFar(EARLIER, left)
-    usage = Usage(tokens - tokens // 3, tokens // 3, 0, micro_usd)
-    found.add(ModelReply("", (), usage, Origin("demo", "demo")))
+    found.add(Usage(tokens - tokens // 3, tokens // 3, 0, micro_usd))
     return found
 
 

@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 CHARS_PER_TOKEN = 4
 """The simulator's tokeniser: every started group of four characters is one token."""
 
-FINISH_REASONS = ("stop", "length", "tool_calls", "content_filter")
+FINISH_REASONS = ("stop", "length", "tool_calls", "content_filter", "model_context_window_exceeded")
 
 
 def tokens_in(text: str) -> int:

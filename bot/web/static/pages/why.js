@@ -125,8 +125,17 @@ function eventView(event) {
       h("span", { class: `outcome-word ${look(event.outcome ?? "")}` }, event.outcome || "not finished"),
       thread ? h("a", { href: link(page, thread) }, "Open conversation") : null,
     ),
+    ...modelView(event.turn),
     h("p", { class: "event-key" }, h("code", {}, event.key)),
   );
+}
+
+/** Which model answered, and which failed. @param {any} turn @returns {Node[]} */
+function modelView(turn) {
+  if (!turn?.failures.length) return [];
+  const failed = new Map(turn.failures.map((one) => [one.model, one.error]));
+  const words = [...failed].map(([model, error]) => `${model}: ${error}`).join("; ");
+  return [h("p", { class: "event-models" }, `Model ${turn.model}. Failures: ${words}.`)];
 }
 
 /** @param {string} outcome */

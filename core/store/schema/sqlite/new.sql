@@ -129,7 +129,8 @@ CREATE TABLE threads (
     last_seq       INTEGER NOT NULL DEFAULT 0,  -- only grows: a position is never given twice
     last_turn      INTEGER NOT NULL DEFAULT 0,
     limits         TEXT,  -- as those of users
-    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine'))  -- routine: of its runs; `scope` is its id
+    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine')),  -- routine: of its runs; `scope` is its id
+    verbosity      TEXT  -- what people see of its runs; null: answers only
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX threads_of_routines ON threads (scope) WHERE kind = 'routine';
 
@@ -173,6 +174,7 @@ CREATE TABLE runs (
     consent_thread TEXT,  -- routine: the thread whose grants hold; chat: null, its own
     fence          INTEGER,  -- the lease of the hub that has it in hand; null while it waits or has ended
     crashes        INTEGER NOT NULL DEFAULT 0,  -- of hubs, without progress, that are put down to it
+    models         TEXT,  -- JSON: the model that was called last, and those that failed
     CHECK ((state = 'running') = (running_since IS NOT NULL)),
     CHECK ((state IN ('running', 'waiting')) = (ended_at IS NULL))
 ) STRICT, WITHOUT ROWID;

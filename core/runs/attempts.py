@@ -1,0 +1,353 @@
+"""The models of one run: each reply is tried with them in order, within one budget for the whole run."""
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from core import texts
+from core.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelFault,
+    ModelMisconfigured,
+    ModelRateLimited,
+    ModelRejected,
+    ModelReplyInvalid,
+    ModelUnavailable,
+)
+from core.events import CandidateFailed, ModelSelected, TextDelta
+from core.model.base import Model, ModelReply, ModelRequest, StopReason, Usage, closing
+from core.off_loop import off_loop
+from core.runs.context import CHARS_PER_TOKEN, request_tokens
+from core.runs.model_list import (
+    JITTER,
+    LIMITED_KEY_REST_S,
+    LONGEST_COOLDOWN_S,
+    REJECTED_KEY_REST_S,
+    Candidate,
+    ModelList,
+    Permit,
+)
+from core.safety.leaks import LeakDetector, RedactedStream
+
+logger = logging.getLogger(__name__)
+
+MAX_FAILED_ATTEMPTS = 8
+MAX_FAILED_S = 180.0
+"""The limits on what one run spends on failures: attempts, and seconds in them and in waits."""
+MAX_TRIES = 4
+"""The number of times in a row that one model is called for a reply."""
+MAX_AFTER_TEXT = 2
+"""The number of further attempts at a reply of which people have seen text."""
+FIRST_WAIT_S = 1.0
+PATIENCE_S = 5.0
+"""The longest wait for a model while another one could be called."""
+LONGEST_WAIT_S = 60.0
+"""The longest wait for the only model. If its provider asks for more, the reply fails."""
+
+Build = Callable[[int], ModelRequest]
+"""Returns the request for a model with a context window of so many tokens."""
+Tell = Callable[[TextDelta], None]
+Report = Callable[[ModelSelected | CandidateFailed], None]
+Step = Callable[[], Awaitable[bool]]
+"""Makes room after the context overflowed. Returns False if it can't."""
+
+
+@dataclass(slots=True)
+class RetryBudget:
+    """The attempts and seconds that a run may still spend on failures, over all its replies."""
+
+    attempts: int = MAX_FAILED_ATTEMPTS
+    seconds: float = MAX_FAILED_S
+
+    def spend(self, seconds: float) -> None:
+        """Take a failed attempt off."""
+        self.attempts -= 1
+        self.seconds -= seconds
+
+    def allows(self, wait_s: float) -> bool:
+        """Return whether there is enough left for another attempt after that wait, which is taken off."""
+        if self.attempts <= 0 or self.seconds < wait_s:
+            return False
+        self.seconds -= wait_s
+        return True
+
+
+class RunModels:
+    """The models of one start of a run, and what may happen only once in it.
+
+    `report`: is told of selected models and failures.
+    `settle`: is told of the tokens of every call, also of a reply that broke off.
+    `compact`, `reset`: the steps before and after a larger window that make room in an overflowing
+    context; None: not available. Each step is taken at most once."""
+
+    def __init__(
+        self,
+        models: ModelList,
+        leaks: LeakDetector,
+        report: Report,
+        settle: Callable[[Usage], None],
+        *,
+        compact: Step | None = None,
+        reset: Step | None = None,
+    ) -> None:
+        self.models = models
+        self.budget = RetryBudget()
+        self.faults: dict[str, ModelFault] = {}
+        """The faults met that only the operator can mend, by model."""
+        self._leaks = leaks
+        self._report = report
+        self._settle = settle
+        self._selected: Candidate | None = None
+        self._given_up: set[str] = set()
+        self._above_tokens = 0
+        self._attempt = -1
+        steps = (compact, self._larger_window, reset)
+        self._overflow_steps = deque(step for step in steps if step is not None)
+
+    async def reply(self, build: Build, tell: Tell | None) -> ModelReply:
+        """Return a whole reply, its text told as it comes. Credentials are redacted in both.
+
+        `build`: called for each attempt. `tell`: None if nobody sees a reply before it is whole. Raises the
+        error of the last model, or one that sums all up."""
+        attempts = _Attempts(self, build, tell)
+        while True:
+            try:
+                return await attempts.run()
+            except ContextOverflow:
+                if not await self._make_room():
+                    raise
+
+    async def _make_room(self) -> bool:
+        """Take the next step that makes room: compact, larger window, reset."""
+        while self._overflow_steps:
+            if await self._overflow_steps.popleft()():
+                return True
+        return False
+
+    async def _larger_window(self) -> bool:
+        """Use only models with a larger window than the one that overflowed, for the rest of the run."""
+        overflowed_tokens = self._selected.context_tokens if self._selected is not None else 0
+        if not self.models.in_order(overflowed_tokens):
+            return False
+        self._above_tokens = overflowed_tokens
+        return True
+
+    def candidates(self) -> Sequence[Candidate]:
+        """Return the models for the next reply, in order."""
+        return self.models.in_order(self._above_tokens, self._given_up)
+
+    async def call(self, candidate: Candidate, key: int, build: Build, tell: Tell | None) -> ModelReply:
+        """Call a model once. Raises ContextOverflow also if the reply says that the context was full."""
+        request = build(candidate.context_tokens)
+        if candidate is not self._selected:
+            self._selected = candidate
+            self._report(ModelSelected(candidate.provider, candidate.name, request.thinking.value))
+        self._attempt += 1
+        stream = _ReplyStream(self._leaks, self._attempt, tell)
+        try:
+            reply = await stream.whole(candidate.model(key), request)
+        except ModelError as error:
+            if stream.heard_chars or isinstance(error, ModelReplyInvalid):
+                self._settle(candidate.cost_of(_estimated(request, stream.heard_chars)))
+            raise
+        reply = replace(reply, usage=candidate.cost_of(reply.usage))
+        self._settle(reply.usage)
+        if reply.stop is StopReason.OVERFLOW:
+            raise ContextOverflow(
+                f"model {candidate.name}: its context window was full before the reply ended"
+            )
+        return reply
+
+    def failed(self, error: ModelError, failure: CandidateFailed) -> None:
+        """Report a failed attempt. A model that can't answer this run's requests is not called again."""
+        logger.warning(
+            "model.failed model=%s number=%d of=%d retry_in_s=%s error=%s",
+            failure.model,
+            failure.attempt,
+            failure.total,
+            "none" if failure.retry_in_s is None else f"{failure.retry_in_s:.1f}",
+            error,
+        )
+        if isinstance(error, ModelMisconfigured):
+            self.faults[failure.model] = error.fault
+        if isinstance(error, ModelMisconfigured | ModelRejected) and failure.retry_in_s is None:
+            self._given_up.add(failure.model)
+        self._report(failure)
+
+
+class _Attempts:
+    """The attempts at one reply."""
+
+    def __init__(self, run: RunModels, build: Build, tell: Tell | None) -> None:
+        self._run = run
+        self._build = build
+        self._tell = None if tell is None else partial(self._tell_people, tell)
+        self._clock = run.models.clock
+        self._candidates: Sequence[Candidate] = ()
+        self._place = self._tries = 0
+        self._failures: dict[str, ModelError] = {}
+        self._text_seen = False
+        self._after_text = 0
+
+    async def run(self) -> ModelReply:
+        """Return the reply. Raises ContextOverflow at once; this may then be called again."""
+        self._candidates, self._place, self._tries = self._run.candidates(), 0, 0
+        self._failures.clear()
+        while self._place < len(self._candidates):
+            candidate = self._candidates[self._place]
+            permit = candidate.health.begin()
+            if permit is None:
+                what = f"model {candidate.name}: not called, because its last calls failed"
+                self._failures[candidate.name] = ModelUnavailable(what)
+                self._next()
+                continue
+            try:
+                return await self._call(candidate, permit)
+            except ModelError as error:
+                self._tries += 1
+                wait_s = self._wait_s(candidate, error)
+                is_last = isinstance(error, ContextOverflow) or self._exhausted(wait_s)
+                self._failed(candidate, error, None if is_last else wait_s)
+                if isinstance(error, ContextOverflow):
+                    raise
+            if is_last:
+                break
+            if wait_s is None:
+                self._next()
+            elif wait_s > 0:
+                await self._clock.sleep(wait_s)
+        raise _summed_up(list(self._failures.values()))
+
+    def _next(self) -> None:
+        self._place += 1
+        self._tries = 0
+
+    async def _call(self, candidate: Candidate, permit: Permit) -> ModelReply:
+        """Call a model, and record how it did however the call ends."""
+        key = candidate.key
+        try:
+            reply = await self._run.call(candidate, key, self._build, self._tell)
+        except ModelError as error:
+            self._run.budget.spend(self._clock.monotonic_s() - permit.began_s)
+            match error:
+                case ModelUnavailable(retry_after_s=wished_s):
+                    candidate.health.failed(permit, wished_s)
+                    if isinstance(error, ModelRateLimited):
+                        candidate.rest_key(key, wished_s or LIMITED_KEY_REST_S)
+                case ModelReplyInvalid():
+                    candidate.health.failed(permit)
+                case _:
+                    candidate.health.answered(permit)
+                    _set_aside(candidate, key, error)
+            raise
+        except BaseException:
+            candidate.health.left(permit)
+            raise
+        candidate.health.answered(permit)
+        candidate.reported_fault = None
+        return reply
+
+    def _tell_people(self, tell: Tell, delta: TextDelta) -> None:
+        self._text_seen = True
+        tell(delta)
+
+    def _exhausted(self, wait_s: float | None) -> bool:
+        """Return whether there is no further attempt, at this model or another."""
+        if self._text_seen:
+            self._after_text += 1
+        return self._after_text > MAX_AFTER_TEXT or not self._run.budget.allows(wait_s or 0.0)
+
+    def _failed(self, candidate: Candidate, error: ModelError, retry_in_s: float | None) -> None:
+        self._failures[candidate.name] = error
+        reason = texts.failure_reason(error)
+        place, total = self._place + 1, len(self._candidates)
+        failure = CandidateFailed(candidate.provider, candidate.name, reason, place, total, retry_in_s)
+        self._run.failed(error, failure)
+
+    def _wait_s(self, candidate: Candidate, error: ModelError) -> float | None:
+        """Return the wait before the same model is called again; None if another one is called instead."""
+        if candidate.awake and _is_about_key(error):
+            return 0.0
+        if not isinstance(error, ModelUnavailable | ModelReplyInvalid):
+            return None
+        backoff_s = FIRST_WAIT_S * 2 ** (self._tries - 1) * self._run.models.uniform(1 - JITTER, 1 + JITTER)
+        wished_s = error.retry_after_s if isinstance(error, ModelUnavailable) else None
+        wait_s = max(backoff_s, wished_s or 0.0)
+        if self._tries >= MAX_TRIES or wait_s > LONGEST_WAIT_S:
+            return None
+        others = self._place + 1 < len(self._candidates)
+        spent = candidate.health.cooled or (self._text_seen and self._tries >= MAX_AFTER_TEXT)
+        return None if others and (spent or wait_s > PATIENCE_S) else wait_s
+
+
+def _is_about_key(error: ModelError) -> bool:
+    """Return whether another key of the same model may help."""
+    if isinstance(error, ModelMisconfigured):
+        return error.fault in (ModelFault.KEY, ModelFault.CREDITS)
+    return isinstance(error, ModelRateLimited)
+
+
+def _set_aside(candidate: Candidate, key: int, error: ModelError) -> None:
+    """Spare later runs a call that can't succeed before somebody acts."""
+    if _is_about_key(error):
+        candidate.rest_key(key, REJECTED_KEY_REST_S)
+    elif isinstance(error, ModelMisconfigured):
+        candidate.health.cool(LONGEST_COOLDOWN_S)
+
+
+class _ReplyStream:
+    """One attempt's text, told as it comes without credentials."""
+
+    def __init__(self, leaks: LeakDetector, attempt: int, tell: Tell | None) -> None:
+        self._leaks = leaks
+        self._redacted = RedactedStream(leaks)
+        self._attempt = attempt
+        self._tell = tell
+        self.heard_chars = 0
+
+    async def whole(self, model: Model, request: ModelRequest) -> ModelReply:
+        """Return the reply. Raises the model's errors, and ModelReplyInvalid if the stream has none."""
+        stream = self._redacted
+        async with closing(model.reply(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, ModelReply):
+                    await self._pass_on(stream.look_chars(), stream.rest)
+                    text = await off_loop(len(piece.text), partial(self._leaks.redacted, piece.text))
+                    return replace(piece, text=text)
+                self.heard_chars += len(piece.text)
+                await self._pass_on(stream.look_chars(piece.text), partial(stream.add, piece.text))
+        raise ModelReplyInvalid("the model adapter returned no reply")
+
+    async def _pass_on(self, chars: int, released: Callable[[], str]) -> None:
+        """Tell what a search of so many characters releases, if anybody sees it."""
+        if self._tell is None:
+            return
+        told_before = self._redacted.told_chars
+        text = await off_loop(chars, released)
+        if text:
+            self._tell(TextDelta(told_before, text, self._attempt))
+
+
+def _estimated(request: ModelRequest, heard_chars: int) -> Usage:
+    """Return the tokens of a reply that broke off, which its provider did not count."""
+    return Usage(request_tokens(request), heard_chars // CHARS_PER_TOKEN, estimated=True)
+
+
+def _summed_up(failures: Sequence[ModelError]) -> ModelError:
+    """Return one error for all models.
+
+    It is retryable if any failure was; otherwise it is of the first failure's kind."""
+    if len(failures) == 1:
+        return failures[0]
+    what = f"all {len(failures)} models failed: {'; '.join(str(failure) for failure in failures)}"
+    transient = [failure for failure in failures if isinstance(failure, ModelUnavailable)]
+    if transient:
+        waits_s = [failure.retry_after_s for failure in transient if failure.retry_after_s is not None]
+        return ModelUnavailable(what, min(waits_s) if len(waits_s) == len(transient) else None)
+    first = next((one for one in failures if isinstance(one, ModelReplyInvalid)), failures[0])
+    return (
+        ModelMisconfigured(what, first.fault) if isinstance(first, ModelMisconfigured) else type(first)(what)
+    )

@@ -1,0 +1,68 @@
+"""Replies for runs that nobody watches: routines, summaries.
+
+Nothing is shown while a reply is written. Credentials are also removed from what the model reads, because
+files and trigger data may contain some.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from core.model.base import ModelReply, ModelRequest, Usage
+from core.off_loop import off_loop
+from core.runs.attempts import Report, RunModels
+from core.runs.model_list import ModelList
+from core.runs.services import ReplyHook
+from core.safety.leaks import LeakDetector
+from core.transcript import UserSaid
+
+
+class UnseenModels:
+    """The models for runs that nobody watches."""
+
+    def __init__(self, models: ModelList, leaks: LeakDetector, hook: ReplyHook | None = None) -> None:
+        self._models = models
+        self._leaks = leaks
+        self._hook = hook
+
+    def begin(self, report: Report, settle: Callable[[Usage], None]) -> "UnseenRun":
+        """Return the models of one run; see RunModels."""
+        return UnseenRun(RunModels(self._models, self._leaks, report, settle), self._leaks, self._hook)
+
+
+class UnseenRun:
+    """The models of one run that nobody watches."""
+
+    def __init__(self, models: RunModels, leaks: LeakDetector, hook: ReplyHook | None) -> None:
+        self.models = models
+        self._leaks = leaks
+        self._hook = hook
+
+    async def reply(
+        self, request: ModelRequest, reserve: Callable[[int], int] = lambda tokens: tokens
+    ) -> ModelReply:
+        """Return a whole reply, without credentials and as hooks change it. Raises ModelError.
+
+        `reserve`: called before each attempt with the tokens a reply may take; returns how many it may,
+        or raises."""
+        chars = len(request.system) + sum(len(one.text) for one in _said(request))
+        clean = await off_loop(chars, lambda: self._without_credentials(request))
+
+        def build(context_tokens: int) -> ModelRequest:
+            del context_tokens
+            return replace(clean, max_output_tokens=reserve(clean.max_output_tokens))
+
+        reply = await self.models.reply(build, None)
+        if self._hook is None or not reply.text.strip():
+            return reply
+        return replace(reply, text=await self._hook.transformed(reply.text, None, None))
+
+    def _without_credentials(self, request: ModelRequest) -> ModelRequest:
+        said = tuple(
+            replace(one, text=self._leaks.redacted(one.text)) if isinstance(one, UserSaid) else one
+            for one in request.conversation
+        )
+        return replace(request, system=self._leaks.redacted(request.system), conversation=said)
+
+
+def _said(request: ModelRequest) -> Iterator[UserSaid]:
+    return (one for one in request.conversation if isinstance(one, UserSaid))

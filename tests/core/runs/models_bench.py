@@ -1,0 +1,96 @@
+"""Model lists of scripted models and what a run of them reports, shared by the tests of runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from core.events import CandidateFailed, ModelSelected, TextDelta
+from core.model.base import ModelReply, ModelRequest, Price, ReplyDelta, StopReason, Usage
+from core.runs.attempts import RunModels, Step
+from core.runs.model_list import ConfiguredModel, ModelList
+from core.safety.leaks import LeakDetector
+from core.transcript import Origin
+from tests.core.model.support import ScriptedModel, TestClock, asking
+
+Pieces = Sequence[ReplyDelta | ModelReply | Exception]
+
+
+def reply(text: str = "Hello", stop: StopReason = StopReason.END, name: str = "t") -> ModelReply:
+    return ModelReply(text, (), Usage(10, 5), Origin("test", name), stop)
+
+
+def fine(text: str = "Hello there.") -> Pieces:
+    """A call that works; its text comes in two pieces, the first of which is shown at once."""
+    return [ReplyDelta(text[: len(text) // 2] + " "), ReplyDelta(text[len(text) // 2 :]), reply(text)]
+
+
+@dataclass
+class Bench:
+    """One hub's models; `run` begins a run on them."""
+
+    models: list[ScriptedModel]
+    windows: dict[str, int] = field(default_factory=dict[str, int])
+    keys: int = 1
+    price: Price | None = None
+    share: float = 0.5
+    clock: TestClock = field(default_factory=TestClock)
+
+    def __post_init__(self) -> None:
+        self.list = ModelList(
+            [
+                ConfiguredModel(
+                    one.name, "test", self.windows.get(one.name, 1000), (one,) * self.keys, self.price
+                )
+                for one in self.models
+            ],
+            self.clock,
+            uniform=lambda low, high: low + (high - low) * self.share,
+        )
+
+    def run(self, *, compact: Step | None = None, reset: Step | None = None) -> "BenchRun":
+        return BenchRun(self, compact, reset)
+
+
+class BenchRun:
+    """One run, and everything it told."""
+
+    def __init__(self, bench: Bench, compact: Step | None = None, reset: Step | None = None) -> None:
+        self.events: list[ModelSelected | CandidateFailed] = []
+        self.usages: list[Usage] = []
+        self.deltas: list[TextDelta] = []
+        self.windows: list[int] = []
+        self.models = RunModels(
+            bench.list, LeakDetector(), self.events.append, self.usages.append, compact=compact, reset=reset
+        )
+
+    async def reply(self) -> ModelReply:
+        return await self.models.reply(self._build, self.deltas.append)
+
+    def _build(self, context_tokens: int) -> ModelRequest:
+        self.windows.append(context_tokens)
+        return asking("Hi")
+
+    @property
+    def seen(self) -> dict[int, str]:
+        """The text that was shown of each attempt."""
+        shown: dict[int, str] = {}
+        for delta in self.deltas:
+            assert delta.offset == len(shown.get(delta.attempt, ""))
+            shown[delta.attempt] = shown.get(delta.attempt, "") + delta.text
+        return shown
+
+    @property
+    def failed(self) -> list[tuple[str, int, int, float | None]]:
+        return [
+            (event.model, event.attempt, event.total, event.retry_in_s)
+            for event in self.events
+            if isinstance(event, CandidateFailed)
+        ]
+
+    @property
+    def selected(self) -> list[str]:
+        return [event.model for event in self.events if isinstance(event, ModelSelected)]
+
+
+def scripted(name: str, *calls: Pieces | Exception) -> ScriptedModel:
+    """A model that plays each list of pieces, or raises each error, once."""
+    return ScriptedModel(name, [[call] if isinstance(call, Exception) else call for call in calls])

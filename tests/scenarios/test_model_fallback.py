@@ -1,0 +1,293 @@
+"""Falling back: keys, windows, the breaker, what people see of it and what is kept, in a whole hub."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core import texts
+from core.errors import ModelFault
+from core.runs.model_list import OPENS_AFTER
+from tests.harness.telegram_hub import OWNER
+from tests.scenarios.model_house import House, attempts_of, failures_in, open_house
+from tests.scenarios.routine_house import fired
+from tests.simulators.model import Drop, Hold, HttpError, Prompt, Reply, ToolCall
+
+STORY = "Once upon a time there was a model that told a long story, word by word. " * 2
+TOLD = Reply(STORY, chunk_chars=12, delay_s=0.005)
+OVERFLOW = HttpError(400, body=json.dumps({"error": {"message": "", "code": "context_length_exceeded"}}))
+ANNA = 100
+REASON_DOWN = "it is not reachable, or overloaded"
+
+
+def stored(house: House, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(f"file:{house.hub.database}?mode=ro", uri=True)) as database:
+        return database.execute(sql).fetchall()
+
+
+def history(house: House) -> list[tuple[Any, ...]]:
+    return stored(house, "SELECT thread_id, seq, kind, text, call_id, name, extra FROM entries ORDER BY seq")
+
+
+# ---------------------------------------------------------------- an overflow
+
+
+async def test_an_overflow_changes_no_history(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        house.hub.telegram.user_sends_text(OWNER, "please call: time {}")
+        await house.hub.telegram.wait_text(OWNER, "Done:")
+        before = history(house)
+        house.main.rule("too long", Reply("never"), fault=OVERFLOW)
+        events = await house.told("too long")
+        assert (await house.says())[-1] == texts.CONTEXT_TOO_LONG
+        assert "/new" in texts.CONTEXT_TOO_LONG
+        assert failures_in(events) == [("main", 1, 2)]
+        after = history(house)
+        assert after[: len(before)] == before
+        assert [(kind, text) for _, _, kind, text, *_ in after[len(before) :]] == [
+            ("user", "too long"),
+            ("note", "This could not be answered; the person was notified."),
+        ]
+        (thread,) = (await house.api.get("/api/threads"))["threads"]
+        assert thread["id"] == house.thread_id
+        await house.told("and now?")
+        asked = [message["content"] for message in house.main.log[-1].body["messages"]]
+        assert any("please call: time" in str(content) for content in asked), "all of it is still there"
+
+
+@pytest.mark.parametrize("fault", [OVERFLOW, None], ids=["raised", "in a success"])
+async def test_an_overflow_goes_to_a_model_with_a_larger_window(
+    tmp_path: Path, fault: HttpError | None
+) -> None:
+    async with open_house(tmp_path, windows={"main": 8_000, "backup": 100_000}) as house:
+        said = "" if fault else STORY
+        house.main.rule("too long", Reply(said, finish="model_context_window_exceeded"), fault=fault)
+        house.backup.rule("too long", Reply("It fits."))
+        before, taken = history(house), house.main.log.taken
+        await house.told("too long")
+        assert (await house.says())[-1] == "It fits."
+        assert (house.main.log.taken - taken, house.backup.log.taken) == (1, 1)
+        assert history(house)[: len(before)] == before
+        await house.told("say: short again")
+        assert house.main.log[-1].user_text == "say: short again", "the next run begins with the first model"
+
+
+# ---------------------------------------------------------------- keys
+
+
+async def test_the_next_key_is_used_and_the_refused_one_rests(tmp_path: Path) -> None:
+    async with open_house(tmp_path, models=1) as house:
+        port = house.main.url
+        await house.hub.stop()
+        config = (tmp_path / "hubbub.toml").read_text()
+        config = config.replace('api_key = "model-key"', 'api_keys = ["wrong-key-1", "model-key"]')
+        (tmp_path / "hubbub.toml").write_text(config)
+        await house.hub.start()
+        taken = house.main.log.taken
+        for said in ("say: one", "say: two"):
+            house.hub.telegram.user_sends_text(OWNER, said)
+            await house.hub.telegram.wait_text(OWNER, said.removeprefix("say: "))
+        asked = house.main.log.all()[taken:]
+        assert [exchange.state for exchange in asked] == ["refused", "answered", "answered"], port
+        await house.hub.settled_sends()
+        assert house.hub.says(OWNER)[1:] == ["one", texts.model_fault("main", ModelFault.KEY), "two"]
+
+
+# ---------------------------------------------------------------- calls of a reply that broke off
+
+
+async def test_a_call_of_a_reply_that_broke_off_is_neither_run_nor_kept(tmp_path: Path) -> None:
+    async with open_house(tmp_path, models=1, extra='[approvals]\npreset = "auto"\n') as house:
+        first = ToolCall("write_file", {"path": "first.txt", "content": "1"})
+        second = ToolCall("write_file", {"path": "second.txt", "content": "2"})
+        cut = Drop(at="mid_stream", after_events=len(STORY) // 12 + 20)
+        house.main.enqueue(Reply(STORY, calls=(first,), chunk_chars=12, delay_s=0.005), fault=cut)
+        house.main.enqueue(Reply("Now then.", calls=(second,)))
+        events = await house.told("write something")
+        assert failures_in(events) == [("main", 1, 1)]
+        shown = attempts_of(events)
+        assert STORY.startswith(shown[0].strip())
+        assert shown[1] == "Now then."
+        files = {path.name for path in house.hub.workspace.iterdir()}
+        assert "first.txt" not in files
+        calls = stored(house, "SELECT name, text FROM entries WHERE kind = 'call'")
+        assert [name for name, _ in calls] == ["write_file"]
+        assert "second.txt" in calls[0][1]
+        said = [text for (text,) in stored(house, "SELECT text FROM entries WHERE kind = 'assistant'")]
+        assert not any("Once upon" in text for text in said)
+
+
+async def test_a_run_that_is_stopped_while_it_waits_for_a_model_ends(tmp_path: Path) -> None:
+    async with open_house(tmp_path, models=1) as house:
+        house.main.rule("wait", Reply(STORY), fault=HttpError(429, retry_after_s=59))
+        house.hub.telegram.user_sends_text(OWNER, "wait for it")
+        await house.main.wait_requests(2)
+        house.hub.telegram.user_sends_text(OWNER, "/stop")
+        await house.hub.telegram.wait_text(OWNER, "Stopped")
+        house.main.reset()
+        await house.told("say: next")
+        assert (await house.says())[-1] == "next"
+        assert len(house.main.log) == 1, "the stopped run calls no model"
+
+
+# ---------------------------------------------------------------- the breaker
+
+
+async def test_a_model_that_keeps_failing_is_not_called_for_a_while(tmp_path: Path) -> None:
+    async with open_house(tmp_path, models=1) as house:
+        taken = house.main.log.taken
+        house.main.fault(HttpError(500), times=None)
+        for _ in range(3):
+            await house.told("are you there?")
+        assert await house.says() == [texts.MODEL_UNREACHABLE] * 3
+        assert house.main.log.taken - taken == OPENS_AFTER
+        house.main.clear_faults()
+        house.hub.clock.pass_by(60)
+        await house.told("say: here I am")
+        assert (await house.says())[-1] == "here I am"
+        assert house.main.log.taken - taken == OPENS_AFTER + 1
+
+
+# ---------------------------------------------------------------- answers that were cut
+
+
+async def test_a_cut_answer_says_so_and_continue_goes_on(tmp_path: Path) -> None:
+    async with open_house(tmp_path, models=1) as house:
+        house.main.rule("tell it", Reply(STORY, finish="length"))
+        await house.told("tell it")
+        assert (await house.says())[-1] == f"{STORY.strip()}\n\n{texts.CUT_OFF}"
+        assert "continue" in texts.CUT_OFF
+        house.main.rule("^continue$", Reply("and they lived happily."))
+        await house.told("continue")
+        assert (await house.says())[-1] == "and they lived happily."
+        assert STORY.strip() in str(house.main.log[-1].body["messages"])
+
+
+# ---------------------------------------------------------------- what people see
+
+
+async def test_a_fault_of_the_setup_is_said_to_the_owner_once_and_to_others_in_general(
+    tmp_path: Path,
+) -> None:
+    async with open_house(tmp_path, models=1) as house:
+        telegram = house.hub.telegram
+        telegram.add_user(ANNA, first_name="Anna")
+        house.main.fault(HttpError(402), times=None)
+        fix = texts.model_fault("main", ModelFault.CREDITS)
+        for count in (1, 2):
+            telegram.user_sends_text(ANNA, "hello")
+            await telegram.wait_bot_messages(ANNA, count)
+        await telegram.wait_text(OWNER, fix)
+        await house.hub.settled_sends()
+        assert house.hub.says(ANNA) == [texts.MODEL_FAULT_FOR_OTHERS] * 2
+        assert await house.says() == [fix], "a notice, once"
+        house.main.clear_faults()
+        telegram.user_sends_text(ANNA, "say: better")
+        await telegram.wait_text(ANNA, "better")
+        house.main.fault(HttpError(402), times=None)
+        telegram.user_sends_text(ANNA, "hello")
+        await telegram.wait_bot_messages(ANNA, 4)
+        await house.hub.settled_sends()
+        assert await house.says() == [fix, fix], "and again once it was mended in between"
+
+
+@pytest.mark.parametrize("verbosity", ["off", "on", "full"])
+async def test_the_details_of_a_failure_are_for_those_who_asked_for_them(
+    tmp_path: Path, verbosity: str
+) -> None:
+    async with open_house(tmp_path, verbosity=verbosity) as house:
+        for model in (house.main, house.backup):
+            model.fault(HttpError(500), times=None)
+        events = await house.told("are you there?")
+        said = (await house.says())[-1]
+        (started,) = (event["data"] for event in events if event["type"] == "run_started")
+        assert started["verbosity"] == verbosity
+        if verbosity != "full":
+            assert said == texts.MODEL_UNREACHABLE
+            return
+        reason = f"main: {REASON_DOWN}; backup: {REASON_DOWN}"
+        first, details = said.split("\n\n")
+        assert first == texts.MODEL_UNREACHABLE
+        reference = details.rpartition(" ")[2]
+        assert details == texts.AGENT_FAILED.format(reason=reason, reference=reference)
+        log = (tmp_path / "data" / "hub.log").read_text().splitlines()
+        (line,) = [line for line in log if "turn.failed" in line]
+        assert f"reference={reference} " in line
+
+
+@pytest.mark.parametrize("verbosity", ["off", "on", "full"])
+async def test_a_preview_shows_steps_and_fallbacks_to_those_who_asked_for_them(
+    tmp_path: Path, verbosity: str
+) -> None:
+    async with open_house(tmp_path, verbosity=verbosity) as house:
+
+        def reply(prompt: Prompt) -> Reply:
+            return Reply("Done.") if prompt.tool_results else Reply(calls=(ToolCall("time", {}),))
+
+        house.main.rule("what time", reply, on="any")
+        house.main.fault(HttpError(500), times=3)
+        house.backup.rule("what time", reply, on="any")
+        house.backup.rule("what time", Reply("Done."), on="tool", fault=Hold(at_most_s=0.5))
+        await house.told("what time is it?")
+        shown = [
+            request.params["text"]
+            for request in house.hub.telegram.requests(chat_id=OWNER)
+            if request.method in {"sendMessage", "editMessageText"}
+        ]
+        await house.hub.telegram.wait_text(OWNER, "Done.")
+        seen = "\n".join(shown)
+        step = texts.STEP_LINE.format(tool="time")
+        assert (step in seen) == (verbosity != "off")
+        assert ("Model main failed" in seen) == (verbosity != "off")
+        assert (f"Model main failed ({REASON_DOWN})" in seen) == (verbosity == "full")
+        assert (await house.says())[-1] == "Done.", "in the end the answer stands alone"
+
+
+async def test_why_and_status_name_the_models(tmp_path: Path) -> None:
+    async with open_house(tmp_path, verbosity="full") as house:
+        house.main.fault(HttpError(500), times=3)
+        house.backup.rule("slow", Reply("At last."), fault=Hold())
+        house.hub.telegram.user_sends_text(OWNER, "slow one")
+        await house.backup.wait_requests(1, state="held")
+        house.hub.telegram.user_sends_text(OWNER, "/status")
+        await house.hub.telegram.wait_text(OWNER, "Working on your message")
+        status = next(said for said in house.hub.says(OWNER) if said.startswith("Working"))
+        assert f"Model: backup. Model main failed ({REASON_DOWN}). Trying the next one." in status
+        house.backup.release()
+        await house.hub.telegram.wait_text(OWNER, "At last.")
+        events = (await house.api.get("/api/why?query=slow one"))["events"]
+        turn = next(event["turn"] for event in events if event["text"] == "slow one")
+        assert (turn["state"], turn["model"]) == ("done", "backup")
+        assert [(one["model"], one["error"]) for one in turn["failures"]] == [("main", REASON_DOWN)] * 3
+
+
+async def test_every_log_line_of_a_run_names_the_run_and_its_thread(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        house.main.fault(HttpError(500), times=None)
+        events = await house.told("please call: time {}")
+        run = next(event["data"]["run"] for event in events if event["type"] == "run_started")
+        lines = [json.loads(line) for line in (tmp_path / "data" / "hub.log").read_text().splitlines()]
+        (failed, *more) = [line for line in lines if line["message"].startswith("model.failed")]
+        assert {(line.get("run"), line.get("thread")) for line in (failed, *more)} == {(run, house.thread_id)}
+
+
+# ---------------------------------------------------------------- routines
+
+
+async def test_a_routine_falls_back_and_pays_for_what_broke_off(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        cut = Drop(at="mid_stream", after_events=8)
+        house.main.rule("report", TOLD, fault=cut)
+        house.backup.rule("report", Reply("All is well."))
+        run = await fired(house.hub, "report", {"prompt": "report"})
+        assert (run.state.value, run.result) == ("attention", "All is well.")
+        assert house.backup.log.taken == 1
+        broken = house.main.log.select(match="report")
+        assert len(broken) == 3
+        counted = house.backup.log[-1]
+        assert counted.reply is not None
+        assert run.spent.tokens_in > 4 * 20, "the prompts of all four calls"
+        assert run.spent.tokens_out > len("All is well.") // 4
