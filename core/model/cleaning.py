@@ -5,11 +5,11 @@ is touched. Tool calls written as text are recovered (see core.model.recovered_c
 """
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from core.model.base import CallRequest
 from core.model.recovered_calls import Syntax, WrittenCall, recovered
-from core.model.reply_lexer import FINAL, REASONING, TOOLS, Kind, Lexer, Tag, Token
+from core.model.reply_lexer import CLOSING_QUOTES, FINAL, REASONING, TOOLS, Kind, Lexer, Tag, Token
 from core.model.reply_spans import (
     BracketEcho,
     FenceHead,
@@ -35,6 +35,7 @@ class Cleaner:
         self.starts_over = False
         """Whether text was shown that turned out not to belong to the final answer."""
         self._lexer = Lexer()
+        self._words = self._lexer.words()
         self._queue: deque[Token] = deque()
         self._span: Span | None = None
         self._fence: FenceLines | None = None
@@ -48,6 +49,8 @@ class Cleaner:
         self._line_calls: list[WrittenCall] = []
         self._eats_newline = False
         self._eats_blanks = False
+        self._removed: tuple[str, str] | None = None
+        """The text just removed after a quotation mark, and the marks that would close the quotation."""
         # the final answer
         self._has_final = False
         self._in_final = False
@@ -63,13 +66,15 @@ class Cleaner:
         """Read a piece. Return the text that may now be shown, which never changes."""
         self.fed_chars += len(piece)
         tail = self._visible.tail
-        if self._is_flowing and not _has_sign(piece):
+        if self._is_flowing and piece and not _has_sign(piece):
+            self._lexer.before = piece[-1:]
             tail.flow(piece)
             return tail.take()
         self._lexer.feed(piece)
         self._read()
         self._is_flowing = (
             not (not self._lexer.is_empty or self._blank or self._eats_newline or self.starts_over)
+            and self._removed is None
             and self._span is self._fence is None
             and self._has_final is self._in_final
             and self._visible.is_flowing
@@ -95,7 +100,7 @@ class Cleaner:
 
     def calls(self, offered: Collection[str]) -> tuple[CallRequest, ...]:
         """Return the calls of offered tools that were written as text, after `finish`."""
-        return recovered(self._written, offered) if self._written and offered else ()
+        return recovered(self._written, offered, self.text()) if self._written and offered else ()
 
     def _newly_shown(self) -> str:
         return "" if self.starts_over else self._visible.tail.take()
@@ -103,7 +108,7 @@ class Cleaner:
     # --- words ------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        queue, lexer = self._queue, self._lexer
+        queue, lexer, words = self._queue, self._lexer, self._words
         while True:
             if queue:
                 token = queue.popleft()
@@ -112,21 +117,21 @@ class Cleaner:
                     if token.kind is Kind.TICKS:
                         self._runs[token.raw] -= 1
             else:
-                found = lexer.next(whole_lines=self._span is None and self._fence is None)
+                lexer.whole_lines = self._span is None and self._fence is None
+                found = next(words)
                 if found is None:
                     return
                 token = found
-            if self._span is not None:
-                self._read_in(self._span, token)
+            if (span := self._span) is not None:
+                again = span.take(token)
+                if again is not None:
+                    self._end_span(span, again)
             elif self._fence is not None:
                 self._read_fence(self._fence, token)
             else:
                 self._read_plain(token)
 
-    def _read_in(self, span: Span, token: Token) -> None:
-        again = span.take(token)
-        if again is None:
-            return
+    def _end_span(self, span: Span, again: Sequence[Token]) -> None:
         self._span = None
         if self._counted:
             self._count(again)
@@ -149,7 +154,7 @@ class Cleaner:
 
     def _read_plain(self, token: Token) -> None:
         kind = token.kind
-        if self._eats_newline:
+        if self._eats_newline or self._removed is not None:
             token = self._after_removed(token)
         if kind is Kind.TEXT:
             self._read_text(token.raw)
@@ -190,7 +195,14 @@ class Cleaner:
             self._say(text[at:])
 
     def _after_removed(self, token: Token) -> Token:
-        """Return a word without the line end that was removed with the text before it."""
+        """Return a word without the line end that was removed with the text before it. That text stays if
+        it turns out to be all of a quotation."""
+        if self._removed is not None:
+            removed, closing = self._removed
+            self._removed = None
+            if token.raw and token.raw[0] in closing:
+                self._eats_newline = False
+                self._say(removed)
         if self._eats_blanks and token.kind is Kind.TEXT:
             token = token._replace(raw=token.raw.lstrip(" \t\r"))
         self._eats_newline = not token.raw
@@ -209,7 +221,7 @@ class Cleaner:
             self._say(token.raw)
         elif tag.name in TOOLS:
             if not tag.empty:
-                self._span = ToolTag(tag, heeds_strings=self._heeds_strings)
+                self._span = ToolTag(token, tag, heeds_strings=self._heeds_strings)
         else:
             self._span = SuggestionsTag(token)
 
@@ -219,6 +231,7 @@ class Cleaner:
         if not tag.closing:
             if not self._has_final:
                 self.starts_over = self._visible.tail.taken > 0
+                self._written[:] = [call._replace(at=0) for call in self._written]
                 self._visible = VisibleText(self._written)
                 self._blank, self._quoted = True, False
             self._has_final = self._in_final = True
@@ -238,14 +251,11 @@ class Cleaner:
             case Thinking():
                 self._heeds_code = self._heeds_code and not span.code_was_open
             case ToolTag():
-                self._heeds_strings = self._heeds_strings and not span.string_was_open
-                if not span.is_cut and span.tag.name != "tool_calls":
-                    name = f"|{span.tag.name}|" if span.tag.pipe else span.tag.name
-                    self._add_call(WrittenCall(Syntax.TAG, span.body, tag=name))
+                self._close_tool(span)
             case ToolFence():
                 self._eats_newline = self._eats_blanks = span.is_closed
                 if span.is_closed:
-                    self._written.append(WrittenCall(Syntax.FENCE, span.body))
+                    self._written.append(WrittenCall(Syntax.FENCE, span.body, self._visible.tail.size))
             case BracketEcho():
                 self._close_bracket(span)
             case SuggestionsTag():
@@ -271,14 +281,29 @@ class Cleaner:
             self._fence = FenceLines(span.tokens[0].raw)
             self._pass("".join(token.raw for token in span.tokens), Code.FENCE)
 
+    def _close_tool(self, span: ToolTag) -> None:
+        self._heeds_strings = self._heeds_strings and not span.string_was_open
+        if span.is_cut:
+            return
+        self._remove(span)
+        if self._blank and span.tag.name != "tool_calls":  # or the line says more before it
+            name = f"|{span.tag.name}|" if span.tag.pipe else span.tag.name
+            self._line_calls.append(WrittenCall(Syntax.TAG, span.body, self._visible.tail.size, tag=name))
+
+    def _remove(self, span: ToolTag | BracketEcho) -> None:
+        closing = CLOSING_QUOTES.get(self._visible.tail.last_char)
+        self._removed = None if closing is None else (span.raw, closing)
+
     def _close_bracket(self, span: BracketEcho) -> None:
         self._heeds_brackets = self._heeds_brackets and not span.found_end
         if not span.is_echo:
             self._say(span.opening.raw)
             return
         self._eats_newline = True
+        self._remove(span)
         if span.name:
-            self._written.append(WrittenCall(Syntax.BRACKET, span.arguments, span.name))
+            size = self._visible.tail.size
+            self._written.append(WrittenCall(Syntax.BRACKET, span.arguments, size, span.name))
 
     def _close_suggestions(self, span: SuggestionsTag) -> None:
         if not span.is_block:
@@ -306,11 +331,6 @@ class Cleaner:
         self._written += self._line_calls
         self._line_calls.clear()
         self._blank, self._quoted = True, False
-
-    def _add_call(self, call: WrittenCall) -> None:
-        """Collect a call in tags, unless the line says more before it; or after it, see `_say`."""
-        if self._blank:
-            self._line_calls.append(call)
 
 
 def _has_sign(piece: str) -> bool:

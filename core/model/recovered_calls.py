@@ -10,11 +10,11 @@ import re
 import string
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from core.model.base import CallRequest
+from core.model.reply_lexer import CLOSING_QUOTES
 
 CALLS_LIMIT = 128
 """The limit on recovered calls, which is OpenAI's on calls in one message."""
@@ -34,23 +34,27 @@ class Syntax(IntEnum):
     TO = 3
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCall:
-    """A call as written. `name` is empty where the body names the tool; `tag` tells kinds of tags apart."""
+class WrittenCall(NamedTuple):
+    """A call as written. `at`: its position in the cleaned text; `name`: empty where the body names the
+    tool; `tag` tells kinds of tags apart."""
 
     syntax: Syntax
     body: str
+    at: int
     name: str = ""
     tag: str = ""
 
 
-def recovered(written: Iterable[WrittenCall], offered: Collection[str]) -> tuple[CallRequest, ...]:
-    """Return the calls of offered tools, in order. A call written in two syntaxes counts once."""
+def recovered(written: Iterable[WrittenCall], offered: Collection[str], text: str) -> tuple[CallRequest, ...]:
+    """Return the calls of offered tools, in order. A call written in two syntaxes counts once.
+
+    `text`: the cleaned text, which tells where it quotes."""
+    marks = [(opening, closing) for opening, closing in _QUOTE_PAIRS if opening in text and closing in text]
     seen: dict[tuple[str, str], Counter[tuple[Syntax, str]]] = {}
     calls: list[tuple[str, str]] = []
     for one in sorted(written, key=lambda call: call.syntax):
         read = _read(one, offered)
-        if read is None or read[0] not in offered:
+        if read is None or read[0] not in offered or _is_quoted(text, one.at, marks):
             continue
         name, arguments = read
         counts = seen.setdefault((name, _canonical(arguments)), Counter())
@@ -62,6 +66,29 @@ def recovered(written: Iterable[WrittenCall], offered: Collection[str]) -> tuple
             break
     return tuple(
         CallRequest(call_id(index), name, arguments) for index, (name, arguments) in enumerate(calls)
+    )
+
+
+_QUOTE_PAIRS = [
+    (opening, closing)
+    for opening, closings in CLOSING_QUOTES.items()
+    for closing in closings
+    if opening not in "\"'"
+]
+_QUOTE_LIMIT_CHARS = 2_000
+"""The limit on a quotation on each side of a call."""
+
+
+def _is_quoted(text: str, at: int, marks: Iterable[tuple[str, str]]) -> bool:
+    """Return whether a position is in quotation marks. Straight ones count on one line, others in pairs.
+
+    `marks`: the pairs of marks that occur in the text."""
+    before, after = text[max(0, at - _QUOTE_LIMIT_CHARS) : at], text[at : at + _QUOTE_LIMIT_CHARS]
+    line_before, line_after = before.rpartition("\n")[2], after.partition("\n")[0]
+    if line_before.count('"') % 2 and '"' in line_after:
+        return True
+    return any(
+        before.rfind(opening) > before.rfind(closing) and closing in after for opening, closing in marks
     )
 
 
@@ -227,7 +254,7 @@ class EchoEnd:
                 return None
             self._closed, at = True, end
             self.arguments = "".join(self._json_parts)
-        rest = piece[at:].lstrip(" ")
+        rest = piece[at:].lstrip(" \r\n")
         if rest:
             self.failed = rest[0] != "]"
             return None if self.failed else len(piece) - len(rest) + 1

@@ -5,6 +5,7 @@ split, except that a text or a run of line ends may come in several parts.
 """
 
 import re
+from collections.abc import Iterator
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -27,6 +28,21 @@ _NAMES = REASONING | TOOLS | {FINAL, SUGGESTIONS}
 _WITH_PIPES = REASONING | TOOLS
 _BEGINNINGS = frozenset(name[:length] for name in _NAMES for length in range(len(name) + 1))
 _BRACKET = "[called tool "
+CLOSING_QUOTES = {
+    '"': '"',
+    "'": "'",
+    "\u201c": "\u201d\u201c",
+    "\u201d": "\u201d",
+    "\u201e": "\u201c\u201d",
+    "\u2018": "\u2019\u2018",
+    "\u201a": "\u2018\u2019",
+    "\u00ab": "\u00bb",
+    "\u00bb": "\u00ab\u00bb",
+    "\u2039": "\u203a",
+    "\u300c": "\u300d",
+    "\u300e": "\u300f",
+}
+"""The marks that close what each mark opens, in the languages that use it."""
 RUN_LIMIT_CHARS = 100
 """Longer runs of backticks or tildes are text. The limit bounds what is held back."""
 
@@ -77,6 +93,7 @@ class _Undecided(Enum):
 
 
 _YET = _Undecided.YET
+_NAME_ENDS = frozenset(" \t\r\n/>|")
 _RUN_KINDS = {"`": Kind.TICKS, "~": Kind.TILDES}
 
 
@@ -95,9 +112,11 @@ class Lexer:
     """A splitter of text that arrives in pieces. The undecided end of a piece waits for the next one."""
 
     def __init__(self) -> None:
+        self.whole_lines = True
+        """Whether a text may go over the ends of lines, followed by lines that are only text."""
         self._text = ""
-        self._at = 0
-        self._ready: Token | None = None
+        self.before = ""
+        """The character before the text to come."""
         self._is_last = False
         self._long_run = ""
         """The character of a run beyond the limit that the text so far ends with."""
@@ -105,55 +124,49 @@ class Lexer:
     @property
     def is_empty(self) -> bool:
         """Whether no text waits for more."""
-        return self._at == len(self._text)
+        return not self._text
 
     def feed(self, piece: str, *, last: bool = False) -> None:
         """Add a piece. `last`: no more text follows."""
-        self._text, self._at, self._is_last = self._text[self._at :] + piece, 0, last
+        self._text += piece
+        self._is_last = last
 
-    def next(self, *, whole_lines: bool) -> Token | None:
-        """Return the next word, or None if it needs more text.
+    def words(self) -> Iterator[Token | None]:
+        """Yield the words, and None wherever more text must be fed first. It never ends."""
+        text, start, at = self._text, 0, 0
+        while True:
+            found = (_FEWER_SIGNS if self.whole_lines else _SIGNS).search(text, at)
+            if found is None:
+                at, token = len(text), _YET
+            else:
+                at = found.start()
+                token = self._token(text, at)
+                if token is None:
+                    at += 1
+                    continue
+            if at > start:
+                yield Token(Kind.TEXT, text[start:at])
+            if token is not _YET:
+                yield token
+                start = at = at + len(token.raw)
+                continue
+            self.before = text[at - 1 : at] or self.before
+            self._text = text[at:]
+            yield None
+            text, start = self._text, 0
+            at = self._past_long_run(text) if self._long_run else 0
 
-        `whole_lines`: a text may go over the ends of lines, followed by lines that are only text.
-        """
-        token, self._ready = self._ready, None
-        if token is not None:
-            self._at += len(token.raw)
-            return token
-        text, start = self._text, self._at
-        if text.startswith("<", start) and (plain := _plain_tag(text, start)) is not None:
-            self._at += len(plain.raw)
-            return plain
-        search = (_FEWER_SIGNS if whole_lines else _SIGNS).search
-        at = self._past_long_run(text, start) if self._long_run else start
-        while (found := search(text, at)) is not None:
-            at = found.start()
-            token = self._token(text, at)
-            if token is not None:
-                break
-            at += 1
-        else:
-            at = len(text)
-        if token is _YET:
-            token = None
-        if at == start:
-            self._at = start if token is None else start + len(token.raw)
-            return token
-        self._ready, self._at = token, at
-        return Token(Kind.TEXT, text[start:at])
-
-    def _past_long_run(self, text: str, at: int) -> int:
-        while text.startswith(self._long_run, at):
-            at += 1
-        if at < len(text):
+    def _past_long_run(self, text: str) -> int:
+        rest = text.lstrip(self._long_run)
+        if rest:
             self._long_run = ""
-        return at
+        return len(text) - len(rest)
 
     def _token(self, text: str, at: int) -> Token | _Undecided | None:
         """Return the word at a sign, or None if the sign is only text."""
         sign = text[at]
         if sign == "<":
-            return _plain_tag(text, at) or _tag(text, at, last=self._is_last)
+            return self._tag(text, at)
         if sign == "[":
             return _bracket(text, at, last=self._is_last)
         found = _RUN.match(text, at)
@@ -167,11 +180,18 @@ class Lexer:
             return Token(Kind.TEXT, run)
         return Token(_RUN_KINDS[sign], run) if ends else _YET
 
-
-def _plain_tag(text: str, at: int) -> Token | None:
-    """Return a tag in its plainest form, as nearly all are written."""
-    end = text.find(">", at, at + _LONGEST_PLAIN_TAG)
-    return _PLAIN_TAGS.get(text[at : end + 1]) if end > 0 else None
+    def _tag(self, text: str, at: int) -> Token | _Undecided | None:
+        """Return a tag, unless it stands alone in quotation marks."""
+        token = _PLAIN_TAGS.get(text[at : text.find(">", at, at + _LONGEST_PLAIN_TAG) + 1])
+        if token is None:  # nearly all tags are plain
+            token = _tag(text, at, last=self._is_last)
+        closing = CLOSING_QUOTES.get(text[at - 1] if at else self.before)
+        if closing is None or token is None or token is _YET:
+            return token
+        end = at + len(token.raw)
+        if end == len(text):
+            return token if self._is_last else _YET
+        return None if text[end] in closing else token
 
 
 def _bracket(text: str, at: int, *, last: bool) -> Token | _Undecided | None:
@@ -190,7 +210,7 @@ def _tag(text: str, at: int, *, last: bool) -> Token | _Undecided | None:
     if end == len(text):
         return _YET if not last and name in _BEGINNINGS else None
     after = text[end]
-    if name not in (_WITH_PIPES if pipe else _NAMES) or after.isalnum() or after == "_":
+    if name not in (_WITH_PIPES if pipe else _NAMES) or after not in _NAME_ENDS:
         return None
     if pipe:
         return _pipe_tag(text, at, end, Tag(name, bool(slash), True, False), last=last)

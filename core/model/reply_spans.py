@@ -107,44 +107,45 @@ class Thinking:
     answer inside it is kept. `heeds_code`: False where code is no longer looked for.
     """
 
+    code_was_open = False
+    _fence: FenceLines | None = None
+    _ticks = ""
+    _blank = False
+    _after: list[Token] | None = None
+    """The words after a closing tag in code that has not ended yet."""
+    _in_final = False
+
     def __init__(self, tag: Tag, *, heeds_code: bool) -> None:
-        self.code_was_open = False
         self._pipe = tag.pipe
         self._heeds_code = heeds_code
-        self._fence: FenceLines | None = None
-        self._ticks = ""
-        self._blank = False
-        self._after: list[Token] | None = None
-        """The words after a closing tag in code that has not ended yet."""
         self._final: list[Token] = []
-        self._in_final = False
 
     def take(self, token: Token) -> list[Token] | None:
+        kind, tag = token.kind, token.tag
         if self._after is not None:
             self._after.append(token)
-        tag = token.tag
-        if tag is not None and self._is_closed_by(tag):
+        if tag is not None and tag.closing and self._is_closed_by(tag):
             return []
-        if self._heeds_code and self._code_ends_late(token):
+        is_plain = (kind is Kind.TEXT or kind is Kind.TAG) and not self._blank and self._fence is None
+        if self._heeds_code and not is_plain and self._code_ends_late(token):
             return self._from_doubtful_end()
-        if token.kind is Kind.END:
+        if kind is Kind.END:
             return self._from_doubtful_end() if self._after is not None else [*self._final, token]
-        if tag is not None and tag.name == FINAL and not self._pipe and not self._in_code:
-            self._in_final = not tag.closing
+        if tag is not None and tag.name == FINAL:
+            if not (self._pipe or self._fence or self._ticks):
+                self._in_final = not tag.closing
         elif self._in_final and not (tag is not None and tag.name in REASONING):
             self._final.append(token)
         return None
 
-    @property
-    def _in_code(self) -> bool:
-        return self._fence is not None or bool(self._ticks)
-
     def _is_closed_by(self, tag: Tag) -> bool:
-        if not (tag.closing and tag.name in REASONING and tag.pipe is self._pipe):
+        if tag.name not in REASONING or tag.pipe is not self._pipe:
             return False
-        if self._in_code and self._after is None:
+        if self._fence is None and not self._ticks:
+            return True
+        if self._after is None:
             self._after = []
-        return not self._in_code
+        return False
 
     def _from_doubtful_end(self) -> list[Token]:
         self.code_was_open = True
@@ -181,21 +182,30 @@ class ToolTag:
     A closing tag inside a JSON string does not count, unless that string never ends.
     """
 
-    def __init__(self, tag: Tag, *, heeds_strings: bool) -> None:
+    is_cut = False
+    string_was_open = False
+    closing = ""
+    _quotes: QuoteCount | None = None
+    _is_json: bool | None = None
+    _after: list[Token] | None = None
+    """The words after a closing tag in a string that has not ended yet."""
+    _parts_before = 0
+
+    def __init__(self, opening: Token, tag: Tag, *, heeds_strings: bool) -> None:
+        self.opening = opening
         self.tag = tag
-        self.is_cut = False
-        self.string_was_open = False
         self._body: list[str] = []
         self._heeds_strings = heeds_strings
-        self._quotes: QuoteCount | None = None
-        self._is_json: bool | None = None
-        self._after: list[Token] | None = None
-        self._parts_before = 0
 
     @property
     def body(self) -> str:
         """The text between the tags."""
         return "".join(self._body)
+
+    @property
+    def raw(self) -> str:
+        """The text with its tags."""
+        return f"{self.opening.raw}{self.body}{self.closing}"
 
     def take(self, token: Token) -> list[Token] | None:
         if self._after is not None:
@@ -207,6 +217,7 @@ class ToolTag:
             return self._after or [token]
         tag = token.tag
         if tag is not None and tag.closing and tag.name == self.tag.name and tag.pipe is self.tag.pipe:
+            self.closing = token.raw
             if self._quotes is None or not self._quotes.inside:
                 return []
             if self._after is None:
@@ -251,8 +262,8 @@ class ToolFence:
 
 
 class BracketEcho:
-    """An echoed call in brackets. One with another shape than expected lasts up to a bracket that ends a
-    line, or the last bracket of the text."""
+    """An echoed call in brackets. One with another shape than expected lasts up to the first bracket that
+    ends a line, or the last bracket of the text."""
 
     def __init__(self, opening: Token) -> None:
         self.opening = opening
@@ -261,6 +272,8 @@ class BracketEcho:
         """Whether the whole rest of the text was searched for a bracket."""
         self._shape = EchoEnd()
         self._tokens: list[Token] = []
+        self._line_end = 0
+        """The position of the first line end after a bracket."""
 
     @property
     def name(self) -> str:
@@ -268,35 +281,46 @@ class BracketEcho:
         return self._shape.name
 
     @property
+    def raw(self) -> str:
+        """The whole echo."""
+        return "".join([self.opening.raw, *(token.raw for token in self._tokens)])
+
+    @property
     def arguments(self) -> str:
         """The arguments as written."""
         if not self._shape.failed:
             return self._shape.arguments
-        raw = "".join(token.raw for token in self._tokens)
+        raw = self.raw
         at = raw.lower().find(WITH_ARGUMENTS)
         return raw[at + len(WITH_ARGUMENTS) :].strip().removesuffix("]") if at >= 0 else ""
 
     def take(self, token: Token) -> list[Token] | None:
-        if not self._tokens and token.raw != "`":
+        tokens, shape = self._tokens, self._shape
+        if not tokens and token.raw != "`":
             self.is_echo = False
             return [token]
         if token.kind is Kind.END:
-            return self._to_last_bracket(token)
-        if token.kind is Kind.NEWLINE:
-            self._shape.failed = True
-            if self._tokens[-1].raw.endswith("]"):
-                return [token]
-        self._tokens.append(token)
-        if not self._shape.failed:
-            end = self._shape.feed(token.raw)
+            shape.failed = True
+            return self._up_to_line_end(token) if self._line_end else self._up_to_last_bracket(token)
+        if token.kind is Kind.NEWLINE and not self._line_end and tokens[-1].raw.endswith("]"):
+            self._line_end = len(tokens)
+        if not shape.failed:
+            end = shape.feed(token.raw)
             if end is not None:
-                rest = token.raw[end:]
-                return [Token(Kind.TEXT, rest)] if rest else []
+                tokens.append(Token(Kind.TEXT, token.raw[:end]))
+                return [Token(Kind.TEXT, token.raw[end:])] if end < len(token.raw) else []
+        if shape.failed and self._line_end:
+            return self._up_to_line_end(token)
+        tokens.append(token)
         return None
 
-    def _to_last_bracket(self, token: Token) -> list[Token]:
+    def _up_to_line_end(self, token: Token) -> list[Token]:
+        rest = [*self._tokens[self._line_end :], token]
+        del self._tokens[self._line_end :]
+        return rest
+
+    def _up_to_last_bracket(self, token: Token) -> list[Token]:
         self.found_end = True
-        self._shape.failed = True
         for at in range(len(self._tokens) - 1, -1, -1):
             before, bracket, after = self._tokens[at].raw.rpartition("]")
             if bracket:

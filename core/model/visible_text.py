@@ -66,6 +66,8 @@ class ShownText:
         self.taken = 0
         """How many of the parts in `_shown` were taken."""
         self.suggestions: tuple[str, ...] = ()
+        self.size = 0
+        """The length of the text shown so far."""
         self._shown: list[str] = []
         self._blanks: list[str] = []
         self._newlines = 0
@@ -106,9 +108,18 @@ class ShownText:
         if after:
             self._blanks.append(after)
         if self._is_decided:
-            self._shown.append(kept)
+            self._show(kept)
         else:
             self._begin(kept)
+
+    def _show(self, text: str) -> None:
+        self._shown.append(text)
+        self.size += len(text)
+
+    @property
+    def last_char(self) -> str:
+        """The last character, if it is shown; else an empty text."""
+        return self._shown[-1][-1] if self._shown and not self._blanks else ""
 
     def take(self) -> str:
         """Return the text shown since the last time."""
@@ -119,7 +130,7 @@ class ShownText:
     def _begin(self, text: str) -> None:
         self._beginning = self._beginning + text if self._beginning else text.lstrip()
         if not _may_become_silent(self._beginning):
-            self._shown.append(self._beginning)
+            self._show(self._beginning)
             self._is_decided = True
 
     def add_suggestions(self, block: str, body: str) -> None:
@@ -131,7 +142,7 @@ class ShownText:
         """Show the rest."""
         self._release("")
         if not self._is_decided and not is_silent(self._beginning):
-            self._shown.append(self._beginning)
+            self._show(self._beginning)
 
     def text(self) -> str:
         """Return the whole text after its end."""
@@ -299,7 +310,7 @@ class VisibleText:
     def _collect(self) -> None:
         """Collect the line to a tool, which is over."""
         assert self._line is not None  # noqa: S101 - asked by the callers
-        self._written.append(WrittenCall(Syntax.TO, self._line.body, self._line.name))
+        self._written.append(WrittenCall(Syntax.TO, self._line.body, self.tail.size, self._line.name))
         self._forget()
 
     def _let_go(self) -> None:

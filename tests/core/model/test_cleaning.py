@@ -1,6 +1,7 @@
-"""Replies without reasoning and tool syntax, whole and in pieces; and the calls that are recovered from them."""
+"""Replies without reasoning and tool syntax, whole and in pieces, and the calls recovered from them."""
 
 import gc
+import itertools
 import json
 import time
 import tracemalloc
@@ -137,7 +138,7 @@ def read(pieces: Sequence[str], offered: Sequence[str] = OFFERED) -> tuple[str |
 
 def in_pieces(text: str, ends: Sequence[int]) -> list[str]:
     cuts = [0, *sorted({end % (len(text) + 1) for end in ends}), len(text)]
-    return [text[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    return [text[start:end] for start, end in itertools.pairwise(cuts)]
 
 
 def same_in_pieces(text: str, pieces: Sequence[str]) -> None:
@@ -170,11 +171,11 @@ def test_each_text_reads_the_same_cut_at_any_two_places(text: str) -> None:
 
 PARTS = [
     "<think>", "</think>", "<thinking a=1>", "<|think|>", "<|/think|>", "<final>", "</final>", "<tool_call>",
-    "</tool_call>", "<|tool_call|>", "<|/tool_call|>", "<tool_call ", "<tool_calls>", "</tool_calls>", "`", "``",
-    "```", "```tool_call", "~~~", "\n", "\n\n", " ", "a", "list", '{"name":"list"}', "[Called tool `", "`]",
-    " with arguments: ", '{"q":1}]', "]", "to=find json ", '{"q":3}', "to=", "Tool result from a__b: 5",
-    "Previous tool event: x was invoked.", "[Tool `x` returned: y]", "> ", "<suggestions>", '["A"]',
-    "</suggestions>", "NO_REPLY", ".", "<", "<th", "in", "k>", '"', "\\", '{"',
+    "</tool_call>", "<|tool_call|>", "<|/tool_call|>", "<tool_call ", "<tool_calls>", "</tool_calls>", "`",
+    "``", "```", "```tool_call", "~~~", "\n", "\n\n", " ", "a", "list", '{"name":"list"}',
+    "[Called tool `", "`]", " with arguments: ", '{"q":1}]', "]", "to=find json ", '{"q":3}', "to=",
+    "Tool result from a__b: 5", "Previous tool event: x was invoked.", "[Tool `x` returned: y]", "> ",
+    "<suggestions>", '["A"]', "</suggestions>", "NO_REPLY", ".", "<", "<th", "in", "k>", '"', "\\", '{"',
 ]  # fmt: skip
 
 
@@ -198,7 +199,7 @@ def test_plain_text_is_shown_at_once() -> None:
     cleaner = Cleaner()
     pieces = ["Well", ", the", " sky", " is [blue](x)", " and `so", "`", " on", ".\n", "More", " text"]
     shown = [cleaner.feed(piece) for piece in pieces]
-    assert shown == ["Well", ", the", " sky", " is [blue](x)", " and", " `so`", " on", ".", "\nMore", " text"]
+    assert shown == ["Well", ", the", " sky", " is [blue](x)", " and", "", " `so`", ".", "\nMore", " text"]
 
 
 def test_a_split_tag_never_flashes() -> None:
@@ -241,33 +242,50 @@ def test_other_words_are_not_silence(text: str) -> None:
 
 MEGABYTE = 1_000_000
 TAGS = [
-    "<think>", "</think>", "<think>a</think>", "<|think|>", "<|/think|>", "<final>", "</final>", "<tool_call>",
-    "</tool_call>", "<tool_call>x</tool_call>", '<tool_call>{\\"</tool_call>', "<tool_call a=", "<think a=",
-    "<suggestions>", "<think><final>", "<think>`</think>", "<think>\n```a\n</think>",
+    "<think>", "</think>", "<think>a</think>", "<|think|>", "<|/think|>", "<final>", "</final>",
+    "<tool_call>", "</tool_call>", "<tool_call>x</tool_call>", '<tool_call>{\\"</tool_call>',
+    "<tool_call a=", "<think a=", "<suggestions>", "<think><final>", "<think>`</think>",
 ]  # fmt: skip
 SIGNS = [
-    "`", "`a", "` `` ``` ", "```\n", "~~~\n", "```tool_call\n", "[Called tool `", "[Called tool `a` ",
-    '[Called tool `a` with arguments: {"', "to=find json {\n", 'to=f json {"a":1}\n', "[Tool `a` returned: ",
-    "Tool result from a__b: x\n", "<", "< ", "[", "\n", " \n", "> ", "NO_REPLY", '{"', "word ",
+    "<think>\n```a\n</think>", "`", "`a", "` `` ``` ", "```\n", "~~~\n", "```tool_call\n",
+    "[Called tool `", "[Called tool `a` ", '[Called tool `a` with arguments: {"',
+    "[Called tool `a` with arguments: {[]\n", "to=find json {\n", 'to=f json {"a":1}\n',
+    "[Tool `a` returned: ", "Tool result from a__b: x\n", "<", "< ", "[", "\n", " \n", "> ", "NO_REPLY",
+    '{"', "word ", "\u201c<tool_call>list</tool_call>\n", '"<think>"',
 ]  # fmt: skip
+COUNTED_TO = 3_000_000
+COUNTED_IN_S = 0.08
+"""What counting so far takes of a processor's time that nothing else disturbs."""
+
+
+def slowness() -> float:
+    """How many times longer this machine takes just now, at least 1."""
+    begun_s = time.thread_time()
+    for _ in range(COUNTED_TO):
+        pass
+    return max(1.0, (time.thread_time() - begun_s) / COUNTED_IN_S)
 
 
 def cost_s(text: str, piece_chars: int) -> float:
-    """CPU time of this thread alone."""
-    gc.collect()
-    begun_s = time.thread_time()
-    cleaner = Cleaner()
-    for at in range(0, len(text), piece_chars):
-        cleaner.feed(text[at : at + piece_chars])
-    cleaner.finish()
-    cleaner.calls(OFFERED)
-    return time.thread_time() - begun_s
+    """CPU time of this thread alone, without the garbage of others."""
+    gc.disable()
+    try:
+        begun_s = time.thread_time()
+        cleaner = Cleaner()
+        for at in range(0, len(text), piece_chars):
+            cleaner.feed(text[at : at + piece_chars])
+        cleaner.finish()
+        cleaner.calls(OFFERED)
+        return time.thread_time() - begun_s
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("unit", TAGS)
 def test_a_megabyte_of_tags_takes_at_most_half_a_second(unit: str) -> None:
     text = unit * (MEGABYTE // len(unit))
-    assert min(cost_s(text, MEGABYTE) for _ in range(3)) <= 0.5
+    costs_s = [cost_s(text, MEGABYTE) / slowness() for _ in range(3)]
+    assert min(costs_s) <= 0.5, costs_s
 
 
 @pytest.mark.parametrize("unit", [*TAGS, *SIGNS])
@@ -297,4 +315,19 @@ def test_thinking_is_not_kept_in_memory() -> None:
 
 # --- cases of another person -----------------------------------------------------------------------------
 
-CASES_FILE = Path(__file__).with_name("cleaning_cases.json")
+CASES: Sequence[dict[str, Any]] = json.loads(Path(__file__).with_name("cleaning_cases.json").read_text())
+"""Written from the facts alone. `out` is null where the text is not judged."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_cases_written_without_sight_of_the_parser(case: dict[str, Any]) -> None:
+    told = read([case["in"]], case["offered"] or ())[1]
+    assert told.calls == case["calls"], case["why"]
+    if case["out"] is not None:
+        assert told.text == case["out"], case["why"]
+    same_in_pieces(case["in"], list(case["in"]))
+
+
+@given(st.sampled_from(CASES), st.lists(st.integers(0, 10_000), max_size=20))
+def test_each_of_those_cases_reads_the_same_in_any_pieces(case: dict[str, Any], ends: list[int]) -> None:
+    same_in_pieces(case["in"], in_pieces(case["in"], ends))
