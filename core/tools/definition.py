@@ -10,7 +10,6 @@ plain JSON values throughout: people, the journal and the function see the same.
 """
 
 import inspect
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
@@ -20,6 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from core.errors import InvalidArguments
+from core.off_loop import json_with_breaks
+from core.safety.fencing import MAX_VALUES
 from core.tool import (
     Arguments,
     CallContext,
@@ -135,7 +136,7 @@ def _parse_stringified(given: dict[str, Any], errors: list[ErrorDetails]) -> boo
         if wanted is None or not isinstance(text, str):
             continue
         try:
-            value: Any = json.loads(text)
+            value: Any = json_with_breaks(text, most_values=MAX_VALUES)
         except (ValueError, RecursionError):
             continue
         if isinstance(value, wanted):
