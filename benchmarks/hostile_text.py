@@ -3,9 +3,10 @@
 `python -m benchmarks.hostile_text [--door NAME] [--attack NAME] [--largest BYTES] [--json FILE]`
 
 This process holds the simulators of the platforms and a model, a web site and an MCP server; the hub is a
-process of its own, which writes down each step of its loop that takes over 5 ms of CPU time. Each text comes
-from an account of its own, so that no limit of the platform is in the way of the next. A text that a door
-refuses counts as well. Exits 1 if a text held the loop for longer than 100 ms.
+process of its own, which writes down each step of its loop that takes over 5 ms of CPU time, and how late its
+loop was because of its threads (benchmarks.bots.watched_hub). Each text comes from an account of its own, so
+that no limit of the platform is in the way of the next. A text that a door refuses counts as well. Exits 1 if
+a text held the loop for longer than 100 ms, or was not answered.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import aiohttp
@@ -60,6 +61,7 @@ ATTACKS: Mapping[str, str] = {
     "escapes": "\x1b[",
     "tags": "<a <!-- ",
     "blanks": " \n",
+    "nested": "[[[[]]]],",
 }
 
 
@@ -126,12 +128,33 @@ class Stage:
         except aiohttp.ClientError:
             pass
 
-    def holds_ms(self) -> list[tuple[float, str]]:
+    def holds(self) -> "Holds":
         """What held the loop since the last look."""
         path = self.directory / "holds"
         lines = path.read_text().splitlines() if path.exists() else []
         path.unlink(missing_ok=True)
-        return [(one["ms"], one["what"]) for one in map(json.loads, lines)]
+        found = [(one["ms"], one["kind"], one["what"]) for one in map(json.loads, lines)]
+        step_ms, late_ms = (max((ms for ms, kind, _ in found if kind == of), default=0.0) for of in KINDS)
+        return Holds(step_ms, late_ms, max(found, default=(0.0, "", ""))[2])
+
+
+KINDS = ("step", "beat")
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """How long one text held the loop: its longest step in CPU time, and the longest time in which threads
+    kept it from its next one. `what`: what held it longest. `answered`: in time."""
+
+    step_ms: float
+    late_ms: float
+    what: str
+    answered: bool = True
+
+    @property
+    def longest_ms(self) -> float:
+        """The longer of both."""
+        return max(self.step_ms, self.late_ms)
 
 
 async def by_message(stage: Stage, text: str) -> None:
@@ -182,6 +205,21 @@ async def by_webhook(stage: Stage, text: str) -> None:
     await stage.brings("/api/webhooks/pushed", body, headers)
 
 
+async def by_webhook_body(stage: Stage, text: str) -> None:
+    body = f'{{"ref": [{text.removesuffix(",")}]}}'.encode()
+    stage.person += 1
+    await stage.brings("/api/webhooks/pushed", body, Sender(time.time()).github(body, str(stage.person)))
+
+
+async def by_gateway(stage: Stage, text: str) -> None:
+    try:
+        value = json.loads(f"[{text.removesuffix(',')}]")
+    except (ValueError, RecursionError):
+        value = text
+    stage.discord.simulator.sends_event("TYPING_START", {"padding": value})
+    await stage.says_on(stage.discord, "and that")
+
+
 async def by_api(stage: Stage, text: str) -> None:
     headers = {"Authorization": f"Bearer {stage.api['token']}"}
     await stage.brings("/api/chat/send", json.dumps({"text": text}).encode(), headers)
@@ -205,6 +243,8 @@ DOORS: Mapping[str, Door] = {
     "file": by_file,
     "mcp result": by_mcp,
     "webhook": by_webhook,
+    "webhook body": by_webhook_body,
+    "gateway event": by_gateway,
     "api": by_api,
     "event": by_event,
 }
@@ -292,20 +332,21 @@ async def _has_mcp(stage: Stage) -> bool:
         return bool((await answer.json())["mcp"]["raw"]["tools"])
 
 
-async def measured(stage: Stage, door: Door, text: str) -> tuple[float, str]:
-    """The longest hold of the loop by one text, in milliseconds of CPU, and what held it."""
-    stage.holds_ms()
+async def measured(stage: Stage, door: Door, text: str) -> Holds:
+    """How long the loop was held by one text, also by one that is not answered in time."""
+    stage.holds()
+    answered = True
     try:
         await door(stage, text)
     except TimeoutError:
-        return 0.0, f"no answer in {LIMIT_S:g} s"
+        answered = False
     await asyncio.sleep(QUIET_S)  # what is done after the answer counts as well
-    return max(stage.holds_ms(), default=(0.0, ""))
+    return replace(stage.holds(), answered=answered)
 
 
-async def run(doors: list[str], attacks: list[str], largest: int) -> dict[str, dict[str, float]]:
-    """All doors, each of a hub of its own, and attacks; the longest hold of each, by size."""
-    found: dict[str, dict[str, float]] = {}
+async def run(doors: list[str], attacks: list[str], largest: int) -> dict[str, dict[str, Holds]]:
+    """All doors, each of a hub of its own, and attacks; the longest holds of each, by size."""
+    found: dict[str, dict[str, Holds]] = {}
     for door in doors:
         with tempfile.TemporaryDirectory() as name:
             async with _opened(Path(name)) as stage:
@@ -313,11 +354,16 @@ async def run(doors: list[str], attacks: list[str], largest: int) -> dict[str, d
                     row = found[f"{door}: {attack}"] = {}
                     for size in (size for size in SIZES if size <= largest):
                         unit = ATTACKS[attack]
-                        ms, what = await measured(stage, DOORS[door], unit * (size // len(unit)))
-                        row[str(size)] = ms
-                        what = what if ms > NOTED_MS or not ms else ""
-                        print(f"{door:12} {attack:12} {size:>9} {ms:8.1f} ms  {what}", flush=True)
+                        held = await measured(stage, DOORS[door], unit * (size // len(unit)))
+                        row[str(size)] = held
+                        print(f"{door:13} {attack:12} {size:>9} {_told(held)}", flush=True)
     return found
+
+
+def _told(held: Holds) -> str:
+    answered = "" if held.answered else f"  NO ANSWER IN {LIMIT_S:g} S"
+    what = held.what if held.longest_ms > NOTED_MS else ""
+    return f"{held.step_ms:8.1f} ms, late {held.late_ms:6.1f} ms{answered}  {what}"
 
 
 @contextlib.asynccontextmanager
@@ -357,11 +403,20 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = asyncio.run(run(options.door or list(DOORS), options.attack or list(ATTACKS), options.largest))
+    holds = {f"{row}, {size} bytes": held for row, sizes in found.items() for size, held in sizes.items()}
+    unanswered = [text for text, held in holds.items() if not held.answered]
+    longest_ms = max((held.longest_ms for held in holds.values()), default=0.0)
     if options.json:
-        options.json.write_text(json.dumps({"python": sys.version, "held_ms": found}, indent=2) + "\n")
-    longest = max((ms for row in found.values() for ms in row.values()), default=0.0)
-    print(f"longest hold: {longest:.1f} ms; at most {MAX_MS:g} ms")
-    return 1 if longest > MAX_MS else 0
+        page = {
+            "python": sys.version,
+            "longest_ms": longest_ms,
+            "unanswered": unanswered,
+            "held": {text: [held.step_ms, held.late_ms] for text, held in holds.items()},
+        }
+        options.json.write_text(json.dumps(page, indent=2) + "\n")
+    print(f"longest hold: {longest_ms:.1f} ms; at most {MAX_MS:g} ms")
+    print(f"without an answer: {'; '.join(unanswered) or 'none'}")
+    return 1 if longest_ms > MAX_MS or unanswered else 0
 
 
 if __name__ == "__main__":

@@ -1,16 +1,25 @@
 """Text processing that keeps long texts off the event loop.
 
 A short text is processed at once: handing it to a thread would take longer. A long one would
-block the loop for everyone.
+block the loop for everyone, and a long JSON text also from a thread: Python's parser in C keeps the
+interpreter to itself until it has made the last value.
 """
 
 import asyncio
+import json
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from json import decoder, scanner
+from typing import Any, TypeVar, cast
 
 ON_LOOP_CHARS = 4096
 """Maximum length of texts that are processed on the event loop."""
+AT_ONCE_CHARS = 128 * 1024
+"""Maximum length of JSON texts that are parsed without a break: some 20 ms at most, whatever they hold."""
+MAX_VALUES = 250_000
+"""Maximum number of values in a longer JSON text: garbage collection looks through them without a break."""
 
+_Scan = Callable[[str, int], tuple[Any, int]]
 T = TypeVar("T")
 
 
@@ -18,3 +27,50 @@ async def off_loop(chars: int, work: Callable[[], T]) -> T:
     """Return the result of `work` on a text of `chars` characters: here if it is short, else in a
     thread."""
     return work() if chars <= ON_LOOP_CHARS else await asyncio.to_thread(work)
+
+
+async def json_off_loop(text: str | bytes) -> Any:
+    """Return the value of a JSON text, as `json_with_breaks` does."""
+    return await off_loop(len(text), partial(json_with_breaks, text))
+
+
+def json_with_breaks(
+    text: str | bytes,
+    *,
+    most_values: float = MAX_VALUES,
+    parse_constant: Callable[[str], object] | None = None,
+) -> Any:
+    """Return the value of a JSON text. While a long one is parsed, other threads run.
+
+    Raises ValueError, also for a long text of more than `most_values` values, and RecursionError if it is
+    nested too deeply."""
+    if len(text) <= AT_ONCE_CHARS:
+        return json.loads(text, parse_constant=parse_constant)
+    return json.loads(text, cls=_WithBreaks, most_values=most_values, parse_constant=parse_constant)
+
+
+class _WithBreaks(json.JSONDecoder):
+    """Python's parser written in Python, which takes some ten times as long. Strings are still read in C: a
+    megabyte of them takes a millisecond."""
+
+    def __init__(self, most_values: float, parse_constant: Callable[[str], object] | None = None) -> None:
+        super().__init__(parse_constant=parse_constant)
+        self._left = most_values
+        self.parse_array = self._array
+        self.parse_object = self._object
+        self.scan_once = cast("Any", scanner).py_make_scanner(self)
+
+    def _array(self, at: tuple[str, int], scan: _Scan) -> Any:
+        return cast("Any", decoder).JSONArray(at, self._counting(scan))
+
+    def _object(self, at: tuple[str, int], strict: bool, scan: _Scan, *more: Any) -> Any:
+        return cast("Any", decoder).JSONObject(at, strict, self._counting(scan), *more)
+
+    def _counting(self, scan: _Scan) -> _Scan:
+        def one(text: str, at: int) -> tuple[Any, int]:
+            self._left -= 1
+            if self._left < 0:
+                raise ValueError("there are too many values")
+            return scan(text, at)
+
+        return one

@@ -21,6 +21,7 @@ from bot.config.sections import McpServer as ServerSettings
 from bot.mcp.session import SdkConnection, greeted
 from core.clock import Clock
 from core.errors import ToolFailed
+from core.off_loop import json_off_loop
 from core.tool import Arguments, CallContext, Effect, Requirement, Tool
 from core.tools.builtin.shell import safe_environment
 from core.tools.mcp.catalog import MAX_LISTED, Judge, Listed, Terms, ToolTerms, offer
@@ -180,7 +181,6 @@ class _LateConnector:
 # The SDK's own transport takes lines of any length; ours is bounded (core.tools.mcp.connection), and hands
 # on only what a client needs: answers, questions (to be refused) and word that the list has changed.
 
-_LONG_LINE_BYTES = 64 * 1024
 _WANTED = "notifications/tools/list_changed"
 Lost = Callable[[str], None]
 
@@ -280,8 +280,7 @@ def _shorter(read: dict[str, Any]) -> dict[str, Any]:
 async def _message(line: bytes) -> types.JSONRPCMessage | None:
     """Return the part of a line that a client needs; None for anything else, such as a stray log line."""
     try:
-        long = len(line) > _LONG_LINE_BYTES
-        read: Any = await asyncio.to_thread(json.loads, line) if long else json.loads(line)
+        read: Any = await json_off_loop(line)
         if not isinstance(read, dict) or ("id" not in read and read.get("method") != _WANTED):
             return None
         return types.jsonrpc_message_adapter.validate_python(_shorter(read), by_name=False)

@@ -7,11 +7,9 @@ end the connection otherwise, and again after each resume.
 """
 
 import asyncio
-import json
 import logging
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any, Literal, cast
 
 import aiohttp
@@ -26,7 +24,7 @@ from channels.discord.errors import FAILURES, channel_error
 from channels.discord.handler import EventHandler
 from channels.discord.inbound import Where
 from core.errors import Unavailable
-from core.off_loop import off_loop
+from core.off_loop import json_off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +40,10 @@ once there is room."""
 
 OPEN_LIMIT_S = 60.0
 """The limit on opening the connection, up to the identification."""
-MAX_EVENT_CHARS = 10 * 1024 * 1024
-"""The limit on one event. The SDK parses it on the event loop: this much takes 50 ms. A message is far
-smaller; the largest events describe servers, at most a few megabytes."""
+MAX_EVENT_CHARS = 1024 * 1024
+"""The limit on one event. The SDK parses it on the event loop, where this much takes some 20 ms. A message
+has at most a tenth of it. The largest events describe servers, without their members. A server beyond the
+limit is served, but the messages of an interruption are not read there."""
 
 CLOSED = "the connection to Discord's gateway was closed"
 _INTENT_NOT_ALLOWED, _NORMAL_CLOSURE = 4014, 1000
@@ -100,7 +99,7 @@ class _Sdk(discord.Client):
     async def on_socket_raw_receive(self, payload: str) -> None:
         """Handle a payload, which the SDK has read as well by now."""
         async with self._in_order:  # no payload overtakes a long one being parsed in a thread
-            self._heard(await off_loop(len(payload), partial(json.loads, payload)))
+            self._heard(await json_off_loop(payload))
 
     async def receive(self) -> None:
         """Receive until the client is closed; resume the session when a connection is lost.

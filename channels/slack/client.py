@@ -5,11 +5,12 @@ already have accepted the message.
 """
 
 import asyncio
-import json
 import logging
+import math
 import ssl
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 import aiohttp
@@ -18,7 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from channels.slack.errors import FAILURES, Declined, channel_error
 from channels.slack.inbound import Account
 from core.errors import MessageRejected, Unanswered, Unavailable
-from core.off_loop import ON_LOOP_CHARS
+from core.off_loop import ON_LOOP_CHARS, json_with_breaks
 
 TIMEOUT_S: Final = 20
 CONNECTIONS: Final = 100
@@ -54,7 +55,8 @@ class _Response(aiohttp.ClientResponse):
         content = await self.read()
         if len(content) <= ON_LOOP_CHARS:
             return await super().json(**how)
-        return await asyncio.to_thread(lambda: json.loads(content.decode("utf-8", "replace")))
+        read = partial(json_with_breaks, most_values=math.inf)  # pages of history are not refused
+        return await asyncio.to_thread(lambda: read(content.decode("utf-8", "replace")))
 
 
 class SlackClient:

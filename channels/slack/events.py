@@ -5,7 +5,6 @@ returned, which is once the content is durable.
 """
 
 import asyncio
-import json
 import logging
 import re
 import time
@@ -36,7 +35,7 @@ from channels.slack.handler import EventHandler
 from channels.slack.inbound import is_by_bot
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, InboxUnavailable, Unavailable
-from core.off_loop import off_loop
+from core.off_loop import json_off_loop, json_with_breaks, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -251,10 +250,10 @@ def _parsed(body: str) -> Body | None:
     """Return the JSON object in a body, the one in a form, or the form of a command."""
     try:
         if body.startswith("{"):
-            return json.loads(body)
+            return json_with_breaks(body)
         fields = parse_qsl(body, keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_FIELDS)
         form = dict(fields)
-        payload = json.loads(form["payload"]) if "payload" in form else form
+        payload = json_with_breaks(form["payload"]) if "payload" in form else form
     except (ValueError, RecursionError):
         return None
     return cast("Body", payload) if payload and isinstance(payload, dict) else None
@@ -305,7 +304,7 @@ class _Socket(SocketModeClient):
             return
         message: Any = {}
         if raw.startswith("{"):
-            message = await off_loop(len(raw), partial(json.loads, raw))
+            message = await json_off_loop(raw)
         task = asyncio.create_task(sdk.run_message_listeners(message, raw))
         self._handled.add(task)
         task.add_done_callback(self._handled.discard)

@@ -7,11 +7,9 @@ accepted and durable, and with 503 while nothing can be accepted.
 
 import hashlib
 import hmac
-import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from channels.channel import HttpRequest, HttpResponse
 from channels.telegram.addresses import Account
@@ -21,7 +19,7 @@ from channels.telegram.polling import OnPress
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable
 from core.messages import Unreadable
-from core.off_loop import off_loop
+from core.off_loop import json_off_loop
 from core.ports import Inbox
 
 logger = logging.getLogger(__name__)
@@ -121,7 +119,7 @@ class WebhookReceiver:
     async def _take(self, body: bytes, account: Account, inbox: Inbox) -> None:
         now = self._clock.now()
         try:
-            payload: object = await off_loop(len(body), partial(json.loads, body))
+            payload: object = await json_off_loop(body)
         except (ValueError, RecursionError):
             key = f"tg:{account.id}:u:{hashlib.sha256(body).hexdigest()}"
             await inbox.accept(Unreadable(key, self._channel, "not JSON", now))

@@ -14,7 +14,6 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol, cast
 
 from yarl import URL
@@ -26,7 +25,7 @@ from core.hooks.summaries import Unfinished
 from core.ids import Ids
 from core.inbound.judge import ALBUM_WAIT_US
 from core.messages import Markdown, Message, Plain, plain
-from core.off_loop import off_loop
+from core.off_loop import json_off_loop
 from core.ports import OutboxListener, OutboxRow
 from core.store.facets import HeldInput, HeldInputs, SessionChange
 from core.tools.web import WebAnswer, WebRequest
@@ -264,7 +263,7 @@ class AskingWebhook:
         body = await self._sender.send(self._target, _whole(event))
         if len(body) > ANSWER_LIMIT_BYTES:
             raise ValueError(f"the answer has {len(body)} bytes; at most {ANSWER_LIMIT_BYTES} are read")
-        return await off_loop(len(body), partial(_reply, body))
+        return _reply(await json_off_loop(body) if body.strip() else {})
 
 
 class WebhookNotifier:
@@ -345,10 +344,7 @@ def _outline(event: HookEvent) -> Mapping[str, Any]:
     }
 
 
-def _reply(body: bytes) -> Reply:
-    if not body.strip():
-        return None
-    page: Any = json.loads(body)
+def _reply(page: Any) -> Reply:
     match page:
         case {"reject": str(reason)}:
             return Reject(reason[:500])

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from core.errors import ModelReplyInvalid
+from core.off_loop import json_with_breaks
 
 _NOTHING: Mapping[str, Any] = {}
 _BLANK = " \t\n\r"
@@ -14,7 +15,7 @@ _DECODER = json.JSONDecoder()
 def parse(text: str | bytes, *, model: str) -> Any:
     """Parse JSON that `model` sent. Raises ModelReplyInvalid if it cannot be parsed."""
     try:
-        return json.loads(text) if isinstance(text, bytes) else _parsed(text.strip(_BLANK))
+        return json_with_breaks(text) if isinstance(text, bytes) else _parsed(text.strip(_BLANK))
     except (ValueError, RecursionError) as error:
         raise ModelReplyInvalid(
             f"model {model}: the provider sent something that is not JSON: {excerpt(text)}"
@@ -33,7 +34,7 @@ def is_object(text: str) -> bool:
     """Return whether the text is one JSON object. NaN and Infinity, which only Python accepts, are
     rejected."""
     try:
-        return isinstance(json.loads(text, parse_constant=_refuse), dict)
+        return isinstance(json_with_breaks(text, parse_constant=_refuse), dict)
     except (ValueError, RecursionError):
         return False
 

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from operator import is_
 from typing import Any, Protocol
 
@@ -20,6 +21,7 @@ from core.model.openai_messages import Dialect, answered, conversation_messages,
 from core.model.openai_reply import PROVIDER, ReplyAssembler
 from core.model.provider_errors import model_error, read_error_body, retry_after_s
 from core.model.sse import SseParser
+from core.off_loop import off_loop
 from core.transcript import AssistantSaid, Origin, Said, ToolCalled, ToolResult, UserSaid
 
 # Requests as the JSON that is sent. The parts that an earlier request contained are not written
@@ -260,7 +262,8 @@ class OpenAIModel:
                             f"model {self._name}: a reply of over {BODY_LIMIT_BYTES} bytes"
                         )
                     self._refuse_page(body)
-                    assembler.add_object(parse(body, model=self._name))
+                    reply = await off_loop(len(body), partial(parse, body, model=self._name))
+                    assembler.add_object(reply)
         yield assembler.finish()
 
     @asynccontextmanager

@@ -18,7 +18,7 @@ from typing import Any, assert_never, cast
 from core.clock import SECOND_US, Clock
 from core.errors import VaultError
 from core.ids import Ids
-from core.off_loop import off_loop
+from core.off_loop import json_off_loop, off_loop
 from core.routine import Signature, Webhook, WebhookInput, claim_key, kept
 from core.routine_json import input_to_json
 from core.routines.events import passes, value_of
@@ -298,7 +298,7 @@ class Webhooks:
         """Carry out a signed request."""
         entry, headers, body = proven.entry, proven.headers, proven.body
         try:
-            payload = json.loads(body)
+            payload = await json_off_loop(body)
         except (ValueError, RecursionError):
             return _refused(Refusal.MALFORMED)
         event = event_of(entry.trigger.signature, headers, payload)

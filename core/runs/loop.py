@@ -12,7 +12,9 @@ from typing import Protocol
 
 from core.errors import StaleTurn, StoreUnavailable
 from core.model.base import CallRequest, ModelReply
+from core.off_loop import json_with_breaks
 from core.runs.budget import Exhausted
+from core.safety.fencing import MAX_VALUES
 from core.transcript import Entry
 
 TRUNCATED_LIMIT = 3
@@ -163,6 +165,6 @@ class _Guard:
 def _canonical(arguments: str) -> str:
     """Return the arguments with sorted keys, so that their order makes no difference."""
     try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
+        return json.dumps(json_with_breaks(arguments, most_values=MAX_VALUES), sort_keys=True)
     except (ValueError, RecursionError):
         return arguments

@@ -8,7 +8,6 @@ like. Lookalike tags are also broken with a zero-width space. `unfence` returns 
 """
 
 import hashlib
-import json
 import re
 from collections import deque
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any, cast
 
 from core.errors import InvalidArguments
 from core.names import folded
+from core.off_loop import json_with_breaks
 from core.safety.leaks import LeakDetector
 
 _ZERO_WIDTH_SPACE = "\u200b"
@@ -148,7 +148,7 @@ def read_arguments(text: str) -> dict[str, Any]:
     if len(text) > LIMIT_CHARS:
         raise InvalidArguments(f"They are longer than {LIMIT_CHARS} characters.")
     try:
-        arguments: Any = json.loads(text or "{}")
+        arguments: Any = json_with_breaks(text or "{}", most_values=MAX_VALUES)
     except RecursionError as error:
         raise InvalidArguments(f"They are nested more than {MAX_DEPTH} deep.") from error
     except ValueError as error:

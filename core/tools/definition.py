@@ -7,7 +7,6 @@ shares it. Arguments are plain JSON values throughout: people, the journal and t
 """
 
 import inspect
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -17,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from core.errors import InvalidArguments
+from core.off_loop import json_with_breaks
+from core.safety.fencing import MAX_VALUES
 from core.tool import (
     Arguments,
     CallContext,
@@ -132,7 +133,7 @@ def _parse_stringified(given: dict[str, Any], errors: list[ErrorDetails]) -> boo
         if wanted is None or not isinstance(text, str):
             continue
         try:
-            value: Any = json.loads(text)
+            value: Any = json_with_breaks(text, most_values=MAX_VALUES)
         except (ValueError, RecursionError):
             continue
         if isinstance(value, wanted):

@@ -7,19 +7,31 @@ from tests.browser.chromium import Complaints
 from tests.browser.console import Console
 from tests.harness.process import HubProcess
 
-pytestmark = [
-    pytest.mark.chromium,
-    pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
 
 PAGES = ("chat", "threads", "approvals", "routines", "channels", "why")
+BANNER = "All tools are paused. No tool runs until you unpause them."
 
 
+async def test_every_page_tells_while_tools_are_paused(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    banner = console.page.get_by_text(BANNER)
+    await hub.api("POST", "/tools/pause", {})
+    for page in PAGES:
+        await console.open(page)
+        await expect(banner).to_be_visible()
+    await console.page.get_by_role("button", name="Unpause tools").click()
+    await expect(banner).to_be_hidden()
+    assert await hub.api("GET", "/tools") == {"paused": False}
+    assert complaints.lines == []
+
+
+@pytest.mark.slow
 async def test_every_page_tells_that_tools_are_paused_and_ends_it(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
-    banner = console.page.get_by_text("All tools are paused. No tool runs until you unpause them.")
+    banner = console.page.get_by_text(BANNER)
     pause = console.page.get_by_role("button", name="Pause all tools")
     for page in PAGES:
         await console.open(page)

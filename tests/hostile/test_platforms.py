@@ -129,10 +129,11 @@ async def test_a_long_webhook_call_of_telegrams_is_parsed_in_a_thread() -> None:
     running = asyncio.create_task(webhook.run(TELEGRAM, lambda *_: None, connected.set))
     await connected.wait()
     inbox = MemoryInbox()
-    for text in (json.dumps(update(text="x" * 200_000)), "x" * 200_000):
+    many = json.dumps(update(text="x", entities=[[[]]] * 100_000))
+    for text in (json.dumps(update(text="x" * 200_000)), "x" * 200_000, many):
         body = Body(text.encode())
         request = HttpRequest("POST", "/webhook", {SECRET_HEADER: "secret"}, body)
         assert (await webhook.handle(request, inbox)).status == 200
         assert body.read_in_a_thread()
     running.cancel()
-    assert [isinstance(event, Unreadable) for event in inbox.events.values()] == [False, True]
+    assert [isinstance(event, Unreadable) for event in inbox.events.values()] == [False, True, True]

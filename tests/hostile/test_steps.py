@@ -1,6 +1,8 @@
 """What keeps one text from holding the event loop: doors that refuse it unread, bounds on Markdown, a thread
 for whatever is long."""
 
+import json
+import sys
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -8,20 +10,24 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from channels.channel import Channel, Payload
 from channels.delivery import ChannelSession
 from channels.text.blocks import Block, Paragraph, Table, weight
 from channels.text.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse
 from core.clock import SystemClock
+from core.errors import InvalidArguments
 from core.ids import RandomIds
 from core.inbound.credentials import InboundCredentials
 from core.inbound.hub import within_size
 from core.messages import Address, ChoiceAnswer, InboundMessage, Markdown, Message, Plain, Unreadable
 from core.model.base import ModelReply, ModelRequest, ReplyDelta, Usage
-from core.off_loop import off_loop
+from core.off_loop import json_with_breaks, off_loop
 from core.runs.attempts import RunModels
 from core.runs.model_list import ConfiguredModel, ModelList
+from core.safety.fencing import read_arguments
 from core.safety.leaks import Leak, LeakDetector
 from core.transcript import Origin
 from tests.harness.telegram_hub import OWNER, open_hub
@@ -145,6 +151,53 @@ async def test_a_long_reply_is_looked_through_in_a_thread() -> None:
         reply = await run.reply(lambda _: ModelRequest("", ()), lambda _: None)
         assert reply.text == text
         assert {one != threading.get_ident() for one in leaks.threads} == {in_a_thread}
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------
+LONG_CHARS = 131_073
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(values)
+def test_a_long_json_text_means_the_same(value: object) -> None:
+    text = json.dumps(value).ljust(LONG_CHARS)
+    assert json_with_breaks(text) == value
+    assert json_with_breaks(text.encode()) == value
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a"}', "[1 2]", "nul", '"\x01"', "[" * 200_000])
+def test_a_long_text_that_is_not_json_is_refused(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        json_with_breaks(text.ljust(LONG_CHARS))
+
+
+def test_other_threads_run_while_a_long_json_text_is_parsed() -> None:
+    """Python lets go of its interpreter between two calls of its own functions, and in none of C."""
+    calls = 0
+
+    def called(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    text = f"[{'[[]],' * 30_000}{{}}]"
+    sys.setprofile(called)
+    try:
+        assert len(json_with_breaks(text)) == 30_001
+    finally:
+        sys.setprofile(None)
+    assert calls > 30_000
+
+
+def test_a_long_json_text_of_many_values_is_refused() -> None:
+    assert len(json_with_breaks(f"[{'1,' * 249_999}1]")) == 250_000
+    for unit, times in (("1,", 250_000), ("[[[]]],", 90_000), ('{"a":{}},', 130_000)):
+        with pytest.raises(ValueError, match="too many values"):
+            json_with_breaks(f"[{unit * times}1]")
+    with pytest.raises(InvalidArguments, match="too many values"):
+        read_arguments(f'{{"text": [{"1," * 80_000}1]}}')
 
 
 # --- doors --------------------------------------------------------------------------------------------------

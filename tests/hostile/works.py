@@ -30,6 +30,7 @@ from core.model.demo import understand
 from core.model.lenient_json import excerpt, storable
 from core.model.provider_errors import model_error, read_error_body
 from core.model.sse import SseParser
+from core.off_loop import json_with_breaks
 from core.routines.heartbeat import asks_for_nothing
 from core.routines.matching.pattern import Pattern, Subject
 from core.safety.fencing import fence_tool_output, read_arguments, sanitise, unfence
@@ -96,7 +97,7 @@ def hook_answer(text: str) -> None:
     pages = {"text": text}, {"arguments": {text: text}}, {"reject": text}
     for body in (text, "[" * len(text), *map(json.dumps, pages)):
         try:
-            reply = hook_reply(body.encode("utf-8", "replace"))
+            reply = hook_reply(json_with_breaks(body.encode("utf-8", "replace")))
             for event in (
                 HookEvent(Point.BEFORE_INBOUND, text="hi"),
                 HookEvent(Point.BEFORE_TOOL_CALL, arguments={}),

@@ -1,7 +1,6 @@
 """`echo` and `json`: tools without access to anything."""
 
 import json
-import json as json_format
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,6 +13,7 @@ from core.clock import Clock
 from core.errors import InvalidArguments, ToolDenied, ToolFailed
 from core.gates import Replies
 from core.ids import is_secret_name
+from core.off_loop import json_off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Data, Effect, Question, Requirement, Tool
 from core.tools.definition import tool
@@ -45,10 +45,10 @@ def json_tool() -> Tool:
     ) -> str:
         """Check JSON, and return it or a part of it, indented."""
         try:
-            found: Any = json_format.loads(text)
+            found: Any = await json_off_loop(text)
         except (ValueError, RecursionError) as error:
             raise InvalidArguments(f"text: is not JSON: {error}") from error
-        return json_format.dumps(_at(found, pointer), ensure_ascii=False, indent=2)
+        return json.dumps(_at(found, pointer), ensure_ascii=False, indent=2)
 
     return read_json
 
