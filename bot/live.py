@@ -68,7 +68,7 @@ class LiveTurn:
         if delta.attempt < self.attempt:
             return
         if delta.attempt > self.attempt:
-            self.attempt, self.pieces, self.chars = delta.attempt, [], 0
+            self.attempt, self.pieces, self.chars, self.failed = delta.attempt, [], 0, None
         self.pieces.append(delta.text)
         self.chars += len(delta.text)
 

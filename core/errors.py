@@ -15,7 +15,7 @@ HubError
 │   │   └── ModelRateLimited    this key has used up its rate; another key may be tried at once
 │   ├── ModelRejected       the request is wrong for this model; do not repeat it
 │   │   └── ModelOrderConflict  the roles or tools of the conversation are out of order; /new helps
-│   ├── ModelMisconfigured  only the operator can mend it; `fault` says what is wrong
+│   ├── ModelMisconfigured  only the operator can mend it; see `fault`
 │   │   └── ModelAuthRejected   the key is wrong
 │   ├── ContextOverflow     the prompt is too long for the model
 │   └── ModelReplyInvalid   the reply broke off or could not be read

@@ -30,7 +30,7 @@ class TextDelta:
 
 
 class Verbosity(StrEnum):
-    """The amount that people of a conversation see of its runs beside the answers."""
+    """The amount that people of a conversation see of its runs, apart from the answers."""
 
     OFF = "off"
     """Answers only, and a sentence where there is none."""

@@ -161,7 +161,7 @@ def without_mark(answer: str) -> str:
 
 
 def model_retry(failure: CandidateFailed, verbosity: Verbosity) -> str:
-    """Return the line about a model that failed while its run goes on."""
+    """Return the line about a model that failed during a run."""
     why = f" ({failure.error})" if verbosity is Verbosity.FULL else ""
     then = "Trying the next one" if failure.retry_in_s is None else "Trying again"
     if failure.retry_in_s is None and failure.attempt == failure.total:

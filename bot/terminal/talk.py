@@ -46,7 +46,7 @@ class Wrote:
 
 @dataclass(frozen=True, slots=True)
 class ModelFailed:
-    """A model failed while the turn goes on. `text`: what people see of it."""
+    """A failure of a model during the turn. `text`: the line that people see."""
 
     text: str
 

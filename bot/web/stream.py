@@ -7,8 +7,8 @@ new ones, so a stream that is cut and taken up at its last id misses nothing and
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, assert_never
 
 from pydantic import BaseModel
@@ -177,11 +177,15 @@ class ThreadStream(Onlooker):
         turn = self._live.turn(self._thread_id)
         if turn is None:
             return []
-        steps = [(turn.turn_id, Step(call_id, *step)) for call_id, step in turn.steps.items()]
-        loop = [] if turn.loop is None else [(turn.turn_id, turn.loop)]
-        run = [(turn.turn_id, one) for one in (turn.started, turn.model, turn.failed) if one is not None]
-        news = [(turn.turn_id, Began("", Address(""))), *run, *steps, *loop]
-        return [Event(*_turn_event(turn_id, event), self._thread_id) for turn_id, event in news]
+        begun: list[TurnEvent | None] = [Began("", Address("")), turn.started, turn.model]
+        steps = [Step(call_id, *step) for call_id, step in turn.steps.items()]
+        since = [turn.failed, *steps, turn.loop]  # a failure follows its text
+        return [*self._events(turn, begun), *self._text(), *self._events(turn, since)]
+
+    def _events(self, turn: LiveTurn, news: Sequence[TurnEvent | None]) -> list[Event]:
+        return [
+            Event(*_turn_event(turn.turn_id, event), self._thread_id) for event in news if event is not None
+        ]
 
     def _text(self) -> list[Event]:
         turn = self._live.turn(self._thread_id)
@@ -192,12 +196,7 @@ class ThreadStream(Onlooker):
         if turn.chars == self._told_chars:
             return []
         text = turn.text_from(self._told_pieces)
-        delta = {
-            "turn": turn.turn_id,
-            "attempt": turn.attempt,
-            "offset": self._told_chars,
-            "text": text,
-        }
+        delta = {"turn": turn.turn_id, "attempt": turn.attempt, "offset": self._told_chars, "text": text}
         self._told_chars, self._told_pieces = turn.chars, len(turn.pieces)
         return [Event("turn_delta", delta, self._thread_id)]
 
@@ -234,29 +233,17 @@ def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
 
 def _run_event(run_id: str, event: RunEvent) -> tuple[str, dict[str, Any]]:
     match event:
-        case RunStarted(kind, verbosity):
-            return "run_started", {"run": run_id, "kind": kind.value, "verbosity": verbosity.value}
-        case ModelSelected(provider, model, thinking):
-            return "model_selected", {
-                "run": run_id,
-                "provider": provider,
-                "model": model,
-                "thinking": thinking,
-            }
+        case RunStarted():
+            name = "run_started"
+        case ModelSelected():
+            name = "model_selected"
         case CandidateFailed():
-            return "candidate_failed", {
-                "run": run_id,
-                "provider": event.provider,
-                "model": event.model,
-                "error": event.error,
-                "attempt": event.attempt,
-                "total": event.total,
-                "retry_in_s": event.retry_in_s,
-            }
-        case RunEnded(result):
-            return "run_ended", {"run": run_id, "result": result.value}
+            name = "candidate_failed"
+        case RunEnded():
+            name = "run_ended"
         case _:
             assert_never(event)
+    return name, {"run": run_id, **asdict(event)}
 
 
 # Hints for lists: what is to be read again, as server-sent events.

@@ -48,7 +48,7 @@ LONGEST_WAIT_S = 60.0
 """The longest wait for the only model. If its provider asks for more, the reply fails."""
 
 Build = Callable[[int], ModelRequest]
-"""Returns the request for a model with a context window of so many tokens."""
+"""Returns the request for a model with a context window of that many tokens."""
 Tell = Callable[[TextDelta], None]
 Report = Callable[[ModelSelected | CandidateFailed], None]
 Step = Callable[[], Awaitable[bool]]
@@ -78,8 +78,8 @@ class RetryBudget:
 class RunModels:
     """The models of one start of a run, and what may happen only once in it.
 
-    `report`: is told of selected models and failures.
-    `settle`: is told of the tokens of every call, also of a reply that broke off.
+    `report`: receives selected models and failures.
+    `settle`: receives the tokens of every call, also of a reply that broke off.
     `compact`, `reset`: the steps before and after a larger window that make room in an overflowing
     context; None: not available. Each step is taken at most once."""
 
@@ -110,7 +110,7 @@ class RunModels:
     async def reply(self, build: Build, tell: Tell | None) -> ModelReply:
         """Return a whole reply, its text told as it comes. Credentials are redacted in both.
 
-        `build`: called for each attempt. `tell`: None if nobody sees a reply before it is whole. Raises the
+        `build`: called for each attempt. `tell`: None if people see only whole replies. Raises the
         error of the last model, or one that sums all up."""
         attempts = _Attempts(self, build, tell)
         while True:
@@ -322,7 +322,7 @@ class _ReplyStream:
         raise ModelReplyInvalid("the model adapter returned no reply")
 
     async def _pass_on(self, chars: int, released: Callable[[], str]) -> None:
-        """Tell what a search of so many characters releases, if anybody sees it."""
+        """Pass on the text that a search of `chars` characters releases, if people see it."""
         if self._tell is None:
             return
         told_before = self._redacted.told_chars

@@ -96,7 +96,7 @@ class ModelHealth:
             self._probing = False
 
     def cool(self, seconds: float) -> None:
-        """Prefer other models for so long."""
+        """Prefer other models for that time."""
         self.cooled_s = self._clock.monotonic_s()
         self._cooled_until_s = self.cooled_s + seconds
 
@@ -154,7 +154,7 @@ class Candidate:
         return min(self._rest_until_s) <= self._clock.monotonic_s()
 
     def rest_key(self, key: int, seconds: float) -> None:
-        """Use the other keys for so long."""
+        """Use the other keys for that time."""
         self._rested_s = self._clock.monotonic_s()
         self._rest_until_s[key] = self._rested_s + seconds
 

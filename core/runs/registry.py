@@ -50,7 +50,7 @@ class Run:
         return ModelTrace(selected, tuple(self.failures))
 
     def report(self, event: ModelSelected | CandidateFailed) -> None:
-        """Publish an event of the run, and remember it for those who ask."""
+        """Publish an event of the run, and remember it."""
         match event:
             case ModelSelected():
                 self.selected = event

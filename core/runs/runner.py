@@ -101,7 +101,7 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """A message that goes out as it is; nothing is added to it.
+    """A message that is sent unchanged.
 
     `error`: the reason, for the operator. `told_owner`: it tells the owner what only they can mend."""
 

@@ -1,4 +1,4 @@
-"""Replies for runs that nobody watches: routines, summaries.
+"""Replies for runs without a person: routines, summaries.
 
 Nothing is shown while a reply is written. Credentials are also removed from what the model reads, because
 files and trigger data may contain some.
@@ -17,7 +17,7 @@ from core.transcript import UserSaid
 
 
 class UnseenModels:
-    """The models for runs that nobody watches."""
+    """The models for runs without a person."""
 
     def __init__(self, models: ModelList, leaks: LeakDetector, hook: ReplyHook | None = None) -> None:
         self._models = models
@@ -30,7 +30,7 @@ class UnseenModels:
 
 
 class UnseenRun:
-    """The models of one run that nobody watches."""
+    """The models of one run without a person."""
 
     def __init__(self, models: RunModels, leaks: LeakDetector, hook: ReplyHook | None) -> None:
         self.models = models
