@@ -157,14 +157,17 @@ async def open_models(
     metrics: Metrics,
     wrapped: Callable[[Model], Model],
     windows: Mapping[str, int],
+    read_timeout_s: float | None,
 ) -> AsyncIterator[ModelList]:
-    """The configured models in order, their calls counted. `windows`: of models that are not
-    [agent] context_tokens large, by name."""
+    """Open the configured models in order; their calls are counted.
+
+    `windows`: context windows by model name, where they differ from [agent] context_tokens.
+    `read_timeout_s`: see `open_each_model`."""
 
     def metered(model: Model) -> Model:
         return MeteredModel(wrapped(model), metrics)
 
-    async with open_each_model(config, clock, certificates) as models:
+    async with open_each_model(config, clock, certificates, read_timeout_s) as models:
         configured = [
             ConfiguredModel(
                 settings.name,
@@ -182,19 +185,24 @@ async def open_models(
 
 @contextlib.asynccontextmanager
 async def open_each_model(
-    config: Config, clock: Clock, certificates: Certificates
+    config: Config, clock: Clock, certificates: Certificates, read_timeout_s: float | None = None
 ) -> AsyncIterator[Sequence[Sequence[Model]]]:
-    """The configured models in order, each once for each of its keys, on one HTTP client."""
+    """Open the configured models in order, each once for each of its keys, on one HTTP client.
+
+    `read_timeout_s`: the longest silence of a provider; None for the default of `model_client`."""
     remote = [settings for settings in config.models if settings.provider != "demo"]
     async with contextlib.AsyncExitStack() as opened:
         client = None
         if remote:
             with left_out(HTTPX_COMMAND_LINE):
-                from core.model.http import model_client
+                from core.model.http import READ_TIMEOUT_S, model_client
             contexts = [certificates.for_url(settings.base_url) for settings in remote]
             tls = next((context for context in contexts if context is not None), None)
             client = await opened.enter_async_context(
-                model_client(tls=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+                model_client(
+                    tls=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+                    read_timeout_s=read_timeout_s or READ_TIMEOUT_S,
+                )
             )
         yield [[_model(settings, key, client, clock) for key in settings.keys] for settings in config.models]
 

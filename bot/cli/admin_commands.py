@@ -108,7 +108,7 @@ def users_timezone(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set a person's time zone, used for quiet hours, the heartbeat and the time their routines see."""
+    """Set a person's time zone, as quiet hours and the heartbeat use it."""
     wanted = None if zone.strip().lower() == "default" else zone
     body = {"user_id": user, "timezone": wanted}
     finish(lambda: api.change(config, "/users/timezone", body, as_json=as_json))

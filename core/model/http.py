@@ -46,11 +46,13 @@ class ProviderClient(httpx.AsyncClient):
         return response
 
 
-def model_client(*, tls: ssl.SSLContext | None = None) -> httpx.AsyncClient:
+def model_client(
+    *, tls: ssl.SSLContext | None = None, read_timeout_s: float = READ_TIMEOUT_S
+) -> httpx.AsyncClient:
     """Build the client. The caller closes it (`aclose`).
 
     It takes no proxy and no credentials from the environment. `tls`: a context shared with other
-    clients; by default `tls_context()`.
+    clients; by default `tls_context()`. `read_timeout_s`: the longest silence of a provider.
     """
     context = tls if tls is not None else tls_context()
 
@@ -60,7 +62,7 @@ def model_client(*, tls: ssl.SSLContext | None = None) -> httpx.AsyncClient:
         connector = aiohttp.TCPConnector(ssl=context, limit=MAX_CONNECTIONS, keepalive_timeout=KEEPALIVE_S)
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
-    timeout = httpx.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S, write=None, pool=OPEN_TIMEOUT_S)
+    timeout = httpx.Timeout(connect=CONNECT_TIMEOUT_S, read=read_timeout_s, write=None, pool=OPEN_TIMEOUT_S)
     return ProviderClient(AiohttpTransport(verify=context, client=session), timeout)
 
 

@@ -177,10 +177,11 @@ def plant(row: Failure, at: ModelSimulator) -> None:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("row", FAILURES, ids=lambda row: f"{row.name}-{'seen' if row.seen else 'unseen'}")
 async def test_a_failure_at_any_place_costs_bounded_calls_and_leaves_one_answer(
-    tmp_path: Path, row: Failure, place: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, row: Failure, place: str
 ) -> None:
-    monkeypatch.setattr("core.model.http.READ_TIMEOUT_S", 0.25 if row.name == "time-out" else LIMIT_S)
-    async with open_house(tmp_path, models=1 if place == "only" else 2) as house:
+    timeout_s = 0.25 if row.name == "time-out" else LIMIT_S
+    models = 1 if place == "only" else 2
+    async with open_house(tmp_path, models=models, read_timeout_s=timeout_s) as house:
         failing, other = (house.backup, house.main) if place == "last" else (house.main, house.backup)
         plant(row, failing)
         other.rule(GO, Reply(OTHER), fault=HttpError(400) if place == "last" else None)

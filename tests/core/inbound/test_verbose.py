@@ -10,7 +10,7 @@ from core import texts
 from core.events import Verbosity
 from core.people.access import ChannelAccess, DirectMode
 from tests.contracts.store.bench import text_of
-from tests.core.inbound.doors import OWNER_ACCOUNT, Front
+from tests.core.inbound.front import OWNER_ACCOUNT, Front
 
 
 @pytest_asyncio.fixture

@@ -191,7 +191,7 @@ async def test_the_next_key_is_tried_before_the_next_model(error: ModelError) ->
     used: list[int] = []
     candidate = bench.list.in_order()[0]
     model = candidate.model
-    candidate.model = lambda key: used.append(key) or model(key)  # type: ignore[method-assign,func-returns-value]
+    candidate.model = lambda key: used.append(key) or model(key)
     run = bench.run()
     await run.reply()
     assert (run.selected, run.failed, bench.clock.slept_s) == (["a"], [("a", 1, 2, 0.0)], [])
@@ -304,7 +304,7 @@ IN_A_RESULT = [BEGUN, reply("Once upon", StopReason.OVERFLOW)]
 @pytest.mark.parametrize("overflow", [ContextOverflow("long"), IN_A_RESULT], ids=["raised", "in a result"])
 async def test_an_overflow_goes_once_to_a_model_with_a_larger_window(overflow: object) -> None:
     windows = {"a": 1000, "b": 500, "c": 4000, "d": 9000}
-    models = [scripted("a", overflow, fine()), scripted("b", fine()), scripted("c", fine(), overflow)]  # type: ignore[arg-type]
+    models = [scripted("a", overflow, fine()), scripted("b", fine()), scripted("c", fine(), overflow)]
     bench = Bench([*models, scripted("d", fine())], windows)
     run = bench.run()
     assert (await run.reply()).text == "Hello there."
@@ -322,7 +322,7 @@ async def test_an_overflow_goes_once_to_a_model_with_a_larger_window(overflow: o
 async def test_without_a_larger_window_the_overflow_surfaces_and_no_other_model_is_called(
     overflow: object,
 ) -> None:
-    bench = Bench([scripted("a", overflow), scripted("b", fine())])  # type: ignore[arg-type]
+    bench = Bench([scripted("a", overflow), scripted("b", fine())])
     run = bench.run()
     with pytest.raises(ContextOverflow):
         await run.reply()
@@ -376,7 +376,7 @@ CALLS = st.lists(
 def test_whatever_fails_a_run_ends_within_its_budget(
     calls: list[list[list[ReplyDelta]]], keys: int, replies: int
 ) -> None:
-    bench = Bench([ScriptedModel(f"m{n}", list(one)) for n, one in enumerate(calls)], keys=keys)  # type: ignore[arg-type]
+    bench = Bench([ScriptedModel(f"m{n}", list(one)) for n, one in enumerate(calls)], keys=keys)
     run = bench.run()
     began_us, answered = bench.clock.now_us, 0
 
@@ -486,7 +486,7 @@ async def test_an_error_that_is_no_models_is_passed_on_and_counts_against_no_mod
         raise HubError("out of budget")
 
     with pytest.raises(HubError, match="out of budget"):
-        await run.models.reply(build, lambda _: None)  # type: ignore[arg-type]
+        await run.models.reply(build, lambda _: None)
     assert (bench.models[0].asked, run.failed) == (0, [])
 
 
