@@ -304,7 +304,7 @@ IN_A_RESULT = [BEGUN, reply("Once upon", StopReason.OVERFLOW)]
 @pytest.mark.parametrize("overflow", [ContextOverflow("long"), IN_A_RESULT], ids=["raised", "in a result"])
 async def test_an_overflow_goes_once_to_a_model_with_a_larger_window(overflow: object) -> None:
     windows = {"a": 1000, "b": 500, "c": 4000, "d": 9000}
-    models = [scripted("a", overflow, fine()), scripted("b", fine()), scripted("c", fine(), overflow)]
+    models = [scripted("a", overflow, fine()), scripted("b", fine()), scripted("c", fine(), overflow)]  # type: ignore[arg-type]
     bench = Bench([*models, scripted("d", fine())], windows)
     run = bench.run()
     assert (await run.reply()).text == "Hello there."
@@ -322,7 +322,7 @@ async def test_an_overflow_goes_once_to_a_model_with_a_larger_window(overflow: o
 async def test_without_a_larger_window_the_overflow_surfaces_and_no_other_model_is_called(
     overflow: object,
 ) -> None:
-    bench = Bench([scripted("a", overflow), scripted("b", fine())])
+    bench = Bench([scripted("a", overflow), scripted("b", fine())])  # type: ignore[arg-type]
     run = bench.run()
     with pytest.raises(ContextOverflow):
         await run.reply()
@@ -430,7 +430,7 @@ class Stuck:
         self.waits = asyncio.Event()
         self.closed = False
 
-    async def reply(self, request: object):  # type: ignore[no-untyped-def]
+    async def reply(self, request: object):
         del request
         try:
             for piece in self._pieces:
@@ -486,7 +486,7 @@ async def test_an_error_that_is_no_models_is_passed_on_and_counts_against_no_mod
         raise HubError("out of budget")
 
     with pytest.raises(HubError, match="out of budget"):
-        await run.models.reply(build, lambda _: None)
+        await run.models.reply(build, lambda _: None)  # type: ignore[arg-type]
     assert (bench.models[0].asked, run.failed) == (0, [])
 
 
