@@ -39,16 +39,60 @@ class Thinking(StrEnum):
     HIGH = "high"
 
 
+class ThinkingStyle(StrEnum):
+    """The way a model's API takes a `Thinking` effort."""
+
+    NONE = "none"
+    """Not at all."""
+    EFFORT = "effort"
+    """OpenAI's `reasoning_effort`."""
+    ADAPTIVE = "adaptive"
+    """Anthropic's newer models: an effort; the model decides when to think."""
+    BUDGET = "budget"
+    """Anthropic's older models: a number of tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAbilities:
+    """The limits and abilities of a model, as far as they are known.
+
+    `context_tokens`: its window, input and output together.
+    `max_temperature`: the highest it takes; None: it takes none.
+    `learned`: parts of the API that the provider refused since the hub started, each in a few words."""
+
+    context_tokens: int | None = None
+    max_output_tokens: int | None = None
+    images: bool = False
+    max_temperature: float | None = None
+    thinking: ThinkingStyle = ThinkingStyle.NONE
+    learned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image for the model. `problem`: the reason why there is no `data`, which the model reads instead."""
+
+    name: str
+    media_type: str
+    data: bytes = field(default=b"", repr=False)
+    problem: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """The model's input: one system text, the conversation in order, and the available tools."""
+    """The model's input: one system text, the conversation in order, and the available tools.
+
+    `images` came with the newest text of a person; they are in no journal. `temperature` is sent to
+    models that take one. `thinking`: None means the effort configured for the model. Neither thinking nor
+    images are counted in `max_output_tokens`."""
 
     system: str
     conversation: Sequence[Said]
     tools: Sequence[ToolSpec] = ()
     max_output_tokens: int = 4096
     temperature: float | None = None
-    thinking: Thinking = Thinking.OFF
+    thinking: Thinking | None = None
+    images: Sequence[ImagePart] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +169,11 @@ class Model(Protocol):
         """The model's name in the configuration."""
         ...
 
+    @property
+    def abilities(self) -> ModelAbilities:
+        """Its limits and abilities. They shrink when the provider refuses something."""
+        ...
+
     def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """Yield deltas, then exactly one ModelReply, which is authoritative.
 
@@ -184,6 +233,11 @@ class FailoverModel:
     def name(self) -> str:
         """The name of the list. A reply's origin shows which model answered."""
         return self._name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        """The abilities of the first model, for which requests are built."""
+        return self._models[0].abilities
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """If every model fails: the only one's error, or one that sums all up."""
@@ -252,6 +306,10 @@ class PricedModel:
     def name(self) -> str:
         return self._model.name
 
+    @property
+    def abilities(self) -> ModelAbilities:
+        return self._model.abilities
+
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         async with closing(self._model.reply(request)) as pieces:
             async for piece in pieces:
@@ -296,6 +354,11 @@ class RetryingModel:
     def name(self) -> str:
         """The name of the wrapped model."""
         return self._model.name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        """The abilities of the wrapped model."""
+        return self._model.abilities
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         attempt = 0

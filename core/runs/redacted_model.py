@@ -6,7 +6,7 @@ from functools import partial
 
 from core.errors import ModelReplyInvalid
 from core.events import TextDelta
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, closing
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, closing
 from core.off_loop import off_loop
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector, RedactedStream
@@ -54,6 +54,10 @@ class RedactingModel:
     @property
     def name(self) -> str:
         return self._model.name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        return self._model.abilities
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """See Model: no deltas."""

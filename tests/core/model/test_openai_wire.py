@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from core.model.base import ModelRequest, ToolSpec
-from core.model.openai import RequestTexts, ToolTexts
-from core.model.openai_messages import Dialect, wire_call_id
+from core.model.conversation import wire_call_id
+from core.model.openai import RequestTexts
+from core.model.openai_messages import Dialect, tool_object
 from core.model.provider_errors import read_error_body
+from core.model.request_texts import ToolTexts
 from core.transcript import AssistantSaid, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.support import SHELL, asking
 
@@ -19,17 +21,16 @@ def body(
     request: ModelRequest, dialect: Dialect | None = None, *, host: str = HOST, stream: bool = True
 ) -> Any:
     texts = RequestTexts(model="m-1", host=host)
-    return json.loads(texts.encoded(request, dialect or Dialect(), stream=stream))
+    return json.loads(texts.encoded(request, dialect or Dialect(stream=stream)))
 
 
 def after(dialect: Dialect, status: int, message: str, **error: str) -> Dialect | None:
-    return dialect.after(
-        read_error_body(status, json.dumps({"error": {"message": message, **error}}).encode())
-    )
+    body = json.dumps({"error": {"message": message, **error}}).encode()
+    return dialect.after(read_error_body(status, body), asking("Hi"))
 
 
 def test_the_text_of_tools_is_kept_for_those_very_tools_alone() -> None:
-    texts = ToolTexts()
+    texts = ToolTexts(tool_object)
     other = ToolSpec(SHELL.name, "Something else under this name.", SHELL.parameters)
     assert texts.of([SHELL]) == texts.of((SHELL,))
     assert b"Something else" in texts.of([other])
