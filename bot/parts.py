@@ -29,7 +29,16 @@ from core.ids import Ids
 from core.inbound.credentials import InboundCredentials
 from core.inbound.judge import InboundRules
 from core.inbound.sessions import SessionManager
-from core.model.base import FailoverModel, Model, RetryingModel
+from core.model.base import (
+    FailoverModel,
+    Model,
+    ModelAbilities,
+    Price,
+    PricedModel,
+    RetryingModel,
+    Thinking,
+    ThinkingStyle,
+)
 from core.model.demo import DemoModel
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
@@ -162,7 +171,7 @@ async def open_each_model(
         if remote:
             with left_out(HTTPX_COMMAND_LINE):
                 from core.model.http import model_client
-            contexts = [certificates.for_url(settings.base_url) for settings in remote]
+            contexts = [certificates.for_url(settings.api_url) for settings in remote]
             tls = next((context for context in contexts if context is not None), None)
             client = await opened.enter_async_context(
                 model_client(tls=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
@@ -173,25 +182,48 @@ async def open_each_model(
 def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
     if settings.provider == "demo" or client is None:
         return DemoModel(settings.name)
-    from core.model.openai import OpenAIModel
+    from core.model.catalog import known_model
 
+    if settings.provider == "anthropic":
+        from core.model.anthropic import AnthropicModel as provider_model
+    else:
+        from core.model.openai import OpenAIModel as provider_model
+    known = known_model(settings.provider, settings.model)
     try:
-        model = OpenAIModel(
+        model = provider_model(
             name=settings.name,
             model=settings.model,
-            base_url=settings.base_url,
+            base_url=settings.api_url,
             api_key=settings.api_key.get_secret_value(),
             client=client,
             clock=clock,
+            abilities=_abilities(settings, known.abilities),
+            thinking=Thinking(settings.thinking),
         )
     except ValueError as error:
         raise StartError(f"{error}; fix its [[models]] section") from error
     retrying = RetryingModel(model, clock)
-    if not settings.priced:
-        return retrying
-    from core.model.base import Price, PricedModel  # few hubs know prices
+    price = known.price
+    if settings.priced:
+        price = Price(settings.input_usd_per_million, settings.output_usd_per_million)
+    return retrying if price is None else PricedModel(retrying, price)
 
-    return PricedModel(retrying, Price(settings.input_usd_per_million, settings.output_usd_per_million))
+
+def _abilities(settings: ModelSettings, known: ModelAbilities) -> ModelAbilities:
+    """Return what is known of a model, with what the configuration says of it instead."""
+    written = {
+        "context_tokens": settings.context_tokens,
+        "max_output_tokens": settings.max_output_tokens,
+        "images": settings.images,
+        "max_temperature": settings.max_temperature,
+    }
+    able = replace(known, **{name: value for name, value in written.items() if value is not None})
+    style = able.thinking
+    if (
+        style is ThinkingStyle.NONE and settings.thinking != "off"
+    ):  # an operator who asks for it knows that it thinks
+        style = ThinkingStyle.ADAPTIVE if settings.provider == "anthropic" else ThinkingStyle.EFFORT
+    return replace(able, max_temperature=able.max_temperature or None, thinking=style)
 
 
 def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolicy) -> InboundRules:
@@ -295,6 +327,7 @@ def _chat_settings(config: Config) -> ChatSettings:
         timezone=config.hub.timezone,
         context_tokens=config.agent.context_tokens,
         reserve_tokens=config.agent.reserve_tokens,
+        temperature=config.agent.temperature,
         gate_expires_after_s=int(approvals.expires_after_s),
         rule=vote_rule(config),
         approvals=build_approvals(config),

@@ -221,7 +221,12 @@ def _models(config: Config) -> Iterator[Problem]:
             )
         names.add(model.name)
         if model.provider != "demo" and not model.model:
-            yield Problem(("models", index, "model"), 'missing; for example model = "gpt-5-mini"')
+            example = "claude-sonnet-5-5" if model.provider == "anthropic" else "gpt-5-mini"
+            yield Problem(("models", index, "model"), f'missing; for example model = "{example}"')
+        if model.context_tokens is not None and model.context_tokens <= config.agent.reserve_tokens:
+            yield Problem(
+                ("models", index, "context_tokens"), "must be more than [agent] reserve_tokens; raise it"
+            )
 
 
 def _hooks(config: Config) -> Iterator[Problem]:

@@ -289,10 +289,23 @@ def _summed_up(failures: Sequence[ModelError]) -> ModelError:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price in US dollars per million tokens, which equals micro-USD per token."""
+    """A price in US dollars per million tokens, which equals micro-USD per token.
+
+    `cached_usd`, `cache_write_usd`: of input read from the cache and written to it; None: as other input."""
 
     input_usd: float
     output_usd: float
+    cached_usd: float | None = None
+    cache_write_usd: float | None = None
+
+    def applied(self, usage: Usage) -> Usage:
+        """Return the usage with its cost."""
+        cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
+        write_usd = self.input_usd if self.cache_write_usd is None else self.cache_write_usd
+        fresh_tokens = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens
+        cost = max(fresh_tokens, 0) * self.input_usd + usage.output_tokens * self.output_usd
+        cost += usage.cached_input_tokens * cached_usd + usage.cache_write_tokens * write_usd
+        return replace(usage, cost_micro_usd=round(cost))
 
 
 class PricedModel:
@@ -313,12 +326,10 @@ class PricedModel:
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         async with closing(self._model.reply(request)) as pieces:
             async for piece in pieces:
-                yield self._priced(piece) if isinstance(piece, ModelReply) else piece
-
-    def _priced(self, reply: ModelReply) -> ModelReply:
-        usage, price = reply.usage, self._price
-        cost = usage.input_tokens * price.input_usd + usage.output_tokens * price.output_usd
-        return replace(reply, usage=replace(usage, cost_micro_usd=round(cost)))
+                if isinstance(piece, ModelReply):
+                    yield replace(piece, usage=self._price.applied(piece.usage))
+                else:
+                    yield piece
 
 
 # Retries, while a retry can help and no one has seen any of the reply.

@@ -135,12 +135,15 @@ class ChatDelegate:
             timezone=settings.timezone,
             tools=[tool.name for tool in tools],
         )
-        limit_tokens = settings.context_tokens - settings.reserve_tokens - tool_tokens(tools)
+        window_tokens = self._services.model.abilities.context_tokens or settings.context_tokens
+        context_tokens = min(settings.context_tokens, window_tokens)
+        limit_tokens = context_tokens - settings.reserve_tokens - tool_tokens(tools)
         return ModelRequest(
             system=system_prompt(facts, with_tools=with_tools),
             conversation=build_conversation(self._entries, limit_tokens),
             tools=tools,
             max_output_tokens=settings.reserve_tokens,
+            temperature=settings.temperature,
         )
 
     async def record_calls(self, reply: ModelReply) -> None:

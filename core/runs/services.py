@@ -54,6 +54,7 @@ class ChatSettings:
     timezone: str
     context_tokens: int
     reserve_tokens: int
+    temperature: float
     gate_expires_after_s: int
     rule: VoteRule
     approvals: ApprovalRules
