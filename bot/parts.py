@@ -32,17 +32,16 @@ from core.inbound.sessions import SessionManager
 from core.model.base import (
     FailoverModel,
     Model,
-    ModelAbilities,
     Price,
     PricedModel,
     RetryingModel,
     Thinking,
     ThinkingStyle,
 )
+from core.model.catalog import KnownModel, known_model
 from core.model.demo import DemoModel
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
-from core.ports import OutboxListener
 from core.runs.chat import ChatDelegate
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
@@ -182,13 +181,11 @@ async def open_each_model(
 def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
     if settings.provider == "demo" or client is None:
         return DemoModel(settings.name)
-    from core.model.catalog import known_model
-
     if settings.provider == "anthropic":
         from core.model.anthropic import AnthropicModel as provider_model
     else:
         from core.model.openai import OpenAIModel as provider_model
-    known = known_model(settings.provider, settings.model)
+    known = _known(settings)
     try:
         model = provider_model(
             name=settings.name,
@@ -197,33 +194,40 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
             api_key=settings.api_key.get_secret_value(),
             client=client,
             clock=clock,
-            abilities=_abilities(settings, known.abilities),
+            abilities=known.abilities,
             thinking=Thinking(settings.thinking),
         )
     except ValueError as error:
         raise StartError(f"{error}; fix its [[models]] section") from error
     retrying = RetryingModel(model, clock)
-    price = known.price
-    if settings.priced:
-        price = Price(settings.input_usd_per_million, settings.output_usd_per_million)
-    return retrying if price is None else PricedModel(retrying, price)
+    return retrying if known.price is None else PricedModel(retrying, known.price)
 
 
-def _abilities(settings: ModelSettings, known: ModelAbilities) -> ModelAbilities:
-    """Return what is known of a model, with what the configuration says of it instead."""
+def _sees(settings: ModelSettings) -> bool:
+    """Return whether a configured model sees images."""
+    return settings.provider != "demo" and _known(settings).abilities.images
+
+
+def _known(settings: ModelSettings) -> KnownModel:
+    """Return the limits, abilities and price of a model: those configured, else those in the table."""
+    known = known_model(settings.provider, settings.model)
     written = {
         "context_tokens": settings.context_tokens,
         "max_output_tokens": settings.max_output_tokens,
         "images": settings.images,
         "max_temperature": settings.max_temperature,
     }
-    able = replace(known, **{name: value for name, value in written.items() if value is not None})
+    able = replace(known.abilities, **{name: value for name, value in written.items() if value is not None})
     style = able.thinking
     if (
         style is ThinkingStyle.NONE and settings.thinking != "off"
     ):  # an operator who asks for it knows that it thinks
         style = ThinkingStyle.ADAPTIVE if settings.provider == "anthropic" else ThinkingStyle.EFFORT
-    return replace(able, max_temperature=able.max_temperature or None, thinking=style)
+    able = replace(able, max_temperature=able.max_temperature or None, thinking=style)
+    price = known.price
+    if settings.priced:
+        price = Price(settings.input_usd_per_million, settings.output_usd_per_million)
+    return KnownModel(able, price)
 
 
 def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolicy) -> InboundRules:
@@ -270,7 +274,7 @@ def build_chat(
     ground: Dependencies,
     model: Model,
     pipeline: CallPipeline,
-    outbox: OutboxListener,
+    manager: ChannelManager,
     turns: TurnListener,
     elsewhere: ApproverCopies,
 ) -> DelegateFactory:
@@ -285,13 +289,14 @@ def build_chat(
         ground.store,
         model,
         pipeline,
-        outbox,
+        manager,
         turns,
         ground.clock,
         ground.ids,
         ground.leaks,
         elsewhere,
         guests,
+        manager if any(map(_sees, config.models)) else None,
     )
     if hooks is not None:
         services = replace(

@@ -75,7 +75,7 @@ def steps(conversation: Sequence[Said], images: Sequence[ImagePart] = ()) -> lis
 def _heard(said: UserSaid | Note | Summary | OperatorSaid | ToolResult, images: Sequence[ImagePart]) -> Heard:
     lines = [_heard_text(said)]
     lines += [
-        f"[You can't see the image {quoted(image.name)}: {image.problem}]"
+        f"[You can't see the image {quoted(image.name)}: {image.problem or 'it was not loaded'}]"
         for image in images
         if not image.data
     ]

@@ -10,7 +10,7 @@ from core.model.base import ImagePart, ModelAbilities, ModelRequest, Thinking
 from core.model.openai_messages import Dialect, answered, conversation_messages, options, tool_object
 from core.model.openai_reply import PROVIDER, ReplyAssembler
 from core.model.provider import ProviderModel
-from core.model.request_texts import ConversationTexts, ToolTexts, replayable, to_json
+from core.model.request_texts import ConversationTexts, ToolTexts, replayable, to_json, with_image_data
 from core.transcript import Said
 
 
@@ -33,6 +33,7 @@ class RequestTexts:
         comma = "," if system and messages else ""
         begun = to_json(options(request, dialect, model=self._model))[:-1]
         body = f'{begun},"messages":[{system}{comma}{messages}]'.encode("utf-8", "replace")
+        body = with_image_data(body, request.images)
         if not request.tools or not dialect.tools:
             return body + b"}"
         return b"".join((body, b',"tools":', self._tools.of(request.tools), b"}"))

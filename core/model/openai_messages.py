@@ -1,6 +1,5 @@
 """A conversation as messages of OpenAI-compatible chat completions, as strict providers accept them."""
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from core.model.conversation import (
 )
 from core.model.lenient_json import as_array, as_text
 from core.model.provider_errors import ProviderError
+from core.model.request_texts import IMAGE_MARK
 from core.transcript import Origin, Said, ToolCalled
 
 Json = dict[str, Any]
@@ -86,8 +86,7 @@ def _reply(messages: list[Json], step: Replied, kept: Kept) -> None:
 
 
 def _image(image: ImagePart) -> Json:
-    data = base64.b64encode(image.data).decode("ascii")
-    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{IMAGE_MARK}"}}
 
 
 def _call(call: ToolCalled) -> Json:

@@ -3,7 +3,9 @@
 A conversation grows at its end, and the same few lists of tools are sent repeatedly.
 """
 
+import base64
 import json
+import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,24 @@ CONVERSATIONS_LIMIT_CHARS = 4_000_000
 """The limit on all stored JSON together, equal to the limit on transcripts in core.runs.runner."""
 
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+IMAGE_MARK = secrets.token_hex(16)
+"""The place of an image's data in a request's text. It is never sent; nothing that is sent can contain it."""
+
+
+def with_image_data(body: bytes, images: Sequence[ImagePart]) -> bytes:
+    """Return the body with the images' data in Base64 in place of the marks, in order.
+
+    Megabytes of text would take a hundred times as long in the JSON encoder."""
+    shown = [image.data for image in images if image.data]
+    if not shown:
+        return body
+    begun, *parts = body.split(IMAGE_MARK.encode("ascii"))
+    pieces = [begun]
+    for data, part in zip(shown, parts, strict=False):
+        pieces += (base64.b64encode(data), part)
+    return b"".join(pieces)
 
 
 def replayable(origin: Origin | None, *, provider: str, model: str, host: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from core.model.base import ModelReply, ModelRequest
 from core.runs.approval_requests import ApprovalRequests
 from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
 from core.runs.context import PromptFacts, build_conversation, system_prompt, tool_tokens
+from core.runs.images import TurnImages
 from core.runs.loop import Answered, LoopOutcome, Paused
 from core.runs.redacted_model import stream_reply
 from core.runs.services import ChatServices, ChatSettings
@@ -38,6 +39,7 @@ class ChatDelegate:
         self._thread = loaded.start.thread
         self._entries: list[Entry] = list(loaded.entries)
         self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private)
+        self._images = TurnImages(services.images, self._thread.channel, self._start.turn_id)
         self._standing: ConsentSettings | None = None
         self._budget = LoopBudget(
             services.pipeline.laws.configured.limits,
@@ -114,7 +116,9 @@ class ChatDelegate:
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         """See LoopDelegate: one model call on the journal, its text told as it comes."""
-        request = self._request(with_tools=with_tools)
+        request = replace(
+            self._request(with_tools=with_tools), images=await self._images.newest(self._entries)
+        )
         services, hook = self._services, self._services.reply_hook
         await services.guests.take(self._start.principal)
         tell = self._tell if services.tells_text else _untold

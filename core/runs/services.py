@@ -13,7 +13,7 @@ from core.gates import VoteRule, Wrote
 from core.ids import Ids
 from core.model.base import Model
 from core.people.notices import ApproverCopies
-from core.ports import OutboxListener
+from core.ports import AttachmentSource, OutboxListener
 from core.safety.leaks import LeakDetector
 from core.store.engine import patiently
 from core.store.port import People, Store
@@ -80,6 +80,7 @@ class AnswerHook(Protocol):
 class ChatServices:
     """The services of every chat turn.
 
+    `images`: the source of attached images; None if no model sees them.
     `tells_text`: whether text is streamed as it is written. It must be False if hooks need to see the
     text first."""
 
@@ -93,6 +94,7 @@ class ChatServices:
     leaks: LeakDetector
     elsewhere: ApproverCopies
     guests: GuestAllowance
+    images: AttachmentSource | None = None
     reply_hook: ReplyHook | None = None
     answer_hook: AnswerHook | None = None
     tells_text: bool = True

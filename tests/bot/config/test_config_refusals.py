@@ -36,7 +36,13 @@ ONE_LINE_EACH = [
     ),
     (
         "[[models]]\nprovider = 'openai'\nmodel = 'm'\ncontext_tokens = 4000",
-        "4: models[0].context_tokens: must be more than [agent] reserve_tokens; raise it",
+        "4: models[0].context_tokens: 4000 must be more than [agent] reserve_tokens; lower that, or use a"
+        " model with a larger window",
+    ),
+    (
+        "[agent]\nreserve_tokens = 8192\n[[models]]\nprovider = 'openai'\nmodel = 'gpt-4'",
+        "3: models[0].context_tokens: 8192 must be more than [agent] reserve_tokens; lower that, or use a"
+        " model with a larger window",
     ),
     (
         "[[models]]\nprovider = 'anthropic'",
