@@ -20,7 +20,7 @@ from bot.config.load import environment_file, load, process_environment
 from bot.config.schema import PROVIDER_URLS, Config, secret_values
 from bot.config.types import FILE_NAME
 from bot.ops.logs import Redactor
-from bot.ops.model_trial import try_model
+from bot.ops.model_trial import try_text
 from bot.ops.probes import Finding, Health, broken, channel_findings, fine
 from bot.parts import open_each_model
 from bot.runtime import Certificates, ConfigError
@@ -351,7 +351,7 @@ async def _models(config: Config) -> Sequence[Finding]:
     findings: list[Finding] = []
     async with open_each_model(config, clock, Certificates()) as models:
         for model in models:
-            trial = await try_model(model, clock)
+            trial = await try_text(model, clock)
             what = f"model {model.name}"
             if trial.problem is None:
                 findings.append(fine(what, f"replied in {trial.total_s:.1f} s: {trial.answer[:40]}"))
