@@ -376,13 +376,21 @@ async def _head(chunks: AsyncIterator[bytes]) -> bytes:
 
 
 def _added(assembler: Assembler, parser: SseParser, chunk: bytes) -> str:
-    return "".join([assembler.add(data) for data in parser.feed(chunk)])
+    """Return the text that a chunk adds. Once the reply has ended, no failure matters any more."""
+    texts: list[str] = []
+    for data in parser.feed(chunk):
+        try:
+            texts.append(assembler.add(data))
+        except ModelError:
+            if not assembler.ended:
+                raise
+    return "".join(texts)
 
 
 async def _rest(chunks: AsyncIterator[bytes], parser: SseParser, assembler: Assembler) -> str:
     """Read on after the reply has ended, usually to its usage and the end of the body, if they come soon.
 
-    The reply is complete, so no failure matters any more; the connection may be abandoned."""
+    If they do not, the connection is abandoned."""
     texts: list[str] = []
     with suppress(TimeoutError, httpx.RequestError, aiohttp.ClientError, OSError, ModelError):
         async with asyncio.timeout(DRAIN_TIMEOUT_S if assembler.done else END_TIMEOUT_S) as limit:

@@ -1,11 +1,11 @@
-"""Judges JSON by the types of a provider's official client: what its TypedDicts do not name is a complaint."""
+"""Judges JSON by the types of a provider's official client: what its TypedDicts don't name is refused."""
 
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
+from typing import NotRequired as LaterNotRequired
+from typing import Required as LaterRequired
 
-from typing_extensions import NotRequired as LaterNotRequired
-from typing_extensions import Required as LaterRequired
 from typing_extensions import get_type_hints, is_typeddict
 
 _MARKS = (Required, NotRequired, LaterRequired, LaterNotRequired, Annotated)
@@ -34,7 +34,7 @@ def complaints(value: Any, kind: Any, where: str = "body") -> list[str]:
 
 
 def _is_a_list(origin: Any) -> bool:
-    return isinstance(origin, type) and issubclass(origin, Sequence) or "Sequence" in str(origin)
+    return (isinstance(origin, type) and issubclass(origin, Sequence)) or "Sequence" in str(origin)
 
 
 def _of_fields(value: Any, kind: Any, where: str) -> Iterator[str]:
