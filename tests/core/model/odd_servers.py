@@ -52,7 +52,12 @@ def client(
 
 
 def adapter(
-    wire: str, client: httpx.AsyncClient, base_url: str = "http://127.0.0.1:1/v1", *, stream: bool = True
+    wire: str,
+    client: httpx.AsyncClient,
+    base_url: str = "http://127.0.0.1:1/v1",
+    *,
+    stream: bool = True,
+    abilities: ModelAbilities | None = None,
 ) -> ProviderModel[Any]:
     """The adapter of one of the two APIs, `openai` or `anthropic`."""
     kind = {"openai": OpenAIModel, "anthropic": AnthropicModel}[wire]
@@ -64,7 +69,7 @@ def adapter(
         client=client,
         clock=TestClock(),
         stream=stream,
-        abilities=ModelAbilities(),
+        abilities=abilities,
     )
 
 
