@@ -48,6 +48,7 @@ NUMBERS = {
     "core.model.provider.REPLY_LIMIT_CHARS": 1_048_576,
     "core.model.base.LONGEST_WAIT_S": 60.0,
     "core.model.sse.EVENT_LIMIT_BYTES": 1_048_576,
+    "core.runs.images.MAX_IMAGE_BYTES": 3_900_000,
     "core.names.NAME_LIMIT_CHARS": 80,
     "core.runs.recovery.CRASH_LIMIT": 3,
     "core.routine.MAX_INPUT_CHARACTERS": 16_000,
