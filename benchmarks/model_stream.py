@@ -13,7 +13,6 @@ import asyncio
 import json
 import ssl
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -43,19 +42,18 @@ Read = Callable[[], Awaitable[str]]
 @asynccontextmanager
 async def provider() -> AsyncIterator[str]:
     """The simulator with its one rule; yields its address."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", "tests.simulators.model", "--api-key", KEY], stdout=subprocess.PIPE, text=True
-    )
+    words = ("-m", "tests.simulators.model", "--api-key", KEY)
+    child = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE)
     try:
         assert child.stdout is not None
-        url: str = json.loads(await asyncio.to_thread(child.stdout.readline))["url"]
+        url: str = json.loads(await child.stdout.readline())["url"]
         rule = {"match": "tell", "reply": {"text": TEXT, "chunk_chars": CHUNK_CHARS}}
         async with aiohttp.ClientSession() as http:
             await http.post(f"{url}/_control/rules", json=rule, raise_for_status=True)
         yield url
     finally:
         child.terminate()
-        child.wait()
+        await child.wait()
 
 
 def adapter(model: Model) -> Read:
