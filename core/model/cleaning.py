@@ -68,7 +68,7 @@ class Cleaner:
         tail = self._visible.tail
         if self._is_flowing and piece and not _has_sign(piece):
             self._lexer.before = piece[-1:]
-            tail.flow(piece)
+            tail.add(piece)
             return tail.take()
         self._lexer.feed(piece)
         self._read()
@@ -150,7 +150,7 @@ class Cleaner:
             self._fence = None
             self._read_plain(token)
         else:
-            self._pass(token.raw, Code.FENCE)
+            self._say(token.raw, Code.FENCE)
 
     def _read_plain(self, token: Token) -> None:
         kind = token.kind
@@ -159,10 +159,9 @@ class Cleaner:
         if kind is Kind.TEXT:
             self._read_text(token.raw)
         elif kind is Kind.NEWLINE:
-            self._end_line()
-            self._pass(token.raw, Code.NONE)
+            self._end_line(token.raw)
         elif kind is Kind.END:
-            self._end_line()
+            self._end_line("")
         elif self._quoted and kind is not Kind.TICKS:
             self._say(token.raw)
         elif kind is Kind.TAG and token.tag is not None:
@@ -187,8 +186,7 @@ class Cleaner:
         while end >= 0:
             if end > at:
                 self._say(text[at:end])
-            self._end_line()
-            self._pass("\n", Code.NONE)
+            self._end_line("\n")
             at = end + 1
             end = text.find("\n", at) if self._visible.holds_lines else -1
         if at < len(text):
@@ -207,7 +205,7 @@ class Cleaner:
             token = token._replace(raw=token.raw.lstrip(" \t\r"))
         self._eats_newline = not token.raw
         if token.raw.startswith("\n"):
-            self._end_line()
+            self._end_line("")
             token = token._replace(raw=token.raw[1:])
         return token
 
@@ -277,9 +275,9 @@ class Cleaner:
         elif span.holds_call:
             self._span = ToolFence()
         else:
-            self._end_line()
+            self._end_line("")
             self._fence = FenceLines(span.tokens[0].raw)
-            self._pass("".join(token.raw for token in span.tokens), Code.FENCE)
+            self._say("".join(token.raw for token in span.tokens), Code.FENCE)
 
     def _close_tool(self, span: ToolTag) -> None:
         self._heeds_strings = self._heeds_strings and not span.string_was_open
@@ -321,16 +319,16 @@ class Cleaner:
             self._quoted = begun.startswith(">")
         if self._line_calls and not text.isspace():
             self._line_calls.clear()  # the line says more than the call
-        self._pass(text, code)
-
-    def _pass(self, text: str, code: Code) -> None:
-        if text and (not self._has_final or self._in_final):
+        if not self._has_final or self._in_final:
             self._visible.add(text, code)
 
-    def _end_line(self) -> None:
+    def _end_line(self, newlines: str) -> None:
+        """End the line. `newlines`: those to pass on."""
         self._written += self._line_calls
         self._line_calls.clear()
         self._blank, self._quoted = True, False
+        if newlines and (not self._has_final or self._in_final):
+            self._visible.end_line(newlines)
 
 
 def _has_sign(piece: str) -> bool:

@@ -9,7 +9,7 @@ import json
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, cast
 
@@ -18,6 +18,8 @@ from core.model.reply_lexer import CLOSING_QUOTES
 
 CALLS_LIMIT = 128
 """The limit on recovered calls, which is OpenAI's on calls in one message."""
+WRITTEN_LIMIT = 1_000
+"""The limit on calls looked at, most of which may be no calls at all."""
 NAME_LIMIT_CHARS = 128
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _ID_CHARS = 9
@@ -45,14 +47,14 @@ class WrittenCall(NamedTuple):
     tag: str = ""
 
 
-def recovered(written: Iterable[WrittenCall], offered: Collection[str], text: str) -> tuple[CallRequest, ...]:
+def recovered(written: Sequence[WrittenCall], offered: Collection[str], text: str) -> tuple[CallRequest, ...]:
     """Return the calls of offered tools, in order. A call written in two syntaxes counts once.
 
     `text`: the cleaned text, which tells where it quotes."""
     marks = [(opening, closing) for opening, closing in _QUOTE_PAIRS if opening in text and closing in text]
     seen: dict[tuple[str, str], Counter[tuple[Syntax, str]]] = {}
     calls: list[tuple[str, str]] = []
-    for one in sorted(written, key=lambda call: call.syntax):
+    for one in sorted(written[:WRITTEN_LIMIT], key=lambda call: call.syntax):
         read = _read(one, offered)
         if read is None or read[0] not in offered or _is_quoted(text, one.at, marks):
             continue
@@ -122,6 +124,8 @@ def _read(call: WrittenCall, offered: Collection[str]) -> tuple[str, str] | None
 
 
 def _object(text: str) -> dict[str, Any] | None:
+    if not text.lstrip().startswith("{"):
+        return None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

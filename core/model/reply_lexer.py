@@ -105,6 +105,7 @@ _PLAIN_TAGS = {
     if not pipe or name in _WITH_PIPES
     for raw in [f"<{pipe}{slash}{name}{pipe}>"]
 }
+_OPENING = {name: Tag(name, False, False, False) for name in TOOLS}
 _LONGEST_PLAIN_TAG = max(map(len, _PLAIN_TAGS))
 
 
@@ -205,32 +206,33 @@ def _bracket(text: str, at: int, *, last: bool) -> Token | _Undecided | None:
 def _tag(text: str, at: int, *, last: bool) -> Token | _Undecided | None:
     head = _HEAD.match(text, at)
     assert head is not None  # noqa: S101 - the sign itself is a head
-    pipe, blank, slash, name = head.groups()
-    name, end = name.lower(), head.end()
+    end, name = head.end(), head[4].lower()
     if end == len(text):
         return _YET if not last and name in _BEGINNINGS else None
-    after = text[end]
-    if name not in (_WITH_PIPES if pipe else _NAMES) or after not in _NAME_ENDS:
+    if text[end] not in _NAME_ENDS or name not in _NAMES:
         return None
-    if pipe:
-        return _pipe_tag(text, at, end, Tag(name, bool(slash), True, False), last=last)
+    if head[1]:
+        return _pipe_tag(text, at, end, Tag(name, bool(head[3]), True, False), last=last)
     found = _ATTRIBUTES.match(text, end)
     assert found is not None  # noqa: S101 - it matches an empty text
-    attributes, stop = found.group(), found.end()
+    stop, closing = found.end(), bool(head[3])
     if stop == len(text) and not last:
         return _YET
     if text.startswith(">", stop):
+        attributes = found[0]
         # `a < final price` is prose, although tags may have blanks there
-        if blank and attributes.strip(" \t\r\n/") and "=" not in attributes:
+        if head[2] and attributes.strip(" \t\r\n/") and "=" not in attributes:
             return None
-        empty = not slash and attributes.rstrip().endswith("/")
-        return Token(Kind.TAG, text[at : stop + 1], Tag(name, bool(slash), False, empty))
-    if name in TOOLS and not slash and after.isspace():  # it opens even if its attributes never end
-        return Token(Kind.TAG, text[at:stop], Tag(name, False, False, False))
+        empty = not closing and attributes.rstrip().endswith("/")
+        return Token(Kind.TAG, text[at : stop + 1], Tag(name, closing, False, empty))
+    if name in TOOLS and not closing and text[end].isspace():  # it opens even if its attributes never end
+        return Token(Kind.TAG, text[at:stop], _OPENING[name])
     return None
 
 
 def _pipe_tag(text: str, at: int, end: int, tag: Tag, *, last: bool) -> Token | _Undecided | None:
+    if tag.name not in _WITH_PIPES:
+        return None
     found = _PIPE_END.match(text, end)
     if found is not None:
         return Token(Kind.TAG, text[at : found.end()], tag)

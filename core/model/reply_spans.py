@@ -10,6 +10,8 @@ from core.model.recovered_calls import WITH_ARGUMENTS, EchoEnd, QuoteCount
 from core.model.reply_lexer import FINAL, REASONING, SUGGESTIONS, TOOLS, Kind, Tag, Token
 
 FENCE_TICKS = 3
+DOUBT_LIMIT_CHARS = 20_000
+"""The length after which code or a string that holds a closing tag is taken to have no end."""
 _RUNS = frozenset([Kind.TICKS, Kind.TILDES])
 _LINE_ENDS = frozenset([Kind.NEWLINE, Kind.END])
 
@@ -103,7 +105,7 @@ class InlineCode:
 class Thinking:
     """A reasoning block, dropped up to its closing tag.
 
-    A closing tag in code does not count, unless that code never ends. If the block never ends, a final
+    A closing tag in code does not count, unless that code has no end. If the block never ends, a final
     answer inside it is kept. `heeds_code`: False where code is no longer looked for.
     """
 
@@ -113,6 +115,7 @@ class Thinking:
     _blank = False
     _after: list[Token] | None = None
     """The words after a closing tag in code that has not ended yet."""
+    _doubt_chars = 0
     _in_final = False
 
     def __init__(self, tag: Tag, *, heeds_code: bool) -> None:
@@ -124,13 +127,16 @@ class Thinking:
         kind, tag = token.kind, token.tag
         if self._after is not None:
             self._after.append(token)
+            self._doubt_chars += len(token.raw)
         if tag is not None and tag.closing and self._is_closed_by(tag):
             return []
         is_plain = (kind is Kind.TEXT or kind is Kind.TAG) and not self._blank and self._fence is None
         if self._heeds_code and not is_plain and self._code_ends_late(token):
             return self._from_doubtful_end()
+        if self._after is not None and (kind is Kind.END or self._doubt_chars > DOUBT_LIMIT_CHARS):
+            return self._from_doubtful_end()
         if kind is Kind.END:
-            return self._from_doubtful_end() if self._after is not None else [*self._final, token]
+            return [*self._final, token]
         if tag is not None and tag.name == FINAL:
             if not (self._pipe or self._fence or self._ticks):
                 self._in_final = not tag.closing
@@ -144,7 +150,7 @@ class Thinking:
         if self._fence is None and not self._ticks:
             return True
         if self._after is None:
-            self._after = []
+            self._after, self._doubt_chars = [], 0
         return False
 
     def _from_doubtful_end(self) -> list[Token]:
@@ -179,7 +185,7 @@ class Thinking:
 class ToolTag:
     """A tool tag, removed up to its closing tag. Without one, everything after it is cut off.
 
-    A closing tag inside a JSON string does not count, unless that string never ends.
+    A closing tag inside a JSON string does not count, unless that string has no end.
     """
 
     is_cut = False
@@ -189,6 +195,7 @@ class ToolTag:
     _is_json: bool | None = None
     _after: list[Token] | None = None
     """The words after a closing tag in a string that has not ended yet."""
+    _doubt_chars = 0
     _parts_before = 0
 
     def __init__(self, opening: Token, tag: Tag, *, heeds_strings: bool) -> None:
@@ -210,11 +217,15 @@ class ToolTag:
     def take(self, token: Token) -> list[Token] | None:
         if self._after is not None:
             self._after.append(token)
-        if token.kind is Kind.END:
-            self.is_cut = self._after is None
-            self.string_was_open = not self.is_cut
+            self._doubt_chars += len(token.raw)
+        ends = token.kind is Kind.END
+        if self._after is not None and (ends or self._doubt_chars > DOUBT_LIMIT_CHARS):
+            self.string_was_open = True
             del self._body[self._parts_before :]
-            return self._after or [token]
+            return self._after
+        if ends:
+            self.is_cut = True
+            return [token]
         tag = token.tag
         if tag is not None and tag.closing and tag.name == self.tag.name and tag.pipe is self.tag.pipe:
             self.closing = token.raw

@@ -76,26 +76,18 @@ class ShownText:
         """Whether the reply is known not to be silence."""
         self._block: str | None = None
         """The newest block of suggestions, as written. The text after it waits in `_after_block`."""
-        self._after_block: list[tuple[str, Code]] = []
+        self._after_block: list[tuple[str, bool]] = []
 
     @property
     def is_flowing(self) -> bool:
         """Whether plain text is shown at once."""
         return self._is_decided and self._block is None
 
-    def add(self, text: str, code: Code = Code.NONE) -> None:
-        """Add text. Line ends outside of code come without any other text."""
+    def add(self, text: str) -> None:
+        """Add text other than line ends, but with those in code."""
         if self._block is not None:
-            self._after_block.append((text, code))
-        elif code is Code.NONE and text[0] == "\n":
-            room = max(0, 2 - self._newlines)
-            self._newlines += len(text)
-            self._blanks.append(text[:room])
-        else:
-            self.flow(text)
-
-    def flow(self, text: str) -> None:
-        """Add text other than line ends."""
+            self._after_block.append((text, False))
+            return
         self._newlines = 0
         kept = text.rstrip()
         if not kept:
@@ -111,6 +103,15 @@ class ShownText:
             self._show(kept)
         else:
             self._begin(kept)
+
+    def end_line(self, newlines: str) -> None:
+        """Add line ends."""
+        if self._block is not None:
+            self._after_block.append((newlines, True))
+            return
+        room = max(0, 2 - self._newlines)
+        self._newlines += len(newlines)
+        self._blanks.append(newlines[:room])
 
     def _show(self, text: str) -> None:
         self._shown.append(text)
@@ -153,8 +154,8 @@ class ShownText:
         waiting, self._after_block, self._block = self._after_block, [], None
         if block:
             self.add(block)
-        for text, code in waiting:
-            self.add(text, code)
+        for text, is_line_end in waiting:
+            (self.end_line if is_line_end else self.add)(text)
 
 
 _ECHOES = ("previous tool event: ", "previous tool result from ", "tool result from ", "[tool ", "to=")
@@ -195,19 +196,16 @@ class VisibleText:
         return self._line is not None
 
     def add(self, text: str, code: Code) -> None:
-        """Add text. Line ends outside of code come without any other text."""
-        if code is Code.NONE and text[0] == "\n":
-            self._end_line(text)
-        elif self._is_dropping:
-            return
-        elif self._in_line:
-            self.tail.add(text, code)
-        else:
+        """Add text other than line ends, but with those in code."""
+        if self._in_line:
+            self.tail.add(text)
+        elif not self._is_dropping:
             self._begin_line(text, code)
 
     def add_suggestions(self, block: str, body: str) -> None:
         """Add a block of suggestions, which ends what is held of the line."""
-        self._let_go()
+        if not self._is_dropping:
+            self._let_go()
         self.tail.add_suggestions(block, body)
 
     def end(self) -> None:
@@ -222,7 +220,8 @@ class VisibleText:
 
     # --- lines ------------------------------------------------------------------------------------------
 
-    def _end_line(self, newlines: str) -> None:
+    def end_line(self, newlines: str) -> None:
+        """Add line ends outside of code."""
         if self._line is not None:
             self._held.append((newlines, Code.NONE))
             if self._line.feed(newlines):
@@ -238,12 +237,12 @@ class VisibleText:
             self._let_go()
         self._in_line = self._is_dropping = False
         if newlines:
-            self.tail.add(newlines)
+            self.tail.end_line(newlines)
 
     def _begin_line(self, text: str, code: Code) -> None:
         if not self._held and (text[0] not in _LINE_BEGINNINGS or code is not Code.NONE):
             self._in_line = True
-            self.tail.add(text, code)
+            self.tail.add(text)
             return
         self._held.append((text, code))
         if code is not Code.NONE and not (self._echo == _RETURNED and code is Code.INLINE):
@@ -319,4 +318,7 @@ class VisibleText:
         self._forget()
         self._in_line = True
         for text, code in held:
-            self.add(text, code)
+            if code is Code.NONE and text[0] == "\n":
+                self.end_line(text)
+            else:
+                self.add(text, code)

@@ -199,7 +199,7 @@ def test_plain_text_is_shown_at_once() -> None:
     cleaner = Cleaner()
     pieces = ["Well", ", the", " sky", " is [blue](x)", " and `so", "`", " on", ".\n", "More", " text"]
     shown = [cleaner.feed(piece) for piece in pieces]
-    assert shown == ["Well", ", the", " sky", " is [blue](x)", " and", "", " `so`", ".", "\nMore", " text"]
+    assert shown == ["Well", ", the", " sky", " is [blue](x)", " and", "", " `so` on", ".", "\nMore", " text"]
 
 
 def test_a_split_tag_never_flashes() -> None:
