@@ -68,7 +68,7 @@ class InterruptedRuns:
 
     async def settle(self) -> None:
         """Settle the runs that no hub has in hand."""
-        for left in await self._store.runs.lapsed_runs():
+        for left in await self._store.runs.take_lapsed_runs():
             await self._end_children(left.run)
             await self._settle(left)
 

@@ -136,17 +136,17 @@ class RoutineRuns(Protocol):
         ...
 
     async def finish_run(self, run_id: str, end: "RunEnd") -> bool:
-        """End a run and count it, in one transaction with the notice. Return False if it was no longer
-        running."""
+        """End a run and count it, in one transaction with the notice. Return False if this hub no longer
+        has it in hand."""
         ...
 
-    async def lapsed_runs(self) -> "Sequence[StartedRun]":
-        """Return the running runs that no hub has in hand."""
+    async def take_lapsed_runs(self) -> "Sequence[StartedRun]":
+        """Take the running runs that no hub has in hand, and return them. Of several hubs one gets each."""
         ...
 
     async def requeue_run(self, run_id: str) -> bool:
-        """Requeue an interrupted run so that it continues after its last step. Return False if it is not
-        running.
+        """Requeue an interrupted run so that it continues after its last step. Return False if this hub
+        does not have it in hand.
 
         The outcome of a call that was running becomes unknown and stays so."""
         ...

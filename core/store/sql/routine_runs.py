@@ -202,7 +202,11 @@ class RunUnits(Facet):
     @writes
     def finish_run(self, tx: Transaction, run_id: str, end: "RunEnd") -> bool:
         now = tx.clock.now()
-        found = tx.one("SELECT routine_id FROM routine_runs WHERE id = ? AND state = 'running'", run_id)
+        found = tx.one(
+            "SELECT routine_id FROM routine_runs WHERE id = ? AND state = 'running' AND fence = ?",
+            run_id,
+            tx.lease.fence,
+        )
         if found is None:
             return False
         (routine_id,) = found
@@ -233,16 +237,25 @@ class RunUnits(Facet):
         tx.changes.runs.add(routine_id)
         return True
 
-    @reads
-    def lapsed_runs(self, tx: Transaction) -> "Sequence[StartedRun]":
-        return _started(tx, not_held("r"))
+    @writes
+    def take_lapsed_runs(self, tx: Transaction) -> "Sequence[StartedRun]":
+        lapsed = _started(tx, not_held("r"))
+        for taken in lapsed:
+            for table in ("routine_runs", "runs"):
+                tx.run(
+                    f"UPDATE {table} SET fence = ? WHERE id = ? AND state = 'running'",
+                    tx.lease.fence,
+                    taken.run.id,
+                )
+        return lapsed
 
     @writes
     def requeue_run(self, tx: Transaction, run_id: str) -> bool:
         changed = tx.run(
             "UPDATE routine_runs SET state = 'waiting', fence = NULL, started_at = NULL"
-            " WHERE id = ? AND state = 'running'",
+            " WHERE id = ? AND state = 'running' AND fence = ?",
             run_id,
+            tx.lease.fence,
         )
         if changed:
             run_journal.suspend(tx, run_id)

@@ -3,20 +3,23 @@ once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from core.errors import LeaseLost
 from core.messages import MessageRef
 from core.ports import Posted, SendState
+from core.routine import RunStatus
 from core.store.lease import LeaseTerms
+from core.store.routines import RunEnd
 from core.store.rows import UnfinishedTurn
 from core.tool import Effect
 from core.transcript import AssistantSaid
-from tests.contracts.store.bench import CHANNEL, SECOND, Bench
+from tests.contracts.store.bench import ADA, CHANNEL, SECOND, Bench
 from tests.contracts.store.calls import go
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.test_routines import kept, started
+from tests.contracts.store.test_routines import ON_WORD, begin, kept, started
 
 LASTS_S = 30
 
@@ -51,7 +54,7 @@ async def test_nothing_of_a_live_hub_is_taken(database: Database, first: Bench) 
     assert not await second.store.leases.has_lapsed()
     found = await second.store.recovery.recover()
     assert (found.running_calls, found.turns, found.previews) == ((), (), ())
-    assert await second.store.runs.lapsed_runs() == ()
+    assert await second.store.runs.take_lapsed_runs() == ()
     assert await second.store.outbox.pending_outbox(CHANNEL) == ()
     await first.store.outbox.record_part_sent(sending.id, Posted(MessageRef("1"), "1"), last=True)
     for mine, call_id in ((start, call[0]), (idle, quiet[0])):
@@ -76,12 +79,32 @@ async def test_what_a_lapsed_hub_had_is_taken_over_once(database: Database, firs
     assert [running.call.call_id for running in found.running_calls] == [call_id]
     assert [row.state for row in found.previews] == [SendState.STREAMING]
     assert (await second.row(sending.id)).state is SendState.AMBIGUOUS
-    assert [left.run.id for left in await second.store.runs.lapsed_runs()] == [run_id]
+    assert [left.run.id for left in await second.store.runs.take_lapsed_runs()] == [run_id]
     assert not await third.store.leases.has_lapsed()
     again = await third.store.recovery.recover()
     assert (again.running_calls, again.turns) == ((), ())
     await second.store.recovery.resume_turn(start.turn_id)
     await second.finish(start)
+
+
+async def test_a_run_that_two_hubs_could_take_is_taken_by_one(database: Database, first: Bench) -> None:
+    await first.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    run_id = await started(first, await kept(first, replace(ON_WORD, reruns=True)))
+    database.clock.advance(LASTS_S - 1)
+    second, third = await hub(database), await hub(database)
+    database.clock.advance(2)
+    for taking in (second, third):
+        await taking.store.recovery.recover()
+    assert [left.run.id for left in await second.store.runs.take_lapsed_runs()] == [run_id]
+    assert await third.store.runs.take_lapsed_runs() == ()
+    assert not await third.store.runs.requeue_run(run_id)
+    assert await second.store.runs.requeue_run(run_id)
+    (again,) = await begin(second)
+    assert again.run.id == run_id
+    assert not await third.store.runs.requeue_run(run_id), "another hub is at it"
+    assert not await third.store.runs.finish_run(run_id, RunEnd(RunStatus.FAILED, error="late"))
+    assert await begin(third) == []
+    assert await second.store.runs.finish_run(run_id, RunEnd(RunStatus.OK))
 
 
 async def after_a_crash(database: Database) -> tuple[Bench, dict[str, int]]:

@@ -280,7 +280,7 @@ async def test_a_dead_hubs_runs_are_found_and_start_again_or_end(database: Datab
     other = await kept(world, replace(HOURLY, max_concurrent=1))
     run_id, lost = await started(world, row), await started(world, other)
     world = await database.open()
-    assert {run.run.id for run in await world.store.runs.lapsed_runs()} == {run_id, lost}
+    assert {run.run.id for run in await world.store.runs.take_lapsed_runs()} == {run_id, lost}
     assert await world.store.runs.requeue_run(run_id)
     assert await world.store.runs.finish_run(lost, RunEnd(RunStatus.INTERRUPTED, error="the hub went away"))
     (again,) = await begin(world)

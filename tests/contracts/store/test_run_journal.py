@@ -104,7 +104,7 @@ async def test_after_a_crash_what_ran_is_unknown_and_the_rest_goes_on(database: 
     await world.store.turns.mark_running(run_id, "call-1", let_it)
     await world.store.turns.record_process("call-1", PROCESS)
     world = await database.open()
-    (left,) = await world.store.runs.lapsed_runs()
+    (left,) = await world.store.runs.take_lapsed_runs()
     assert left.run.spent == Spent(10, 5, 3)
     assert [call.process for call in (await world.store.journal.run_steps(run_id)).calls] == [PROCESS, None]
     assert await world.store.runs.requeue_run(run_id)

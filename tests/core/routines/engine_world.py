@@ -94,7 +94,7 @@ class CountingRuns:
     async def begin_runs(self, **limits: Any) -> Sequence[StartedRun]:
         """See RoutineRuns."""
         started = await self._runs.begin_runs(**limits)
-        self.most_running = max(self.most_running, len(await self._runs.lapsed_runs()))
+        self.most_running = max(self.most_running, len(await self._runs.take_lapsed_runs()))
         self.begun += 1
         return started
 
@@ -213,7 +213,7 @@ class Works:
         async with asyncio.timeout(LIMIT_S):
             while True:
                 await self.looked()
-                if await self._something_due() or await self.store.runs.lapsed_runs():
+                if await self._something_due() or await self.store.runs.take_lapsed_runs():
                     continue
                 if not await self._something_due():
                     return

@@ -47,7 +47,7 @@ async def test_many_slots_at_once_run_each_once_and_never_more_than_the_limit(
     await works.until(lambda: works.model.asking == 10)
     for _ in range(3):
         await works.looked()
-    assert len(await works.store.runs.lapsed_runs()) == 10
+    assert len(await works.store.runs.take_lapsed_runs()) == 10
     works.model.open()
     await works.settled()
     assert Counter(works.model.asked) == Counter(row.text.name for row in rows)
