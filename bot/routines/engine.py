@@ -54,7 +54,7 @@ def build_engine(
     unseen = RedactingModel(model, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
     acting = ToolRuns(ActingServices(store, unseen, pipeline, clock, ids))
-    runs = LightweightRuns(unseen, read_file, store.people.user, clock, timezones, acting)
+    runs = LightweightRuns(read_file, store.people.user, clock, timezones, acting)
     own_threads = NoticeThreads(store.run_views, lambda to: notices().places(to), open_thread)
     telling = RoutineNotifier(store.run_views, send, own_threads, clock)
     heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)
