@@ -223,8 +223,8 @@ def ending_signals() -> Sequence[signal.Signals]:
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
     if app.mcp is not None and app.alone:
         await app.mcp.end_survivors()
-    suspects = await app.recovery.recover()
     await app.routines.prepare()
+    suspects = await app.recovery.recover()
     async with asyncio.TaskGroup() as group:
         app.hub.open()
         running = [group.create_task(run(), name=name) for name, run in app.runs.items()]
@@ -284,10 +284,10 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         speaking = Channels(ground, builder, seams.turns)
         calling = Tools(ground, speaking, ground.models, pause, seams.lookup)
         answering = Turns(ground, speaking, calling, ground.models)
-        await opened.enter_async_context(_releasing(answering.actors, store))
+        await opened.enter_async_context(_releasing(answering.actors, calling.routines, store))
         serving = Serving(ground, speaking, calling, answering, sock)
         opened.enter_context(published(config.hub.data_dir, serving.access))
-        _keep_lease(ground, speaking, calling, answering, seams.lease_s)
+        _keep_lease(ground, speaking, answering, seams.lease_s)
         yield _app(ground, speaking, calling, answering, serving, alone=seams.alone)
 
 
@@ -301,12 +301,8 @@ def _set_timers(ground: Dependencies, speaking: Channels, calling: Tools, answer
         ground.hooks.set_timers(timers)
 
 
-def _keep_lease(
-    ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns, lease_s: float
-) -> None:
-    keeper = LeaseKeeper(
-        ground.store.leases, answering.recovery, speaking.manager.take_over, calling.routines.take_over
-    )
+def _keep_lease(ground: Dependencies, speaking: Channels, answering: Turns, lease_s: float) -> None:
+    keeper = LeaseKeeper(ground.store.leases, answering.recovery, speaking.manager.take_over)
     ground.timers.every("lease.renewal", lease_s / RENEWALS, keeper.renew)
     ground.timers.every("lease.takeover", lease_s / RENEWALS, keeper.look)
 
@@ -353,8 +349,10 @@ def _app(
 
 
 @contextlib.asynccontextmanager
-async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[ThreadActors]:
-    """Turns cut short by stopping in good order are no crashes; while the store takes no writes they count
+async def _releasing(
+    actors: ThreadActors, routines: RoutineService, store: Store
+) -> AsyncIterator[ThreadActors]:
+    """Runs cut short by stopping in good order are no crashes; while the store takes no writes they count
     as one all the same."""
     unfinished: list[str] = []
     try:
@@ -362,10 +360,10 @@ async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[Thread
             try:
                 yield actors
             finally:
-                unfinished = list(actors.unfinished())
+                unfinished = [*actors.unfinished(), *routines.unfinished()]
     finally:
         if unfinished:
             try:
-                await store.recovery.release_turns(unfinished)
+                await store.recovery.release_runs(unfinished)
             except StoreUnavailable as error:
-                logger.warning("turn.release_failed count=%d error=%s", len(unfinished), error)
+                logger.warning("run.release_failed count=%d error=%s", len(unfinished), error)

@@ -31,8 +31,9 @@ from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.runs.previews import TurnPreviews
-from core.runs.recovery import GateExpiry, RunRecovery
+from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind
 from core.runs.runner import ChatTurnRunner
+from core.store.rows import RunKind
 from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolPause
 from core.tools.processes import end_process
@@ -151,6 +152,8 @@ class Turns:
         self.pairing = PairingService(store.people, ClaimRules(calling.rules.access, ids), manager)
         editable = calling.editing.editable
         self.expiry = GateExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
-        self.recovery = RunRecovery(
-            store, self.actors, manager, end_process, clock, ids, self.gathering, calling.pipeline.shown
-        )
+        chats = ChatTurns(store, self.actors, manager, clock, ids, self.gathering, calling.pipeline.shown)
+        kinds: dict[RunKind, RunsOfKind] = {RunKind.CHAT: chats}
+        if ground.config.routines.enabled:
+            kinds[RunKind.ROUTINE] = calling.routines
+        self.recovery = RunRecovery(store.recovery, kinds, chats.start_waiting, end_process, clock)

@@ -27,7 +27,6 @@ from core.store.port import Store
 from core.timers import Timers
 from core.timezones import TimeZones
 from core.tools.pipeline import CallPipeline
-from core.tools.processes import end_process
 
 
 def build_engine(
@@ -71,6 +70,5 @@ def build_engine(
         clock,
         timers,
         ids,
-        end_process,
     )
     return RoutineEngine(parts, most=config.routines.max_concurrent, timezones=timezones)

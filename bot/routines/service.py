@@ -80,8 +80,18 @@ class IdleEngine:
     async def prepare(self) -> None:
         """Nothing is loaded."""
 
-    async def take_over(self) -> None:
+    async def resume(self, run: object) -> None:
         """Nothing is run."""
+
+    async def join(self, run: object, timeout_s: float) -> None:
+        """Nothing is waited for."""
+
+    async def set_aside(self, run: object) -> None:
+        """Nothing is run."""
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Nothing is run."""
+        return ()
 
     async def run(self) -> None:
         """Nothing is run."""
