@@ -7,7 +7,6 @@ Whoever brings something brings it until it is taken, as platforms do: what was 
 import asyncio
 import contextlib
 import json
-import signal
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -24,7 +23,18 @@ from core.store.sqlite.store import open_store
 from core.vault import Vault
 from tests.crash.entry import SPEED
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
-from tests.crash.points import AtCommit, InModel, InTelegram, Point, parse_commit_point
+from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
+from tests.crash.story import (
+    LINE,
+    Kill,
+    ends_when_it_goes_on,
+    is_suspended,
+    lines_written,
+    make_gates,
+    suspend,
+    wait_for_writer,
+)
+from tests.harness.forking import Forked
 from tests.simulators.model import Hold
 from tests.webhook_senders import SECRET, Sender
 
@@ -38,6 +48,7 @@ BY_THE_CLOCK = ("link_audit", "expire_gates", "remind_gates", "renew_lease")
 NAME = "watch"
 TOLD = f"Routine “{NAME}”"
 DELIVERY = "d-1"
+ANSWERED_WITHIN_S = 5.0
 SLOTS = 2
 TIMES = 30
 """How much faster the hub's time passes where the clock fires."""
@@ -50,21 +61,28 @@ TRIGGERS: dict[Kind, dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the people of the story know: `taken`, how often they were told that it was taken."""
+    """What the people of the story know: `taken`, how often they were told that it was taken; `kill`: of the
+    first hub."""
 
     taken: int = 0
+    kill: Kill | None = None
 
 
 @contextlib.asynccontextmanager
-async def open_fired_hub(directory: Path, kind: Kind, *, reruns: bool) -> AsyncIterator[MortalHub]:
-    """A town whose owner has made the routine."""
+async def open_fired_hub(
+    directory: Path, kind: Kind, *, reruns: bool, command: str = ""
+) -> AsyncIterator[MortalHub]:
+    """A town whose owner has made the routine. `command`: what its run has the shell do."""
     directory.mkdir(exist_ok=True)
     async with open_mortal_hub(directory) as town:
         await keep_secret(town)
-        page = {
+        page: dict[str, object] = {
             "trigger": TRIGGERS[kind],
             "guardrails": {"cooldown_s": 0, "rerun_interrupted": reruns},
         }
+        if command:
+            tools = {"use_tools": True, "allowed_tools": ["shell"], "grants": [f"shell {command}"]}
+            page["action"] = {"type": "lightweight", "prompt": "", **tools}
         (directory / "watch.json").write_text(json.dumps(page))
         if kind == "cron":
             await town.start()
@@ -72,7 +90,8 @@ async def open_fired_hub(directory: Path, kind: Kind, *, reruns: bool) -> AsyncI
             await town.stop()
             (directory / SPEED).write_text(str(TIMES))
         page_file = str(directory / "watch.json")
-        await town.command("routines", "add", NAME, "--prompt", "Look.", "--file", page_file)
+        prompt = f"please run: {command}" if command else "Look."
+        await town.command("routines", "add", NAME, "--prompt", prompt, "--file", page_file)
         yield town
 
 
@@ -95,9 +114,12 @@ async def keep_secret(town: MortalHub) -> None:
 # --- playing --------------------------------------------------------------------------------------------
 
 
-async def play(town: MortalHub, kind: Kind, point: Point | None) -> Told:
-    """The whole story; with a point, the hub is killed there and started again."""
-    hub = await town.start(point if isinstance(point, AtCommit) else None)
+async def play(town: MortalHub, kind: Kind, point: Point | None, *, lease_s: float | None = None) -> Told:
+    """The whole story; with a point, the hub is killed there and started again. `lease_s`: it is not killed
+    but suspended for more than three leases that last so long, while another takes over."""
+    kill, stopped_at = None, 0.0
+    at = point if isinstance(point, AtCommit) else None
+    hub = await (town.start(at) if lease_s is None else town.start(stop_at=at, lease_s=lease_s))
     if kind != "cron":
         await greeted(town)
     match point:
@@ -105,44 +127,55 @@ async def play(town: MortalHub, kind: Kind, point: Point | None) -> Told:
             town.telegram.fail("hold", method=method, skip=nth - 1, count=1)
         case InModel():
             town.model.fault(Hold(at="before_headers"))
+        case InTool():
+            make_gates(town)
         case _:
             pass
     async with asyncio.TaskGroup() as group:
         telling = group.create_task(_bring(town, kind))
         if point is not None:
-            await _until_struck(town, point)
-            hub.send_signal(signal.SIGKILL)
-            await hub.wait(LIMIT_S)
+            await _until_struck(town, point, hub, lease_s)
+            if lease_s is None:
+                await town.kill()
+            else:
+                await suspend(town, hub)
+            stopped_at = time.monotonic()
+            kill = Kill(point, tuple(town.trace()))
             town.telegram.clear_faults()
             town.model.clear_faults()
-            await town.start()
+            await town.start(lease_s=lease_s)
         taken = await telling
     wanted = SLOTS if kind == "cron" else 1
     await town.telegram.wait_for(lambda: len(notices(town)) >= wanted, LIMIT_S)
     await _settled(town, kind)
     # All may have been over before the kill: a hub is only stopped once it has started.
     await town.telegram.wait_for(town.listens, LIMIT_S)
-    return Told(taken)
+    if lease_s is not None:
+        await ends_when_it_goes_on(town, hub, stopped_at + 4 * lease_s)
+    return Told(taken, kill)
 
 
-async def _until_struck(town: MortalHub, point: Point) -> None:
+async def _until_struck(town: MortalHub, point: Point, hub: Forked, lease_s: float | None) -> None:
     match point:
         case InTelegram():
             await town.telegram.wait_held(timeout_s=LIMIT_S)
         case InModel():
             await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
+        case InTool():
+            await asyncio.to_thread(wait_for_writer, town)
         case _:
-            assert town.hub is not None
-            await town.hub.wait(LIMIT_S)
+            await (hub.wait(LIMIT_S) if lease_s is None else is_suspended(hub))
 
 
 async def _bring(town: MortalHub, kind: Kind) -> int:
     """Until it is taken; how often that was said."""
     if kind == "cron":
         return 0
-    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as http:
+    patience = aiohttp.ClientTimeout(total=ANSWERED_WITHIN_S)
+    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession(timeout=patience) as http:
         while True:
-            with contextlib.suppress(aiohttp.ClientError, OSError, IndexError, ValueError):
+            # One that is suspended answers nothing.
+            with contextlib.suppress(aiohttp.ClientError, OSError, IndexError, ValueError, TimeoutError):
                 if await _brought(town, kind, http):
                     return 1
             await asyncio.sleep(0.02)
@@ -203,9 +236,9 @@ def _asked(town: MortalHub, sql: str) -> list[Any]:
         return [value for (value,) in database.execute(sql)]
 
 
-async def points_of(directory: Path, kind: Kind) -> list[Point]:
+async def points_of(directory: Path, kind: Kind, *, command: str = "") -> list[Point]:
     """The points the story passes when nothing goes wrong; with the clock, up to the first notice."""
-    async with open_fired_hub(directory, kind, reruns=True) as town:
+    async with open_fired_hub(directory, kind, reruns=True, command=command) as town:
         asked = len(town.model.log)
         told = await play(town, kind, None)
         await town.stop()
@@ -239,3 +272,15 @@ async def judge(town: MortalHub, kind: Kind, told: Told) -> None:
     marked = repeats(town)
     copies = len(notices(town)) - len(wanted)
     assert 0 <= copies <= marked <= 1, f"{copies} told twice, {marked} marked"
+
+
+def judge_line(town: MortalHub, told: Told, status: str) -> None:
+    """The line of a run's tool is written once, unless the run was cut short; and the owner is told exactly
+    when nobody knows."""
+    lines = lines_written(town)
+    in_window = told.kill is not None and told.kill.in_window
+    assert len(lines) <= 1, f"the line was written {len(lines)} times"
+    if status == "attention" and not in_window:
+        assert lines == [LINE], "the line was not written"
+    interrupted = any("shell was interrupted" in notice for notice in notices(town))
+    assert interrupted == in_window, "unknown is told exactly for a call cut off in its window"

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash import fired_story
 from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, Setup, open_mortal_hub
 from tests.crash.points import AtCommit, InTool, Point
-from tests.crash.story import ANSWER, LINE, judge, make_gates, play, wait_for_writer
+from tests.crash.story import ANSWER, BLOCKING, LINE, judge, make_gates, play, wait_for_writer
 from tests.crash.striking import strike_all
 from tests.crash.test_points import dry_run
 from tests.plugins.profile import Profile
@@ -59,6 +60,52 @@ async def test_wherever_a_hub_is_suspended_nothing_is_lost_or_repeated(
     struck = points[first + profile.seed % every :: every]
     failures = await strike_all(tmp_path, struck, suspended_at)
     proof_record("leases", suspended_at=len(struck), lost_or_repeated=len(failures))
+    assert not failures, "\n".join(failures)
+
+
+SLOW = pytest.mark.slow
+WRITES = f"echo {LINE} >> out"
+
+
+async def run_suspended_at(directory: Path, point: Point, *, reruns: bool = True) -> None:
+    command = WRITES + (BLOCKING if isinstance(point, InTool) else "")
+    async with fired_story.open_fired_hub(directory, "webhook", reruns=reruns, command=command) as town:
+        told = await fired_story.play(town, "webhook", point, lease_s=LEASE_S)
+        await town.stop()
+        await fired_story.judge(town, "webhook", told)
+        (run,) = await fired_story.runs(town)
+        fired_story.judge_line(town, told, run["status"])
+
+
+@pytest.mark.parametrize("reruns", [True, pytest.param(False, marks=SLOW)])
+@pytest.mark.parametrize(
+    "point",
+    [
+        InTool(),
+        AtCommit("mark_running", 1, "after"),
+        pytest.param(AtCommit("finish_calls", 1, "before"), marks=SLOW),
+        pytest.param(AtCommit("finish_run", 1, "before"), marks=SLOW),
+        AtCommit("finish_run", 1, "after"),
+    ],
+    ids=str,
+)
+async def test_the_run_of_a_routine_on_a_suspended_hub_is_taken_over(
+    tmp_path: Path, point: Point, reruns: bool
+) -> None:
+    """Inside its tool, before the tool's effect, before a commit, before it is told."""
+    await run_suspended_at(tmp_path, point, reruns=reruns)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+async def test_wherever_a_hub_is_suspended_a_routines_run_ends_once(
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
+) -> None:
+    points = await fired_story.points_of(tmp_path / "dry", "webhook", command=WRITES)
+    every = profile.pick(test=12, ci=6, proof=1)
+    struck = points[profile.seed % every :: every]
+    failures = await strike_all(tmp_path, struck, run_suspended_at)
+    proof_record("leases", run_suspended_at=len(struck), run_lost_or_repeated=len(failures))
     assert not failures, "\n".join(failures)
 
 
