@@ -32,7 +32,7 @@ from bot.web.login import LoginService, login_routes, login_url
 from bot.web.server import OnDemand, WebServer, channel_routes
 from bot.web.uploads import TIDY_EVERY_S
 from channels.manager import ChannelManager
-from core.audit.linker import PRUNE_EVERY_S
+from core.audit.linker import LINK_EVERY_S, PRUNE_EVERY_S
 from core.clock import SECOND_US, Clock, SystemClock
 from core.errors import LeaseLost, SchemaTooNew, SchemaTooOld, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener
@@ -296,6 +296,7 @@ def _set_timers(ground: Dependencies, speaking: Channels, calling: Tools, answer
     timers = ground.timers
     timers.every("gates.deadlines", CHECK_EVERY_S, answering.expiry.look)
     timers.every("uploads.tidy", TIDY_EVERY_S, speaking.uploads.tidy)
+    timers.every("audit.linking", LINK_EVERY_S, calling.audit.look)
     timers.every("audit.retention", PRUNE_EVERY_S, calling.audit.prune)
     if ground.hooks is not None:
         ground.hooks.set_timers(timers)

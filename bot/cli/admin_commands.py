@@ -123,7 +123,10 @@ policy_commands = typer.Typer(help="Test a policy on past tool calls.", no_args_
 @audit_commands.command("export")
 def audit_export(
     after: Annotated[
-        int, typer.Option("--after", metavar="N", min=0, help="Only records after number N.")
+        int,
+        typer.Option(
+            "--after", metavar="N", min=0, help="Only records after position N, and those not chained yet."
+        ),
     ] = 0,
     message: Annotated[
         str | None,

@@ -273,13 +273,13 @@ def _recorded(path: Path | None, events: Sequence[Explanation]) -> Sequence[Audi
 
 
 def _reference(row: AuditRow) -> dict[str, Any]:
-    return {"record": row.id, "at": row.at, "kind": row.kind, "actor": row.actor, "subject": row.subject}
+    return {"record": row.name, "at": row.at, "kind": row.kind, "actor": row.actor, "subject": row.subject}
 
 
 def _record(row: AuditRow) -> Sequence[str]:
     detail = json.loads(row.detail)
     said = " ".join(str(detail[name]) for name in ("tool", "status", "outcome", "answer") if detail.get(name))
-    return str(row.id), when(row.at), row.kind, row.actor or "the hub", f"{row.subject} {said}".rstrip()
+    return row.name, when(row.at), row.kind, row.actor or "the hub", f"{row.subject} {said}".rstrip()
 
 
 def _explained(event: Explanation) -> Sequence[str]:

@@ -293,19 +293,22 @@ class Keys(Protocol):
 
 
 class Audit(Protocol):
-    """The units for the audit chain. Records are written by the units they tell of."""
+    """The units for the audit chain. Records are written by the units they tell of; each hub numbers its own.
+    One hub chains and drops them: the one whose lease is the oldest of those in force."""
 
     async def link_audit(self, limit: int) -> tuple[str | None, bool]:
-        """Chain the oldest unchained records, at most `limit`. Return the chain's head after that (None:
-        there is no chain), and whether there are more."""
+        """Chain the oldest unchained records of all hubs, at most `limit`, unless another hub does. Return
+        the chain's head after that (None: there is no chain), and whether there are more."""
         ...
 
     async def record_policy(self, detail: dict[str, Any]) -> bool:
-        """Record the admin policy, unless it equals the last one recorded. Return whether it was new."""
+        """Record the admin policy, unless it equals the last one recorded: by this hub, or else by any.
+        Return whether it was new."""
         ...
 
     async def prune_audit(self, before: int, limit: int) -> int:
-        """Drop the oldest chained records from before that time, at most `limit`. Return how many.
+        """Drop the oldest chained records from before that time, at most `limit`, unless another hub does.
+        Return how many.
 
         Leaves a checkpoint from which the rest can be verified."""
         ...

@@ -278,9 +278,16 @@ class GateView:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One audit record as stored. `link`: None until it is chained; `detail`: JSON."""
+    """One audit record as stored.
 
-    id: int
+    `position`: its place in the chain, None until it is chained, as `link`.
+    `writer`, `number`: who wrote it (see core.store.lease), and its place among the writer's records.
+    `detail`: JSON.
+    """
+
+    position: int | None
+    writer: int
+    number: int
     at: int
     kind: str
     actor: str | None
@@ -291,16 +298,33 @@ class AuditRow:
     seal: bytes
     link: str | None
 
+    @property
+    def name(self) -> str:
+        """The record's position, or its number with its writer's until it is chained."""
+        return f"{self.writer}/{self.number}" if self.position is None else str(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterCount:
+    """The number of a writer's last record, as sealed. `key_id`: "" if an upgrade counted."""
+
+    writer: int
+    number: int
+    key_id: str
+    seal: bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The last dropped record. The chain continues from its link."""
+    """The last dropped record. The chain continues from its link. `numbers`: JSON of the last number dropped
+    of each writer; "" if that was before writers were told apart."""
 
     last_id: int
     link: str
     at: int
     key_id: str
     seal: bytes
+    numbers: str
 
 
 @dataclass(frozen=True, slots=True)

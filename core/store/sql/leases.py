@@ -2,6 +2,7 @@
 
 from core.store.engine import Engine, Facet, reads, writes
 from core.store.lease import LeaseTerms
+from core.store.sql.audit import seal_counts
 from core.store.transaction import Transaction
 
 
@@ -43,6 +44,7 @@ class LeaseUnits(Facet):
             until,
         )
         assert row is not None  # noqa: S101 - an insert returns its row
+        seal_counts(tx)  # before this hub writes its first record
         return row[0], now
 
     async def renew_lease(self) -> None:

@@ -168,6 +168,11 @@ INVARIANTS = (
     ("a sent message has no platform ID", "SELECT id FROM outbox"
      " WHERE state = 'sent' AND edit_of IS NULL AND json_array_length(refs) = 0"),
     ("a message cannot be read", "SELECT id FROM outbox WHERE NOT json_valid(message)"),
+    ("audit records of a writer are missing", "SELECT w.writer FROM audit_writers w JOIN audit a"
+     " ON a.writer = w.writer GROUP BY w.writer, w.number"
+     " HAVING max(a.number) <> w.number OR count(*) <> max(a.number) - min(a.number) + 1"),
+    ("the audit chain has gaps", "SELECT max(position) FROM audit WHERE position IS NOT NULL"
+     " HAVING count(*) <> max(position) - min(position) + 1"),
     ("queued input has no thread", "SELECT key FROM inbox WHERE outcome = 'waiting' AND thread_id IS NULL"),
 )  # fmt: skip
 """Invariants of every commit that the schema itself does not enforce, each with a query for

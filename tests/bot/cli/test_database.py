@@ -123,6 +123,10 @@ FAULTS = {
     "a call has an outcome and no result": "DELETE FROM entries WHERE kind = 'result'",
     "a sent message has no platform ID": "UPDATE outbox SET refs = '[]' WHERE state = 'sent'",
     "a message cannot be read": "UPDATE outbox SET message = '{'",
+    "audit records of a writer are missing": (
+        "DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)"
+    ),
+    "the audit chain has gaps": "DELETE FROM audit WHERE number = (SELECT min(number) + 1 FROM audit)",
     "queued input has no thread": "UPDATE inbox SET thread_id = NULL WHERE outcome = 'waiting'",
     "an entry is in another thread than its turn": (
         "UPDATE entries SET turn_id ="

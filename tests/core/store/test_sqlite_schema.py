@@ -274,7 +274,7 @@ async def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) 
     await (await opened(fresh)).close()
     assert schema_of(upgraded) == schema_of(fresh)
     with contextlib.closing(sqlite3.connect(upgraded)) as connection:
-        assert schema_version(connection) == current_schema().version == 23
+        assert schema_version(connection) == current_schema().version == 25
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 

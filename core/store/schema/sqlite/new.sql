@@ -545,7 +545,8 @@ CREATE VIRTUAL TABLE memory_terms USING fts5 (terms, content = '', tokenize = "u
 -- Decisions and actions, with their actors. Each record is written in the transaction of its change and
 -- chained afterwards; see core/audit_chain.py.
 CREATE TABLE audit (
-    id        INTEGER PRIMARY KEY,  -- without a gap: the next one is one more
+    writer    INTEGER NOT NULL,  -- the fence of the hub that wrote it; 0: without a lease
+    number    INTEGER NOT NULL,  -- of its writer's records, without a gap
     at        INTEGER NOT NULL,
     kind      TEXT NOT NULL,
     actor     TEXT,  -- a user's id; null: the hub itself
@@ -554,19 +555,33 @@ CREATE TABLE audit (
     detail    TEXT NOT NULL,  -- JSON
     key_id    TEXT NOT NULL,  -- of the key that sealed it
     seal      BLOB NOT NULL,
-    link      TEXT  -- null until it is chained
-) STRICT;
-CREATE INDEX audit_unlinked ON audit (id) WHERE link IS NULL;
+    position  INTEGER,  -- in the chain, without a gap; null until it is chained
+    link      TEXT,
+    PRIMARY KEY (writer, number),
+    CHECK ((position IS NULL) = (link IS NULL))
+) STRICT, WITHOUT ROWID;
+-- A place in the chain is taken once, also by linkers that do not know of each other.
+CREATE UNIQUE INDEX audit_chain ON audit (position) WHERE position IS NOT NULL;
+CREATE INDEX audit_unlinked ON audit (writer, number) WHERE link IS NULL;
 CREATE INDEX audit_by_subject ON audit (subject);
+
+-- How many records each writer has written, dropped ones included: its last one is missed as well.
+CREATE TABLE audit_writers (
+    writer INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    key_id TEXT NOT NULL,  -- '': counted by an upgrade, until the next lease is taken
+    seal   BLOB NOT NULL
+) STRICT;
 
 -- The beginning of the chain once its older part was dropped.
 CREATE TABLE audit_checkpoint (
     id      INTEGER PRIMARY KEY CHECK (id = 1),
-    last_id INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,  -- position of the last record dropped
     link    TEXT NOT NULL,
     at      INTEGER NOT NULL,
     key_id  TEXT NOT NULL,
-    seal    BLOB NOT NULL
+    seal    BLOB NOT NULL,
+    numbers TEXT NOT NULL DEFAULT ''  -- JSON: each writer's last number dropped; '': writer 0's is last_id
 ) STRICT;
 
 -- The store itself --------------------------------------------------------------------------------

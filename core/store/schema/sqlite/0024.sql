@@ -1,0 +1,2 @@
+-- A placeholder: another branch's 0024 takes its place.
+SELECT 1;
