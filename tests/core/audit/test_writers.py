@@ -158,7 +158,9 @@ async def test_after_all_of_an_ended_hubs_records_were_dropped_nothing_is_missed
             assert db.execute("SELECT writer, number FROM audit_writers").fetchall() == [(3, 2)]
         await office.linker(world).catch_up()
         office.clock.advance(1)
-        assert await world.store.audit.prune_audit(office.clock.now(), 100) == 3, "its own ones, with the policy"
+        assert await world.store.audit.prune_audit(office.clock.now(), 100) == 3, (
+            "its own ones, with the policy"
+        )
         assert office.findings() == []
         await writes(world)
         await office.linker(world).catch_up()
