@@ -53,7 +53,7 @@ from core.tools.processes import host_id
 from core.users import Role
 
 if TYPE_CHECKING:
-    from channels.telegram.places import Timeouts as TelegramTimeouts
+    from channels.telegram.addresses import Timeouts as TelegramTimeouts
     from core.people.notices import Notices
     from core.safety.network import Lookup
     from core.tools.mcp.server import McpServers
@@ -69,30 +69,30 @@ class Serving:
 
     def __init__(
         self,
-        ground: Dependencies,
-        speaking: Channels,
-        calling: Tools,
-        answering: Turns,
+        dependencies: Dependencies,
+        channels: Channels,
+        tools: Tools,
+        turns: Turns,
         sock: socket.socket,
     ) -> None:
-        self._ground = ground
-        self._speaking = speaking
-        self._calling = calling
-        self._answering = answering
+        self._dependencies = dependencies
+        self._channels = channels
+        self._tools = tools
+        self._turns = turns
         self.access = ApiAccess.new(url_of(sock))
-        self.inbox = MeteredInbox(answering.hub, ground.metrics)
-        self.login = LoginService(ground.store.keys, ground.owner, ground.clock)
+        self.inbox = MeteredInbox(turns.hub, dependencies.metrics)
+        self.login = LoginService(dependencies.store.keys, dependencies.owner, dependencies.clock)
         self.gate = AccessRules(
             self.access.token,
-            ground.owner,
-            ground.store.keys,
-            ground.store.people,
-            FileLinks(ground.clock),
-            ground.config.http.public_url,
+            dependencies.owner,
+            dependencies.store.keys,
+            dependencies.store.people,
+            FileLinks(dependencies.clock),
+            dependencies.config.http.public_url,
         )
         self.people_reach = self.gate.public_url or self.access.url
-        manager, live, actors = speaking.manager, ground.live, answering.actors
-        ground.metrics.look_at(
+        manager, live, actors = channels.manager, dependencies.live, turns.actors
+        dependencies.metrics.look_at(
             Gauges(manager.states, manager.waiting, lambda: len(actors.unfinished()), lambda: live.streams)
         )
         routes = [
@@ -100,7 +100,7 @@ class Serving:
             Mount(f"{API_PATH}/webhooks", app=OnDemand(self._webhooks)),
             Mount(API_PATH, app=OnDemand(self._api)),
             *login_routes(self.login, self.gate),
-            *metrics_routes(ground.metrics, self.gate),
+            *metrics_routes(dependencies.metrics, self.gate),
             *channel_routes(manager.routes(self.inbox)),
             *Console().routes(),
         ]
@@ -113,17 +113,17 @@ class Serving:
     async def readiness(self) -> Readiness:
         """Return whether the hub can do its work."""
         return await readiness_of(
-            self._ground.store, self._answering.hub, self._speaking.manager, self._calling.servers
+            self._dependencies.store, self._turns.hub, self._channels.manager, self._tools.servers
         )
 
     def _api(self) -> ASGIApp:
         from bot.http_api import build_api
 
         return build_api(
-            self._ground,
-            self._speaking,
-            self._calling,
-            self._answering,
+            self._dependencies,
+            self._channels,
+            self._tools,
+            self._turns,
             self.gate,
             self.login,
             self.inbox,
@@ -134,9 +134,14 @@ class Serving:
     def _webhooks(self) -> ASGIApp:
         from bot.http_api import build_webhooks
 
-        ground = self._ground
+        dependencies = self._dependencies
         return build_webhooks(
-            ground.store, self._calling.routines, ground.ring, ground.clock, ground.ids, ground.leaks
+            dependencies.store,
+            self._tools.routines,
+            dependencies.ring,
+            dependencies.clock,
+            dependencies.ids,
+            dependencies.leaks,
         )
 
 
@@ -277,78 +282,78 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         pause = ToolPause(paused=await store.kill_switch.tools_paused())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         models = seams.model(await opened.enter_async_context(open_models(config, clock, certificates)))
-        ground = Dependencies(loaded, store, owner, ring, models, clock, ScheduledTimers(clock), ids)
-        if ground.hooks is not None:
-            opened.push_async_callback(ground.hooks.unfinished.finish)
+        dependencies = Dependencies(loaded, store, owner, ring, models, clock, ScheduledTimers(clock), ids)
+        if dependencies.hooks is not None:
+            opened.push_async_callback(dependencies.hooks.unfinished.finish)
         builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram)
-        speaking = Channels(ground, builder, seams.turns)
-        calling = Tools(ground, speaking, ground.models, pause, seams.lookup)
-        answering = Turns(ground, speaking, calling, ground.models)
-        await opened.enter_async_context(_releasing(answering.actors, store))
-        serving = Serving(ground, speaking, calling, answering, sock)
+        channels = Channels(dependencies, builder, seams.turns)
+        tools = Tools(dependencies, channels, dependencies.models, pause, seams.lookup)
+        turns = Turns(dependencies, channels, tools, dependencies.models)
+        await opened.enter_async_context(_releasing(turns.actors, store))
+        serving = Serving(dependencies, channels, tools, turns, sock)
         opened.enter_context(published(config.hub.data_dir, serving.access))
-        _keep_lease(ground, speaking, calling, answering, seams.lease_s)
-        yield _app(ground, speaking, calling, answering, serving, alone=seams.alone)
+        _keep_lease(dependencies, channels, tools, turns, seams.lease_s)
+        yield _app(dependencies, channels, tools, turns, serving, alone=seams.alone)
 
 
-def _set_timers(ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns) -> None:
+def _set_timers(dependencies: Dependencies, channels: Channels, tools: Tools, turns: Turns) -> None:
     """Set what the hub does again and again; routines set their own timers."""
-    timers = ground.timers
-    timers.every("gates.deadlines", CHECK_EVERY_S, answering.expiry.look)
-    timers.every("uploads.tidy", TIDY_EVERY_S, speaking.uploads.tidy)
-    timers.every("audit.linking", LINK_EVERY_S, calling.audit.look)
-    timers.every("audit.retention", PRUNE_EVERY_S, calling.audit.prune)
-    if ground.hooks is not None:
-        ground.hooks.set_timers(timers)
+    timers = dependencies.timers
+    timers.every("gates.deadlines", CHECK_EVERY_S, turns.expiry.look)
+    timers.every("uploads.tidy", TIDY_EVERY_S, channels.uploads.tidy)
+    timers.every("audit.linking", LINK_EVERY_S, tools.audit.look)
+    timers.every("audit.retention", PRUNE_EVERY_S, tools.audit.prune)
+    if dependencies.hooks is not None:
+        dependencies.hooks.set_timers(timers)
 
 
 def _keep_lease(
-    ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns, lease_s: float
+    dependencies: Dependencies, channels: Channels, tools: Tools, turns: Turns, lease_s: float
 ) -> None:
     keeper = LeaseKeeper(
-        ground.store.leases, answering.recovery, speaking.manager.take_over, calling.routines.take_over
+        dependencies.store.leases, turns.recovery, channels.manager.take_over, tools.routines.take_over
     )
-    ground.timers.every("lease.renewal", lease_s / RENEWALS, keeper.renew)
-    ground.timers.every("lease.takeover", lease_s / RENEWALS, keeper.look)
+    dependencies.timers.every("lease.renewal", lease_s / RENEWALS, keeper.renew)
+    dependencies.timers.every("lease.takeover", lease_s / RENEWALS, keeper.look)
 
 
 def _app(
-    ground: Dependencies,
-    speaking: Channels,
-    calling: Tools,
-    answering: Turns,
+    dependencies: Dependencies,
+    channels: Channels,
+    tools: Tools,
+    turns: Turns,
     serving: Serving,
     *,
     alone: bool,
 ) -> App:
-    _set_timers(ground, speaking, calling, answering)
+    _set_timers(dependencies, channels, tools, turns)
     runs = {
-        "channels": lambda: speaking.manager.run(serving.inbox),
-        "previews": speaking.previews.run,
-        "albums": answering.gathering.run,
-        "acknowledgements": answering.acknowledgements.run,
-        "routines": calling.routines.run,
-        "audit": calling.audit.run,
+        "channels": lambda: channels.manager.run(serving.inbox),
+        "previews": channels.previews.run,
+        "albums": turns.gathering.run,
+        "acknowledgements": turns.acknowledgements.run,
+        "routines": tools.routines.run,
+        "audit": tools.audit.run,
         "web": serving.web.run,
-        "timers": ground.timers.run,
-        **answering.beside,
+        "timers": dependencies.timers.run,
+        **turns.beside,
     }
-    if calling.servers is not None:
-        runs["mcp"] = calling.servers.run
+    if tools.servers is not None:
+        runs["mcp"] = tools.servers.run
     return App(
         alone=alone,
         url=serving.web.url,
         login_url=serving.login_url,
-        live=ground.live,
-        store=ground.store,
-        hub=answering.hub,
+        live=dependencies.live,
+        store=dependencies.store,
+        hub=turns.hub,
         inbox=serving.inbox,
-        manager=speaking.manager,
-        recovery=answering.recovery,
-        pairing=answering.pairing,
-        notices=calling.notices,
-        routines=calling.routines,
-        mcp=calling.servers,
+        manager=channels.manager,
+        recovery=turns.recovery,
+        pairing=turns.pairing,
+        notices=tools.notices,
+        routines=tools.routines,
+        mcp=tools.servers,
         runs=runs,
     )
 

@@ -48,22 +48,22 @@ MAX_CONCURRENT_TURNS = 256
 class Channels:
     """The channels, and the listeners to turns: previews, streams, metrics and `listener`."""
 
-    def __init__(self, ground: Dependencies, builder: ChannelBuilder, listener: TurnListener) -> None:
-        config, clock, hooks = ground.config, ground.clock, ground.hooks
+    def __init__(self, dependencies: Dependencies, builder: ChannelBuilder, listener: TurnListener) -> None:
+        config, clock, hooks = dependencies.config, dependencies.clock, dependencies.hooks
         self.builder = builder
-        self.uploads = FileUploads(config.hub.data_dir / UPLOADS_NAME, clock, ground.ids)
+        self.uploads = FileUploads(config.hub.data_dir / UPLOADS_NAME, clock, dependencies.ids)
         self.webchat = WebChannel(self.uploads, clock)
         self.manager = ChannelManager(
             [*builder.all(config), self.webchat],
-            ground.store.outbox,
+            dependencies.store.outbox,
             clock,
-            on_state=ground.live.channel_changed,
-            on_send=ground.metrics.sent,
+            on_state=dependencies.live.channel_changed,
+            on_send=dependencies.metrics.sent,
             gate=hooks.gate if hooks is not None else None,
         )
         texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
         self.previews = TurnPreviews(self.manager, clock, texts=texts, seen_live=[WEB])
-        self.turns = TurnListeners(listener, self.previews, ground.live, ground.metrics)
+        self.turns = TurnListeners(listener, self.previews, dependencies.live, dependencies.metrics)
 
 
 class Tools:
@@ -71,35 +71,42 @@ class Tools:
 
     def __init__(
         self,
-        ground: Dependencies,
-        speaking: Channels,
+        dependencies: Dependencies,
+        channels: Channels,
         models: Model,
         pause: ToolPause,
         lookup: "Lookup | None",
     ) -> None:
-        loaded, config, store, clock = ground.loaded, ground.config, ground.store, ground.clock
-        self._ground = ground
-        self._manager = speaking.manager
+        loaded, config, store, clock = (
+            dependencies.loaded,
+            dependencies.config,
+            dependencies.store,
+            dependencies.clock,
+        )
+        self._dependencies = dependencies
+        self._manager = channels.manager
         self.pause = pause
-        tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
-        self.servers = build_mcp(loaded, tools, clock)
-        self.pipeline = build_pipeline(loaded, tools, clock, ground.leaks, pause, ground.hooks)
+        registry = build_tools(
+            loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager
+        )
+        self.servers = build_mcp(loaded, registry, clock)
+        self.pipeline = build_pipeline(loaded, registry, clock, dependencies.leaks, pause, dependencies.hooks)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
-        self.rules = build_rules(config, ground.owner, ground.ids, self.pipeline.laws)
-        self.audit = build_audit(loaded, store, self.pipeline.laws, clock)
-        store.watch(ChangeListeners(ground.live, self.audit))
+        self.rules = build_rules(config, dependencies.owner, dependencies.ids, self.pipeline.effective_policy)
+        self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
+        store.watch(ChangeListeners(dependencies.live, self.audit))
         self.routines = build_routines(
             config,
             store,
             models,
             self.pipeline,
             self.notices,
-            speaking.manager.open_thread,
+            channels.manager.open_thread,
             clock,
-            ground.timers,
-            ground.ids,
-            ground.leaks,
-            ground.hooks.replies if ground.hooks is not None else None,
+            dependencies.timers,
+            dependencies.ids,
+            dependencies.leaks,
+            dependencies.hooks.replies if dependencies.hooks is not None else None,
             loaded.closed,
         )
 
@@ -107,13 +114,20 @@ class Tools:
         """Return the sender of the hub's own notices."""
         from bot.parts import build_notices  # a hub that only answers does not need it
 
-        return build_notices(self._ground.store, self._manager, self.rules, self._ground.leaks)
+        return build_notices(self._dependencies.store, self._manager, self.rules, self._dependencies.leaks)
 
     def _in_words(self) -> "RoutinesInWords":
         from bot.routines.management import build_words  # the first such tool that is used needs it
 
-        ground = self._ground
-        return build_words(ground.config, ground.store, self.routines, ground.clock, ground.ids, ground.leaks)
+        dependencies = self._dependencies
+        return build_words(
+            dependencies.config,
+            dependencies.store,
+            self.routines,
+            dependencies.clock,
+            dependencies.ids,
+            dependencies.leaks,
+        )
 
 
 class Turns:
@@ -122,35 +136,42 @@ class Turns:
     `beside`: tasks that hooks need for as long as the hub runs, by name.
     """
 
-    def __init__(self, ground: Dependencies, speaking: Channels, calling: Tools, models: Model) -> None:
-        store, manager, clock, ids = ground.store, speaking.manager, ground.clock, ground.ids
-        elsewhere = ApproverCopies(store.notices, calling.rules.access, manager, ids)
-        delegates = build_chat(ground, models, calling.pipeline, manager, speaking.turns, elsewhere)
-        runner = ChatTurnRunner(store.turns, delegates, manager, speaking.turns, clock, ids)
+    def __init__(self, dependencies: Dependencies, channels: Channels, tools: Tools, models: Model) -> None:
+        store, manager, clock, ids = (
+            dependencies.store,
+            channels.manager,
+            dependencies.clock,
+            dependencies.ids,
+        )
+        approver_copies = ApproverCopies(store.notices, tools.rules.access, manager, ids)
+        delegates = build_chat(dependencies, models, tools.pipeline, manager, channels.turns, approver_copies)
+        runner = ChatTurnRunner(store.turns, delegates, manager, channels.turns, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
         self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)
         self.acknowledgements = Acknowledgements(store.explanations, manager, clock)
-        inbound = ground.hooks.inbound(self.gathering, manager) if ground.hooks is not None else None
+        inbound = (
+            dependencies.hooks.inbound(self.gathering, manager) if dependencies.hooks is not None else None
+        )
         self.hub = Hub(
             store,
-            calling.rules,
+            tools.rules,
             self.actors,
             manager,
             clock,
             self.gathering,
             self.acknowledgements,
-            calling.editing,
-            build_credentials(ground.leaks, ground.ring, clock, ids),
-            calling.routines,
-            calling.pause,
+            tools.editing,
+            build_credentials(dependencies.leaks, dependencies.ring, clock, ids),
+            tools.routines,
+            tools.pause,
             inbound.wake if inbound is not None else nothing_held,
         )
         self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (
-            ground.hooks.beside(inbound) if ground.hooks is not None else {}
+            dependencies.hooks.beside(inbound) if dependencies.hooks is not None else {}
         )
-        self.pairing = PairingService(store.people, ClaimRules(calling.rules.access, ids), manager)
-        editable = calling.editing.editable
-        self.expiry = GateExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
+        self.pairing = PairingService(store.people, ClaimRules(tools.rules.access, ids), manager)
+        editable = tools.editing.editable
+        self.expiry = GateExpiry(store, self.actors, manager, clock, approver_copies, ids, editable)
         self.recovery = RunRecovery(
-            store, self.actors, manager, end_process, clock, ids, self.gathering, calling.pipeline.shown
+            store, self.actors, manager, end_process, clock, ids, self.gathering, tools.pipeline.shown
         )

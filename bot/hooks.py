@@ -23,8 +23,8 @@ from core.hooks.points import (
     SessionHooks,
     Starts,
     Target,
-    TellingWebhooks,
     ToldWebhook,
+    WebhookNotifier,
     WebhookSender,
 )
 from core.hooks.summaries import SessionSummaries, Unfinished
@@ -66,7 +66,7 @@ class Hooks:
 
     config: Config
     chains: dict[Point, Chain]
-    telling: TellingWebhooks
+    notifier: WebhookNotifier
     store: Store
     clock: Clock
     unfinished: Unfinished
@@ -107,7 +107,7 @@ class Hooks:
 
     def beside(self, inbound: InboundHooks | None) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
         """Return tasks that run as long as the hub, by name."""
-        running: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"hooks told": self.telling.run}
+        running: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"hooks told": self.notifier.run}
         if inbound is not None:
             running["hooks about messages"] = inbound.run
         return running
@@ -132,17 +132,17 @@ def build_hooks(
     """Raises StartError for a hook that is not there, or must not be asked."""
     config, unfinished = loaded.config, Unfinished()
     guard = network_guard(config)
-    telling = TellingWebhooks(sender := WebhookSender(_Web(guard), clock, ids))
-    registered = [_registered(settings, guard, sender, telling) for settings in config.hooks]
+    notifier = WebhookNotifier(sender := WebhookSender(_Web(guard), clock, ids))
+    registered = [_registered(settings, guard, sender, notifier) for settings in config.hooks]
     chains = {point: [one for one in registered if point in one.points] for point in Point}
     if config.sessions.summary:
         replies = ReplyHooks(Chain(chains[Point.TRANSFORM_RESPONSE], leaks))
-        unseen = RedactingModel(model, leaks, replies)
-        chains[Point.SESSION_END].append(_summary_hook(loaded, store, unseen, ids, unfinished))
+        redacting_model = RedactingModel(model, leaks, replies)
+        chains[Point.SESSION_END].append(_summary_hook(loaded, store, redacting_model, ids, unfinished))
     return Hooks(
         config,
         {point: Chain(hooks, leaks) for point, hooks in chains.items() if hooks},
-        telling,
+        notifier,
         store,
         clock,
         unfinished,
@@ -170,14 +170,14 @@ def _summary_hook(loaded: Loaded, store: Store, model: Model, ids: Ids, unfinish
 
 
 def _registered(
-    settings: HookSettings, guard: NetworkGuard, sender: WebhookSender, telling: TellingWebhooks
+    settings: HookSettings, guard: NetworkGuard, sender: WebhookSender, notifier: WebhookNotifier
 ) -> Registered:
     hook: Hook
     if not settings.url:
         hook = loaded(settings)
     else:
         target = webhook_target(settings, guard)
-        hook = AskingWebhook(sender, target) if settings.waits else ToldWebhook(telling, target)
+        hook = AskingWebhook(sender, target) if settings.waits else ToldWebhook(notifier, target)
     return Registered(
         settings.name,
         frozenset(Point(point) for point in settings.on),

@@ -64,10 +64,10 @@ async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]], ti
 
 
 def build_api(
-    ground: Dependencies,
-    speaking: Channels,
-    calling: Tools,
-    answering: Turns,
+    dependencies: Dependencies,
+    channels: Channels,
+    tools: Tools,
+    turns: Turns,
     gate: AccessRules,
     login: LoginService,
     inbox: Inbox,
@@ -75,31 +75,33 @@ def build_api(
     url: str,
 ) -> ASGIApp:
     """The application below `/api` of a hub that runs. `url`: where people reach it."""
-    loaded, store, clock, ids = ground.loaded, ground.store, ground.clock, ground.ids
-    reloading = ChannelReloader(loaded, speaking.manager, speaking.builder, ground.leaks.learn)
+    loaded, store, clock, ids = dependencies.loaded, dependencies.store, dependencies.clock, dependencies.ids
+    reloading = ChannelReloader(loaded, channels.manager, channels.builder, dependencies.leaks.learn)
 
-    def tools() -> Collection[str]:
+    def tool_names() -> Collection[str]:
         return build_tools(loaded, store, clock).names
 
     parts = ApiParts(
         store=store,
-        hub=answering.hub,
-        admin=AdminService(store, inbox, answering.pairing, gate.owner, clock, ids, calling.editing),
+        hub=turns.hub,
+        admin=AdminService(store, inbox, turns.pairing, gate.owner, clock, ids, tools.editing),
         settings=SettingsService(
-            store, ground.ring, tools, clock, gate.owner.user_id, calling.pause, reloading
+            store, dependencies.ring, tool_names, clock, gate.owner.user_id, tools.pause, reloading
         ),
         reloading=reloading,
-        web=speaking.webchat,
-        live=ground.live,
+        web=channels.webchat,
+        live=dependencies.live,
         login=login,
-        uploads=speaking.uploads,
+        uploads=channels.uploads,
         workspace=guard_of(workspace_of(loaded)),
-        states=speaking.manager.states,
-        platforms={name: channel.platform for name, channel in ground.config.channels.items()},
-        status=lambda: status(store, readiness, ground.timers),
-        routines=personal_routines(ground.config, store, calling.routines, clock, ids, ground.leaks),
-        sensitive=calling.pipeline.sensitive,
-        laws=calling.pipeline.laws,
+        states=channels.manager.states,
+        platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
+        status=lambda: status(store, readiness, dependencies.timers),
+        routines=personal_routines(
+            dependencies.config, store, tools.routines, clock, ids, dependencies.leaks
+        ),
+        sensitive=tools.pipeline.sensitive,
+        effective_policy=tools.pipeline.effective_policy,
         url=url,
         clock=clock,
         ids=ids,
@@ -130,5 +132,5 @@ def build_webhooks(
         return await Vault(store.secrets, keys, clock).value(name)
 
     return WebhookEndpoint(
-        Webhooks(store.runs, service.door, secret, service.fired, clock, ids, leaks), clock
+        Webhooks(store.runs, service.webhook, secret, service.fired, clock, ids, leaks), clock
     )

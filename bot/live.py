@@ -59,7 +59,8 @@ TurnNews = tuple[str, Began | Step | AutoLoop | Finished | Failed | Rested]
 
 
 class Subscription:
-    """One who looks on. `changed`: something in the thread is to be read; `prompts`: that changed."""
+    """A reader of the live feed. `changed`: something in the thread is to be read; `gates`: those that changed,
+    each with its thread's id."""
 
     def __init__(self, thread_id: str | None, person: Principal) -> None:
         self.thread_id = thread_id

@@ -16,7 +16,7 @@ from bot.live import Live
 from bot.ops.metrics import MeteredModel, Metrics
 from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
 from bot.timers import ScheduledTimers
-from bot.tools import build_approvals, build_laws, vote_rule, workspace_of
+from bot.tools import build_approvals, build_effective_policy, vote_rule, workspace_of
 from channels.manager import ChannelManager
 from channels.webchat import WEB
 from core.approvals import ApprovalSettings
@@ -194,7 +194,9 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
     return PricedModel(retrying, Price(settings.input_usd_per_million, settings.output_usd_per_million))
 
 
-def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolicy) -> InboundRules:
+def build_rules(
+    config: Config, owner: Principal, ids: Ids, effective_policy: EffectivePolicy
+) -> InboundRules:
     """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
@@ -209,7 +211,9 @@ def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolic
         },
         sender_per_minute=config.access.sender_per_minute,
     )
-    return InboundRules(access, SessionManager(ids), ids, config.agent.max_waiting, laws, config.hub.timezone)
+    return InboundRules(
+        access, SessionManager(ids), ids, config.agent.max_waiting, effective_policy, config.hub.timezone
+    )
 
 
 def build_pipeline(
@@ -235,30 +239,33 @@ def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServ
 
 
 def build_chat(
-    ground: Dependencies,
+    dependencies: Dependencies,
     model: Model,
     pipeline: CallPipeline,
     outbox: OutboxListener,
     turns: TurnListener,
-    elsewhere: ApproverCopies,
+    approver_copies: ApproverCopies,
 ) -> DelegateFactory:
     """Return the factory of chat turns' delegates."""
-    config, hooks = ground.config, ground.hooks
+    config, hooks = dependencies.config, dependencies.hooks
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
     guests = GuestAllowance(
-        ground.store.people, ground.clock, config.hub.timezone, config.roles.guest.daily_model_calls
+        dependencies.store.people,
+        dependencies.clock,
+        config.hub.timezone,
+        config.roles.guest.daily_model_calls,
     )
     services = ChatServices(
-        ground.store,
+        dependencies.store,
         model,
         pipeline,
         outbox,
         turns,
-        ground.clock,
-        ground.ids,
-        ground.leaks,
-        elsewhere,
+        dependencies.clock,
+        dependencies.ids,
+        dependencies.leaks,
+        approver_copies,
         guests,
     )
     if hooks is not None:
@@ -279,7 +286,7 @@ def build_chat(
 def _pipeline_settings(loaded: Loaded, leaks: LeakDetector) -> PipelineSettings:
     config, approvals = loaded.config, loaded.config.approvals
     return PipelineSettings(
-        laws=build_laws(config),
+        effective_policy=build_effective_policy(config),
         binding_key=hub_key(config.hub.data_dir),
         workspace=workspace_of(loaded),
         tool_timeout_s=approvals.tool_timeout_s,
@@ -304,18 +311,18 @@ def _chat_settings(config: Config) -> ChatSettings:
 # Builds what chains the audit of a running hub, and says what is recorded of the operator's rules.
 
 
-def build_audit(loaded: Loaded, store: Store, laws: EffectivePolicy, clock: Clock) -> AuditLinker:
+def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy, clock: Clock) -> AuditLinker:
     """The linker of this hub. A policy file that changes is recorded once a call was judged by it."""
     config = loaded.config
     linker = AuditLinker(
         store.audit,
         HeadFile(config.hub.data_dir / HEADS_NAME),
         clock,
-        lambda: laid_down(config, laws),
+        lambda: laid_down(config, effective_policy),
         keep_days=config.audit.keep_days,
     )
     loop = asyncio.get_running_loop()
-    laws.watch(lambda: loop.call_soon_threadsafe(linker.policy_changed))
+    effective_policy.watch(lambda: loop.call_soon_threadsafe(linker.policy_changed))
     return linker
 
 
@@ -330,9 +337,9 @@ class ChangeListeners:
             listener.changed(changes)
 
 
-def laid_down(config: Config, laws: EffectivePolicy) -> dict[str, Any]:
+def laid_down(config: Config, effective_policy: EffectivePolicy) -> dict[str, Any]:
     """Return the operator's settings of tools and consent, as plain JSON values."""
-    admin = laws.policy().admin
+    admin = effective_policy.policy().admin
     return {
         "owner": config.hub.owner,
         "owner_identities": list(config.hub.owner_identities),

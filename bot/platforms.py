@@ -15,7 +15,7 @@ from core.errors import ToolDenied, ToolFailed
 from core.safety.paths import PathGuard
 
 if TYPE_CHECKING:
-    from channels.telegram.places import Timeouts as TelegramTimeouts
+    from channels.telegram.addresses import Timeouts as TelegramTimeouts
 
 ReadFile = Callable[[str, int], bytes]
 

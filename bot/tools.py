@@ -33,7 +33,7 @@ from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.http import http_tool
 from core.tools.builtin.message import Notifier, message_tool
 from core.tools.builtin.notes import document_tools, memory_tools
-from core.tools.builtin.routines import Told, routine_tools
+from core.tools.builtin.routine_tools import Told, routine_tools
 from core.tools.builtin.shell import shell_tool
 from core.tools.pipeline import INTERACTIVE
 from core.tools.registry import ToolRegistry
@@ -60,7 +60,7 @@ def build_tools(
     configured: Loaded,
     store: Store | None,
     clock: Clock,
-    telling: Callable[[], Notifier] | None = None,
+    notifier: Callable[[], Notifier] | None = None,
     routines: Callable[[], Told] = no_routines,
     lookup: Lookup | None = None,
     fetching: Callable[[], AttachmentSource] | None = None,
@@ -71,10 +71,10 @@ def build_tools(
     config = configured.config
     nothing = SimpleNamespace(threads=None, memory=None, secrets=None)
     kept = store if store is not None else cast("Store", nothing)
-    laws = build_laws(config)
+    effective_policy = build_effective_policy(config)
 
     def visible(principal: Principal) -> Sequence[Tool]:
-        return registry.visible_tools(principal, INTERACTIVE, laws.policy())
+        return registry.visible_tools(principal, INTERACTIVE, effective_policy.policy())
 
     registry = ToolRegistry(
         [
@@ -82,13 +82,13 @@ def build_tools(
             json_tool(),
             echo_tool(),
             ask_user_tool(),
-            message_tool(kept.threads, telling),
+            message_tool(kept.threads, notifier),
             *memory_tools(kept.memory),
             *document_tools(kept.memory),
             *reading_tools(),
             *searching_tools(),
             *writing_tools(),
-            *attachment_tools(kept.threads, fetching, telling),
+            *attachment_tools(kept.threads, fetching, notifier),
             http_tool(network_guard(config, lookup), authorities),
             shell_tool(
                 configured.environment,
@@ -123,7 +123,7 @@ def build_policy(config: Config) -> Policy:
     )
 
 
-def build_laws(config: Config) -> EffectivePolicy:
+def build_effective_policy(config: Config) -> EffectivePolicy:
     """That, with the operator's policy and the limits of turns."""
     approvals = config.approvals
     limits = LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s))

@@ -61,7 +61,7 @@ class ApprovalView:
 
     @classmethod
     def of(cls, view: GateView) -> Self:
-        """The prompt with its votes."""
+        """Return the gate with its votes."""
         gate, (options, free_text) = view.gate, _offered(view.gate.offer)
         votes = (
             VoteView(user_id=v.user_id, name=v.name, option=_in_words(v.answer), at=v.at) for v in view.votes

@@ -24,7 +24,7 @@ from core.ports import OutboundGate, Outbox, OutboxRow, PostContext, Posted, Sen
 logger = logging.getLogger(__name__)
 
 MAX_UNREACHABLE = 100
-MAX_DRAWINGS = 64
+MAX_PRERENDERED = 64
 """The limit on messages rendered while their commits are in progress."""
 
 
@@ -60,7 +60,7 @@ class ChannelSession:
         self._open = asyncio.Event()
         self._open.set()
         self._unreachable: OrderedDict[Address, Unreachable] = OrderedDict()
-        self._drawings: OrderedDict[Message, tuple[Channel, tuple[Payload, ...]]] = OrderedDict()
+        self._prerendered: OrderedDict[Message, tuple[Channel, tuple[Payload, ...]]] = OrderedDict()
 
     @property
     def unreachable(self) -> Mapping[Address, Unreachable]:
@@ -83,22 +83,22 @@ class ChannelSession:
         await self._open.wait()
         return self.channel
 
-    def draw(self, message: Message) -> None:
+    def prerender(self, message: Message) -> None:
         """Render a message that will be sent soon, unless that takes long. Unused results are dropped."""
         if weight(message.blocks) > ON_LOOP_CHARS:
             return
-        self._drawings[message] = (self.channel, self._draw(self.channel, message))
-        if len(self._drawings) > MAX_DRAWINGS:
-            self._drawings.popitem(last=False)
+        self._prerendered[message] = (self.channel, self._render(self.channel, message))
+        if len(self._prerendered) > MAX_PRERENDERED:
+            self._prerendered.popitem(last=False)
 
-    async def drawn(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
+    async def rendered(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
         """Return the message as rendered for `channel`. Empty if rendering fails, which is logged."""
-        by, parts = self._drawings.pop(message, (None, ()))
+        by, parts = self._prerendered.pop(message, (None, ()))
         if by is channel:
             return parts
-        return await off_loop(weight(message.blocks), lambda: self._draw(channel, message))
+        return await off_loop(weight(message.blocks), lambda: self._render(channel, message))
 
-    def _draw(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
+    def _render(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
         try:
             return channel.render(message)
         except Exception:  # a defect met by one message: it fails alone
@@ -208,10 +208,10 @@ class RowDelivery:
     """
 
     def __init__(
-        self, address: Address, outlet: ChannelSession, outbox: Outbox, records: SendReceipts, clock: Clock
+        self, address: Address, session: ChannelSession, outbox: Outbox, records: SendReceipts, clock: Clock
     ) -> None:
         self._address = address
-        self._outlet = outlet
+        self._session = session
         self._outbox = outbox
         self._records = records
         self._clock = clock
@@ -221,7 +221,7 @@ class RowDelivery:
         """Complete a row that is `sending`. Shown parts are recorded. Raises ChannelError."""
         self.asked_us = self._clock.now()
         row = await self._released(row)
-        parts = await self._outlet.drawn(channel, row.message)
+        parts = await self._session.rendered(channel, row.message)
         if row.edit_of is not None and not row.message.blocks:
             await self._take_away(channel, row, row.edit_of)
         elif not parts:
@@ -236,7 +236,7 @@ class RowDelivery:
     async def find(self, channel: Channel, row: OutboxRow) -> OutboxRow | None:
         """Find the unanswered part and record it. Returns None if it is not found. Raises ChannelError."""
         row = await self._released(row)
-        parts, index = await self._outlet.drawn(channel, row.message), len(row.refs)
+        parts, index = await self._session.rendered(channel, row.message), len(row.refs)
         if index >= len(parts):
             return row if parts else None
         posted = await channel.recover_post(
@@ -254,7 +254,7 @@ class RowDelivery:
         """Return a function that loads the context of this row, with messages as they may be sent."""
 
         async def look() -> PostContext:
-            around = await self._records.durably(lambda: self._outbox.surroundings(row_id))
+            around = await self._records.durably(lambda: self._outbox.post_context(row_id))
             uncertain = [await self._as_sent(other) for other in around.uncertain]
             return replace(around, uncertain=tuple(other for other in uncertain if other is not None))
 
@@ -267,7 +267,7 @@ class RowDelivery:
             return None
 
     async def _released(self, row: OutboxRow) -> OutboxRow:
-        gate = self._outlet.gate
+        gate = self._session.gate
         if gate is None:
             return row
         return replace(row, message=await self._records.durably(lambda: gate.released(row)))
@@ -282,7 +282,7 @@ class RowDelivery:
             posted = await channel.post(
                 self._address, parts[index], nonce=_nonce(row, index), repeated=repeated
             )
-            self._outlet.reached(self._address)
+            self._session.reached(self._address)
             if index == len(parts) - 1:
                 await self._records.last_part_aside(row.id, posted)
             else:
@@ -342,7 +342,7 @@ class RowDelivery:
 
     async def fail(self, row: OutboxRow, reason: str) -> None:
         """Mark the row as failed and release any message to be sent elsewhere instead."""
-        self._outlet.went(SendState.FAILED)
+        self._session.went(SendState.FAILED)
         logger.warning(
             "outbox.send_failed channel=%s row=%d address=%s error=%s",
             row.channel,
@@ -350,9 +350,9 @@ class RowDelivery:
             self._address,
             reason,
         )
-        elsewhere = await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
-        if elsewhere:
-            self._outlet.pass_on(elsewhere)
+        replacements = await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
+        if replacements:
+            self._session.pass_on(replacements)
 
 
 def _nonce(row: OutboxRow, index: int) -> str:

@@ -96,7 +96,7 @@ class Dispatcher:
         gate: OutboundGate | None = None,
     ) -> None:
         self._name = channel.name
-        self._outlet = ChannelSession(channel, on_rejected, on_send, pass_on, gate)
+        self._session = ChannelSession(channel, on_rejected, on_send, pass_on, gate)
         self._outbox = outbox
         self._clock = clock
         self._grace_s = grace_s
@@ -119,11 +119,11 @@ class Dispatcher:
 
     def prerender(self, message: Message) -> None:
         """Render a message that will be sent soon, unless its commit fails."""
-        self._outlet.draw(message)
+        self._session.prerender(message)
 
     @property
     def unreachable(self) -> Mapping[Address, Unreachable]:
-        return self._outlet.unreachable
+        return self._session.unreachable
 
     def would_send_now(self, address: Address) -> bool:
         """Return whether nothing is queued ahead of a row for this address."""
@@ -158,7 +158,7 @@ class Dispatcher:
 
     def use(self, channel: Channel) -> None:
         """Send through this channel from now on."""
-        self._outlet.use(channel)
+        self._session.use(channel)
 
     async def run(self) -> None:
         """Send until cancelled. Open requests then get time to be answered."""
@@ -200,7 +200,7 @@ class Dispatcher:
     def _sender(self, address: Address, tasks: asyncio.TaskGroup) -> Sender:
         sender = self._senders.get(address)
         if sender is None:
-            sender = Sender(address, self._outlet, self._outbox, self._clock, tasks)
+            sender = Sender(address, self._session, self._outbox, self._clock, tasks)
             self._senders[address] = sender
             name = f"sender {self._name} {address}"
             self._sending[address] = tasks.create_task(self._run(address, sender), name=name)
@@ -220,7 +220,7 @@ class Dispatcher:
 
     async def _acknowledge(self, ref: MessageRef) -> None:
         try:
-            await self._outlet.channel.acknowledge(ref)
+            await self._session.channel.acknowledge(ref)
         except RateLimited as error:
             self._no_signs_until_us = self._clock.now() + int(error.retry_after_s * SECOND_US)
         except ChannelError as error:

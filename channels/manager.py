@@ -256,9 +256,9 @@ class ChannelManager:
         """Return the endpoints that platforms call, by channel name.
 
         They pass events to `inbox` and always lead to the current channel of that name."""
-        reception = GuardedInbox(inbox, self._clock)
+        guarded_inbox = GuardedInbox(inbox, self._clock)
         return {
-            name: [_current(slot, route, reception) for route in slot.channel.routes(reception)]
+            name: [_current(slot, route, guarded_inbox) for route in slot.channel.routes(guarded_inbox)]
             for name, slot in self._slots.items()
         }
 

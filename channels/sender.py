@@ -84,13 +84,13 @@ class Sender:
     def __init__(
         self,
         address: Address,
-        outlet: ChannelSession,
+        session: ChannelSession,
         outbox: Outbox,
         clock: Clock,
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._address = address
-        self._outlet = outlet
+        self._session = session
         self._outbox = outbox
         self._clock = clock
         self._pace = Pace(clock)
@@ -98,7 +98,7 @@ class Sender:
         self._held: set[int] = set()
         self._changed = asyncio.Event()
         self._records = SendReceipts(address, outbox, clock, tasks, self._changed.set)
-        self._delivery = RowDelivery(address, outlet, outbox, self._records, clock)
+        self._delivery = RowDelivery(address, session, outbox, self._records, clock)
         self._previews = ConversationPreviews(address, outbox, self._records, self._delivery.look, clock)
         self._closing = False
         self._in_request = False
@@ -184,7 +184,7 @@ class Sender:
         if due_us > self._clock.now():
             await self._pace.news_or(self._changed, due_us)
             return
-        channel = await self._outlet.opened()
+        channel = await self._session.opened()
         self._in_request = True
         try:
             await self._outbox.hold_lease()
@@ -199,7 +199,7 @@ class Sender:
     async def _look(self) -> None:
         """Find out whether a preview with an unanswered request is shown."""
         await self._pace.due(self._pace.quiet_until_us)
-        channel = await self._outlet.opened()
+        channel = await self._session.opened()
         if isinstance(channel, PostRecovery):  # the search takes a while and may be repeated
             await self._pace.due(self._previews.missed_us + _us(channel.taken_within_s))
         else:
@@ -219,7 +219,7 @@ class Sender:
             case RateLimited():
                 self._pace.quiet_for(error.retry_after_s)
             case AuthRejected():
-                self._outlet.reject(channel, error)
+                self._session.reject(channel, error)
             case _:
                 pass
 
@@ -230,7 +230,7 @@ class Sender:
         await self._pace.due(max(row.not_before, self._pace.quiet_until_us))
         if row.replaces is not None and not row.refs:
             await self._pace.due(self._previews.replaceable_us)
-        channel = await self._outlet.opened()
+        channel = await self._session.opened()
         if row.state is SendState.AMBIGUOUS and isinstance(channel, PostRecovery):
             try:
                 row = await self._find_out(channel, row)
@@ -279,7 +279,7 @@ class Sender:
             logger.exception("outbox.send_crashed row=%d address=%s", row.id, self._address)
             return await self._unanswered(row, "unexpected error; see the log")
         self._pace.failures = 0
-        self._outlet.went(SendState.SENT)
+        self._session.went(SendState.SENT)
         return None
 
     # --- failures -------------------------------------------------------------------------------------
@@ -291,14 +291,14 @@ class Sender:
             case Unavailable():
                 return await self._again(row, self._pace.next_pause_s(), str(error))
             case AuthRejected():
-                self._outlet.reject(channel, error)
+                self._session.reject(channel, error)
                 return await self._again(row, 0, str(error))
             case RepeatableUnanswered():
                 return await self._again(row, self._pace.next_pause_s(), str(error))
             case Unanswered():
                 return await self._unanswered(row, str(error))
             case AddressGone():
-                self._outlet.not_reached(self._address, str(error), self._clock.now())
+                self._session.not_reached(self._address, str(error), self._clock.now())
                 await self._delivery.fail(row, str(error))
                 return None
             case _:
@@ -320,7 +320,7 @@ class Sender:
         return replace(row, state=SendState.QUEUED, not_before=not_before)
 
     async def _unanswered(self, row: OutboxRow, reason: str) -> OutboxRow | None:
-        self._outlet.went(SendState.AMBIGUOUS)
+        self._session.went(SendState.AMBIGUOUS)
         logger.warning("outbox.send_ambiguous row=%d address=%s error=%s", row.id, self._address, reason)
         asked_by = self._delivery.asked_us
         row = await self._records.durably(lambda: self._outbox.mark_ambiguous(row.id, reason, asked_by))

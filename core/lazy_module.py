@@ -10,9 +10,9 @@ class LazyModule:
     A name is declared twice, so that linters and readers see the import:
 
         if TYPE_CHECKING:
-            from core.store.sql import routines
+            from core.store.sql import routine_definitions
         else:
-            routines = LazyModule("core.store.sql.routines")
+            routine_definitions = LazyModule("core.store.sql.routine_definitions")
     """
 
     def __init__(self, name: str) -> None:

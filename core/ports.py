@@ -244,7 +244,7 @@ class Outbox(Protocol):
         """Return where the preview is shown, as far as is known."""
         ...
 
-    async def surroundings(self, row_id: int) -> PostContext:
+    async def post_context(self, row_id: int) -> PostContext:
         """Return the messages around this row's unanswered request. Raises StoreError if there is no such
         row."""
         ...

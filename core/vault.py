@@ -103,7 +103,7 @@ class Vault:
             raise VaultError(
                 f'the secret "{name}" is larger than {VALUE_LIMIT_BYTES} bytes; nothing was stored'
             )
-        await self._store.keep_secrets([self._keys.seal(name, value, self._clock.now())], by=by)
+        await self._store.set_secrets([self._keys.seal(name, value, self._clock.now())], by=by)
 
     async def value(self, name: str) -> str:
         """Return the secret stored under the name."""
@@ -119,7 +119,7 @@ class Vault:
     async def keep_audit_keys(self, masters: Sequence[bytes]) -> None:
         """Store the keys that verify older audit records once the vault's older keys are gone."""
         now = self._clock.now()
-        await self._store.keep_secrets(
+        await self._store.set_secrets(
             [self._keys.seal(f"{RETIRED}{ChainKey.of(key).id}", key.hex(), now) for key in masters]
         )
 
@@ -128,7 +128,7 @@ class Vault:
         people's secrets."""
         kept = await self._store.secrets(own=True)
         old = [secret for secret in kept if secret.key_id != self._keys.newest_id]
-        await self._store.keep_secrets(
+        await self._store.set_secrets(
             [self._keys.seal(secret.name, self._keys.open(secret), secret.changed_at) for secret in old]
         )
         return sum(1 for secret in old if not secret.name.startswith(RETIRED))

@@ -14,7 +14,7 @@ from bot.cli.show import existing_database
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy
-from bot.tools import build_laws, build_tools, workspace_of
+from bot.tools import build_effective_policy, build_tools, workspace_of
 from core.audit.linker import HEADS_NAME, Head, HeadFile
 from core.audit.verification import Verified, as_lines
 from core.audit.verification import verify as look_at
@@ -259,7 +259,7 @@ def _pipeline(loaded: Loaded) -> CallPipeline:
     """One that judges and never runs anything."""
     config = loaded.config
     settings = PipelineSettings(
-        laws=build_laws(config),
+        effective_policy=build_effective_policy(config),
         binding_key=b"",
         workspace=workspace_of(loaded),
         tool_timeout_s=config.approvals.tool_timeout_s,

@@ -287,7 +287,7 @@ def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> 
 
 @approvals_commands.command("decide")
 def approvals_decide(
-    prompt: Annotated[str, typer.Argument(metavar="ID", help="The request's ID; see `approvals list`.")],
+    gate: Annotated[str, typer.Argument(metavar="ID", help="The request's ID; see `approvals list`.")],
     answer: Annotated[
         str,
         typer.Argument(
@@ -300,7 +300,7 @@ def approvals_decide(
     """Decide a request as the owner."""
 
     def decide() -> None:
-        body = {"request_id": prompt, "action": admin.option_of(answer)}
+        body = {"request_id": gate, "action": admin.option_of(answer)}
         api.change(config, "/chat/gate/resolve", body, as_json=as_json)
 
     finish(decide)

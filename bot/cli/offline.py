@@ -16,7 +16,7 @@ from bot.parts import build_rules, open_store
 from bot.routines.management import personal_routines
 from bot.routines.service import resting_routines
 from bot.runtime import AdminError
-from bot.tools import build_laws, build_tools
+from bot.tools import build_effective_policy, build_tools
 from bot.views import StatusView
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import Caller, SoleCaller
@@ -24,7 +24,7 @@ from bot.web.endpoints import application
 from bot.web.items import Presenter
 from bot.web.login import LoginService
 from bot.web.people import People
-from bot.web.routines import RoutinesApi
+from bot.web.routines_api import RoutinesApi
 from bot.web.settings import SettingsApi
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
@@ -53,7 +53,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
     async with open_store(config, ring, clock, ids) as store:
         owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        rules = build_rules(config, owner, ids, build_laws(config))
+        rules = build_rules(config, owner, ids, build_effective_policy(config))
         pairing = PairingService(store.people, ClaimRules(rules.access, ids), NoOutboxListener())
         admin = AdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
 

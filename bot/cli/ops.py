@@ -32,7 +32,7 @@ from bot.ops.logs import LOG_NAME, STRUCK_OUT, Redactor, log_files
 from bot.ops.model_trial import Trial, try_model
 from bot.ops.probes import Health, broken
 from bot.runtime import AdminError, ConfigError
-from bot.tools import build_laws, build_tools
+from bot.tools import build_effective_policy, build_tools
 from bot.views import StatusView
 from core.clock import SystemClock
 from core.gates import ToolSetting
@@ -426,7 +426,9 @@ async def _prompt(reader: "SqlViews", loaded: Loaded, thread_id: str) -> PromptV
     said = await reader.consents.tool_settings(owner.user_id)
     disabled = frozenset(one.tool for one in said if one.setting is ToolSetting.DISABLED)
     clock, config = SystemClock(), loaded.config
-    tools = build_tools(loaded, None, clock).specs(owner, INTERACTIVE, build_laws(config).policy(), disabled)
+    tools = build_tools(loaded, None, clock).specs(
+        owner, INTERACTIVE, build_effective_policy(config).policy(), disabled
+    )
     facts = PromptFacts(
         configured=config.agent.system_prompt,
         speaker=owner,

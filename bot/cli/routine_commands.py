@@ -9,9 +9,9 @@ from bot.cli.parameters import ConfigOption, JsonOption, finish
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from bot.cli import routines
+    from bot.cli import routine_actions
 else:
-    routines = LazyModule("bot.cli.routines")
+    routine_actions = LazyModule("bot.cli.routine_actions")
 
 
 routines_commands = typer.Typer(
@@ -60,7 +60,7 @@ Description = Annotated[str | None, typer.Option(metavar="TEXT", help="A descrip
 @routines_commands.command("list")
 def routines_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List routines with their next run times."""
-    finish(lambda: routines.list_routines(config, as_json=as_json))
+    finish(lambda: routine_actions.list_routines(config, as_json=as_json))
 
 
 @routines_commands.command("add")
@@ -86,10 +86,10 @@ def routines_add(
     def make() -> None:
         given = _given(prompt, cooldown, description) | {"name": name}
         trigger = _trigger(cron, timezone, match, consume, webhook, secret, signature, event)
-        page = routines.page_of(file, given)
+        page = routine_actions.page_of(file, given)
         page["trigger"] = page.get("trigger", {}) | trigger if trigger else page.get("trigger", _MANUAL)
         page["action"] = {"type": "lightweight"} | page.get("action", {})
-        routines.add(config, page, as_json=as_json)
+        routine_actions.add(config, page, as_json=as_json)
 
     finish(make)
 
@@ -115,7 +115,7 @@ def routines_edit(
         trigger = {"schedule": cron, "timezone": timezone, "pattern": match}
         if kept := {field: value for field, value in trigger.items() if value is not None}:
             given["trigger"] = kept
-        routines.edit(config, name, routines.page_of(file, given), as_json=as_json)
+        routine_actions.edit(config, name, routine_actions.page_of(file, given), as_json=as_json)
 
     finish(change)
 
@@ -123,25 +123,25 @@ def routines_edit(
 @routines_commands.command("show")
 def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show a routine's definition."""
-    finish(lambda: routines.show(config, name, as_json=as_json))
+    finish(lambda: routine_actions.show(config, name, as_json=as_json))
 
 
 @routines_commands.command("enable")
 def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Enable a routine; it can run again from now on."""
-    finish(lambda: routines.change(config, "POST", name, "enabled", "/enable", as_json=as_json))
+    finish(lambda: routine_actions.change(config, "POST", name, "enabled", "/enable", as_json=as_json))
 
 
 @routines_commands.command("disable")
 def routines_disable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Pause a routine."""
-    finish(lambda: routines.change(config, "POST", name, "paused", "/disable", as_json=as_json))
+    finish(lambda: routine_actions.change(config, "POST", name, "paused", "/disable", as_json=as_json))
 
 
 @routines_commands.command("fire")
 def routines_fire(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Run a routine once, ignoring its cooldown."""
-    finish(lambda: routines.fire(config, name, as_json=as_json))
+    finish(lambda: routine_actions.fire(config, name, as_json=as_json))
 
 
 @routines_commands.command("test")
@@ -152,7 +152,7 @@ def routines_test(
     as_json: JsonOption = False,
 ) -> None:
     """Test whether a message would fire a routine, and why. Shows the model's input; nothing runs."""
-    finish(lambda: routines.test(config, name, text, as_json=as_json))
+    finish(lambda: routine_actions.test(config, name, text, as_json=as_json))
 
 
 @routines_commands.command("history")
@@ -163,13 +163,13 @@ def routines_history(
     as_json: JsonOption = False,
 ) -> None:
     """List a routine's runs, newest first."""
-    finish(lambda: routines.history(config, name, limit, as_json=as_json))
+    finish(lambda: routine_actions.history(config, name, limit, as_json=as_json))
 
 
 @routines_commands.command("delete")
 def routines_delete(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Delete a routine and its runs."""
-    finish(lambda: routines.change(config, "DELETE", name, "deleted", as_json=as_json))
+    finish(lambda: routine_actions.change(config, "DELETE", name, "deleted", as_json=as_json))
 
 
 _MANUAL = {"type": "manual"}

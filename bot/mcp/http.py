@@ -17,7 +17,7 @@ from core.model.http import tls_context
 from core.tools.mcp.connection import ANSWER_LIMIT_BYTES, ANSWER_LIMIT_EVENTS, ServerFailed
 
 LIST_LIMIT_BYTES = 512 * 1024
-"""Of a page of tools; see core.tools.mcp.catalog.MOST_LISTED."""
+"""Of a page of tools; see core.tools.mcp.catalog.MAX_LISTED."""
 STANDING_LIMIT_BYTES = 256 * 1024
 STANDING_LIMIT_TIMES = 100
 """Of the streams a server may send on unasked: word of a changed list takes 100 bytes."""

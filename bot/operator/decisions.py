@@ -21,7 +21,7 @@ from core.people.access import CONSOLE
 from core.people.pairing import PairAs, PairingService
 from core.ports import Inbox
 from core.store.effects import EditRefused
-from core.store.pairing import ClaimRefused, Decision, LetIn
+from core.store.pairing import ClaimRefused, Decision, PairingApproved
 from core.store.port import Store
 from core.tools.call_edits import CallEditor
 from core.users import Person, Principal, Role
@@ -108,7 +108,7 @@ class AdminService:
         """Return pairing requests with a valid code, oldest first."""
         return [PairingRequestView.of(request) for request in await self._pairing.requests()]
 
-    async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
+    async def approve_pairing(self, code: str, pair_as: PairAs) -> DecisionView:
         """Pair the account that has this code."""
         try:
             decision = await self._pairing.approve(code, by=self._owner, pair_as=pair_as)
@@ -116,7 +116,7 @@ class AdminService:
             raise AdminError("unavailable", str(error)) from error
         return _settled(decision)
 
-    async def turn_down(self, code: str) -> DecisionView:
+    async def deny_pairing(self, code: str) -> DecisionView:
         """Deny the pairing request that has this code."""
         try:
             decision = await self._pairing.reject(code, by=self._owner)
@@ -179,7 +179,7 @@ def _settled(decision: Decision) -> DecisionView:
         raise AdminError("refused", decision.word)
     request = decision.request
     account = f"{request.channel}:{request.sender.platform_user_id}"
-    if isinstance(decision, LetIn):
+    if isinstance(decision, PairingApproved):
         principal = decision.principal
         return DecisionView(id=account, outcome=f"allowed as {principal.name} ({principal.role.value})")
     return DecisionView(id=account, outcome="denied")

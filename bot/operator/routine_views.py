@@ -10,7 +10,7 @@ from core.routine_json import definition_to_json
 from core.routines.definitions import definition_of, display_status, fingerprint, progress_of
 from core.routines.describe import Day, what_fires
 from core.routines.trial import Draft, Trial
-from core.store.routines import RoutineRow, RoutineRunRow
+from core.store.routine_rows import RoutineRow, RoutineRunRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

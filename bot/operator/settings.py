@@ -15,8 +15,8 @@ from core.clock import Clock
 from core.errors import StoreUnavailable, VaultError
 from core.gates import ToolSetting
 from core.lazy_module import LazyModule
-from core.store.engine import committed
 from core.store.port import Store
+from core.store.units import committed
 from core.tools.execution import ToolPause
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SettingsService:
         self._owner_id = owner_id
         self._tool_pause = pause
 
-    async def keep_secret(self, name: str, value: str) -> DecisionView:
+    async def set_secret(self, name: str, value: str) -> DecisionView:
         """Store a secret in the vault, replacing one of the same name."""
         try:
             await vault_module.Vault(self._store.secrets, self._ring.keys_to_seal(), self._clock).keep(

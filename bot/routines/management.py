@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from bot.config.schema import Config
-from bot.operator.routines import PersonalRoutines
+from bot.operator.personal_routines import PersonalRoutines
 from core.clock import Clock
 from core.ids import Ids
 from core.routines.manage import RoutineManager

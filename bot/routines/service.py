@@ -19,13 +19,13 @@ from core.timers import Timers
 from core.tools.pipeline import CallPipeline
 
 if TYPE_CHECKING:
-    from bot.routines import engine
+    from bot.routines import engine_builder
     from core.people.notices import Notices
     from core.routine import Match
     from core.routines import heartbeat
     from core.routines.notices import ThreadOpener
 else:
-    engine = LazyModule("bot.routines.engine")
+    engine_builder = LazyModule("bot.routines.engine_builder")
     heartbeat = LazyModule("core.routines.heartbeat")
 
 
@@ -49,7 +49,7 @@ def build_routines(
         return resting_routines(store)
 
     def build(signals: RoutineSignals) -> Engine:
-        return engine.build_engine(
+        return engine_builder.build_engine(
             signals,
             config,
             store,
@@ -91,7 +91,7 @@ class IdleEngine:
         del message
         return ()
 
-    def door(self, path: str) -> None:
+    def webhook(self, path: str) -> None:
         """Return no webhook."""
         del path
 

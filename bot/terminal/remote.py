@@ -135,7 +135,7 @@ def detail_of(arguments: Mapping[str, Any]) -> str:
 
 
 def card_in(approval: ApprovalPage) -> Card:
-    """A prompt as a card."""
+    """Return the card of a gate."""
     parts: list[blocks.Block] = [*plain(approval.title)]
     if approval.calls:
         for number, call in enumerate(approval.calls, start=1):
@@ -146,8 +146,8 @@ def card_in(approval: ApprovalPage) -> Card:
     if approval.always:
         parts += plain(approval.always)
     if approval.votes:
-        agreed = f"{len(approval.votes)} of {approval.quorum} approved: {', '.join(approval.votes)}"
-        parts += plain(agreed)
+        approved = f"{len(approval.votes)} of {approval.quorum} approved: {', '.join(approval.votes)}"
+        parts += plain(approved)
     mine = approval.may_decide
     if mine and any(choice.option == Option.APPROVE for choice in approval.choices):
         parts += plain(f"/approve {approval.gate_id}, /deny {approval.gate_id}")

@@ -31,7 +31,7 @@ _TAKE_IDS = ("/approve ", "/deny ")
 
 
 class CommandCompleter(Completer):
-    """`waiting`: the ids of the prompts that are open."""
+    """Completion of commands. `waiting` returns the ids of the open gates."""
 
     def __init__(self, waiting: Callable[[], Sequence[str]]) -> None:
         self._waiting = waiting

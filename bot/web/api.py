@@ -17,8 +17,8 @@ from starlette.types import ASGIApp
 
 from bot.live import Live
 from bot.operator.decisions import AdminService
+from bot.operator.personal_routines import PersonalRoutines
 from bot.operator.reload import Reloader
-from bot.operator.routines import PersonalRoutines
 from bot.operator.settings import SettingsService
 from bot.runtime import version
 from bot.views import StatusView
@@ -30,7 +30,7 @@ from bot.web.errors import ErrorPage
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.login import LoginService
 from bot.web.people import People, StatusApi
-from bot.web.routines import RoutinesApi
+from bot.web.routines_api import RoutinesApi
 from bot.web.settings import ApprovalPolicies, SettingsApi
 from bot.web.stream import ChannelStates
 from bot.web.threads import Threads
@@ -201,7 +201,7 @@ class ApiParts:
     status: Callable[[], Awaitable[StatusView]]
     routines: Callable[[Principal], PersonalRoutines]
     sensitive: SensitiveArguments
-    laws: EffectivePolicy
+    effective_policy: EffectivePolicy
     url: str
     clock: Clock
     ids: Ids
@@ -220,7 +220,11 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
-    found += [*looking.endpoints(), *settings.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
+    found += [
+        *looking.endpoints(),
+        *settings.endpoints(),
+        *ApprovalPolicies(store, parts.effective_policy).endpoints(),
+    ]
     found += [
         *RoutinesApi(parts.routines).endpoints(),
         *SentFiles(store.feed, parts.workspace, gate.links).endpoints(),

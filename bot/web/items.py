@@ -313,7 +313,7 @@ class Presenter:
         )
 
     def approval(self, glance: GateGlance, reader: Principal) -> ApprovalPage:
-        """A prompt as this person sees it."""
+        """Return a gate as this person sees it."""
         gate, arguments = glance.gate, None
         if gate.tool is not None and glance.arguments is not None:
             arguments = self._arguments(gate.tool, glance.arguments)

@@ -23,14 +23,14 @@ from core.store.rows import Explanation
 from core.users import Role
 
 
-class LetIn(Given):
+class PairingApproval(Given):
     """The code of the pairing request to approve."""
 
     code: ShortText
     pair_as: PairAs = Field(default=PairAs.MEMBER, alias="as")
 
 
-class TurnDown(Given):
+class PairingDenial(Given):
     """The code of the pairing request to deny."""
 
     code: ShortText
@@ -127,8 +127,8 @@ class People:
             Endpoint("GET", "/me", self.me, Me),
             Endpoint("GET", "/status", self.status, StatusView, owner_only=True),
             Endpoint("GET", "/pairing", self.pairing, PairingPage, owner_only=True),
-            _owners("/pairing/approve", self.let_in, LetIn),
-            _owners("/pairing/reject", self.turn_down, TurnDown),
+            _owners("/pairing/approve", self.approve_pairing, PairingApproval),
+            _owners("/pairing/reject", self.deny_pairing, PairingDenial),
             _owners("/pairing/revoke", self.revoke, AccountOf),
             Endpoint("GET", "/users", self.users, list[UserView], owner_only=True),
             Endpoint("POST", "/users", self.add_user, UserView, body=NewUser, status=201, owner_only=True),
@@ -181,15 +181,15 @@ class People:
         del call
         return PairingPage(requests=tuple(await self._admin.pairing_requests()))
 
-    async def let_in(self, call: Call) -> DecisionView:
+    async def approve_pairing(self, call: Call) -> DecisionView:
         """Approve the pairing request with this code."""
-        body: LetIn = call.body
-        return await self._admin.let_in(body.code, body.pair_as)
+        body: PairingApproval = call.body
+        return await self._admin.approve_pairing(body.code, body.pair_as)
 
-    async def turn_down(self, call: Call) -> DecisionView:
+    async def deny_pairing(self, call: Call) -> DecisionView:
         """Deny the pairing request with this code."""
-        body: TurnDown = call.body
-        return await self._admin.turn_down(body.code)
+        body: PairingDenial = call.body
+        return await self._admin.deny_pairing(body.code)
 
     async def revoke(self, call: Call) -> DecisionView:
         """Remove the access of a paired or linked account."""

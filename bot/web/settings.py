@@ -66,7 +66,7 @@ class SettingsApi:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            _changing("/secrets", self.keep_secret, NewSecret, tokens_only=True),
+            _changing("/secrets", self.set_secret, NewSecret, tokens_only=True),
             _changing("/secrets/delete", self.drop_secret, SecretOf, tokens_only=True),
             _changing("/secrets/rotate", self.change_vault_key, Given, tokens_only=True),
             Endpoint("GET", "/grants", self.grants, list[GrantView]),
@@ -88,10 +88,10 @@ class SettingsApi:
             _changing("/tools/resume", self.unpause_tools, Given),  # its old name, for one version
         ]
 
-    async def keep_secret(self, call: Call) -> DecisionView:
+    async def set_secret(self, call: Call) -> DecisionView:
         """Store a secret in the vault."""
         body: NewSecret = call.body
-        return await self._settings.keep_secret(body.name, body.value.get_secret_value())
+        return await self._settings.set_secret(body.name, body.value.get_secret_value())
 
     async def drop_secret(self, call: Call) -> DecisionView:
         """Delete a secret."""
@@ -237,9 +237,9 @@ class ExecutionsQuery(Given):
 class ApprovalPolicies:
     """One method per endpoint."""
 
-    def __init__(self, store: Store, laws: EffectivePolicy) -> None:
+    def __init__(self, store: Store, effective_policy: EffectivePolicy) -> None:
         self._store = store
-        self._laws = laws
+        self._effective_policy = effective_policy
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -274,7 +274,7 @@ class ApprovalPolicies:
         glance = await thread_seen_by(self._store.feed, call)
         preset = None if body.preset is None else Preset(body.preset)
         wanted = ApprovalSettings(preset, body.max_rounds, body.max_tools, body.loop_timeout_s)
-        ceiling = self._laws.ceiling_of(glance.owner)
+        ceiling = self._effective_policy.ceiling_of(glance.owner)
         for name in SETTINGS:
             if looser(wanted, ceiling, name):
                 raise ApiError(409, "refused", card_texts.approvals_ceiling(getattr(ceiling, name)), name)
@@ -296,7 +296,7 @@ class ApprovalPolicies:
 
     async def _page(self, glance: ThreadGlance) -> ApprovalPolicyPage:
         standing = await self._store.consents.standing(glance.owner.user_id, glance.thread.id)
-        held = self._laws.in_force(glance.owner, standing)
+        held = self._effective_policy.in_force(glance.owner, standing)
         counted = held.preset is not Preset.AUTO
         effective = ApprovalSettings(
             held.preset,
@@ -308,7 +308,7 @@ class ApprovalPolicies:
             thread=_settings(standing.thread),
             person=_settings(standing.person),
             effective=_settings(effective),
-            ceiling=_settings(self._laws.ceiling_of(glance.owner)),
+            ceiling=_settings(self._effective_policy.ceiling_of(glance.owner)),
         )
 
 

@@ -352,14 +352,14 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         del scope
-        telling = asyncio.create_task(self._tell(send), name="stream")
+        sending = asyncio.create_task(self._tell(send), name="stream")
         leaving = asyncio.create_task(_left(receive), name="stream's reader")
         try:
-            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            telling.cancel()
+            sending.cancel()
             leaving.cancel()
-            ended = await asyncio.gather(telling, leaving, return_exceptions=True)
+            ended = await asyncio.gather(sending, leaving, return_exceptions=True)
             self._live.leave(self._on)
         for outcome in ended:
             if isinstance(outcome, Exception) and not isinstance(outcome, TimeoutError):

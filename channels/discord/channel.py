@@ -9,21 +9,21 @@ from typing import Any, Protocol
 
 from channels.channel import Connected, Look, Payload, Route
 from channels.discord import outbound
+from channels.discord.addresses import (
+    direct_address,
+    order_key_of,
+    parse_ref,
+    person_of,
+    ref_of,
+    snowflake_at,
+    snowflake_of,
+)
 from channels.discord.client import DiscordClient, Server
 from channels.discord.errors import first_of
 from channels.discord.gateway import Gateway
 from channels.discord.handler import EventHandler, Pending
 from channels.discord.inbound import OPTION, Account, Where, where_of
 from channels.discord.outbound import FILE, REFERENCE, Upload
-from channels.discord.places import (
-    direct_address,
-    order_key_of,
-    person_of,
-    ref_of,
-    snowflake_at,
-    snowflake_of,
-    spot_of,
-)
 from channels.discord.wire import Channel
 from channels.keyed_lock import HeldConversations
 from core.clock import SECOND_US, Clock
@@ -356,11 +356,11 @@ class DiscordChannel:
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
         if outbound.FILE in payload:
             raise MessageRejected("a text message can't be edited into a file")
-        spot = spot_of(ref)
+        spot = parse_ref(ref)
         await self._client.edit(spot.channel, spot.message, edited(payload))
 
     async def retract(self, ref: MessageRef) -> bool:
-        spot = spot_of(ref)
+        spot = parse_ref(ref)
         return await self._client.delete(spot.channel, spot.message)
 
     async def open_thread(

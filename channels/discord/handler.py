@@ -5,6 +5,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
+from channels.discord.addresses import snowflake_of
 from channels.discord.client import DiscordClient
 from channels.discord.forms import TOO_LONG, modal_of
 from channels.discord.inbound import (
@@ -21,7 +22,6 @@ from channels.discord.inbound import (
     read_press,
 )
 from channels.discord.outbound import aside
-from channels.discord.places import snowflake_of
 from channels.discord.wire import Interaction, Message
 from channels.keyed_lock import CatchUpBarrier, HeldConversations, KeyedLock, KeyedLocks
 from core import texts

@@ -13,8 +13,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from channels.discord import wire
+from channels.discord.addresses import micros_of, order_key_of, ref_of
 from channels.discord.forms import form_of
-from channels.discord.places import micros_of, order_key_of, ref_of
 from channels.text.blocks import showable
 from core.messages import (
     EDIT,

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from channels.channel import Payload
-from channels.discord.places import spot_of
+from channels.discord.addresses import parse_ref
 from channels.text.blocks import Link, Mark, showable
 from channels.text.chunking import Chunk, Code, Line, Part, Run, parts_of, split
 from channels.text.layout import FlatSpan, FlatText, lay_out
@@ -282,7 +282,7 @@ def _upload(file: File) -> dict[str, object]:
 
 def _reference(ref: MessageRef) -> dict[str, object]:
     # A message that has since been deleted is still answered.
-    return {"message_id": spot_of(ref).message, "fail_if_not_exists": False}
+    return {"message_id": parse_ref(ref).message, "fail_if_not_exists": False}
 
 
 def _with_outcome(text: str, outcome: str) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from channels.keyed_lock import HeldConversations
+from channels.slack.addresses import is_person, parse_address, ts_of
 from channels.slack.client import Json, SlackClient
 from channels.slack.handler import EventHandler
-from channels.slack.places import is_person, place_of, ts_of
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, RateLimited, Unanswered, Unavailable
 from core.ports import Seen
@@ -122,13 +122,13 @@ class CatchUp:
 def _known(seen: Sequence[Seen]) -> dict[str, _Known]:
     known: dict[str, _Known] = {}
     for one in seen:
-        place, ts = place_of(one.address), ts_of(one.order_key)
-        there = known.setdefault(place.channel, _Known())
-        if place.thread_ts is None or place.thread_ts == ts:  # a message that opened its thread
+        target, ts = parse_address(one.address), ts_of(one.order_key)
+        there = known.setdefault(target.channel, _Known())
+        if target.thread_ts is None or target.thread_ts == ts:  # a message that opened its thread
             there.newest = max(there.newest, ts)
-        if place.thread_ts is not None:
-            there.threads[place.thread_ts] = max(there.threads.get(place.thread_ts, ""), ts)
-            there.newest = max(there.newest, place.thread_ts)
+        if target.thread_ts is not None:
+            there.threads[target.thread_ts] = max(there.threads.get(target.thread_ts, ""), ts)
+            there.newest = max(there.newest, target.thread_ts)
     return known
 
 

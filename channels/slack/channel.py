@@ -14,6 +14,17 @@ from channels.channel import Look, Payload, Route
 from channels.downloads import downloaded
 from channels.keyed_lock import HeldConversations
 from channels.slack import outbound
+from channels.slack.addresses import (
+    ParsedAddress,
+    ParsedRef,
+    address_of,
+    is_person,
+    order_key_of,
+    parse_address,
+    parse_ref,
+    ref_of,
+    ts_of,
+)
 from channels.slack.catch_up import CatchUp
 from channels.slack.client import METADATA_TYPE, SlackClient, in_thread
 from channels.slack.errors import Declined
@@ -21,17 +32,6 @@ from channels.slack.events import COMMANDS, EVENTS, INTERACTIVITY, HttpReceiver,
 from channels.slack.handler import EventHandler
 from channels.slack.inbound import Account
 from channels.slack.outbound import FILE, Streams, Upload
-from channels.slack.places import (
-    Place,
-    Spot,
-    address_of,
-    is_person,
-    order_key_of,
-    place_of,
-    ref_of,
-    spot_of,
-    ts_of,
-)
 from core.clock import SECOND_US, Clock
 from core.errors import InboxUnavailable, MessageRejected, Unavailable
 from core.messages import Address, Attachment, Message, MessageRef, plain
@@ -117,16 +117,16 @@ class Delivery:
             return await self._upload(to, upload)
         if repeated and (found := await self.find(to, nonce)) is not None:
             return found
-        place = place_of(to)  # Slack also accepts a person's id here
-        sent = await self._client.post(place.channel, place.thread_ts, payload, nonce)
+        target = parse_address(to)  # Slack also accepts a person's id here
+        sent = await self._client.post(target.channel, target.thread_ts, payload, nonce)
         return Posted(ref_of(sent.channel, sent.ts), order_key_of(sent.ts))
 
     async def find(self, to: Address, nonce: str) -> Posted | None:
         """Return the message with this nonce from the newest ones there, or None. Raises ChannelError."""
-        place = await self._opened(to)
-        for message in reversed(await self._recent(place)):
+        target = await self._opened(to)
+        for message in reversed(await self._recent(target)):
             if _nonce(message) == nonce:
-                return _posted(place.channel, message)
+                return _posted(target.channel, message)
         return None
 
     async def find_unmarked(self, to: Address, account: Account, around: PostContext) -> Posted | None:
@@ -135,31 +135,31 @@ class Delivery:
 
         Such a message was growing. Raises ChannelError."""
         since = max((ts_of(known.order_key) for known in around.earlier), default=None)
-        place = await self._opened(to)
-        for message in reversed(await self._recent(place)):
+        target = await self._opened(to)
+        for message in reversed(await self._recent(target)):
             if since is None or str(message["ts"]) <= since:
                 return None
-            found = _posted(place.channel, message)
+            found = _posted(target.channel, message)
             is_ours = message.get("user") == account.user_id and "files" not in message
             if is_ours and _nonce(message) is None and found.ref not in around.shown:
                 return found
         return None
 
-    async def _opened(self, to: Address) -> Place:
-        """Return the place of an address. A person's private conversation is opened or looked up."""
-        place = place_of(to)
-        if not is_person(place.channel):
-            return place
-        if (known := self._direct.get(place.channel)) is None:
-            known = self._direct[place.channel] = await self._client.open_direct(place.channel)
+    async def _opened(self, to: Address) -> ParsedAddress:
+        """Return the parsed address. A person's private conversation is opened or looked up."""
+        target = parse_address(to)
+        if not is_person(target.channel):
+            return target
+        if (known := self._direct.get(target.channel)) is None:
+            known = self._direct[target.channel] = await self._client.open_direct(target.channel)
             if len(self._direct) > CONVERSATIONS_KEPT:
                 self._direct.popitem(last=False)
-        return Place(known, place.thread_ts)
+        return ParsedAddress(known, target.thread_ts)
 
-    async def _recent(self, place: Place) -> Sequence[Mapping[str, Any]]:
+    async def _recent(self, target: ParsedAddress) -> Sequence[Mapping[str, Any]]:
         oldest = f"{max(self._clock.now() // SECOND_US - LOOK_BACK_S, 0)}.000000"
         return await self._client.history(
-            place.channel, oldest=oldest, thread_ts=place.thread_ts, limit=LOOK_BACK_MESSAGES, metadata=True
+            target.channel, oldest=oldest, thread_ts=target.thread_ts, limit=LOOK_BACK_MESSAGES, metadata=True
         )
 
     async def _upload(self, to: Address, upload: Upload) -> Posted:
@@ -169,12 +169,12 @@ class Delivery:
             content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
         except ValueError as error:
             raise MessageRejected(f"{upload.name} can't be sent: {error}") from error
-        place = await self._opened(to)
-        file_id = await self._files.upload(place.channel, place.thread_ts, upload.name, content)
+        target = await self._opened(to)
+        file_id = await self._files.upload(target.channel, target.thread_ts, upload.name, content)
         now = self._clock.now()
         # Slack does not report the ts of a shown file, so the current time stands for it.
         return Posted(
-            ref_of(place.channel, file_id), order_key_of(f"{now // SECOND_US}.{now % SECOND_US:06d}")
+            ref_of(target.channel, file_id), order_key_of(f"{now // SECOND_US}.{now % SECOND_US:06d}")
         )
 
 
@@ -308,13 +308,13 @@ class SlackChannel:
 
     async def open_thread(self, at: Address, title: str, nonce: str) -> Address | None:
         """See Threaded: what stands below a message of that title."""
-        channel = address_of(place_of(at).channel)
+        channel = address_of(parse_address(at).channel)
         posted = await self.post(channel, self.render(plain(title))[0], nonce=nonce, repeated=True)
-        spot = spot_of(posted.ref)
+        spot = parse_ref(posted.ref)
         return address_of(spot.channel, spot.ts)
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
-        spot = spot_of(ref)
+        spot = parse_ref(ref)
         if outbound.FILE in payload or spot.is_file:
             raise MessageRejected(
                 "a text message can't be edited into a file, nor a file into a text message"
@@ -322,12 +322,12 @@ class SlackChannel:
         await self._changing(spot, lambda: self._client.update(spot.channel, spot.ts, payload))
 
     async def retract(self, ref: MessageRef) -> bool:
-        spot = spot_of(ref)
+        spot = parse_ref(ref)
         if spot.is_file:
             return await self._files.delete(spot.ts)
         return await self._changing(spot, lambda: self._client.delete(spot.channel, spot.ts))
 
-    async def _changing(self, spot: Spot, change: Callable[[], Awaitable[T]]) -> T:
+    async def _changing(self, spot: ParsedRef, change: Callable[[], Awaitable[T]]) -> T:
         """Change a message. One that still grows, perhaps from an earlier process, is stopped first."""
         if not self._streams.is_open(spot):
             try:
@@ -340,11 +340,11 @@ class SlackChannel:
     # --- live messages --------------------------------------------------------------------------------
 
     async def begin(self, to: Address, said: Message, nonce: str) -> Posted | None:
-        sent = await self._streams.begin(place_of(to), said, nonce)
+        sent = await self._streams.begin(parse_address(to), said, nonce)
         return None if sent is None else Posted(ref_of(sent.channel, sent.ts), order_key_of(sent.ts))
 
     async def grow(self, ref: MessageRef, said: Message) -> bool:
-        return await self._streams.grow(spot_of(ref), said)
+        return await self._streams.grow(parse_ref(ref), said)
 
     async def typing(self, to: Address) -> None:
         """Slack shows none for bots outside its assistant view."""
@@ -356,7 +356,7 @@ class SlackChannel:
     async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         """The nonce in the message's metadata tells; a message that grows has none."""
         around, found = await look(), await self._delivery.find(to, nonce)
-        if found is None and place_of(to).thread_ts is not None:
+        if found is None and parse_address(to).thread_ts is not None:
             account = self._account or await self._client.account()
             found = await self._delivery.find_unmarked(to, account, around)
         if found is not None and found.ref not in around.shown:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from channels.keyed_lock import CatchUpBarrier, HeldConversations, KeyedLock, KeyedLocks
+from channels.slack.addresses import address_of, parse_address, ref_of
 from channels.slack.client import SlackClient
 from channels.slack.inbound import (
     Account,
@@ -22,7 +23,6 @@ from channels.slack.inbound import (
     read_press,
     unread_envelope,
 )
-from channels.slack.places import address_of, place_of, ref_of
 from channels.slack.wire import MessageEvent, Submission
 from channels.text.blocks import showable
 from core import texts
@@ -84,17 +84,17 @@ def read_submission(payload: object, account: Account, channel: str, now: int) -
     }
     form = values.get(WHOLE) or json.dumps(values, ensure_ascii=False, sort_keys=True)
     said = hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    place, _, thread_ts = str(address).partition(":")
+    target, _, thread_ts = str(address).partition(":")
     user = given.user
     return ChoiceAnswer(
         key=f"sl:{account.team_id}:v:{given.view.id}:{said}",
         channel=channel,
-        address=address_of(place, thread_ts or None),
+        address=address_of(target, thread_ts or None),
         sender=Sender(user.id, showable(as_taken(user.name or user.username or user.id)), user.username),
         gate_id=str(gate_id),
         choice=choice,
         sent_at=now,
-        direct=place.startswith("D"),
+        direct=target.startswith("D"),
         ref=ref_of(*str(ref).split(":", 1)) if isinstance(ref, str) and ":" in ref else None,
         form=form,
     )
@@ -226,7 +226,7 @@ class EventHandler:
         if isinstance(event, InboundMessage):
             try:
                 async with asyncio.timeout(PATIENCE_S):
-                    await self._gate.passed(place_of(event.address).channel)
+                    await self._gate.passed(parse_address(event.address).channel)
             except TimeoutError:
                 logger.warning("slack.command_refused channel=%s reason=catching_up", self._name)
                 return Acceptance("not now", texts.NOT_NOW)
@@ -279,7 +279,7 @@ class EventHandler:
             # deliver it again.
             return await self._inbox.accept(event)
         self._heard(event)
-        channel_id = place_of(event.address).channel
+        channel_id = parse_address(event.address).channel
         await self._gate.passed(channel_id)
         async with self._lanes.lane(channel_id):
             return await self._inbox.accept(await self._named(event))
@@ -307,11 +307,11 @@ class EventHandler:
             logger.info("slack.form_failed event=%s error=%s", event.key, error)
 
     async def _say_aside(self, event: ChoiceAnswer, text: str) -> None:
-        place = place_of(event.address)
+        target = parse_address(event.address)
         try:
             async with asyncio.timeout(WHISPER_TIMEOUT_S):
                 await self._client.whisper(
-                    place.channel, place.thread_ts, event.sender.platform_user_id, text
+                    target.channel, target.thread_ts, event.sender.platform_user_id, text
                 )
         except (ChannelError, TimeoutError) as error:
             logger.info("slack.reply_failed event=%s error=%s", event.key, error)

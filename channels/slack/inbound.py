@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from channels.slack.places import address_of, micros_of, order_key_of, ref_of
+from channels.slack.addresses import address_of, micros_of, order_key_of, ref_of
 from channels.slack.wire import Command, EventPayload, File, Interaction, MessageEvent
 from channels.text.blocks import showable
 from core.clock import SECOND_US
@@ -159,22 +159,22 @@ def read_press(payload: object, account: Account, channel: str, now: int) -> Inb
         return None
     action, where = pressed.actions[0], pressed.container
     chosen = _CHOICE.fullmatch(action.value)
-    place = where.channel_id or (pressed.channel.id if pressed.channel else None)
-    if chosen is None or place is None or where.message_ts is None:
+    target = where.channel_id or (pressed.channel.id if pressed.channel else None)
+    if chosen is None or target is None or where.message_ts is None:
         return None
-    direct = place.startswith("D")
+    direct = target.startswith("D")
     user = pressed.user
-    key = f"sl:{account.team_id}:i:{place}:{where.message_ts}:{user.id}:{action.action_ts}"
+    key = f"sl:{account.team_id}:i:{target}:{where.message_ts}:{user.id}:{action.action_ts}"
     return ChoiceAnswer(
         key=key,
         channel=channel,
-        address=address_of(place, where.thread_ts),
+        address=address_of(target, where.thread_ts),
         sender=Sender(user.id, showable(as_taken(user.name or user.username or user.id)), user.username),
         gate_id=chosen[1],
         choice=EDIT if chosen[2] == "e" else int(chosen[2]),
         sent_at=now,
         direct=direct,
-        ref=ref_of(place, where.message_ts),
+        ref=ref_of(target, where.message_ts),
         opens_form=True,
     )
 

@@ -9,10 +9,10 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from channels.channel import Payload
+from channels.slack.addresses import ParsedAddress, ParsedRef, address_of
 from channels.slack.client import Sent, SlackClient, marked
 from channels.slack.errors import Declined
 from channels.slack.inbound import typed_here
-from channels.slack.places import Place, Spot, address_of
 from channels.text.blocks import Mark, showable
 from channels.text.chunking import Chunk, Code, Line, Part, Run, parts_of, split
 from channels.text.layout import FlatText, lay_out
@@ -270,7 +270,7 @@ class Streams:
 
     def __init__(self, client: SlackClient) -> None:
         self._client = client
-        self._open: OrderedDict[Spot, tuple[str, str]] = OrderedDict()  # the text of each, and its nonce
+        self._open: OrderedDict[ParsedRef, tuple[str, str]] = OrderedDict()  # the text of each, and its nonce
         self._recipients: OrderedDict[Address, str] = OrderedDict()
         self._refused: set[bool] = set()  # for private conversations (True), for channels (False)
         self.team_id = ""
@@ -284,13 +284,13 @@ class Streams:
         if len(self._recipients) > RECIPIENTS_KEPT:
             self._recipients.popitem(last=False)
 
-    async def begin(self, place: Place, said: Message, nonce: str) -> Sent | None:
+    async def begin(self, target: ParsedAddress, said: Message, nonce: str) -> Sent | None:
         """Start a stream, or return None if streams are not available."""
-        direct = place.channel.startswith("D")
+        direct = target.channel.startswith("D")
         text = _markdown(said)
-        if place.thread_ts is None or text is None or direct in self._refused:
+        if target.thread_ts is None or text is None or direct in self._refused:
             return None
-        recipient = self._recipients.get(address_of(place.channel, place.thread_ts))
+        recipient = self._recipients.get(address_of(target.channel, target.thread_ts))
         if recipient is None and not direct:
             return None
         whom = {} if direct else {"recipient_team_id": self.team_id, "recipient_user_id": recipient}
@@ -298,8 +298,8 @@ class Streams:
             answer = await self._client.call(
                 "chat.startStream",
                 declines=_NEVER | _NOT_IN_SUCH,
-                channel=place.channel,
-                thread_ts=place.thread_ts,
+                channel=target.channel,
+                thread_ts=target.thread_ts,
                 markdown_text=text,
                 **whom,
             )
@@ -308,15 +308,15 @@ class Streams:
             logger.info("slack.streams_unavailable error=%s", error)
             return None
         except MessageRejected as error:
-            logger.info("slack.stream_refused conversation=%s error=%s", place.channel, error)
+            logger.info("slack.stream_refused conversation=%s error=%s", target.channel, error)
             return None
         sent = self._client.read(lambda: Sent(str(answer["channel"]), str(answer["ts"])))
-        self._open[Spot(sent.channel, sent.ts)] = (text, nonce)
+        self._open[ParsedRef(sent.channel, sent.ts)] = (text, nonce)
         if len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)
         return sent
 
-    async def grow(self, spot: Spot, said: Message) -> bool:
+    async def grow(self, spot: ParsedRef, said: Message) -> bool:
         """Append the new text. Returns False if the stream is unknown or closed, or if the old text has
         changed."""
         text = _markdown(said)
@@ -337,11 +337,11 @@ class Streams:
         self._open[spot] = (text, nonce)
         return True
 
-    def is_open(self, spot: Spot) -> bool:
+    def is_open(self, spot: ParsedRef) -> bool:
         """Return whether the message is known to grow. One from an earlier process may grow, too."""
         return spot in self._open
 
-    async def end(self, spot: Spot) -> None:
+    async def end(self, spot: ParsedRef) -> None:
         """Stop a stream. If Slack refuses, it no longer counts as one."""
         _, nonce = self._open.get(spot, ("", ""))
         mark = {"metadata": marked(nonce)} if nonce else {}

@@ -9,13 +9,21 @@ from functools import partial
 
 from channels.channel import Connected, HttpRequest, HttpResponse, Look, Payload, Route
 from channels.telegram import outbound
+from channels.telegram.addresses import (
+    Account,
+    Timeouts,
+    address_of,
+    order_key_of,
+    parse_address,
+    parse_ref,
+    ref_of,
+)
 from channels.telegram.client import BotClient
 from channels.telegram.errors import ChatMoved
 from channels.telegram.files import UPLOAD_LIMIT_BYTES, ReadFile, Upload, methods_for
 from channels.telegram.inbound import moved
 from channels.telegram.interrupted_sends import Prober
 from channels.telegram.outbound import FILE, REPLY, Quoted
-from channels.telegram.places import Account, Timeouts, address_of, order_key_of, place_of, ref_of, spot_of
 from channels.telegram.polling import UpdatePoller
 from channels.telegram.privacy import Groups, Hint, hints
 from channels.telegram.webhook import PATH, Webhook, WebhookReceiver
@@ -112,19 +120,19 @@ class Delivery:
         try:
             return await self._post(to, payload)
         except ChatMoved as error:
-            self._on_moved(place_of(to).chat_id, error.chat_id)
+            self._on_moved(parse_address(to).chat_id, error.chat_id)
             return await self._post(address_of(error.chat_id), payload)
 
     async def _post(self, to: Address, payload: Payload) -> Posted:
-        place = place_of(to)
-        params = {**where(to), **_reply_in(place.chat_id, payload)}
+        target = parse_address(to)
+        params = {**where(to), **_reply_in(target.chat_id, payload)}
         match payload.get(FILE):
             case Upload() as upload:
                 message_id = await self._upload(params, upload)
             case _:
                 shown = {name: value for name, value in payload.items() if name != REPLY}
                 message_id = await self._client.send({**shown, **params})
-        return Posted(ref_of(place.chat_id, message_id), order_key_of(message_id))
+        return Posted(ref_of(target.chat_id, message_id), order_key_of(message_id))
 
     async def _upload(self, params: Mapping[str, object], upload: Upload) -> int:
         if self._read_file is None:
@@ -144,10 +152,10 @@ class Delivery:
 
 def where(to: Address) -> dict[str, object]:
     """Return the parameters that name a chat, or one of its topics."""
-    place = place_of(to)
-    named: dict[str, object] = {"chat_id": place.chat_id}
-    if place.topic_id is not None:
-        named["message_thread_id"] = place.topic_id
+    target = parse_address(to)
+    named: dict[str, object] = {"chat_id": target.chat_id}
+    if target.topic_id is not None:
+        named["message_thread_id"] = target.topic_id
     return named
 
 
@@ -296,11 +304,11 @@ class TelegramChannel:
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
         if outbound.FILE in payload:
             raise MessageRejected("a text message can't be edited into a file")
-        spot = spot_of(ref)
+        spot = parse_ref(ref)
         await self._client.edit({"chat_id": spot.chat_id, "message_id": spot.message_id, **_change(payload)})
 
     async def retract(self, ref: MessageRef) -> bool:
-        spot = spot_of(ref)
+        spot = parse_ref(ref)
         return await self._client.delete(spot.chat_id, spot.message_id)
 
     async def open_thread(
@@ -310,7 +318,7 @@ class TelegramChannel:
         nonce: str,  # noqa: ARG002 - Telegram knows none
     ) -> Address | None:
         """See Threaded: a topic of a forum."""
-        chat_id = place_of(at).chat_id
+        chat_id = parse_address(at).chat_id
         try:
             return address_of(chat_id, await self._client.open_topic(chat_id, title))
         except MessageRejected as error:
@@ -322,7 +330,7 @@ class TelegramChannel:
 
     async def acknowledge(self, ref: MessageRef) -> None:
         """See Channel: an eye on the message."""
-        spot = spot_of(ref)
+        spot = parse_ref(ref)
         await self._client.react(spot.chat_id, spot.message_id, SEEN)
 
     @property

@@ -19,10 +19,10 @@ from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
 from telegram.warnings import PTBUserWarning
 
+from channels.telegram.addresses import Account, Timeouts
 from channels.telegram.errors import AnswerTooLarge, channel_error
 from channels.telegram.files import UploadMethod
 from channels.telegram.inbound import ALLOWED_UPDATES, DOWNLOAD_LIMIT_BYTES
-from channels.telegram.places import Account, Timeouts
 from channels.telegram.privacy import GroupRights
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 

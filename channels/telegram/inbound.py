@@ -14,8 +14,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
 
+from channels.telegram.addresses import Account, address_of, order_key_of, ref_of
 from channels.telegram.entities import MAX_ENTITIES
-from channels.telegram.places import Account, address_of, order_key_of, ref_of
 from channels.text.blocks import mend_surrogates
 from core.clock import SECOND_US
 from core.messages import (

@@ -14,6 +14,7 @@ from itertools import count
 from typing import Final
 
 from channels.channel import Look, Payload
+from channels.telegram.addresses import Timeouts, order_key_of, parse_address, parse_ref, ref_of
 from channels.telegram.client import (
     EDIT_MESSAGE_CAPTION,
     EDIT_MESSAGE_REPLY_MARKUP,
@@ -22,7 +23,6 @@ from channels.telegram.client import (
     EditRefusal,
 )
 from channels.telegram.outbound import FILE, REPLY
-from channels.telegram.places import Timeouts, order_key_of, place_of, ref_of, spot_of
 from channels.text.blocks import weight
 from core.clock import SECOND_US, Clock
 from core.errors import RateLimited, Unanswered, Unavailable
@@ -90,7 +90,7 @@ def candidates(chat_id: int, around: PostContext, taken_within_us: int, after: i
     if newest is None:
         return
     known = {number for _, number in _numbered((*around.earlier, *around.later), chat_id)}
-    spots = (spot_of(ref) for ref in around.shown)
+    spots = (parse_ref(ref) for ref in around.shown)
     known |= {spot.message_id for spot in spots if _series(spot.chat_id) == _series(chat_id)}
     taken_by = around.asked_by + taken_within_us + CLOCK_SKEW_US
     later = [message for message in around.later if message.taken_at > taken_by]
@@ -112,7 +112,7 @@ def _numbered(messages: Sequence[KnownMessage], chat_id: int) -> Iterator[tuple[
     """Yield the messages in the chat's id series, with their ids."""
     for message in messages:
         digits = re.match("[0-9]{1,20}", message.order_key)
-        if digits is not None and _series(place_of(message.address).chat_id) == _series(chat_id):
+        if digits is not None and _series(parse_address(message.address).chat_id) == _series(chat_id):
             yield message, int(digits.group())
 
 
@@ -147,7 +147,7 @@ def rivals(
 
     UNREADABLE stands for content that cannot be distinguished from `own`."""
     found: list[Part | None] = []
-    newest = _newest(place_of(to).chat_id, around)
+    newest = _newest(parse_address(to).chat_id, around)
     arrived_by = 0 if newest is None else newest[1] - LATE * taken_within_us
     for other in around.uncertain:
         if not _may_be_met(other, to, around, arrived_by):
@@ -169,7 +169,7 @@ def _may_be_met(other: Uncertain, to: Address, around: PostContext, arrived_by: 
     Requests to one address are made one after the other. Later requests there have later ids than this
     one, which by then was answered.
     """
-    if place_of(other.row.address).chat_id != place_of(to).chat_id:
+    if parse_address(other.row.address).chat_id != parse_address(to).chat_id:
         return False
     over = not other.open and other.row.state is not SendState.SENDING
     if over and other.asked_by < arrived_by:
@@ -199,7 +199,7 @@ def _told_apart(part: Part, own: Part, *, here: bool) -> Part | None:
 
 
 def _elsewhere_in_chat(other: Uncertain, to: Address) -> bool:
-    return other.row.address != to and place_of(other.row.address).chat_id == place_of(to).chat_id
+    return other.row.address != to and parse_address(other.row.address).chat_id == parse_address(to).chat_id
 
 
 def _is_preview(row: OutboxRow) -> bool:
@@ -209,8 +209,8 @@ def _is_preview(row: OutboxRow) -> bool:
 def buttons_of(to: Address, text: object, around: PostContext, render: Render) -> object:
     """Return the buttons of the message with this text in the chat, if it may be shown without being
     known."""
-    here = place_of(to).chat_id
-    rows = (other.row for other in around.uncertain if place_of(other.row.address).chat_id == here)
+    here = parse_address(to).chat_id
+    rows = (other.row for other in around.uncertain if parse_address(other.row.address).chat_id == here)
     parts = (payload for row in rows for payload in render(row.message))
     return next((part[MARKUP] for part in parts if part.get("text") == text and MARKUP in part), None)
 
@@ -252,7 +252,7 @@ class Prober:
             logger.info("telegram.lookup_ended address=%s requests=%d", to, search.spent)
         if message_id is None:
             return None
-        return Posted(ref_of(place_of(to).chat_id, message_id), order_key_of(message_id))
+        return Posted(ref_of(parse_address(to).chat_id, message_id), order_key_of(message_id))
 
 
 class _Search:
@@ -261,7 +261,7 @@ class _Search:
     def __init__(self, prober: Prober, to: Address, own: Part, look: Look) -> None:
         self._prober = prober
         self._to = to
-        self._place = place_of(to)
+        self._target = parse_address(to)
         self._own = own
         self._look = look
         self.spent = 0
@@ -269,7 +269,7 @@ class _Search:
     async def run(self, around: PostContext) -> int | None:
         """Return the message's id, or None if it is not found. Raises _GivenUp."""
         within_us, tried = int(self._prober.timeouts.taken_within_s * SECOND_US), 0
-        while (tried := next(candidates(self._place.chat_id, around, within_us, tried), 0)) > 0:
+        while (tried := next(candidates(self._target.chat_id, around, within_us, tried), 0)) > 0:
             match await self._rivals(around, within_us):
                 case []:
                     found = await self._is_ours(tried, around)
@@ -324,7 +324,7 @@ class _Search:
         if isinstance(answer, EditRefusal):
             return answer is EditRefusal.NOT_MODIFIED
         return (answer.get("message_thread_id") if answer.get("is_topic_message") else None) == (
-            self._place.topic_id
+            self._target.topic_id
         )
 
     async def _try(
@@ -353,7 +353,7 @@ class _Search:
 
     async def _request(self, method: str, content: Params, message_id: int) -> Params | EditRefusal:
         self.spent += 1
-        where = {"chat_id": self._place.chat_id, "message_id": message_id}
+        where = {"chat_id": self._target.chat_id, "message_id": message_id}
         return await self._prober.client.try_edit(method, {**where, **content})
 
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from channels.channel import Payload
+from channels.telegram.addresses import parse_ref
 from channels.telegram.entities import (
     Composer,
     TelegramEntity,
@@ -18,7 +19,6 @@ from channels.telegram.entities import (
     would_mention,
 )
 from channels.telegram.files import PHOTO_TYPES, Upload
-from channels.telegram.places import spot_of
 from channels.text.blocks import Link, Mark, showable
 from channels.text.chunking import split
 from channels.text.layout import FlatSpan, FlatText, Preformatted, lay_out
@@ -166,7 +166,7 @@ def render(message: Message) -> tuple[Payload, ...]:
     files = [_upload(file) for file in message.files]
     parts = [*files, *payloads] if is_card else [*payloads, *files]  # on a card, the last part changes
     if message.reply_to is not None and parts:
-        parts[0][REPLY] = Quoted(*spot_of(message.reply_to))
+        parts[0][REPLY] = Quoted(*parse_ref(message.reply_to))
     return tuple(parts)
 
 

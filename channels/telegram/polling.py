@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from channels.telegram.addresses import Account
 from channels.telegram.client import BotClient
 from channels.telegram.errors import AnswerTooLarge, WebhookSet
 from channels.telegram.inbound import press_id_of, read_update, unread_update, update_id_of
-from channels.telegram.places import Account
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable, Unanswered, Unavailable
 from core.messages import InboundEvent, Unreadable

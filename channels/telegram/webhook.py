@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from channels.channel import HttpRequest, HttpResponse
+from channels.telegram.addresses import Account
 from channels.telegram.client import BotClient
 from channels.telegram.inbound import ALLOWED_UPDATES, press_id_of, read_update
-from channels.telegram.places import Account
 from channels.telegram.polling import OnPress
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable

@@ -200,7 +200,7 @@ def written_line(text: str, name: str) -> str:
     return f"{name} answered: {line if len(line) <= SHOWN_ANSWER_CHARS else f'{line[:SHOWN_ANSWER_CHARS]}…'}"
 
 
-def have_to_agree(quorum: int) -> str:
+def approvals_needed(quorum: int) -> str:
     """Return the line on a card that needs several approvals."""
     return f"{quorum} people must approve."
 

@@ -31,7 +31,7 @@ def open_card(gate: Gate, *, editable: bool = False) -> Message:
 
     `editable`: the call's arguments can be changed on it."""
     quorum = gate.rule.quorum
-    lines = [card_texts.have_to_agree(quorum)] if quorum > 1 and gate.kind is not GateKind.QUESTION else []
+    lines = [card_texts.approvals_needed(quorum)] if quorum > 1 and gate.kind is not GateKind.QUESTION else []
     lines += [granted] if (granted := always_line(gate)) else []
     lines += [typed] if (typed := _typed(gate)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()

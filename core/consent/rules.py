@@ -51,7 +51,7 @@ class ApprovalRule:
             return None
         return asked_at + int(self.escalate_after_s * SECOND_US)
 
-    def place(self, requester_id: str) -> str:
+    def asked_in(self, requester_id: str) -> str:
         """Return the place to ask in: `HERE`, `DIRECT` or `channel:address`."""
         if self.ask_in:
             return self.ask_in

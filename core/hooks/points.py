@@ -260,7 +260,7 @@ class AskingWebhook:
         return _reply(await self._sender.send(self._target, _whole(event)))
 
 
-class TellingWebhooks:
+class WebhookNotifier:
     """A sender for webhooks that are notified without waiting for an answer; `run` does so in the
     background."""
 
@@ -295,13 +295,13 @@ class TellingWebhooks:
 class ToldWebhook:
     """A hook that notifies its webhook."""
 
-    def __init__(self, telling: TellingWebhooks, target: Target) -> None:
-        self._telling = telling
+    def __init__(self, notifier: WebhookNotifier, target: Target) -> None:
+        self._notifier = notifier
         self._target = target
 
     async def __call__(self, event: HookEvent) -> Reply:
         """See core.hooks.chain: nothing stands against it."""
-        self._telling.tell(self._target, event)
+        self._notifier.tell(self._target, event)
         return None
 
 

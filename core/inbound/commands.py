@@ -21,9 +21,9 @@ from core.gates import Grant
 from core.ids import Ids, is_code, normalise_code
 from core.inbound.submission import (
     Approvals,
+    ApprovePairing,
     Grants,
     Help,
-    LetPersonIn,
     Link,
     NewThread,
     Resume,
@@ -49,7 +49,7 @@ from core.store.effects import (
     SetTimezone,
     StopThread,
 )
-from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
+from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
 from core.store.rows import TurnState
 from core.users import Principal, Role
 
@@ -72,26 +72,26 @@ SHORT_ID_CHARS = 8
 the grant."""
 
 
-def approvals(words: tuple[str, ...], view: AcceptView, laws: EffectivePolicy) -> Verdict:
+def approvals(words: tuple[str, ...], view: AcceptView, effective_policy: EffectivePolicy) -> Verdict:
     """Handle `/approvals`, alone or with new settings."""
-    survey = view.survey or StatusSnapshot()
+    status = view.status or StatusSnapshot()
     everywhere = words[:1] == (EVERYWHERE,)
     wish = words[1:] if everywhere else words
     if not words:
-        return _said("command: /approvals", _told(view, survey, laws))
+        return _said("command: /approvals", _told(view, status, effective_policy))
     if not everywhere and view.thread is None:
         return refused("no conversation yet", card_texts.APPROVALS_NO_THREAD)
-    was = survey.standing.person if everywhere else survey.standing.thread
+    was = status.standing.person if everywhere else status.standing.thread
     now = _wished(wish, was)
     if now is None:
         return refused("no such setting", card_texts.approvals_usage(tuple(Preset)))
-    ceiling = laws.ceiling_of(view.principal)
+    ceiling = effective_policy.ceiling_of(view.principal)
     for name in SETTINGS:
         if getattr(now, name) != getattr(was, name) and looser(now, ceiling, name):
             return refused("looser than the policy", card_texts.approvals_ceiling(getattr(ceiling, name)))
     thread_id = None if everywhere or view.thread is None else view.thread.id
-    standing = replace(survey.standing, **{"person" if everywhere else "thread": now})
-    told = _told(view, replace(survey, standing=standing), laws)
+    standing = replace(status.standing, **{"person" if everywhere else "thread": now})
+    told = _told(view, replace(status, standing=standing), effective_policy)
     return Verdict("command: /approvals", (SetApprovals(thread_id, now), Say(plain(told))))
 
 
@@ -112,8 +112,8 @@ def _wished(words: tuple[str, ...], was: ApprovalSettings) -> ApprovalSettings |
             return None
 
 
-def _told(view: AcceptView, survey: StatusSnapshot, laws: EffectivePolicy) -> str:
-    held = laws.in_force(view.principal, survey.standing)
+def _told(view: AcceptView, status: StatusSnapshot, effective_policy: EffectivePolicy) -> str:
+    held = effective_policy.in_force(view.principal, status.standing)
     return card_texts.approvals_told(
         held.preset,
         held.limits.max_rounds if held.preset is not Preset.AUTO else None,
@@ -124,7 +124,7 @@ def _told(view: AcceptView, survey: StatusSnapshot, laws: EffectivePolicy) -> st
 
 def grants(words: tuple[str, ...], view: AcceptView) -> Verdict:
     """Handle `/grants`, `/grants revoke ID` and `/grants revoke all` for the person's own grants."""
-    own = (view.survey or StatusSnapshot()).grants
+    own = (view.status or StatusSnapshot()).grants
     match words:
         case ():
             return _said("command: /grants", _listed(own))
@@ -155,17 +155,17 @@ def _listed(own: tuple[Grant, ...]) -> str:
     return "\n".join([*lines, "", card_texts.GRANTS_USAGE])
 
 
-def progress(view: AcceptView, laws: EffectivePolicy) -> str:
+def progress(view: AcceptView, effective_policy: EffectivePolicy) -> str:
     """Describe the budget used by the running turn. Empty before its first round of tools."""
-    survey = view.survey
-    if survey is None or survey.used is None or not survey.used.rounds:
+    status = view.status
+    if status is None or status.used is None or not status.used.rounds:
         return ""
-    held = laws.in_force(view.principal, survey.standing)
+    held = effective_policy.in_force(view.principal, status.standing)
     counted = held.preset is not Preset.AUTO
     return card_texts.loop_progress(
-        survey.used.rounds,
+        status.used.rounds,
         held.limits.max_rounds if counted else None,
-        survey.used.tools_run,
+        status.used.tools_run,
         held.limits.max_tools if counted else None,
     )
 
@@ -177,19 +177,21 @@ def _said(outcome: str, word: str) -> Verdict:
 Command = NewThread | Status | Approvals | Grants | Start | Resume | Help | UnknownCommand
 
 
-def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: Ids, now: int) -> Verdict:
+def command(
+    submission: Command, view: AcceptView, effective_policy: EffectivePolicy, ids: Ids, now: int
+) -> Verdict:
     """Handle a command that affects this conversation only, or nothing."""
     match submission:
         case Approvals(words):
-            return approvals(words, view, laws)
+            return approvals(words, view, effective_policy)
         case Grants(words):
             return grants(words, view)
         case NewThread():
             effects = (RebindThread(ids.row_id()), Say(plain(texts.NEW_THREAD)))
             return Verdict("command: /new", effects)
         case Status():
-            paused = view.survey is not None and view.survey.paused
-            told = _status(view, laws, now)
+            paused = view.status is not None and view.status.paused
+            told = _status(view, effective_policy, now)
             told = f"{texts.TOOLS_PAUSED}\n{told}" if paused else told
             return Verdict("command: /status", (Say(plain(told)),))
         case Start(code) if is_code(normalise_code(code)):
@@ -206,12 +208,12 @@ def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: I
             assert_never(submission)
 
 
-def _status(view: AcceptView, laws: EffectivePolicy, now: int) -> str:
+def _status(view: AcceptView, effective_policy: EffectivePolicy, now: int) -> str:
     titles = [open_gate.gate.title for open_gate in view.open_gates]
     state = view.thread.active_turn_state if view.thread is not None else None
     if state is TurnState.RUNNING and view.running_since is not None:
         running_s = max(0, now - view.running_since) // SECOND_US
-        used = progress(view, laws)
+        used = progress(view, effective_policy)
         return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles, used)
     word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
     return texts.status(word, None, view.waiting, titles)
@@ -228,7 +230,7 @@ def _not_a_command(name: str) -> Verdict:
 def timezone(wanted: str, view: AcceptView, hubs: str) -> Verdict:
     """Handle `/timezone`, alone or with a zone. `hubs`: the zone of people who chose none."""
     if not wanted:
-        own = (view.survey or StatusSnapshot()).timezone
+        own = (view.status or StatusSnapshot()).timezone
         return _said("command: /timezone", texts.timezone(own, hubs))
     if wanted.lower() == BACK:
         name = None
@@ -295,13 +297,13 @@ def code_of(event: InboundMessage | ChoiceAnswer, submission: Submission) -> str
             return None
 
 
-def claimed(submission: LetPersonIn, principal: Principal, access: Access) -> str | None:
+def claimed(submission: ApprovePairing, principal: Principal, access: Access) -> str | None:
     """Return the channel of the pairing requests that an owner decides about, or None."""
     known = submission.channel in access.channels
     return submission.channel if known and principal.role is Role.OWNER else None
 
 
-def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) -> Verdict:
+def approve_pairing(submission: ApprovePairing, view: AcceptView, access: Access, ids: Ids) -> Verdict:
     """Decide a pairing request for an owner. Anyone else is refused."""
     if view.claims is None:
         if view.principal.role is not Role.OWNER:
@@ -310,12 +312,12 @@ def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) 
     claim = Claim(submission.code, view.principal)
     decision = ClaimRules(access, ids).judge(claim, view.claims)
     match decision:
-        case LetIn(request, principal):
-            word = pairing_texts.let_in(request.sender.name, principal.role)
+        case PairingApproved(request, principal):
+            word = pairing_texts.approved(request.sender.name, principal.role)
             return Verdict("command: /approve", (decision, Say(plain(word))))
         case ClaimRefused(reason, word, wrong_code):
             return refused(reason, word, *((NoteWrongCode(),) if wrong_code else ()))
-        case TurnDown():
+        case PairingDenied():
             raise TypeError("a command never denies a pairing request")
         case _:
             assert_never(decision)

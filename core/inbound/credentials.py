@@ -18,8 +18,8 @@ from core.errors import HubError
 from core.gates import Answer, Gate, GateState, Option, Replies, Wrote
 from core.ids import Ids
 from core.inbound.submission import (
+    ApprovePairing,
     BareAnswer,
-    LetPersonIn,
     Stop,
     Submission,
     UnknownCommand,
@@ -30,7 +30,7 @@ from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
 from core.off_loop import off_loop
 from core.safety.leaks import Leak, LeakDetector, replaced
 from core.store.accept import ASKED_FOR, AcceptView, Admission, AskedCredentials, Judge, Verdict
-from core.store.effects import CloseGate, Effect, ForgetCredentials, KeepSecrets, Say, TakeAwayMessage
+from core.store.effects import CloseGate, Effect, ForgetCredentials, Say, SetSecrets, TakeAwayMessage
 from core.store.facets import SealedSecret
 from core.store.rows import GateView
 from core.users import Identity, Role
@@ -183,7 +183,7 @@ class CredentialCapture:
         said = [effect for effect in verdict.effects if isinstance(effect, Say)]
         words = "".join(block.text for effect in said for block in effect.message.blocks)
         kept = tuple(e for e in verdict.effects if not isinstance(e, Say | TakeAwayMessage))
-        closed = any(isinstance(effect, KeepSecrets) for effect in kept)
+        closed = any(isinstance(effect, SetSecrets) for effect in kept)
         outcome = f"answer: {on.gate.id}" if closed else verdict.outcome
         return replace(verdict, outcome=outcome, effects=kept, answer=words or None)
 
@@ -199,7 +199,7 @@ class CredentialCapture:
             return _withheld("not stored", NOT_KEPT)
         told = kept(name)
         closes = _close(gate, Wrote(in_its_place(name)), told)
-        return _withheld(f"stored for {gate.id}", told, KeepSecrets((sealed,)), closes)
+        return _withheld(f"stored for {gate.id}", told, SetSecrets((sealed,)), closes)
 
     def _sealed(self, name: str, value: str) -> SealedSecret | None:
         if self._seal is None:
@@ -212,7 +212,7 @@ class CredentialCapture:
 
 
 def _is_command(submission: Submission) -> bool:
-    if isinstance(submission, BareAnswer | LetPersonIn):
+    if isinstance(submission, BareAnswer | ApprovePairing):
         return submission.command
     return not isinstance(submission, UserInput | UnknownCommand)
 
@@ -354,7 +354,7 @@ class CredentialJudge:
             return verdict  # it was requested, and stored as such
         kept = self._taken.sealed if view.principal.role is Role.OWNER else ()
         told = Say(plain(texts.credential_taken([secret.name for secret in kept])))
-        keep = (KeepSecrets(kept),) if kept else ()
+        keep = (SetSecrets(kept),) if kept else ()
         return replace(verdict, effects=(*verdict.effects, *keep, told))
 
 

@@ -32,9 +32,9 @@ from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.store.accept import WAITING, Accepted, Judge
 from core.store.effects import EditedCall, EditRefused
-from core.store.engine import committed
 from core.store.facets import HELD
 from core.store.port import Store
+from core.store.units import committed
 from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolPause
 from core.users import Principal

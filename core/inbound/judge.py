@@ -15,15 +15,25 @@ from core.consent.rules import EffectivePolicy
 from core.consent.votes import may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
 from core.ids import Ids
-from core.inbound.commands import claimed, code_of, command, let_in, link, pause, runs, stop, timezone
+from core.inbound.commands import (
+    approve_pairing,
+    claimed,
+    code_of,
+    command,
+    link,
+    pause,
+    runs,
+    stop,
+    timezone,
+)
 from core.inbound.credentials import CredentialCapture
 from core.inbound.sessions import Adopt, Create, Existing, SessionManager
 from core.inbound.submission import (
     AnswerGate,
     Approvals,
+    ApprovePairing,
     BareAnswer,
     Grants,
-    LetPersonIn,
     Link,
     Pause,
     Status,
@@ -154,14 +164,14 @@ class InboundRules:
     """The rules for judging events.
 
     `max_waiting`: the limit on inputs that wait in one thread.
-    `laws`: the admin policy that people's settings must stay within.
+    `effective_policy`: the admin policy that people's settings must stay within.
     `timezone`: the hub's, for people who chose none."""
 
     access: Access
     sessions: SessionManager
     ids: Ids
     max_waiting: int
-    laws: EffectivePolicy
+    effective_policy: EffectivePolicy
     timezone: str = "UTC"
 
 
@@ -209,10 +219,10 @@ class EventJudge:
             strangers = StrangerRules(rules.access, rules.ids, event, code)
             return Stranger(strangers.meet, redeems=code is not None)
         submission = self._submission
-        if isinstance(admission, Admitted) and isinstance(submission, LetPersonIn):
+        if isinstance(admission, Admitted) and isinstance(submission, ApprovePairing):
             return replace(admission, claims=claimed(submission, admission.principal, rules.access))
         if isinstance(admission, Admitted) and isinstance(submission, Approvals | Grants | Status | Timezone):
-            return replace(admission, surveys=True)
+            return replace(admission, wants_status=True)
         return admission
 
     def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
@@ -266,10 +276,10 @@ class EventJudge:
                 return self._decisions.named(view, option, event.sent_at)
             case Stop():
                 return stop(view)
-            case LetPersonIn(command=False) if view.claims is None:
+            case ApprovePairing(command=False) if view.claims is None:
                 return self._input(event, view)
-            case LetPersonIn():
-                return let_in(submission, view, self._rules.access, self._rules.ids)
+            case ApprovePairing():
+                return approve_pairing(submission, view, self._rules.access, self._rules.ids)
             case Link(code):
                 return link(event, code, view, self._rules.ids, self._now)
             case Pause(paused):
@@ -277,7 +287,7 @@ class EventJudge:
             case Timezone(wanted):
                 return timezone(wanted, view, self._rules.timezone)
             case _:
-                return command(submission, view, self._rules.laws, self._rules.ids, self._now)
+                return command(submission, view, self._rules.effective_policy, self._rules.ids, self._now)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
         about_gate = self._replied(event, view)

@@ -11,7 +11,7 @@ from core.routine import ManualInput, Match, claim_key
 from core.routine_json import input_to_json
 from core.store.accept import AcceptView, Verdict
 from core.store.effects import Effect, FireRoutine, GrantToRoutine, PauseRoutine, Say
-from core.store.routines import MenuView, NewRun
+from core.store.routine_rows import MenuView, NewRun
 from core.users import Principal, Role
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from core.clock import SECOND_US
-from core.store.routines import MenuView
+from core.store.routine_rows import MenuView
 
 DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
 ALLOW = "Allow for this routine"

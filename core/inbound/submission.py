@@ -62,7 +62,7 @@ class AnswerGate:
 
 
 @dataclass(frozen=True, slots=True)
-class LetPersonIn:
+class ApprovePairing:
     """The command `/approve CHANNEL CODE`, which makes the stranger with that code a member.
 
     `command`: written with a slash. Without one, it counts only from an owner who names a channel.
@@ -135,7 +135,7 @@ Submission = (
     | Timezone
     | AnswerGate
     | BareAnswer
-    | LetPersonIn
+    | ApprovePairing
     | Link
     | UnknownCommand
 )
@@ -164,7 +164,7 @@ def parse_submission(text: str) -> Submission:
     if word is not None:
         return BareAnswer(text, word, command=False)
     verb, *words = trimmed.split(maxsplit=3) or [""]
-    if verb.lower() == "approve" and (claim := _let_person_in(text, words, command=False)) is not None:
+    if verb.lower() == "approve" and (claim := _approve_pairing(text, words, command=False)) is not None:
         return claim
     command = _COMMAND.fullmatch(trimmed)
     if command is None:
@@ -202,7 +202,7 @@ def _parse_answer(text: str, name: str, words: list[str]) -> Submission:
     option = _WORDS[name]
     if not words:
         return BareAnswer(text, option, command=True)
-    claim = _let_person_in(text, words, command=True) if name == "approve" else None
+    claim = _approve_pairing(text, words, command=True) if name == "approve" else None
     if claim is not None:
         return claim
     gate_id = normalise_gate_id(words[0])
@@ -216,7 +216,7 @@ def _parse_answer(text: str, name: str, words: list[str]) -> Submission:
     return UnknownCommand(name)
 
 
-def _let_person_in(text: str, words: list[str], *, command: bool) -> LetPersonIn | None:
+def _approve_pairing(text: str, words: list[str], *, command: bool) -> ApprovePairing | None:
     if len(words) != 2 or not is_code(code := normalise_code(words[1])):
         return None
-    return LetPersonIn(text, words[0].lower(), code, command)
+    return ApprovePairing(text, words[0].lower(), code, command)

@@ -22,12 +22,15 @@ class ToolSpec:
     name: str
     description: str
     parameters: Mapping[str, Any]
-    size_chars: int = field(init=False, repr=False, compare=False)
-    """The length of the name, description and parameters as text, computed once."""
+    _size_chars: list[int] = field(default_factory=list[int], init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        size_chars = len(self.name) + len(self.description) + len(str(self.parameters))
-        object.__setattr__(self, "size_chars", size_chars)
+    @property
+    def size_chars(self) -> int:
+        """The length of the name, description and parameters as text, computed once, on first use."""
+        if not self._size_chars:
+            whole = len(self.name) + len(self.description) + len(str(self.parameters))
+            self._size_chars.append(whole)
+        return self._size_chars[0]
 
 
 class Thinking(StrEnum):

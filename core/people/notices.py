@@ -17,11 +17,11 @@ from core.off_loop import off_loop
 from core.people.access import Access
 from core.ports import Directory, OutboxListener
 from core.safety.leaks import LeakDetector
-from core.store.engine import committed
+from core.store.facets import NoticeAddress, Reach
 from core.store.facets import Notices as NoticePort
-from core.store.facets import Place, Reach
 from core.store.port import Store
 from core.store.rows import Draft, ThreadRow
+from core.store.units import committed
 from core.users import Identity, Via
 
 
@@ -90,46 +90,46 @@ class Notices:
         Returns once it is stored. From then on it is delivered even if the hub is killed. An address
         that refuses it for good passes it on to the next. Raises NobodyToTell, StoreUnavailable.
         """
-        places = await self.places(to)
-        if not places:
+        addresses = await self.addresses(to)
+        if not addresses:
             raise NobodyToTell(
                 "no address to send the notice to: link an account of the person on a configured channel"
                 " (hubbub users link), or name another channel"
             )
         chars = sum(len(block.text) for block in message.blocks)
         blocks = await off_loop(chars, lambda: tuple(map(self._clean, message.blocks)))
-        unit = self._store.notices.add_notice(key, replace(message, blocks=blocks), places)
+        unit = self._store.notices.add_notice(key, replace(message, blocks=blocks), addresses)
         return bool(await committed(unit, self._listener.outbox_ready))
 
     def _clean(self, block: Block) -> Block:
         return replace(block, text=self._leaks.redacted(block.text))
 
-    async def places(self, to: Recipient) -> Sequence[Place]:
+    async def addresses(self, to: Recipient) -> Sequence[NoticeAddress]:
         """Return the recipient's addresses, in order. Raises StoreUnavailable."""
         match to:
             case InOrder(recipients):
-                found = [place for one in recipients for place in await self.places(one)]
-                return list({(place.channel, place.address): place for place in reversed(found)}.values())[
-                    ::-1
-                ]
+                found = [target for one in recipients for target in await self.addresses(one)]
+                return list(
+                    {(target.channel, target.address): target for target in reversed(found)}.values()
+                )[::-1]
             case ToPerson(user_id, channel):
                 return await self._of_person(user_id, channel)
             case ToThread(thread_id):
                 return await self._of_thread(thread_id)
             case ToAddress(channel, address):
-                return [Place(channel, address)] if self._directory.speaks(channel) else []
+                return [NoticeAddress(channel, address)] if self._directory.speaks(channel) else []
 
-    async def _of_thread(self, thread_id: str) -> Sequence[Place]:
+    async def _of_thread(self, thread_id: str) -> Sequence[NoticeAddress]:
         thread = await self._store.threads.thread(thread_id)
         if thread is None:
             return []
-        here = [Place(thread.channel, thread.address, thread.id)]
+        here = [NoticeAddress(thread.channel, thread.address, thread.id)]
         here = here if self._directory.speaks(thread.channel) else []
         taken = (thread.channel, thread.address)
         others = await self._of_person(thread.owner_id, None)
-        return [*here, *(place for place in others if (place.channel, place.address) != taken)]
+        return [*here, *(target for target in others if (target.channel, target.address) != taken)]
 
-    async def _of_person(self, user_id: str, channel: str | None) -> Sequence[Place]:
+    async def _of_person(self, user_id: str, channel: str | None) -> Sequence[NoticeAddress]:
         reach = await self._store.notices.reach(user_id)
         latest: dict[str, int] = {}
         for thread in reach.threads:
@@ -143,8 +143,8 @@ class Notices:
                 one.direct_address is None,
             )
         )
-        places = [self._place(one, reach) for one in accounts if channel in {None, one.channel}]
-        return [place for place in places if place is not None]
+        addresses = [self._address(one, reach) for one in accounts if channel in {None, one.channel}]
+        return [target for target in addresses if target is not None]
 
     def _configured(self, user_id: str, reach: Reach) -> Sequence[Identity]:
         """Return the owner's configured accounts that never wrote."""
@@ -155,7 +155,7 @@ class Notices:
         named = sorted((self._access.owner_identities | self._access.proven) - known)
         return [Identity(channel, account, owner, Via.CONFIG) for channel, account in named]
 
-    def _place(self, account: Identity, reach: Reach) -> Place | None:
+    def _address(self, account: Identity, reach: Reach) -> NoticeAddress | None:
         there = self._directory.direct(account.channel, account.platform_user_id)
         if there is None:
             return None
@@ -165,7 +165,7 @@ class Notices:
         )
         if thread is None and account.channel in self._in_threads:
             return None
-        return Place(account.channel, address, None if thread is None else thread.id)
+        return NoticeAddress(account.channel, address, None if thread is None else thread.id)
 
 
 # Cards for people who are not in the conversation.
@@ -181,27 +181,27 @@ class ApproverCopies:
         self._directory = directory
         self._ids = ids
 
-    async def cards(self, gate: Gate, place: str, thread: ThreadRow, *, editable: bool) -> Sequence[Draft]:
-        """Return a gate's cards in addition to the one in its thread. `place`: see core.consent.rules."""
-        if place == HERE:
+    async def cards(self, gate: Gate, asked_in: str, thread: ThreadRow, *, editable: bool) -> Sequence[Draft]:
+        """Return a gate's cards in addition to the one in its thread. `asked_in`: see core.consent.rules."""
+        if asked_in == HERE:
             return ()
-        if place == DIRECT:
+        if asked_in == DIRECT:
             people = gate.rule.approvers or (self._access.owner.user_id,)
             return await self.direct(gate, people, thread, editable=editable)
-        channel, _, address = place.partition(":")
+        channel, _, address = asked_in.partition(":")
         return self._drafts(gate, [(channel, Address(address))], thread, editable=editable)
 
     async def direct(
         self, gate: Gate, people: Iterable[str], thread: ThreadRow, *, editable: bool = False
     ) -> Sequence[Draft]:
         """Return a card for each account of these people, except the requester, who sees the card already."""
-        places: list[tuple[str, Address]] = []
+        addresses: list[tuple[str, Address]] = []
         for person in people:
             if person != gate.requester_id:
-                places += await self._places(person)
-        return self._drafts(gate, places, thread, editable=editable)
+                addresses += await self._addresses(person)
+        return self._drafts(gate, addresses, thread, editable=editable)
 
-    async def _places(self, user_id: str) -> Sequence[tuple[str, Address]]:
+    async def _addresses(self, user_id: str) -> Sequence[tuple[str, Address]]:
         reach = await self._store.reach(user_id)
         known = {(one.channel, one.platform_user_id): one.direct_address for one in reach.identities}
         accounts = [
@@ -217,11 +217,11 @@ class ApproverCopies:
         return found
 
     def _drafts(
-        self, gate: Gate, places: Sequence[tuple[str, Address]], thread: ThreadRow, *, editable: bool
+        self, gate: Gate, addresses: Sequence[tuple[str, Address]], thread: ThreadRow, *, editable: bool
     ) -> Sequence[Draft]:
         card = open_card(gate, editable=editable)
         return [
             Draft(channel, address, card, self._ids.row_id(), gate_id=gate.id)
-            for channel, address in dict.fromkeys(places)
+            for channel, address in dict.fromkeys(addresses)
             if (channel, address) != (thread.channel, thread.address)
         ]

@@ -10,18 +10,18 @@ from core.people import pairing_texts
 from core.people.access import Access
 from core.people.strangers import may_guess, same_code
 from core.ports import OutboxListener
-from core.store.engine import committed
 from core.store.pairing import (
     ClaimRefused,
     ClaimView,
     Decision,
-    LetIn,
+    PairingApproved,
+    PairingDenied,
     PairingRequest,
     RequestState,
     Settled,
-    TurnDown,
 )
 from core.store.port import People
+from core.store.units import committed
 from core.users import Principal, Role, Via
 
 
@@ -72,11 +72,11 @@ class ClaimRules:
         if not found.is_open(view.now):
             return ClaimRefused("code expired", pairing_texts.CODE_EXPIRED)
         if claim.pair_as is None:
-            return TurnDown(found, claim.by.user_id, plain(pairing_texts.REQUEST_DENIED))
+            return PairingDenied(found, claim.by.user_id, plain(pairing_texts.REQUEST_DENIED))
         if claim.pair_as is PairAs.OWNER and not (claim.at_home and self._without_owner(view)):
             return ClaimRefused("there is already an owner", pairing_texts.OWNER_EXISTS)
         principal = self._member(found, view) if claim.pair_as is PairAs.MEMBER else claim.by
-        return LetIn(found, principal, claim.by.user_id, plain(pairing_texts.ACCESS_GRANTED))
+        return PairingApproved(found, principal, claim.by.user_id, plain(pairing_texts.ACCESS_GRANTED))
 
     def _without_owner(self, view: ClaimView) -> bool:
         return not self.access.owner_identities and not view.owner_paired
@@ -122,12 +122,12 @@ class PairingService:
     ) -> Decision:
         """Approve the request with this code or id. Its account is notified at once.
 
-        `channel`: None for any. Returns LetIn, or ClaimRefused with the reason.
+        `channel`: None for any. Returns PairingApproved, or ClaimRefused with the reason.
         """
         return await self._settle(Claim(wanted, by, pair_as, at_home=True), channel)
 
     async def reject(self, wanted: str, *, by: Principal) -> Decision:
-        """Reject a request. Its sender is notified and gets no code for a day. Returns TurnDown, or
+        """Reject a request. Its sender is notified and gets no code for a day. Returns PairingDenied, or
         ClaimRefused."""
         return await self._settle(Claim(wanted, by, None, at_home=True), None)
 

@@ -30,7 +30,7 @@ def ask_owner(channel: str, code: str) -> str:
     )
 
 
-def let_in(name: str, role: str) -> str:
+def approved(name: str, role: str) -> str:
     """Return the confirmation to the owner who paired somebody, or an account of their own."""
     if role == "owner":
         return f"{name} is now one of your accounts."

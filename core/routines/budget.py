@@ -5,7 +5,7 @@ from dataclasses import replace
 from core.errors import HubError, ModelReplyInvalid
 from core.model.base import Model, ModelReply, ModelRequest, closing
 from core.routine import Spent
-from core.store.routines import DayLeft
+from core.store.routine_rows import DayLeft
 
 
 class OutOfBudget(HubError):

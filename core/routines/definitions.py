@@ -9,7 +9,7 @@ from enum import StrEnum
 from core.clock import SECOND_US
 from core.routine import Cron, Definition, Event, Manual, Progress, RunStatus, SystemEvent, Trigger, Webhook
 from core.routine_json import Problem, definition_to_json, read_definition
-from core.store.routines import RoutineRow, RoutineText
+from core.store.routine_rows import RoutineRow, RoutineText
 from core.users import Principal, Role
 
 

@@ -11,7 +11,7 @@ from core.routine import Cron, Event, Filters, Manual, SystemEvent, Trigger, Web
 from core.routines.definitions import definition_of
 from core.routines.schedule import MONTHS, WEEKDAYS, Every, Fields, Part, Schedule, read_schedule
 from core.routines.slots import schedule_of
-from core.store.routines import RoutineRow
+from core.store.routine_rows import RoutineRow
 
 _UNITS = {"m": "minute", "h": "hour", "d": "day"}
 _MAX_TIMES = 6

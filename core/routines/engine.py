@@ -33,10 +33,10 @@ from core.routines.schedule import jitter_us
 from core.routines.service import RoutineSignals
 from core.routines.slots import slots_due
 from core.routines.tool_runs import remarks_of
-from core.store.engine import patiently
 from core.store.port import Store
-from core.store.routines import BudgetDay, NewRun, NextDue, RoutineRow, RoutineRunRow, RunEnd, StartedRun
+from core.store.routine_rows import BudgetDay, NewRun, NextDue, RoutineRow, RoutineRunRow, RunEnd, StartedRun
 from core.store.rows import CallState
+from core.store.units import patiently
 from core.timers import Timers
 from core.timezones import TimeZones, in_force
 from core.tool import ProcessInfo
@@ -189,9 +189,9 @@ class EngineParts:
 
     store: Store
     runs: LightweightRuns
-    telling: RoutineNotifier
-    listening: PatternRegistry
-    doors: WebhookRegistry
+    notifier: RoutineNotifier
+    patterns: PatternRegistry
+    webhooks: WebhookRegistry
     heartbeat: Heartbeat
     events: HubEvents
     signals: RoutineSignals
@@ -216,27 +216,27 @@ class RoutineEngine:
     # --- messages --------------------------------------------------------------------------------------
 
     def matches(self, message: InboundMessage) -> Sequence[Match]:
-        return self._parts.listening.matches(message)
+        return self._parts.patterns.matches(message)
 
     def changed(self, row: RoutineRow) -> None:
-        self._parts.listening.changed(row)
-        self._parts.doors.changed(row)
+        self._parts.patterns.changed(row)
+        self._parts.webhooks.changed(row)
 
     def deleted(self, routine_id: str) -> None:
-        self._parts.listening.deleted(routine_id)
-        self._parts.doors.deleted(routine_id)
+        self._parts.patterns.deleted(routine_id)
+        self._parts.webhooks.deleted(routine_id)
 
-    def door(self, path: str) -> WebhookEntry | None:
-        return self._parts.doors.at(path)
+    def webhook(self, path: str) -> WebhookEntry | None:
+        return self._parts.webhooks.at(path)
 
     # --- starting --------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
         after = ""
         while rows := await self._store.routines.listening_routines(after, READ_AT_ONCE):
-            await self._parts.listening.load(rows)
+            await self._parts.patterns.load(rows)
             for row in rows:
-                self._parts.doors.changed(row)
+                self._parts.webhooks.changed(row)
             after = rows[-1].id
         await self._interrupted.settle()
 
@@ -273,7 +273,7 @@ class RoutineEngine:
         day = budget_day(now, self._timezones.default)
         for started in await self._store.runs.begin_runs(most=self._most, day=day):
             group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
-        await self._parts.telling.tell_due()
+        await self._parts.notifier.tell_due()
         await self._await_beat()
         return now + int(_rest_s(await self._store.run_views.next_due(), now) * SECOND_US)
 

@@ -14,7 +14,7 @@ from core.routine_json import input_from_json, input_to_json
 from core.routines.definitions import definition_of
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
-from core.store.routines import NewRun, StartedRun
+from core.store.routine_rows import NewRun, StartedRun
 
 # Payload fields that concern a routine: those its filters test, and those its model sees.
 

@@ -18,7 +18,7 @@ from core.routine import Cron, Definition, Downtime, Guardrails, Lightweight, Qu
 from core.routines.definitions import read_text, text_of
 from core.routines.slots import next_slot
 from core.store.port import Store
-from core.store.routines import RoutineRow, RoutineText
+from core.store.routine_rows import RoutineRow, RoutineText
 
 logger = logging.getLogger(__name__)
 

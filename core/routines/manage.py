@@ -19,7 +19,7 @@ from core.routines.slots import next_slot
 from core.routines.validation import change, validate
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
-from core.store.routines import NewRun, RoutineRow, RoutineRunRow
+from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 
 MAX_ROUTINES = 10_000

@@ -15,9 +15,9 @@ from core.messages import Address, Block, Choice, Code, Markdown, Message, Plain
 from core.people.notices import InOrder, Recipient, ToAddress, ToPerson, ToThread
 from core.routine import Notify, QuietHours, RunStatus
 from core.routines.definitions import read_text
-from core.store.facets import Place
+from core.store.facets import NoticeAddress
 from core.store.routine_port import RunViews
-from core.store.routines import DueNotice
+from core.store.routine_rows import DueNotice
 from core.tools.prepared import as_seen
 
 # A routine's own thread for notices, on platforms with threads: opened with its first notice.
@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 OPENED_WITHIN_S = 8.0
 """Limit for opening a thread; other routines wait in the meantime."""
 
-Places = Callable[[Recipient], Awaitable[Sequence[Place]]]
-"""See core.people.notices.Notices.places."""
+Addresses = Callable[[Recipient], Awaitable[Sequence[NoticeAddress]]]
+"""See core.people.notices.Notices.addresses."""
 
 
 class ThreadOpener(Protocol):
@@ -46,17 +46,17 @@ class NoticeThreads:
     """Threads for notices. Their addresses are kept with the routine; a thread opened at another address
     is left there."""
 
-    def __init__(self, run_views: RunViews, places: Places, open_thread: ThreadOpener) -> None:
+    def __init__(self, run_views: RunViews, addresses: Addresses, open_thread: ThreadOpener) -> None:
         self._run_views = run_views
-        self._places = places
+        self._addresses = addresses
         self._open_thread = open_thread
 
     async def of(self, notice: DueNotice, otherwise: Recipient) -> ToAddress | None:
         """Return the routine's thread at that address; None if it has none there now. Raises StoreError."""
-        places = await self._places(otherwise)
-        if not places:
+        addresses = await self._addresses(otherwise)
+        if not addresses:
             return None
-        channel, at = places[0].channel, places[0].address
+        channel, at = addresses[0].channel, addresses[0].address
         known = json.loads(notice.own_place) if notice.own_place else None
         if known is not None and known[:2] == [channel, at]:
             return None if known[2] is None else ToAddress(channel, Address(known[2]))
@@ -127,10 +127,10 @@ class RoutineNotifier:
     killed."""
 
     def __init__(
-        self, run_views: RunViews, send: NoticeSender, own_threads: NoticeThreads, clock: Clock
+        self, run_views: RunViews, send: NoticeSender, notice_threads: NoticeThreads, clock: Clock
     ) -> None:
         self._run_views = run_views
-        self._own_threads = own_threads
+        self._notice_threads = notice_threads
         self._send = send
         self._clock = clock
 
@@ -170,7 +170,7 @@ class RoutineNotifier:
         """Return the address the routine names, else wherever its owner is."""
         notify = _notify(notice)
         tried = _recipients(notify, notice)
-        own = await self._own_threads.of(notice, InOrder(tried)) if notify.own_thread else None
+        own = await self._notice_threads.of(notice, InOrder(tried)) if notify.own_thread else None
         return InOrder(tried if own is None else (own, *tried))
 
     async def _too_many(self, routine_id: str) -> bool:

@@ -11,7 +11,7 @@ from core.routine import Event, Match, MessageInput, OnMatch, Webhook, kept
 from core.routines.definitions import definition_of
 from core.routines.matching.matcher import Heard, Hit, Listener, Matcher
 from core.routines.matching.nodes import PatternRefused
-from core.store.routines import RoutineRow
+from core.store.routine_rows import RoutineRow
 
 logger = logging.getLogger(__name__)
 
@@ -116,9 +116,9 @@ class WebhookRegistry:
     def deleted(self, routine_id: str) -> None:
         """Remove the routine's webhook."""
         path = self._paths.pop(routine_id, None)
-        door = None if path is None else self._by_path.get(path)
-        if door is not None and door.routine_id == routine_id:  # another routine may have taken the path
-            del self._by_path[door.trigger.path]
+        entry = None if path is None else self._by_path.get(path)
+        if entry is not None and entry.routine_id == routine_id:  # another routine may have taken the path
+            del self._by_path[entry.trigger.path]
 
     def at(self, path: str) -> WebhookEntry | None:
         """Return the webhook at that path."""

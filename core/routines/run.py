@@ -29,7 +29,7 @@ from core.routine_json import input_from_json
 from core.routines.budget import SpentSoFar, one_reply
 from core.routines.definitions import definition_of, not_permitted
 from core.safety.fencing import FENCE_RULE, fence_tool_output
-from core.store.routines import RunSteps, StartedRun
+from core.store.routine_rows import RunSteps, StartedRun
 from core.timezones import TimeZones
 from core.transcript import UserSaid
 from core.users import Principal, Role

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from core.routine import Match
     from core.routines.registry import WebhookEntry
     from core.store.routine_port import Routines
-    from core.store.routines import RoutineRow
+    from core.store.routine_rows import RoutineRow
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Engine(Protocol):
 
     def matches(self, message: InboundMessage) -> "Sequence[Match]": ...
 
-    def door(self, path: str) -> "WebhookEntry | None":
+    def webhook(self, path: str) -> "WebhookEntry | None":
         """Return the webhook at that path."""
         ...
 
@@ -125,9 +125,9 @@ class RoutineService:
         del routine_ids
         self._signals.wake()
 
-    def door(self, path: str) -> "WebhookEntry | None":
+    def webhook(self, path: str) -> "WebhookEntry | None":
         """Return the webhook at that path; None if there is none."""
-        return None if self._engine is None else self._engine.door(path)
+        return None if self._engine is None else self._engine.webhook(path)
 
     def changed(self, row: "RoutineRow") -> None:
         """Apply a routine that was created or changed."""

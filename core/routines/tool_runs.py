@@ -26,10 +26,10 @@ from core.routines.run import Asked, system_text, user_text
 from core.runs.budget import Exhausted, Limit, LoopBudget, LoopEvents
 from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
 from core.runs.tool_calls import CallRules, ToolCallRunner
-from core.store.engine import patiently
 from core.store.port import Store
-from core.store.routines import RunSteps, StartedRun
+from core.store.routine_rows import RunSteps, StartedRun
 from core.store.rows import CallRow, CallState, NewCall
+from core.store.units import patiently
 from core.tools.pipeline import CallPipeline
 from core.tools.prepared import Refused
 from core.transcript import (
@@ -91,7 +91,7 @@ RECORDED_WITHIN_S = 2
 
 
 @dataclass(frozen=True, slots=True)
-class ActingServices:
+class ToolRunServices:
     """The services of every such run."""
 
     store: Store
@@ -104,7 +104,7 @@ class ActingServices:
 class ToolRuns:
     """Implementation of core.routines.run.ScopedTools."""
 
-    def __init__(self, services: ActingServices) -> None:
+    def __init__(self, services: ToolRunServices) -> None:
         self._services = services
 
     async def begin(
@@ -149,7 +149,7 @@ class ToolRun:
 
     def __init__(
         self,
-        services: ActingServices,
+        services: ToolRunServices,
         asked: Asked,
         started: StartedRun,
         steps: RunSteps,

@@ -16,7 +16,7 @@ from core.routines.manage import RoutineManager
 from core.routines.run import Asked, system_text, user_text
 from core.routines.slots import schedule_of
 from core.routines.validation import problems
-from core.store.routines import RoutineRow
+from core.store.routine_rows import RoutineRow
 from core.users import Principal
 
 if TYPE_CHECKING:

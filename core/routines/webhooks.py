@@ -25,7 +25,7 @@ from core.routines.events import passes, value_of
 from core.routines.registry import WebhookEntry
 from core.safety.leaks import LeakDetector
 from core.store.routine_port import RoutineRuns
-from core.store.routines import ClaimRefusal, NewRun
+from core.store.routine_rows import ClaimRefusal, NewRun
 
 # Authentication of deliveries: signatures of webhooks, as their senders document them. Pure.
 #
@@ -248,20 +248,19 @@ Outcome = Taken | Ignored | Refused
 class Proven:
     """A request signed by someone who knows the secret of the webhook at its path."""
 
-    door: WebhookEntry
+    entry: WebhookEntry
     headers: Headers
     body: bytes
 
 
 class Webhooks:
-    """Receiver of deliveries. `door` finds a webhook by its path, `secret` a secret of the vault by its name
-    (raises
-    VaultError), `fired` is called with claimed runs. Raises StoreUnavailable."""
+    """Receiver of deliveries. `entry_at` finds a webhook by its path, `secret` a secret of the vault by its
+    name (raises VaultError), `fired` is called with claimed runs. Raises StoreUnavailable."""
 
     def __init__(
         self,
         runs: RoutineRuns,
-        door: Callable[[str], WebhookEntry | None],
+        entry_at: Callable[[str], WebhookEntry | None],
         secret: Callable[[str], Awaitable[str]],
         fired: Callable[[Sequence[str]], None],
         clock: Clock,
@@ -270,7 +269,7 @@ class Webhooks:
     ) -> None:
         self._leaks = leaks or LeakDetector()
         self._runs = runs
-        self._door = door
+        self._entry_at = entry_at
         self._secret = secret
         self._fired = fired
         self._clock = clock
@@ -278,40 +277,40 @@ class Webhooks:
 
     def opens(self, path: str) -> bool:
         """Return whether there is a webhook at that path."""
-        return self._door(path) is not None
+        return self._entry_at(path) is not None
 
     def unsigned(self, path: str, headers: Headers) -> Refused | None:
         """Return the refusal of a request whose headers alone show that it is not signed; else None."""
-        door = self._door(path)
-        if door is None or is_signed(door.trigger.signature, headers):
+        entry = self._entry_at(path)
+        if entry is None or is_signed(entry.trigger.signature, headers):
             return None
         return Refused(Refusal.UNPROVEN, Unproven.MISSING.value)
 
     async def prove(self, path: str, headers: Headers, body: bytes) -> Proven | Refused:
         """Return the request as signed by someone who knows the secret, or the refusal. Nothing is stored
         yet."""
-        door = self._door(path)
-        if door is None:
+        entry = self._entry_at(path)
+        if entry is None:
             return _refused(Refusal.NO_DOOR)
-        return await self._proof(door, headers, body) or Proven(door, headers, body)
+        return await self._proof(entry, headers, body) or Proven(entry, headers, body)
 
     async def deliver(self, proven: Proven) -> Outcome:
         """Carry out a signed request."""
-        door, headers, body = proven.door, proven.headers, proven.body
+        entry, headers, body = proven.entry, proven.headers, proven.body
         try:
             payload = json.loads(body)
         except (ValueError, RecursionError):
             return _refused(Refusal.MALFORMED)
-        event = event_of(door.trigger.signature, headers, payload)
-        if not _concerns(door.trigger, payload, event):
+        event = event_of(entry.trigger.signature, headers, payload)
+        if not _concerns(entry.trigger, payload, event):
             return Ignored("the routine's filters do not match this request")
-        known_by = delivery_id(door.trigger.signature, headers, body, payload)
+        known_by = delivery_id(entry.trigger.signature, headers, body, payload)
         # Before anything of it is stored.
-        told = await off_loop(len(body), lambda: self._leaks.redacted(_told(door.trigger, payload)))
-        return await self._claim(door, WebhookInput(known_by, kept(told), event), told)
+        told = await off_loop(len(body), lambda: self._leaks.redacted(_told(entry.trigger, payload)))
+        return await self._claim(entry, WebhookInput(known_by, kept(told), event), told)
 
-    async def _proof(self, door: WebhookEntry, headers: Headers, body: bytes) -> Refused | None:
-        trigger = door.trigger
+    async def _proof(self, entry: WebhookEntry, headers: Headers, body: bytes) -> Refused | None:
+        trigger = entry.trigger
         try:
             secret = await self._secret(trigger.secret_name or "")
         except VaultError as error:
@@ -324,11 +323,11 @@ class Webhooks:
             case Unproven():
                 return Refused(Refusal.UNPROVEN, found.value)
 
-    async def _claim(self, door: WebhookEntry, fired_by: WebhookInput, told: str) -> Outcome:
+    async def _claim(self, entry: WebhookEntry, fired_by: WebhookInput, told: str) -> Outcome:
         now = self._clock.now()
         run = NewRun(
             id=self._ids.row_id(),
-            routine_id=door.routine_id,
+            routine_id=entry.routine_id,
             key=claim_key(fired_by),
             kind="webhook",
             input=input_to_json(fired_by),
@@ -339,12 +338,12 @@ class Webhooks:
         if claim.run_id is not None:
             logger.info(
                 "webhook.accepted path=%s delivery=%r duplicate=%s",
-                door.trigger.path,
+                entry.trigger.path,
                 fired_by.delivery_id,
                 claim.repeated,
             )
             if not claim.repeated:
-                self._fired([door.routine_id])
+                self._fired([entry.routine_id])
             return Taken(claim.run_id, claim.repeated)
         match claim.refusal:
             case ClaimRefusal.REPEATED:

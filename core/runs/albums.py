@@ -6,8 +6,8 @@ import logging
 from core.clock import SECOND_US, Clock
 from core.ids import Ids
 from core.runs.actors import ThreadActors
-from core.store.engine import patiently
 from core.store.port import TurnRecovery
+from core.store.units import patiently
 
 logger = logging.getLogger(__name__)
 

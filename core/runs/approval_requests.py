@@ -26,9 +26,9 @@ from core.ports import OutboxRow
 from core.runs.loop import Paused
 from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import Asked
-from core.store.engine import committed, patiently
 from core.store.facets import SealedSecret
 from core.store.rows import CallRow, CallState, Draft, TurnStart
+from core.store.units import committed, patiently
 from core.tools.pipeline import PutsQuestion
 from core.transcript import ResultStatus, ToolResult
 from core.users import Role
@@ -197,8 +197,8 @@ class ApprovalRequests:
     async def _ruled(self, gate: Gate, rule: ApprovalRule, *, editable: bool = False) -> _Card:
         """Return the card of a gate under that rule, with its copies for other addresses."""
         gate = replace(gate, rule=rule.vote, escalate_at=rule.escalates_at(gate.created_at))
-        place = rule.place(self._start.principal.user_id)
-        copies = await self._services.elsewhere.cards(gate, place, self._thread, editable=editable)
+        asked_in = rule.asked_in(self._start.principal.user_id)
+        copies = await self._services.approver_copies.cards(gate, asked_in, self._thread, editable=editable)
         return _Card(gate, copies, editable)
 
     async def question(self, call: CallRow, puts: PutsQuestion) -> ToolResult | Paused:

@@ -14,8 +14,8 @@ from core.runs.loop import Answered, LoopOutcome, Paused
 from core.runs.redacted_model import stream_reply
 from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import CallRules, ToolCallRunner
-from core.store.engine import patiently
 from core.store.rows import CallRow, CallState, LoadedTurn
+from core.store.units import patiently
 from core.tools.pipeline import INTERACTIVE
 from core.transcript import (
     AssistantSaid,
@@ -40,7 +40,7 @@ class ChatDelegate:
         self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private)
         self._standing: ConsentSettings | None = None
         self._budget = LoopBudget(
-            services.pipeline.laws.configured.limits,
+            services.pipeline.effective_policy.configured.limits,
             loaded.rounds,
             loaded.tools_run,
             loaded.spent_us,
@@ -72,7 +72,7 @@ class ChatDelegate:
         if self._standing is None:
             services, principal = self._services, self._start.principal
             self._standing = await services.store.consents.standing(principal.user_id, self._thread.id)
-            held = services.pipeline.laws.in_force(principal, self._standing)
+            held = services.pipeline.effective_policy.in_force(principal, self._standing)
             self._budget.limits, self._budget.counted = held.limits, held.preset is not Preset.AUTO
         return self._standing
 

@@ -15,7 +15,6 @@ from core.people.notices import ApproverCopies
 from core.ports import OutboxListener, OutboxRow
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
-from core.store.engine import patiently
 from core.store.port import Store
 from core.store.rows import (
     REJOIN_US,
@@ -27,6 +26,7 @@ from core.store.rows import (
     TurnState,
     UnfinishedTurn,
 )
+from core.store.units import patiently
 from core.tool import ProcessInfo
 
 logger = logging.getLogger(__name__)
@@ -169,7 +169,7 @@ class GateExpiry:
         actors: ThreadActors,
         listener: OutboxListener,
         clock: Clock,
-        elsewhere: ApproverCopies,
+        approver_copies: ApproverCopies,
         ids: Ids,
         editable: Callable[[Gate], bool],
     ) -> None:
@@ -177,12 +177,12 @@ class GateExpiry:
         self._actors = actors
         self._listener = listener
         self._clock = clock
-        self._elsewhere = elsewhere
+        self._approver_copies = approver_copies
         self._ids = ids
         self._editable = editable
 
     async def look(self) -> None:
-        """Do what is due by now. Raises StoreUnavailable: the next look finds the same prompts."""
+        """Do what is due by now. Raises StoreUnavailable: the next look finds the same gates."""
         await self.expire()
         await self.remind()
         await self.escalate()
@@ -206,7 +206,7 @@ class GateExpiry:
         for view in await self._store.gates.gates_to_escalate(self._clock.now()):
             gate, thread = view.gate, view.thread
             asked = replace(gate, rule=replace(gate.rule, escalated=True))
-            cards = await self._elsewhere.direct(
+            cards = await self._approver_copies.direct(
                 asked, gate.rule.escalate_to, thread, editable=self._editable(gate)
             )
             told = Draft(

@@ -22,9 +22,9 @@ from core.ids import Ids
 from core.messages import Markdown, Message, plain
 from core.ports import OutboxListener
 from core.runs.loop import Answered, LoopDelegate, LoopOutcome, Paused, run_agentic_loop
-from core.store.engine import committed, patiently
 from core.store.port import Turns
 from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnState
+from core.store.units import committed, patiently
 from core.transcript import AssistantSaid, Entry, total_chars
 
 # The transcripts of recently active threads, cached so that a new turn need not read history.

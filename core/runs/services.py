@@ -15,8 +15,8 @@ from core.model.base import Model
 from core.people.notices import ApproverCopies
 from core.ports import OutboxListener
 from core.safety.leaks import LeakDetector
-from core.store.engine import patiently
 from core.store.port import People, Store
+from core.store.units import patiently
 from core.tools.pipeline import CallPipeline
 from core.users import Principal, Role
 
@@ -90,7 +90,7 @@ class ChatServices:
     clock: Clock
     ids: Ids
     leaks: LeakDetector
-    elsewhere: ApproverCopies
+    approver_copies: ApproverCopies
     guests: GuestAllowance
     reply_hook: ReplyHook | None = None
     answer_hook: AnswerHook | None = None

@@ -18,9 +18,9 @@ from core.gates import ConsentSettings
 from core.names import quoted
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
-from core.store.engine import patiently
 from core.store.port import Turns
 from core.store.rows import CallRow, CallState
+from core.store.units import patiently
 from core.tool import Effect, ProcessInfo
 from core.tools.pipeline import CallPipeline, NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult

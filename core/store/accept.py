@@ -20,7 +20,7 @@ from core.store.rows import GateView, LoopUsed, ThreadRow, TurnStart
 from core.users import Identity, Principal
 
 if TYPE_CHECKING:
-    from core.store.routines import MenuView, RoutineStanding
+    from core.store.routine_rows import MenuView, RoutineStanding
 
 
 WITHHELD = "[not kept]"
@@ -43,7 +43,7 @@ class Admitted:
     via: str
     limited: bool = False
     claims: str | None = None
-    surveys: bool = False
+    wants_status: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class AcceptView:
     `thread`: the thread the event's key leads to, None if it does not exist yet.
     `waiting`: the number of inputs queued there.
     `open_gates`: the open gates of that thread.
-    `prompt`: the gate the event names by id (None: unknown id).
+    `gate`: the gate the event names by id (None: unknown id).
     `cards`: the cards of `open_gates` that were sent to the event's address.
     `replied`: the open gate whose card the event replies to.
     `candidate`: see ThreadCandidate.
@@ -177,7 +177,7 @@ class AcceptView:
     `asked`: see AskedCredentials, None if there are none.
     `recent`: a limited sender's counted messages, and button presses that decided nothing, within
     RATE_WINDOW_US.
-    `claims`: pairing requests, and `survey`: the current status, if the admission asked for them.
+    `claims`: pairing requests, and `status`: the current status, if the admission asked for them.
     `routines`: the routines the judge asked about.
     `menu`: the menu of the routine notice on which the event is a press.
     """
@@ -197,7 +197,7 @@ class AcceptView:
     replied: GateView | None = None
     routines: "Sequence[RoutineStanding]" = ()
     menu: "MenuView | None" = None
-    survey: StatusSnapshot | None = None
+    status: StatusSnapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from core.approvals import ApprovalSettings
 from core.gates import Answer, Gate, Grant
 from core.messages import Message
 from core.store.facets import SealedSecret
-from core.store.pairing import LetIn
+from core.store.pairing import PairingApproved
 
 if TYPE_CHECKING:  # imported for typing only: most events have nothing to do with routines
-    from core.store.routines import NewRun
+    from core.store.routine_rows import NewRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class CloseGate:
 class EditedCall:
     """A gate's call with other arguments (JSON text).
 
-    `prompt`: the gate about the edited call.
+    `gate`: the gate about the edited call.
     `based_on`: the binding of the call the edit was made on."""
 
     gate: Gate
@@ -110,7 +110,7 @@ class RecordGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepSecrets:
+class SetSecrets:
     """Secrets that came with the event, to be stored in the vault."""
 
     sealed: tuple[SealedSecret, ...]
@@ -229,7 +229,7 @@ Effect = (
     | RevokeGrant
     | SetApprovals
     | SetTimezone
-    | KeepSecrets
+    | SetSecrets
     | TakeAwayMessage
     | ForgetCredentials
     | PauseTools
@@ -237,7 +237,7 @@ Effect = (
     | SayAtTimes
     | OfferLink
     | NoteWrongCode
-    | LetIn
+    | PairingApproved
     | FireRoutine
     | PauseRoutine
     | GrantToRoutine

@@ -97,7 +97,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NoticeAddress:
     """An address that can show a notice. `thread_id`: the thread in which the notice also appears."""
 
     channel: str
@@ -197,7 +197,9 @@ class Notices(Protocol):
         """Return the accounts and threads through which a person can be notified."""
         ...
 
-    async def add_notice(self, key: str, message: Message, places: Sequence[Place]) -> tuple[OutboxRow, ...]:
+    async def add_notice(
+        self, key: str, message: Message, addresses: Sequence[NoticeAddress]
+    ) -> tuple[OutboxRow, ...]:
         """Queue a message for the first of the addresses, of which there must be at least one.
 
         A key that was used before changes nothing. If an address refuses the message for good, it is
@@ -252,7 +254,7 @@ class Secrets(Protocol):
         """Return all secrets as stored, ordered by name. `own`: include the hub's own secrets."""
         ...
 
-    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
+    async def set_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
         """Store secrets, each replacing any secret of the same name. `by`: a user's id, for the audit."""
         ...
 

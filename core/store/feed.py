@@ -157,7 +157,7 @@ class Changes:
     """The possible changes of one commit. It may name slightly more than actually changed.
 
     `threads`: ids of threads with something new to show.
-    `prompts`: ids of gates opened, changed or closed, each with its thread's.
+    `gates`: ids of gates opened, changed or closed, each with its thread's.
     `people`: pairing requests changed.
     `routines`: ids of routines that were created, changed or deleted.
     `runs`: ids of routines whose runs were queued, began or ended.

@@ -114,7 +114,7 @@ class ClaimView:
 
 
 @dataclass(frozen=True, slots=True)
-class LetIn:
+class PairingApproved:
     """An approved request. The account belongs to `principal`, created if missing, and is notified."""
 
     request: PairingRequest
@@ -124,7 +124,7 @@ class LetIn:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnDown:
+class PairingDenied:
     """A rejected request. Its sender is notified."""
 
     request: PairingRequest
@@ -143,7 +143,7 @@ class ClaimRefused:
     wrong_code: bool = False
 
 
-Decision = LetIn | TurnDown | ClaimRefused
+Decision = PairingApproved | PairingDenied | ClaimRefused
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from core.transcript import AssistantSaid, ToolResult, UserSaid
 
 if TYPE_CHECKING:
     from core.routine import Spent
-    from core.store.routines import (
+    from core.store.routine_rows import (
         BudgetDay,
         Claim,
         DueNotice,

@@ -1,19 +1,16 @@
 """Tools from typed Python functions: the signature is the schema, the docstring the description.
 
 A tool is an `async def` whose first parameter is the `CallContext`; the others become its arguments and
-are described
-by `Annotated[type, "description"]` (or a pydantic `Field`, for limits). The schema is built when the
-decorator runs,
-once for a function as it is written: a function made again, as with every hub in a process, shares it.
-Arguments are
-plain JSON values throughout: people, the journal and the function see the same.
+are described by `Annotated[type, "description"]` (or a pydantic `Field`, for limits). The schema is built
+on first use, once for a function as it is written: a function made again, as with every hub in a process,
+shares it. Arguments are plain JSON values throughout: people, the journal and the function see the same.
 """
 
 import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Concatenate, ParamSpec, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -194,19 +191,19 @@ def tool(
 
     def define(function: Callable[Concatenate[CallContext, P], Awaitable[str]]) -> Tool:
         tool_name = _known_as(name or function.__name__)
-        schema, reader = _arguments(tool_name, _AsWritten(function))
-        if unknown := sensitive - schema["properties"].keys():
+        if unknown := sensitive - _checked_names(tool_name, function):
             raise TypeError(f"tool {tool_name}: no parameter named {', '.join(sorted(unknown))}")
+        signature = _signature(tool_name, _AsWritten(function))
 
         async def run(call: CallContext, arguments: Arguments) -> str:
             typed: Callable[..., Awaitable[str]] = function
-            return await typed(call, **reader.values(arguments))
+            return await typed(call, **signature.reader.values(arguments))
 
         return Tool(
             name=tool_name,
             description=_description(tool_name, function),
-            parameters=schema,
-            validate=reader.read,
+            parameters=LazySchema(signature),
+            validate=lambda arguments: signature.reader.read(arguments),
             run=run,
             requirement=requirement,
             effect=effect,
@@ -263,22 +260,63 @@ def _shape(hint: Any) -> object:
     return (get_origin(hint), *map(_shape, parts)) if parts else (repr(hint), hint)
 
 
-@lru_cache(maxsize=256)
-def _arguments(name: str, written: _AsWritten) -> tuple[Mapping[str, Any], ArgumentReader]:
-    model = _arguments_model(name, written.function)
-    schema = object_schema(model)
-    return schema, ArgumentReader(model, schema)
+class _Signature:
+    """The arguments of a tool as a model, a schema and a reader, each made on first use."""
+
+    def __init__(self, name: str, written: _AsWritten) -> None:
+        self._name = name
+        self._function = written.function
+
+    @cached_property
+    def _model(self) -> type[BaseModel]:
+        return _arguments_model(self._name, self._function)
+
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        return object_schema(self._model)
+
+    @cached_property
+    def reader(self) -> ArgumentReader:
+        return ArgumentReader(self._model, self.schema)
 
 
-def _arguments_model(name: str, function: Callable[..., Any]) -> type[BaseModel]:
+_signature = lru_cache(maxsize=256)(_Signature)
+
+
+class LazySchema(Mapping[str, Any]):
+    """The JSON schema of a tool's arguments, built when it is first read, so that a hub starts without it."""
+
+    def __init__(self, signature: _Signature) -> None:
+        self._signature = signature
+
+    def __getitem__(self, key: str) -> Any:
+        return self._signature.schema[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._signature.schema)
+
+    def __len__(self) -> int:
+        return len(self._signature.schema)
+
+    def __repr__(self) -> str:
+        return repr(self._signature.schema)
+
+
+def _checked_names(name: str, function: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of a tool's arguments. Raises TypeError for one that a model cannot fill."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {}
     for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise TypeError(f"tool {name}: a model cannot fill *{parameter.name}")
-        if parameter.name not in hints:
+        if parameter.annotation is parameter.empty:
             raise TypeError(f"tool {name}: parameter {parameter.name} needs an annotation")
+    return frozenset(parameter.name for parameter in parameters)
+
+
+def _arguments_model(name: str, function: Callable[..., Any]) -> type[BaseModel]:
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
         default = ... if parameter.default is parameter.empty else parameter.default
         # The underscore keeps arguments called "json" or "copy" off pydantic's own attributes.
         fields[f"{parameter.name}_"] = (

@@ -44,22 +44,22 @@ from core.users import Principal
 
 # Compares an approval with the call as it would run now.
 
-_AGREED = frozenset({Option.APPROVE, Option.ALWAYS, Option.SESSION})
+_APPROVING = frozenset({Option.APPROVE, Option.ALWAYS, Option.SESSION})
 
 
-def agreed(call: CallRow, binding: str) -> bool:
+def approved(call: CallRow, binding: str) -> bool:
     """Return whether a person approved this very call: the same arguments and files, for the same person,
     here."""
     if call.answer is Option.RETRY and call.state is CallState.UNKNOWN:
         return True
-    if call.answer not in _AGREED or call.binding is None:
+    if call.answer not in _APPROVING or call.binding is None:
         return False
     return same_binding(call.binding, binding)
 
 
 def outdated(call: CallRow, binding: str) -> str:
     """Return the reason an approval no longer covers the call; empty without an approval."""
-    if call.answer not in _AGREED or call.binding is None:
+    if call.answer not in _APPROVING or call.binding is None:
         return ""
     same_call = same_binding(call.binding.partition(".")[0], binding.partition(".")[0])
     return card_texts.FILE_CHANGED if same_call else card_texts.CALL_CHANGED
@@ -132,7 +132,7 @@ class PipelineSettings:
     """Settings of the pipeline. `tool_timeouts_s` overrides a tool's own limit, which overrides
     `tool_timeout_s`. `binding_key`: secret."""
 
-    laws: EffectivePolicy
+    effective_policy: EffectivePolicy
     binding_key: bytes
     workspace: Workspace
     tool_timeout_s: float
@@ -141,7 +141,7 @@ class PipelineSettings:
 
 
 class CallPipeline:
-    """Preparation, check and run of calls. `laws`: the rules they are judged by."""
+    """Preparation, check and run of calls. `effective_policy`: the rules they are judged by."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class CallPipeline:
         self._settings = settings
         self._clock = clock
         self._workspace = settings.workspace
-        self.laws = settings.laws
+        self.effective_policy = settings.effective_policy
         self.pause = pause or ToolPause()
 
     def within(self, workspace: Workspace) -> "CallPipeline":
@@ -169,12 +169,12 @@ class CallPipeline:
         self, principal: Principal, disabled: frozenset[str] = frozenset(), mode: Mode = INTERACTIVE
     ) -> Sequence[ToolSpec]:
         """Return the tools offered to a model working for `principal`. `disabled`: by the person."""
-        return self._registry.specs(principal, mode, self.laws.policy(), disabled)
+        return self._registry.specs(principal, mode, self.effective_policy.policy(), disabled)
 
     def unattended(self, principal: Principal) -> Sequence[str]:
         """Return the names of the tools that a run without a person may use although nobody named them:
         those that need no approval, ask nothing and aren't denylisted."""
-        visible = self._registry.visible_tools(principal, Autonomous(()), self.laws.policy())
+        visible = self._registry.visible_tools(principal, Autonomous(()), self.effective_policy.policy())
         return tuple(tool.name for tool in visible if tool.asks is None)
 
     def effect_of(self, name: str) -> Effect:
@@ -248,7 +248,7 @@ class CallPipeline:
                 return ready
             case Ask():
                 binding = self._binding(tool, arguments, plan, principal, thread_id)
-                if agreed(call, binding):
+                if approved(call, binding):
                     return ready
                 again = outdated(call, binding)
                 asked = replace(decision, reason=f"{decision.reason} {again}".strip()) if again else decision
@@ -347,7 +347,7 @@ class CallPipeline:
             grants=standing.grants,
             setting=standing.settings.get(tool.name),
         )
-        return decide(facts, principal, mode, self.laws.policy_for(principal, standing))
+        return decide(facts, principal, mode, self.effective_policy.policy_for(principal, standing))
 
     def _binding(
         self, tool: Tool, arguments: Arguments, plan: CallPlan | None, principal: Principal, thread_id: str

@@ -27,7 +27,7 @@ NUMBERS = {
     "channels.text.markdown.MAX_CHARS": 100_000,
     "channels.text.markdown.MAX_NESTING": 100,
     "channels.text.markdown.MAX_OPEN_BRACKETS": 32,
-    "channels.delivery.MAX_DRAWINGS": 64,
+    "channels.delivery.MAX_PRERENDERED": 64,
     "channels.sender.MAX_ROWS": 100,
     "channels.text.layout.MAX_PADDED_COLUMNS": 40,
     "channels.telegram.inbound.DOWNLOAD_LIMIT_BYTES": 20_971_520,

@@ -63,7 +63,7 @@ class Console:
     def card(self, gate_id: str = "") -> Locator:
         """A question; without an id the first that is open."""
         if gate_id:
-            return self.page.locator(f'article.approval[data-prompt="{gate_id}"]')
+            return self.page.locator(f'article.approval[data-gate="{gate_id}"]')
         return self.page.locator("article.approval:not(.closed)").first
 
     def outcome(self) -> Locator:

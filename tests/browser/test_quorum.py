@@ -76,7 +76,7 @@ async def test_how_many_have_agreed_is_seen_everywhere_until_enough_have(
         await expect(console.card()).to_contain_text("You approved this. It needs more approvals.")
         made = hub.directory / "workspace" / "made"
         assert not made.exists()
-        gate_id = await console.card().get_attribute("data-prompt")
+        gate_id = await console.card().get_attribute("data-gate")
         assert gate_id is not None
         assert await resolve(hub, token, gate_id, "approve") == 200
         await expect(console.outcome()).to_contain_text(MIA)
@@ -96,7 +96,7 @@ async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
         await console.log_in(await hub.link(through=way.url))
         await console.say_in_a_new_thread("run: touch made")
         card = console.card()
-        gate_id = await card.get_attribute("data-prompt")
+        gate_id = await card.get_attribute("data-gate")
         assert gate_id is not None
         await card.get_by_role("button", name="Edit…").click()
         await card.get_by_label("command").fill("touch overwritten")
@@ -130,7 +130,7 @@ async def test_a_key_meant_for_a_call_does_not_agree_to_what_it_was_changed_to(
         await console.log_in(await hub.link())
         await console.say_in_a_new_thread("run: touch made")
         card = console.card()
-        gate_id = await card.get_attribute("data-prompt")
+        gate_id = await card.get_attribute("data-gate")
         assert gate_id is not None
         await card.get_by_role("button", name="Deny").focus()
         changed = {"command": "touch changed"}
@@ -150,7 +150,7 @@ async def test_one_refusal_is_enough(browser: Browser, hub: HubProcess, complain
         console = Console(page, hub.url)
         await console.log_in(await hub.link())
         await console.say_in_a_new_thread("run: touch made")
-        gate_id = await console.card().get_attribute("data-prompt")
+        gate_id = await console.card().get_attribute("data-gate")
         assert gate_id is not None
         assert await resolve(hub, token, gate_id, "approve") == 200
         await expect(console.card()).to_contain_text(f"1 of 2 approved: {MIA}")

@@ -292,7 +292,7 @@ class MemoryOutbox(Watched):
         refs = self._rows[row_id].row.refs
         return Posted(refs[-1], f"{refs[-1]:>020}") if refs else None
 
-    async def surroundings(self, row_id: int) -> PostContext:
+    async def post_context(self, row_id: int) -> PostContext:
         """See Outbox."""
         await self._commit()
         shown = frozenset(ref for kept in self._rows.values() for ref in kept.row.refs)

@@ -223,11 +223,11 @@ def message(key: str) -> InboundMessage:
 async def test_an_event_that_breaks_its_handling_is_set_aside_at_the_third_time() -> None:
     inbox = MemoryInbox()
     inbox.failure = lambda event: ZeroDivisionError() if isinstance(event, InboundMessage) else None
-    reception = GuardedInbox(inbox, ManualClock())
+    guarded_inbox = GuardedInbox(inbox, ManualClock())
     for _ in range(2):
         with pytest.raises(InboxUnavailable):
-            await reception.accept(message("k"))
-    await reception.accept(message("k"))
+            await guarded_inbox.accept(message("k"))
+    await guarded_inbox.accept(message("k"))
     kept = inbox.events["k"]
     assert isinstance(kept, Unreadable)
 
@@ -235,12 +235,12 @@ async def test_an_event_that_breaks_its_handling_is_set_aside_at_the_third_time(
 async def test_a_store_that_takes_nothing_never_sets_an_event_aside() -> None:
     inbox = MemoryInbox()
     inbox.failure = lambda _: StoreUnavailable("disk full")
-    reception = GuardedInbox(inbox, ManualClock())
+    guarded_inbox = GuardedInbox(inbox, ManualClock())
     for _ in range(5):
         with pytest.raises(InboxUnavailable, match="disk full"):
-            await reception.accept(message("k"))
+            await guarded_inbox.accept(message("k"))
     inbox.failure = lambda _: None
-    await reception.accept(message("k"))
+    await guarded_inbox.accept(message("k"))
     assert inbox.events["k"] == message("k")
 
 

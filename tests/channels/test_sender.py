@@ -3,7 +3,7 @@
 import asyncio
 
 from channels.channel import Payload
-from channels.delivery import MAX_DRAWINGS
+from channels.delivery import MAX_PRERENDERED
 from channels.dispatcher import Dispatcher
 from channels.sender import MAX_ROWS
 from core.errors import MessageRejected, RateLimited
@@ -145,13 +145,13 @@ async def test_a_channel_that_took_anothers_place_draws_for_itself() -> None:
 async def test_what_came_to_nothing_makes_way() -> None:
     channel = Drawing()
     async with line(channel=channel) as to:
-        messages = [Message((Plain(f"n{number}"),)) for number in range(MAX_DRAWINGS + 1)]
+        messages = [Message((Plain(f"n{number}"),)) for number in range(MAX_PRERENDERED + 1)]
         for message in messages:
             to.prerender("tg", message)
         to.outbox.enqueue("a", messages[0])
         to.outbox.enqueue("a", messages[-1])
         await to.outbox.settled()
-        assert channel.texts("a") == ["n0", f"n{MAX_DRAWINGS}"]
+        assert channel.texts("a") == ["n0", f"n{MAX_PRERENDERED}"]
         assert [channel.drawn.count(messages[n]) for n in (0, -1)] == [2, 1]
 
 

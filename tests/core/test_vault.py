@@ -25,7 +25,7 @@ class Shelf:
         del own
         return list(self.kept.values())
 
-    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
+    async def set_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
         del by
         self.kept |= {secret.name: secret for secret in sealed}
 

@@ -17,12 +17,12 @@ from bot.app import Seams, serve
 from bot.cli.serve import quicker_loop, run_to_the_end
 from bot.config.load import load
 from bot.ops.logs import configure
-from channels.telegram.places import Timeouts
+from channels.telegram.addresses import Timeouts
 from core.clock import Clock, SystemClock
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
-from core.store.engine import Facet
 from core.store.lease import LEASE_S
 from core.store.port import Store
+from core.store.units import Facet
 from core.transcript import UserSaid
 from tests.clock import HastyClock
 from tests.crash.ledger import entry_of

@@ -60,7 +60,7 @@ async def open_fired_hub(directory: Path, kind: Kind, *, reruns: bool) -> AsyncI
     """A town whose owner has made the routine."""
     directory.mkdir(exist_ok=True)
     async with open_mortal_hub(directory) as town:
-        await keep_secret(town)
+        await set_secret(town)
         page = {
             "trigger": TRIGGERS[kind],
             "guardrails": {"cooldown_s": 0, "rerun_interrupted": reruns},
@@ -83,7 +83,7 @@ async def greeted(town: MortalHub) -> None:
     await town.account()
 
 
-async def keep_secret(town: MortalHub) -> None:
+async def set_secret(town: MortalHub) -> None:
     """What the town's webhooks are signed with is in its vault."""
     data_dir = town.directory / "data"
     data_dir.mkdir(exist_ok=True)

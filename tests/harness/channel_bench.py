@@ -14,8 +14,8 @@ from pathlib import Path
 from bot.platforms import readable_files
 from channels.manager import ChannelManager
 from channels.supervisor import Phase
+from channels.telegram.addresses import Timeouts
 from channels.telegram.channel import TelegramChannel
-from channels.telegram.places import Timeouts
 from core.safety.paths import PathGuard
 from tests.channels.memory import MemoryInbox, MemoryOutbox, Watched
 from tests.clock import HastyClock

@@ -102,11 +102,11 @@ async def test_what_takes_long_to_draw_is_drawn_in_a_thread(
     block: Plain | Markdown, in_a_thread: bool
 ) -> None:
     channel = Drawing()
-    outlet = ChannelSession(cast("Channel", channel), lambda _: None)
+    session = ChannelSession(cast("Channel", channel), lambda _: None)
     said = Message((block,))
-    outlet.draw(said)
+    session.prerender(said)
     assert len(channel.threads) == (0 if in_a_thread else 1)
-    assert await outlet.drawn(cast("Channel", channel), said) == ({},)
+    assert await session.rendered(cast("Channel", channel), said) == ({},)
     assert [one != threading.get_ident() for one in channel.threads] == [in_a_thread]
     assert (weight(said.blocks) > 4_096) is in_a_thread
 

@@ -14,7 +14,7 @@ from channels.slack.inbound import typed_here
 from channels.slack.outbound import _markdown as slack_stream
 from channels.telegram import inbound as telegram
 from channels.telegram import outbound as telegram_rendering
-from channels.telegram.places import Account
+from channels.telegram.addresses import Account
 from channels.terminal import render as on_terminal
 from channels.terminal import visible
 from channels.text.markdown import parse

@@ -19,10 +19,10 @@ from core.ports import Posted
 from core.routine import RunStatus, Spent
 from core.store.accept import AccountLinked, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
 from core.store.effects import CastVote, CloseGate, NoteWrongCode, OfferLink, QueueInput, RecordGrant, Say
-from core.store.facets import Place, SealedSecret
-from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
+from core.store.facets import NoticeAddress, SealedSecret
+from core.store.pairing import CODE_LIFE_US, LinkOffer, PairingApproved, PairingRequest
 from core.store.port import KeyKind
-from core.store.routines import BudgetDay, NewRun, RoutineText, RunEnd
+from core.store.routine_rows import BudgetDay, NewRun, RoutineText, RunEnd
 from core.store.rows import NewCall, TurnStart
 from core.store.sqlite.maintenance import current_schema
 from core.store.sqlite.store import open_store
@@ -75,7 +75,7 @@ async def fill(world: Bench) -> None:
     await world.store.people.set_timezone("ada", "Asia/Tokyo")
     asked = ApprovalSettings(Preset.MANUAL, max_rounds=3, loop_timeout_s=60)
     await world.store.consents.set_thread_approvals(answered.thread.id, asked)
-    await world.store.secrets.keep_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
+    await world.store.secrets.set_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
     await _read_along(world)
     await _part_of_an_album(world)
     await _questions(world)
@@ -104,7 +104,7 @@ async def _routine(world: Bench) -> None:
 
 async def _told_of_its_own_accord(world: Bench) -> None:
     """A notice was refused at the first place, and waits at the second."""
-    places = [Place(CHANNEL, Address("to nowhere")), Place(CHANNEL, Address("to somewhere"))]
+    places = [NoticeAddress(CHANNEL, Address("to nowhere")), NoticeAddress(CHANNEL, Address("to somewhere"))]
     (row,) = await world.store.notices.add_notice("report", plain(NOTICE), places)
     await world.store.held.judge_outbound(row.id, plain(NOTICE))
     await world.store.held.session_changes(1_000_000)
@@ -186,7 +186,7 @@ async def _asked_to_be_let_in(world: Bench) -> None:
         knock = PairingOffered("refused: not paired", request, plain("a code"))
         await world.store.inbound.accept_event(event, _meeting(knock), send_now=False)
         if name == "cleo":
-            granted = LetIn(request, stranger, "ada", plain("You are in."))
+            granted = PairingApproved(request, stranger, "ada", plain("You are in."))
             await world.store.people.settle_pairing(None, "desk", lambda _view, granted=granted: granted)
     await world.rule(OfferLink("ABCDEFGH", world.clock.now() + CODE_LIFE_US), NoteWrongCode())
     root = Account(CHANNEL, "ada", Via.CONFIG)

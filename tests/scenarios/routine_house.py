@@ -7,7 +7,7 @@ from bot.config.load import load
 from bot.routines.management import build_manager
 from core.ids import RandomIds
 from core.routines.manage import RoutineManager
-from core.store.routines import RoutineRow, RoutineRunRow
+from core.store.routine_rows import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from tests.harness.telegram_hub import OWNER, Hub
 

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from core.people.pairing import PairAs, PairingService
-from core.store.pairing import LetIn
+from core.store.pairing import PairingApproved
 from core.users import Principal, Role
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
@@ -185,7 +185,7 @@ async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(hous
     for person in before:
         house.telegram.user_sends_text(person, f"/approve telegram {code}")
     decision = await house.app.pairing.approve(code, by=OPERATOR, pair_as=PairAs.MEMBER)
-    answers = [isinstance(decision, LetIn)]
+    answers = [isinstance(decision, PairingApproved)]
     for person, count in before.items():
         answers.append("is in" in (await house.telegram.wait_bot_messages(person, count + 1))[count].text)
     assert answers.count(True) == 1
@@ -233,8 +233,8 @@ async def test_the_first_owner_comes_in_by_the_desk(tmp_path: Path) -> None:
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
         first, second = await code_for(house, STAN), await code_for(house, EVE)
         desk = house.app.pairing
-        assert isinstance(await desk.approve(first, by=OPERATOR, pair_as=PairAs.OWNER), LetIn)
-        assert not isinstance(await desk.approve(second, by=OPERATOR, pair_as=PairAs.OWNER), LetIn)
+        assert isinstance(await desk.approve(first, by=OPERATOR, pair_as=PairAs.OWNER), PairingApproved)
+        assert not isinstance(await desk.approve(second, by=OPERATOR, pair_as=PairAs.OWNER), PairingApproved)
         await house.telegram.wait_text(STAN, "You now have access.")
         assert await says(house, STAN, f"/approve telegram {second}") == "Eve now has access as a member."
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.routine import RunStatus
 from core.routines.manage import RoutineManager, RoutineRefused
-from core.store.routines import RoutineRow, RoutineRunRow
+from core.store.routine_rows import RoutineRow, RoutineRunRow
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted
 

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from core.hooks.chain import Point
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
-from tests.scenarios.hooking import Watch, installed
+from tests.scenarios.installed_hooks import Watch, installed
 from tests.simulators.model import text
 
 EVERYWHERE = '["before_inbound", "before_tool_call", "transform_response", "before_outbound"]'

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from core.routine import RunStatus
 from core.routines.manage import RoutineNotFound, RoutineRefused
-from core.store.routines import RoutineRow, RoutineText
+from core.store.routine_rows import RoutineRow, RoutineText
 from core.users import Principal, Role
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted, runs_of

@@ -12,7 +12,7 @@ import pytest
 
 from bot.config.keys import VAULT_KEY_NAME, VaultKeyRing
 from core.clock import SystemClock
-from core.store.routines import RoutineRow
+from core.store.routine_rows import RoutineRow
 from core.vault import Vault
 from tests.harness.hub import LIMIT_S
 from tests.harness.people import Shown, hears

@@ -8,7 +8,7 @@ import pytest
 from core.hooks.chain import Point
 from core.hooks.summaries import STOP_WAIT_S
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
-from tests.scenarios.hooking import installed
+from tests.scenarios.installed_hooks import installed
 from tests.simulators.model import Hold
 
 ON = "[sessions]\nidle_days = 0.001\nsummary = true\n"

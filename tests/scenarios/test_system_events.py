@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from core.routine import RunStatus
-from core.store.routines import RoutineRow
+from core.store.routine_rows import RoutineRow
 from tests.bot.web.api_client import Client, client
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted, runs_of

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from bot.web.webhooks import A_SECOND, AT_ONCE
-from tests.crash.fired_story import NAME, TOLD, TRIGGERS, greeted, keep_secret
+from tests.crash.fired_story import NAME, TOLD, TRIGGERS, greeted, set_secret
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -58,7 +58,7 @@ async def test_a_flood_leaves_the_chat_alone(
 ) -> None:
     seconds = profile.pick(test=3, proof=10)
     async with open_mortal_hub(tmp_path) as town, aiohttp.ClientSession() as http:
-        await keep_secret(town)
+        await set_secret(town)
         page = {"trigger": TRIGGERS["webhook"], "guardrails": {"cooldown_s": 0}}
         (tmp_path / "watch.json").write_text(json.dumps(page))
         words = ("routines", "add", NAME, "--prompt", "Look.", "--file", str(tmp_path / "watch.json"))

@@ -18,7 +18,7 @@ from bot.web.webhooks import AT_ONCE, BODY_LIMIT_BYTES, MAX_READ
 from core.clock import SystemClock
 from core.routine import RunStatus
 from core.routines.manage import RoutineRefused
-from core.store.routines import RoutineRow, RoutineRunRow
+from core.store.routine_rows import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from core.vault import Vault
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
@@ -67,7 +67,7 @@ def sender() -> Sender:
     return Sender(time.time())
 
 
-async def keep_secret(house: Hub, name: str, value: str) -> None:
+async def set_secret(house: Hub, name: str, value: str) -> None:
     keys = VaultKeyRing(house.directory / "data", {}).keys_to_seal()
     await Vault(house.app.store.secrets, keys, SystemClock()).keep(name, value)
 
@@ -76,7 +76,7 @@ async def keep_secret(house: Hub, name: str, value: str) -> None:
 async def gate(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gate]:
     """One for the whole module: each test has a path of its own."""
     async with open_hub(tmp_path_factory.mktemp("hub")) as house, aiohttp.ClientSession() as http:
-        await keep_secret(house, "hook", SECRET)
+        await set_secret(house, "hook", SECRET)
         await greeted(house)
         yield Gate(house, http)
 
@@ -267,7 +267,7 @@ async def test_secrets_are_named_and_never_shown(gate: Gate) -> None:
     # A secret that is gone lets nobody in, and the sender may come again once it is back.
     await gate.house.app.store.secrets.drop_secret("hook")
     assert await gate.status("secret", BODY, sender().github(BODY, "d-1")) == 503
-    await keep_secret(gate.house, "hook", SECRET)
+    await set_secret(gate.house, "hook", SECRET)
     assert await gate.status("secret", BODY, sender().github(BODY, "d-1")) == 202
 
 

@@ -22,7 +22,7 @@ import pytest_asyncio
 
 from bot.app import App, Seams
 from bot.config.keys import VaultKeyRing
-from channels.telegram.places import Timeouts
+from channels.telegram.addresses import Timeouts
 from core.consent import card_texts
 from core.store.sqlite.offline import sealed_in
 from tests.bot.cli.in_process import command

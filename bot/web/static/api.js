@@ -109,9 +109,9 @@ export const channels = () => ask("/channels");
 export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");
 /** @param {string} code @param {"me" | "member"} as */
-export const letIn = (code, as) => change("/pairing/approve", { code, as });
+export const approvePairing = (code, as) => change("/pairing/approve", { code, as });
 /** @param {string} code */
-export const turnDown = (code) => change("/pairing/reject", { code });
+export const denyPairing = (code) => change("/pairing/reject", { code });
 /** @param {string} channel @param {string} id */
 export const revoke = (channel, id) => change("/pairing/revoke", { channel, platform_user_id: id });
 /** @param {{query?: string, limit?: number, signal?: AbortSignal}} wanted */

@@ -42,7 +42,7 @@ class ApprovalCard {
         class: "card approval",
         tabindex: place === "page" ? "-1" : null,
         "aria-labelledby": title.id,
-        data: { prompt: this.id },
+        data: { gate: this.id },
       },
       h("header", {}, icon(this.#asks ? "why" : "approvals"), title),
       this.body,

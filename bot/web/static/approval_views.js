@@ -20,7 +20,7 @@ export function aboutView(approval, link) {
     open
       ? timeView(approval.expires_at, `expires ${fromNow(approval.expires_at)}`)
       : timeView(approval.opened_at),
-    open && approval.quorum > 1 ? h("span", {}, agreed(approval)) : null,
+    open && approval.quorum > 1 ? h("span", {}, approvals(approval)) : null,
     link ? h("a", { href: link }, "Open conversation") : null,
   );
 }
@@ -78,7 +78,7 @@ function askedCall({ tool, reason, lines }, index) {
 }
 
 /** @param {Approval} approval */
-function agreed({ votes, quorum }) {
+function approvals({ votes, quorum }) {
   return `${votes.length} of ${quorum} approved${votes.length ? `: ${clip(votes.join(", "), 80)}` : ""}`;
 }
 

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const MOST_ROWS = 12;
+const MAX_ROWS = 12;
 
 export class ArgumentsForm {
   /** @type {Map<string, {input: HTMLTextAreaElement, note: HTMLElement, text: boolean}>} */ #fields =
@@ -52,7 +52,7 @@ export class ArgumentsForm {
   #field(name, value, id) {
     const text = typeof value === "string";
     const shown = text ? value : JSON.stringify(value, null, 2);
-    const rows = Math.min(MOST_ROWS, shown.split("\n").length);
+    const rows = Math.min(MAX_ROWS, shown.split("\n").length);
     const input = h("textarea", {
       id: `argument-${id}`,
       rows,

@@ -6,7 +6,7 @@ import { Uploads } from "./uploads.js";
 
 const DRAFT = "draft:";
 /** The hub takes no longer ones. */
-const MOST_CHARS = 20_000;
+const MAX_CHARS = 20_000;
 
 export class Composer {
   /**
@@ -59,7 +59,7 @@ export class Composer {
       rows: "1",
       "aria-label": label,
       placeholder,
-      maxlength: MOST_CHARS,
+      maxlength: MAX_CHARS,
       enterkeyhint: "send",
     });
     field.value = sessionStorage.getItem(DRAFT + draft) ?? "";

@@ -19,7 +19,7 @@ export function tell(item) {
 
 export class FeedView {
   /** @type {Map<string, StepsView>} by call id */ #calls = new Map();
-  /** @type {Map<string, {element: HTMLElement, update: Function, outcome: Function}>} by prompt id */ #cards =
+  /** @type {Map<string, {element: HTMLElement, update: Function, outcome: Function}>} by gate id */ #cards =
     new Map();
   /** @type {StepsView | null} */ #steps = null;
   #day = "";

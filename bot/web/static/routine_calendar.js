@@ -8,7 +8,7 @@ import { link } from "./router.js";
 const WEEK = 7;
 const MONTH = 28;
 /** So many of one routine on one day stand for that many or more. */
-const MOST_A_DAY = 24;
+const MAX_A_DAY = 24;
 /** Routines named on one day. */
 const SHOWN_A_DAY = 10;
 const HINTS_MS = 500;
@@ -79,7 +79,7 @@ function dayView(day) {
 /** @param {{routine_id: string, name: string, slots: number[], count: number}} one */
 function slotsView(one) {
   const more = one.count - one.slots.length;
-  const rest = more ? ` and ${one.count >= MOST_A_DAY ? "many" : more} more` : "";
+  const rest = more ? ` and ${one.count >= MAX_A_DAY ? "many" : more} more` : "";
   const times = one.slots.flatMap((at, index) => [index ? ", " : "", timeView(at)]);
   return h(
     "li",

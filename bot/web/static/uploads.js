@@ -6,7 +6,7 @@ import { size } from "./format.js";
 
 /** The hub takes no larger ones. */
 const LIMIT_BYTES = 20 * 1024 * 1024;
-const MOST_FILES = 10;
+const MAX_FILES = 10;
 
 /** @typedef {{id: string | null, failed: boolean, cancel: AbortController}} Upload */
 
@@ -36,7 +36,7 @@ export class Uploads {
   /** @param {Iterable<File>} files */
   add(files) {
     for (const file of files) {
-      if (this.#chips.size >= MOST_FILES) return announce(`You can attach at most ${MOST_FILES} files.`);
+      if (this.#chips.size >= MAX_FILES) return announce(`You can attach at most ${MAX_FILES} files.`);
       this.#start(file);
     }
   }

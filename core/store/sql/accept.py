@@ -26,7 +26,6 @@ from core.store.accept import (
 )
 from core.store.codecs import refs_from_json
 from core.store.effects import QueueInput, RebindThread, StopThread
-from core.store.engine import Facet, writes
 from core.store.pairing import ClaimView
 from core.store.rows import Draft, GateView, ThreadRow, TurnState
 from core.store.sql import credentials, feed, gates, grants, kill_switch, pairing, people, strangers
@@ -40,17 +39,18 @@ from core.store.sql.steps import used_of
 from core.store.sql.strangers import Person
 from core.store.sql.turns import append, thread
 from core.store.transaction import Transaction
+from core.store.units import Facet, writes
 from core.transcript import OperatorSaid
 from core.users import Identity, Principal, ThreadKey, scope_of
 
 if TYPE_CHECKING:
-    from core.store.routines import MenuView, RoutineStanding
+    from core.store.routine_rows import MenuView, RoutineStanding
 
 if TYPE_CHECKING:
-    from core.store.sql import routine_views, routines
+    from core.store.sql import routine_definitions, routine_views
 else:
     routine_views = LazyModule("core.store.sql.routine_views")
-    routines = LazyModule("core.store.sql.routines")
+    routine_definitions = LazyModule("core.store.sql.routine_definitions")
 
 
 # The state an event is judged on, read in the transaction that accepts it.
@@ -90,19 +90,19 @@ def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted
         claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
         routines=_routines(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
         menu=_menu(tx, event.gate_id) if named is None and isinstance(event, ChoiceAnswer) else None,
-        survey=_survey(tx, principal, thread) if admitted.surveys else None,
+        status=_status(tx, principal, thread) if admitted.wants_status else None,
     )
 
 
 def _routines(tx: Transaction, routine_ids: tuple[str, ...]) -> "Sequence[RoutineStanding]":
-    return routines.standing(tx, routine_ids)
+    return routine_definitions.standing(tx, routine_ids)
 
 
 def _menu(tx: Transaction, menu_id: str) -> "MenuView | None":
     return routine_views.menu(tx, menu_id)
 
 
-def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> StatusSnapshot:
+def _status(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> StatusSnapshot:
     said = grants.in_thread(tx, principal.user_id, "" if thread is None else thread.id)
     active = None if thread is None else thread.active_turn_id
     used = None if active is None else used_of(tx, active)
@@ -267,8 +267,8 @@ def _position(tx: Transaction, event: Person, verdict: Verdict, thread: ThreadRo
     """Return a command's or written answer's position in its thread, before all its effects."""
     if thread is None or not isinstance(event, InboundMessage):
         return None
-    elsewhere = any(isinstance(effect, QueueInput | RebindThread) for effect in verdict.effects)
-    return None if elsewhere else feed.position(tx, thread.id)
+    moves = any(isinstance(effect, QueueInput | RebindThread) for effect in verdict.effects)
+    return None if moves else feed.position(tx, thread.id)
 
 
 def _keep(
@@ -292,7 +292,7 @@ def _keep(
         feed.put_event(tx, thread_id, seen_at or feed.position(tx, thread_id), event_id)
     if effects.said and not verdict.withheld:  # a message that is removed is not quoted
         effects.said = in_reply(event, effects.said)
-    said = _say(tx, effects, event_id, send_now=send_now) if effects.said or effects.elsewhere else ()
+    said = _say(tx, effects, event_id, send_now=send_now) if effects.said or effects.to_others else ()
     return Accepted(
         outcome,
         verdict.answer,
@@ -321,7 +321,7 @@ def _say(tx: Transaction, effects: Effects, event_id: int, *, send_now: bool) ->
     if effects.thread_id is not None:
         feed.put_messages(tx, effects.thread_id, here)
     # The outbox can send at once only to the event's own conversation.
-    return (*here, *enqueue(tx, effects.elsewhere, cause))
+    return (*here, *enqueue(tx, effects.to_others, cause))
 
 
 # Messages by a person in the assistant's place, and threads that are reopened.

@@ -14,7 +14,6 @@ from core.store.effects import (
     FireRoutine,
     ForgetCredentials,
     GrantToRoutine,
-    KeepSecrets,
     NoteWrongCode,
     OfferLink,
     PauseRoutine,
@@ -26,12 +25,13 @@ from core.store.effects import (
     Say,
     SayAtTimes,
     SetApprovals,
+    SetSecrets,
     SetTimezone,
     StopThread,
     TakeAwayMessage,
 )
 from core.store.facets import HELD
-from core.store.pairing import LetIn
+from core.store.pairing import PairingApproved
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
 from core.store.sql import credentials, gates, grants, kill_switch, memory, pairing, people, strangers
 from core.store.sql.inbox import begin, input_of, lead_there, title_of
@@ -41,10 +41,10 @@ from core.store.transaction import Transaction
 from core.users import Principal
 
 if TYPE_CHECKING:
-    from core.store.sql import routine_guardrails, routines
+    from core.store.sql import routine_definitions, routine_guardrails
 else:
     routine_guardrails = LazyModule("core.store.sql.routine_guardrails")
-    routines = LazyModule("core.store.sql.routines")
+    routine_definitions = LazyModule("core.store.sql.routine_definitions")
 
 
 STOPPED = "stopped"
@@ -80,7 +80,7 @@ class Effects:
         self.paused: bool | None = None
         self.card_changes: list[OutboxRow] = []
         self.said: list[Draft] = []
-        self.elsewhere: list[Draft] = []
+        self.to_others: list[Draft] = []
         self.routines: list[str] = []
 
     @property
@@ -108,14 +108,14 @@ class Effects:
                 | RevokeGrant()
                 | SetApprovals()
                 | SetTimezone()
-                | KeepSecrets()
+                | SetSecrets()
                 | ForgetCredentials()
                 | PauseTools()
             ):
                 self._keep(effect)
             case Say() | SayAtTimes() | TakeAwayMessage():
                 self._tell(effect)
-            case OfferLink() | NoteWrongCode() | LetIn():
+            case OfferLink() | NoteWrongCode() | PairingApproved():
                 self._admit_others(effect)
             case _:
                 self._routine(effect)
@@ -126,10 +126,12 @@ class Effects:
                 if routine_guardrails.claim(self._tx, run).run_id is not None:
                     self.routines.append(run.routine_id)
             case PauseRoutine(routine_id, because):
-                routines.switch(self._tx, routine_id, enabled=False, next_slot_at=None, because=because)
+                routine_definitions.switch(
+                    self._tx, routine_id, enabled=False, next_slot_at=None, because=because
+                )
                 self.routines.append(routine_id)
             case GrantToRoutine():
-                routines.grant_to(self._tx, effect, self._principal.user_id)
+                routine_definitions.grant_to(self._tx, effect, self._principal.user_id)
                 self.routines.append(effect.routine_id)
             case _:
                 assert_never(effect)
@@ -140,7 +142,7 @@ class Effects:
         | RevokeGrant
         | SetApprovals
         | SetTimezone
-        | KeepSecrets
+        | SetSecrets
         | ForgetCredentials
         | PauseTools,
     ) -> None:
@@ -156,7 +158,7 @@ class Effects:
                 people.set_timezone(self._tx, self._principal.user_id, timezone)
             case RecordGrant(grant):
                 grants.record_grant(self._tx, grant)
-            case KeepSecrets(sealed):
+            case SetSecrets(sealed):
                 memory.keep(self._tx, sealed, self._principal.user_id)
             case ForgetCredentials(gate_ids):
                 credentials.forget(self._tx, gate_ids)
@@ -187,7 +189,7 @@ class Effects:
         message = effect.message
         self.said.append(Draft(event.channel, event.address, message, self._tx.ids.row_id(), message.gate_id))
 
-    def _admit_others(self, effect: OfferLink | NoteWrongCode | LetIn) -> None:
+    def _admit_others(self, effect: OfferLink | NoteWrongCode | PairingApproved) -> None:
         event = self._event
         match effect:
             case OfferLink():
@@ -195,8 +197,8 @@ class Effects:
                 pairing.offer_link(self._tx, user_id, event.channel, event.sender, event.address, effect)
             case NoteWrongCode():
                 pairing.note_wrong_code(self._tx, pairing.guesser_of(event.channel, event.sender))
-            case LetIn():
-                self.elsewhere.append(pairing.let_in(self._tx, effect))
+            case PairingApproved():
+                self.to_others.append(pairing.approve_pairing(self._tx, effect))
             case _:
                 assert_never(effect)
 

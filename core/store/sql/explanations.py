@@ -7,11 +7,11 @@ from itertools import groupby
 
 from core.messages import Address
 from core.store.codecs import refs_from_json
-from core.store.engine import Facet
 from core.store.pairing import NoiseRow
 from core.store.rows import Delivery, Explanation
 from core.store.sql.mapping import contains, like
 from core.store.transaction import Row
+from core.store.units import Facet
 
 # Explanations of inbound events: everything recorded about them, each question one statement.
 

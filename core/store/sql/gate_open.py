@@ -22,7 +22,7 @@ from core.store.transaction import Transaction
 
 
 def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-    """All prompts are of one turn."""
+    """Open gates, all of one turn, and queue their cards."""
     turn_id = gates[0].turn_id
     require_running(tx, turn_id, heed_stop=True)
     _wait(tx, turn_id)

@@ -10,8 +10,7 @@ from core.gates import Gate, GateKind, Option
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, PostContext, Posted
 from core.store.codecs import message_from_json, refs_from_json
-from core.store.engine import Facet, reads, writes
-from core.store.facets import REACH_THREADS, Expired, Place, Reach
+from core.store.facets import REACH_THREADS, Expired, NoticeAddress, Reach
 from core.store.rows import Draft, GateView, TurnStart
 from core.store.sql import feed, gates, outbox, people, previews
 from core.store.sql.feed import put_messages
@@ -28,6 +27,7 @@ from core.store.sql.mapping import (
 )
 from core.store.sql.outbox import Cause, enqueue
 from core.store.transaction import Transaction
+from core.store.units import Facet, reads, writes
 
 _OUTCOME_AT_EXPIRY = {
     GateKind.APPROVAL: Option.DENY,
@@ -39,19 +39,19 @@ _OUTCOME_AT_EXPIRY = {
 no person answered."""
 
 
-def _places(tx: Transaction, gate_id: str) -> dict[tuple[str, Address], MessageRef | None]:
+def _addresses(tx: Transaction, gate_id: str) -> dict[tuple[str, Address], MessageRef | None]:
     """Return the addresses of a gate's cards, each with its newest card."""
     copies = tx.all(
         "SELECT channel, address, refs FROM outbox"
         " WHERE gate_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
         gate_id,
     )
-    places: dict[tuple[str, Address], MessageRef | None] = {}
+    addresses: dict[tuple[str, Address], MessageRef | None] = {}
     for channel, address, refs in copies:
         shown = refs_from_json(refs)
-        place = (channel, Address(address))
-        places[place] = shown[-1] if shown else places.get(place)
-    return places
+        at = (channel, Address(address))
+        addresses[at] = shown[-1] if shown else addresses.get(at)
+    return addresses
 
 
 def _say(tx: Transaction, thread_id: str, turn_id: str, drafts: Sequence[Draft]) -> tuple[OutboxRow, ...]:
@@ -76,23 +76,23 @@ def fail(tx: Transaction, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
     )
     if notice is None:
         return outbox.instead_of(tx, row_id)
-    if not (places := _places_from_json(notice[1])):
+    if not (addresses := _addresses_from_json(notice[1])):
         return ()
-    row = _queue(tx, message_from_json(notice[2]), places[0])
+    row = _queue(tx, message_from_json(notice[2]), addresses[0])
     tx.run(
         "UPDATE notices SET outbox_id = ?, elsewhere = ? WHERE key = ?",
         row.id,
-        _places_to_json(places[1:]),
+        _addresses_to_json(addresses[1:]),
         notice[0],
     )
     return (row,)
 
 
-def _queue(tx: Transaction, message: Message, place: Place) -> OutboxRow:
-    draft = Draft(place.channel, place.address, message, tx.ids.row_id(), _gate_of(tx, message))
+def _queue(tx: Transaction, message: Message, at: NoticeAddress) -> OutboxRow:
+    draft = Draft(at.channel, at.address, message, tx.ids.row_id(), _gate_of(tx, message))
     (row,) = outbox.enqueue(tx, [draft], outbox.Cause())
-    if place.thread_id is not None:
-        put_messages(tx, place.thread_id, [row])
+    if at.thread_id is not None:
+        put_messages(tx, at.thread_id, [row])
     return row
 
 
@@ -104,12 +104,15 @@ def _gate_of(tx: Transaction, message: Message) -> str | None:
     return None if known is None else message.gate_id
 
 
-def _places_to_json(places: Sequence[Place]) -> str:
-    return json.dumps([[place.channel, place.address, place.thread_id] for place in places])
+def _addresses_to_json(addresses: Sequence[NoticeAddress]) -> str:
+    return json.dumps([[at.channel, at.address, at.thread_id] for at in addresses])
 
 
-def _places_from_json(text: str) -> list[Place]:
-    return [Place(channel, Address(address), thread_id) for channel, address, thread_id in json.loads(text)]
+def _addresses_from_json(text: str) -> list[NoticeAddress]:
+    return [
+        NoticeAddress(channel, Address(address), thread_id)
+        for channel, address, thread_id in json.loads(text)
+    ]
 
 
 class GateUnits(Facet):
@@ -162,7 +165,7 @@ class GateUnits(Facet):
             message = reminder(gate)
             drafts = [
                 Draft(channel, address, replace(message, reply_to=ref), tx.ids.row_id())
-                for (channel, address), ref in _places(tx, gate.id).items()
+                for (channel, address), ref in _addresses(tx, gate.id).items()
             ]
             sent += _say(tx, gate.thread_id, gate.turn_id, drafts)
         return tuple(sent)
@@ -214,16 +217,16 @@ class NoticeUnits(Facet):
 
     @writes
     def add_notice(
-        self, tx: Transaction, key: str, message: Message, places: Sequence[Place]
+        self, tx: Transaction, key: str, message: Message, addresses: Sequence[NoticeAddress]
     ) -> tuple[OutboxRow, ...]:
         if tx.one("SELECT 1 FROM notices WHERE key = ?", key) is not None:
             return ()
-        row = _queue(tx, message, places[0])
+        row = _queue(tx, message, addresses[0])
         tx.run(
             "INSERT INTO notices (key, outbox_id, elsewhere, created_at) VALUES (?, ?, ?, ?)",
             key,
             row.id,
-            _places_to_json(places[1:]),
+            _addresses_to_json(addresses[1:]),
             tx.clock.now(),
         )
         return (row,)
@@ -285,5 +288,5 @@ class OutboxUnits(Facet):
         return previews.shown(tx, row_id)
 
     @reads
-    def surroundings(self, tx: Transaction, row_id: int) -> PostContext:
-        return outbox.surroundings(tx, row_id)
+    def post_context(self, tx: Transaction, row_id: int) -> PostContext:
+        return outbox.post_context(tx, row_id)

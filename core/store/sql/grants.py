@@ -8,7 +8,6 @@ from core.approvals import UNSAID, ApprovalSettings
 from core.audit_chain import AuditKind
 from core.gates import ConsentSettings, Grant, ToolSetting
 from core.store.codecs import limits_to_json, settings_from_columns
-from core.store.engine import Facet, reads, writes
 from core.store.facets import ToolSettingRow
 from core.store.rows import Execution
 from core.store.sql.audit import record
@@ -23,6 +22,7 @@ from core.store.sql.mapping import (
 )
 from core.store.sql.people import user
 from core.store.transaction import Transaction
+from core.store.units import Facet, reads, writes
 
 
 def in_thread(tx: Transaction, user_id: str, thread_id: str) -> ConsentSettings:

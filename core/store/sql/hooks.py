@@ -6,12 +6,12 @@ from core.messages import Address, Message
 from core.ports import OutboxRow
 from core.store.accept import WITHHELD
 from core.store.codecs import message_from_json, message_to_json, storable
-from core.store.engine import Facet, reads, writes
 from core.store.facets import HELD, HeldInput, SessionChange
 from core.store.rows import Draft
 from core.store.sql.feed import put_messages
 from core.store.sql.outbox import Cause, enqueue
 from core.store.transaction import Transaction
+from core.store.units import Facet, reads, writes
 
 # --- inbound ------------------------------------------------------------------------------------------
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from core.audit_chain import AuditKind
 from core.clock import SECOND_US
-from core.store.engine import Facet, writes
 from core.store.sql.audit import record
 from core.store.transaction import Transaction
+from core.store.units import Facet, writes
 from core.tool import TOOLS_PAUSED, UseLimit
 
 

@@ -1,9 +1,9 @@
 """Leases of hubs. The engine refuses every write of a hub whose lease another has ended."""
 
-from core.store.engine import Engine, Facet, reads, writes
 from core.store.lease import LeaseTerms
 from core.store.sql.audit import seal_counts
 from core.store.transaction import Transaction
+from core.store.units import Engine, Facet, reads, writes
 
 
 def not_held(table: str) -> str:

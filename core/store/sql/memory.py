@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from core.audit_chain import RETIRED, AuditKind
 from core.store.codecs import storable
-from core.store.engine import Facet, reads, writes
 from core.store.facets import Document, MemoryNote, SealedSecret
 from core.store.rows import query_phrases
 from core.store.sql.audit import record
 from core.store.sql.mapping import SEALED, secret_of
 from core.store.transaction import Transaction
+from core.store.units import Facet, reads, writes
 
 
 def _documents_of(tx: Transaction, user_id: str) -> int:
@@ -45,7 +45,7 @@ class SecretUnits(Facet):
         return found if own else [secret for secret in found if not secret.name.startswith(RETIRED)]
 
     @writes
-    def keep_secrets(self, tx: Transaction, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
+    def set_secrets(self, tx: Transaction, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
         return keep(tx, sealed, by)
 
     @writes

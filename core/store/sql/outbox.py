@@ -273,7 +273,7 @@ _UNDER_WAY = frozenset({SendState.SENDING, SendState.AMBIGUOUS, SendState.STREAM
 _NEWEST = "id > (SELECT max(id) FROM outbox) - ? AND channel = ?"
 
 
-def surroundings(tx: Transaction, row_id: int) -> PostContext:
+def post_context(tx: Transaction, row_id: int) -> PostContext:
     row = tx.one(
         f"SELECT {OUTBOX}, coalesce(asked_at, created_at), coalesce(asked_after, event_id, 0), asked_by"
         " FROM outbox WHERE id = ?",

@@ -13,7 +13,6 @@ from typing import Any
 from core.messages import Address, Message
 from core.ports import Seen
 from core.store.codecs import message_from_json, strings_to_json
-from core.store.engine import Facet, reads
 from core.store.feed import FeedItem, GateGlance, GatesWanted, PersonSaid, ThreadGlance, ThreadsWanted
 from core.store.rows import ThreadRow
 from core.store.sql import feed
@@ -33,6 +32,7 @@ from core.store.sql.mapping import (
     thread_of,
 )
 from core.store.transaction import Row, Transaction
+from core.store.units import Facet, reads
 from core.transcript import Entry
 
 Ask = Callable[..., Awaitable[list[Row]]]

@@ -10,18 +10,17 @@ from core.messages import Address, Sender
 from core.ports import OutboxRow
 from core.store.codecs import storable
 from core.store.effects import OfferLink
-from core.store.engine import Facet, reads, writes
 from core.store.pairing import (
     CODE_LIFE_US,
     ClaimRefused,
     ClaimView,
     Decision,
-    LetIn,
     LinkOffer,
+    PairingApproved,
+    PairingDenied,
     PairingRequest,
     RequestState,
     Settled,
-    TurnDown,
     WrongCodes,
 )
 from core.store.rows import Draft
@@ -30,6 +29,7 @@ from core.store.sql.audit import record
 from core.store.sql.mapping import PRINCIPAL, REQUEST, principal_of, request_of
 from core.store.sql.outbox import Cause, enqueue
 from core.store.transaction import Row, Transaction
+from core.store.units import Facet, reads, writes
 from core.users import Account, Person, Principal, Role, Via
 
 HOUR_US = 4 * CODE_LIFE_US
@@ -76,7 +76,7 @@ def _owner_paired(tx: Transaction) -> bool:
     return found is not None
 
 
-def let_in(tx: Transaction, granted: LetIn) -> Draft:
+def approve_pairing(tx: Transaction, granted: PairingApproved) -> Draft:
     """Bind the account of an approved request. Return the notice to it."""
     request = granted.request
     _close(tx, request, RequestState.APPROVED, granted.by)
@@ -285,9 +285,9 @@ class PeopleUnits(Facet):
         decision = judge(claims(tx, channel, guesser))
         outbox: tuple[OutboxRow, ...] = ()
         match decision:
-            case LetIn():
-                outbox = enqueue(tx, (let_in(tx, decision),), Cause())
-            case TurnDown(request, by, message):
+            case PairingApproved():
+                outbox = enqueue(tx, (approve_pairing(tx, decision),), Cause())
+            case PairingDenied(request, by, message):
                 _close(tx, request, RequestState.REJECTED, by)
                 record(tx, AuditKind.PAIRING_REJECTED, _account(request), actor=by)
                 draft = Draft(request.channel, request.address, message, tx.ids.row_id())

@@ -5,11 +5,11 @@
 from core.audit_chain import AuditKind
 from core.messages import Sender
 from core.store.codecs import storable
-from core.store.engine import Facet, reads, writes
 from core.store.port import KeyKind
 from core.store.sql.audit import record
 from core.store.sql.mapping import PRINCIPAL, principal_of
 from core.store.transaction import Transaction
+from core.store.units import Facet, reads, writes
 from core.users import Account, Identity, Principal, Role, Via
 
 _RECORDED = {Via.PAIRED, Via.LINKED}

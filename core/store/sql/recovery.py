@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from core.errors import StaleTurn
 from core.gates import Gate
 from core.ports import OutboxRow
-from core.store.engine import Facet, writes
 from core.store.rows import (
     SUSPECT_FROM,
     Draft,
@@ -53,6 +52,7 @@ from core.store.sql.outbox import give_back_sending
 from core.store.sql.previews import settle_replaced, withdraw
 from core.store.sql.turns import end_turn, started
 from core.store.transaction import Transaction
+from core.store.units import Facet, writes
 
 
 def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:

@@ -7,9 +7,9 @@ A slot, event or delivery is claimed once: it becomes a run that waits, or is re
 
 from core.routine import RunStatus
 from core.store.codecs import storable
-from core.store.routines import BudgetDay, Claim, ClaimRefusal, DayLeft, NewRun, RoutineRow
+from core.store.routine_rows import BudgetDay, Claim, ClaimRefusal, DayLeft, NewRun, RoutineRow
 from core.store.sql import run_journal
-from core.store.sql.routines import MAX_WAITING, by_id
+from core.store.sql.routine_definitions import MAX_WAITING, by_id
 from core.store.transaction import Transaction
 
 COALESCED = "replaced by a later scheduled run while it waited"

@@ -12,8 +12,7 @@ from dataclasses import replace
 from core.clock import SECOND_US
 from core.routine import RunStatus
 from core.store.codecs import storable
-from core.store.engine import Facet, reads, writes
-from core.store.routines import (
+from core.store.routine_rows import (
     BudgetDay,
     Claim,
     DayLeft,
@@ -23,11 +22,12 @@ from core.store.routines import (
     RunEnd,
     StartedRun,
 )
-from core.store.sql import routines, run_journal
+from core.store.sql import routine_definitions, run_journal
 from core.store.sql.leases import not_held
+from core.store.sql.routine_definitions import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.sql.routine_guardrails import claim, claim_slot, day_left, skip_for_budget, tell_of_budget
-from core.store.sql.routines import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.transaction import Row, Transaction
+from core.store.units import Facet, reads, writes
 
 KEPT_RUNS = 500
 KEPT_FOR_US = 24 * 3600 * SECOND_US
@@ -127,7 +127,7 @@ class RunUnits(Facet):
 
     @reads
     def due_routines(self, tx: Transaction, now: int) -> "Sequence[RoutineRow]":
-        return routines.due(tx, now)
+        return routine_definitions.due(tx, now)
 
     @writes
     def claim_slots(

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from core.audit_chain import AuditKind
 from core.routine import RunStatus
-from core.store.engine import Facet, reads, writes
-from core.store.routines import DueNotice, MenuView, NextDue, RoutineRunRow
+from core.store.routine_rows import DueNotice, MenuView, NextDue, RoutineRunRow
 from core.store.sql.audit import record
 from core.store.sql.routine_runs import RUN, run_of
 from core.store.transaction import Transaction
+from core.store.units import Facet, reads, writes
 
 
 def _grants(stored: str | None) -> tuple[str, ...]:

@@ -12,8 +12,7 @@ from core.errors import StaleTurn
 from core.gates import ConsentSettings
 from core.routine import RunStatus, Spent
 from core.store.codecs import said_from_columns, storable
-from core.store.engine import Facet, reads, writes
-from core.store.routines import RunSteps
+from core.store.routine_rows import RunSteps
 from core.store.rows import CallState, NewCall, TurnState
 from core.store.sql.grants import in_thread
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
@@ -21,6 +20,7 @@ from core.store.sql.people import known_user
 from core.store.sql.steps import end_calls, record_reply
 from core.store.sql.turns import start_turn, thread
 from core.store.transaction import Transaction
+from core.store.units import Facet, reads, writes
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
 
 CUT_SHORT = "The run ended while this ran; whether it took effect was not recorded."

@@ -9,7 +9,6 @@ from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.gates import Gate, GateKind, Option
 from core.ports import OutboxRow
-from core.store.engine import Facet, reads, writes
 from core.store.rows import (
     CallRow,
     CallState,
@@ -35,6 +34,7 @@ from core.store.sql.mapping import (
 from core.store.sql.people import known_user
 from core.store.sql.turns import append, audited, history, progress
 from core.store.transaction import Row, Transaction
+from core.store.units import Facet, reads, writes
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
 

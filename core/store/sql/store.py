@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from core.errors import StoreUnavailable
 from core.lazy_module import LazyModule
-from core.store.engine import Engine
 from core.store.feed import ChangeListener
 from core.store.sql.accept import InboundUnits
 from core.store.sql.audit import AuditUnits
@@ -21,14 +20,15 @@ from core.store.sql.people import KeyUnits
 from core.store.sql.recovery import RecoveryUnits
 from core.store.sql.steps import TurnUnits
 from core.store.transaction import Transaction
+from core.store.units import Engine
 
 if TYPE_CHECKING:
-    from core.store.sql import routine_runs, routine_views, routines, run_journal
+    from core.store.sql import routine_definitions, routine_runs, routine_views, run_journal
 else:
     # A hub without routines never needs these.
     routine_runs = LazyModule("core.store.sql.routine_runs")
     routine_views = LazyModule("core.store.sql.routine_views")
-    routines = LazyModule("core.store.sql.routines")
+    routine_definitions = LazyModule("core.store.sql.routine_definitions")
     run_journal = LazyModule("core.store.sql.run_journal")
 
 PROBE_BYTES = 1 << 18
@@ -77,9 +77,9 @@ class SqlViews:
         self.explanations = ExplanationUnits(engine)
 
     @property
-    def routines(self) -> "routines.RoutineUnits":
+    def routines(self) -> "routine_definitions.RoutineUnits":
         """Definitions of routines."""
-        return routines.RoutineUnits(self.facet_engine)
+        return routine_definitions.RoutineUnits(self.facet_engine)
 
     @property
     def runs(self) -> "routine_runs.RunUnits":

@@ -24,7 +24,7 @@ T = TypeVar("T")
 class SqliteEngine:
     """Units that write use one writer thread, units that read a reader thread, listings aiosqlite.
 
-    Implements core.store.engine.Engine. Open with `open`, in the event loop that will use it; end with
+    Implements core.store.units.Engine. Open with `open`, in the event loop that will use it; end with
     `close`."""
 
     def __init__(self, writer: Writer, reader: ReaderThread, listings: Listings, lease: Lease) -> None:

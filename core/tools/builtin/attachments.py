@@ -68,11 +68,11 @@ class AttachmentSource(Protocol):
 def attachment_tools(
     conversations: Conversations,
     fetching: Callable[[], AttachmentSource] | None,
-    telling: Callable[[], Notifier] | None,
+    notifier: Callable[[], Notifier] | None,
 ) -> tuple[Tool, Tool, Tool]:
-    """Return all three tools. `fetching` and `telling` are called on first use; None: not available."""
+    """Return all three tools. `fetching` and `notifier` are called on first use; None: not available."""
     attached = _Attached(conversations, fetching)
-    return _read_tool(attached), _save_tool(attached), _send_tool(telling)
+    return _read_tool(attached), _save_tool(attached), _send_tool(notifier)
 
 
 _Name = Annotated[
@@ -108,7 +108,7 @@ def _save_tool(attached: "_Attached") -> Tool:
     return save_attachment
 
 
-def _send_tool(telling: Callable[[], Notifier] | None) -> Tool:
+def _send_tool(notifier: Callable[[], Notifier] | None) -> Tool:
     # Idempotent: a message under a call's key is not sent again.
     @tool(
         requirement=Requirement.ASK,
@@ -122,12 +122,12 @@ def _send_tool(telling: Callable[[], Notifier] | None) -> Tool:
         text: Annotated[str, "a caption, in Markdown", Field(max_length=TEXT_LIMIT_CHARS)] = "",
     ) -> str:
         """Send a file from the workspace to the person you are talking to, in this conversation."""
-        if telling is None:
+        if notifier is None:
             raise ToolFailed("Sending is not available now.")
         file = await asyncio.to_thread(_sendable, guard_of(call.workspace), path)
         message = Message((Markdown(text),) if text.strip() else (), files=(file,))
         try:
-            await telling().send(f"call:{call.idempotency_key}", notices.ToThread(call.thread_id), message)
+            await notifier().send(f"call:{call.idempotency_key}", notices.ToThread(call.thread_id), message)
         except NobodyToTell as error:
             raise ToolFailed(f"Files can't be sent here: {error}") from error
         return "The file is queued for sending."

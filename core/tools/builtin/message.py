@@ -47,8 +47,8 @@ class Threads(Protocol):
         ...
 
 
-def message_tool(threads: Threads, telling: Callable[[], Notifier] | None) -> Tool:
-    """Return the tool. `telling` is called on first use; None: nothing can be sent."""
+def message_tool(threads: Threads, notifier: Callable[[], Notifier] | None) -> Tool:
+    """Return the tool. `notifier` is called on first use; None: nothing can be sent."""
 
     # Idempotent: a message under a call's key is not sent again.
     @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
@@ -61,11 +61,11 @@ def message_tool(threads: Threads, telling: Callable[[], Notifier] | None) -> To
         """Send a message to the person you are talking to, in another of their conversations."""
         if (channel is None) == (thread is None):
             raise InvalidArguments("channel: use either a channel or a thread")
-        if telling is None:
+        if notifier is None:
             raise ToolFailed("Sending to other conversations is not available now.")
         to = await _recipient(threads, call.principal.user_id, channel, thread)
         try:
-            await telling().send(f"call:{call.idempotency_key}", to, Message((Markdown(text),)))
+            await notifier().send(f"call:{call.idempotency_key}", to, Message((Markdown(text),)))
         except NobodyToTell as error:
             raise ToolFailed(f"The message can't be sent there: {error}") from error
         return "The message is queued for sending."

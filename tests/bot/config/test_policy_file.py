@@ -8,7 +8,7 @@ import pytest
 
 from bot.config.load import load
 from bot.config.policy import LIMIT_BYTES, PolicyFile, policy_source, read_policy
-from bot.tools import build_laws
+from bot.tools import build_effective_policy
 from core.approvals import UNSAID, AdminPolicy, ApprovalSettings, Preset
 from core.gates import ConsentSettings
 from core.users import Principal, Role
@@ -110,20 +110,22 @@ def test_it_holds_once_the_advised_mode_is_set(file: Path) -> None:
 
 
 def test_the_laws_of_a_hub_follow_its_file(file: Path) -> None:
-    laws = build_laws(load(environ={"HUBBUB__POLICY__FILE": str(file)}, cwd=file.parent).config)
+    effective_policy = build_effective_policy(
+        load(environ={"HUBBUB__POLICY__FILE": str(file)}, cwd=file.parent).config
+    )
     loose = ConsentSettings(thread=ApprovalSettings(Preset.AUTO, max_rounds=50))
-    held = laws.in_force(OWNER, loose)
+    held = effective_policy.in_force(OWNER, loose)
     assert (held.preset, held.limits.max_rounds) == (Preset.AUTO, 10)
-    held = laws.in_force(MEMBER, loose)
+    held = effective_policy.in_force(MEMBER, loose)
     assert (held.preset, held.limits.max_rounds) == (Preset.WHITELIST, 10)
-    assert laws.policy_for(MEMBER, loose).preset is Preset.WHITELIST
-    assert "shell" in laws.policy().admin.disabled
+    assert effective_policy.policy_for(MEMBER, loose).preset is Preset.WHITELIST
+    assert "shell" in effective_policy.policy().admin.disabled
     file.write_text("]")
-    assert laws.policy_for(OWNER, ConsentSettings()).admin.unreadable is not None
+    assert effective_policy.policy_for(OWNER, ConsentSettings()).admin.unreadable is not None
     file.write_text("")
-    assert laws.policy_for(OWNER, ConsentSettings()).admin == AdminPolicy()
-    assert laws.in_force(OWNER, loose).preset is Preset.AUTO
-    held = laws.in_force(MEMBER, loose)
+    assert effective_policy.policy_for(OWNER, ConsentSettings()).admin == AdminPolicy()
+    assert effective_policy.in_force(OWNER, loose).preset is Preset.AUTO
+    held = effective_policy.in_force(MEMBER, loose)
     assert (held.preset, held.limits.max_rounds) == (Preset.AUTO_LOOP, 5)
 
 

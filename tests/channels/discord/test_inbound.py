@@ -6,6 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.discord.addresses import (
+    direct_address,
+    micros_of,
+    order_key_of,
+    parse_ref,
+    person_of,
+    ref_of,
+    snowflake_at,
+    snowflake_of,
+)
 from channels.discord.handler import Pending
 from channels.discord.inbound import (
     Account,
@@ -16,16 +26,6 @@ from channels.discord.inbound import (
     read_event,
     read_interaction,
     read_press,
-)
-from channels.discord.places import (
-    direct_address,
-    micros_of,
-    order_key_of,
-    person_of,
-    ref_of,
-    snowflake_at,
-    snowflake_of,
-    spot_of,
 )
 from channels.discord.wire import User
 from core.messages import ChoiceAnswer, InboundMessage, Unreadable
@@ -242,7 +242,7 @@ def test_order_keys_sort_as_ids_do(one: int, two: int) -> None:
 def test_places_go_there_and_back() -> None:
     assert person_of(direct_address("7")) == "7"
     assert person_of(read().address) is None
-    assert spot_of(ref_of("5", "77")) == ("5", "77")
+    assert parse_ref(ref_of("5", "77")) == ("5", "77")
 
 
 def test_what_nobody_took_is_remembered_from_its_first_message_on() -> None:

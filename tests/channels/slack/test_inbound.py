@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.slack.addresses import (
+    address_of,
+    micros_of,
+    order_key_of,
+    parse_address,
+    parse_ref,
+    ref_of,
+    ts_of,
+)
 from channels.slack.inbound import Account, plain_text, read_command, read_event, read_press
-from channels.slack.places import address_of, micros_of, order_key_of, place_of, ref_of, spot_of, ts_of
 from core.clock import SECOND_US
 from core.messages import ChoiceAnswer, InboundMessage, Unreadable
 
@@ -167,6 +175,6 @@ def test_order_keys_sort_as_times_do(s1: int, u1: int, s2: int, u2: int) -> None
 
 
 def test_places_go_there_and_back() -> None:
-    assert place_of(address_of("C1", TS)) == ("C1", TS)
-    assert place_of(address_of("D1")) == ("D1", None)
-    assert spot_of(ref_of("C1", TS)) == ("C1", TS)
+    assert parse_address(address_of("C1", TS)) == ("C1", TS)
+    assert parse_address(address_of("D1")) == ("D1", None)
+    assert parse_ref(ref_of("C1", TS)) == ("C1", TS)

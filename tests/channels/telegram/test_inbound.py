@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.telegram.addresses import Account, ref_of
 from channels.telegram.inbound import DOWNLOAD_LIMIT_BYTES as LIMIT
 from channels.telegram.inbound import press_id_of, read_update, update_id_of
-from channels.telegram.places import Account, ref_of
 from core.clock import SECOND_US
 from core.messages import Attachment, ChoiceAnswer, InboundEvent, InboundMessage, Moved, Sender, Unreadable
 from tests.channels.telegram.payloads import NAMES, payload

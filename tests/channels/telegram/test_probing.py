@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from channels.telegram.addresses import Timeouts
 from channels.telegram.channel import TelegramChannel
-from channels.telegram.places import Timeouts
 from core.messages import Address, Choice, Code, File, Markdown, Message, MessageRef, Plain, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from tests.clock import HastyClock

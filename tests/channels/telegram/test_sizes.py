@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 
 from channels.supervisor import Phase
+from channels.telegram.addresses import Timeouts
 from channels.telegram.client import BotClient, BotRequest, OverSize, RequestTimeouts
 from channels.telegram.errors import AnswerTooLarge
-from channels.telegram.places import Timeouts
 from core.errors import AttachmentTooLarge, InboxUnavailable, Unanswered
 from core.messages import Unreadable
 from tests.channels.memory import MemoryInbox

@@ -15,9 +15,9 @@ from core.store.effects import (
     CloseGate,
     EditCall,
     EditedCall,
-    KeepSecrets,
     PauseTools,
     RecordGrant,
+    SetSecrets,
 )
 from core.store.facets import SealedSecret
 from core.store.port import KeyKind
@@ -172,7 +172,7 @@ async def test_pausing_secrets_and_logins_are_recorded(world: Bench) -> None:
     await world.rule(PauseTools(paused=True))
     await store.kill_switch.pause_tools("ada", paused=True)
     await store.kill_switch.pause_tools("ada", paused=False)
-    await world.rule(KeepSecrets((sealed,)))
+    await world.rule(SetSecrets((sealed,)))
     await store.secrets.drop_secret("token", by="ben")
     await store.keys.keep_key("hash", KeyKind.SESSION, "ada", None)
     await store.keys.drop_key("hash")

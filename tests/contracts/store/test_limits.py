@@ -5,7 +5,7 @@ from core.store.accept import Admitted, TurnedAway, Verdict
 from core.store.effects import SayAtTimes
 from core.store.pairing import CODE_LIFE_US
 from tests.contracts.store.bench import BEN, SECOND, Bench, Rules
-from tests.contracts.store.doors import EVE, LIFE_S, Door, grant, settle
+from tests.contracts.store.pairing_bench import EVE, LIFE_S, Door, grant, settle
 
 
 def limited(*, counts: bool = True) -> Rules:

@@ -7,7 +7,7 @@ from core.store.effects import OfferLink
 from core.store.pairing import CODE_LIFE_US, LinkOffer
 from core.users import Account, Identity, Via
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, admit, text_of
-from tests.contracts.store.doors import CODES, EVE, Door, grant, identity_of, joined, offered, settle
+from tests.contracts.store.pairing_bench import CODES, EVE, Door, grant, identity_of, joined, offered, settle
 
 
 async def test_an_offer_says_who_vouches_and_is_only_shown_to_those_who_bring_a_code(world: Bench) -> None:

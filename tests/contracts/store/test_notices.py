@@ -5,7 +5,7 @@ import asyncio
 from core.messages import Address, plain
 from core.ports import OutboxRow
 from core.store.accept import AccountLinked, Stranger, Verdict
-from core.store.facets import Place
+from core.store.facets import NoticeAddress
 from core.store.feed import HubSaid
 from core.store.pairing import LinkOffer
 from core.users import Account, Via
@@ -13,8 +13,8 @@ from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, Rules,
 from tests.contracts.store.conftest import Database
 
 
-def place(name: str, thread_id: str | None = None, channel: str = CHANNEL) -> Place:
-    return Place(channel, Address(name), thread_id)
+def place(name: str, thread_id: str | None = None, channel: str = CHANNEL) -> NoticeAddress:
+    return NoticeAddress(channel, Address(name), thread_id)
 
 
 async def told(world: Bench, *channels: str) -> list[tuple[str, str]]:
@@ -42,8 +42,8 @@ async def test_of_many_who_tell_the_same_at_once_one_does(world: Bench) -> None:
 
 
 async def test_what_a_place_refuses_goes_to_the_next_until_none_is_left(world: Bench) -> None:
-    places = [place("x"), place("y", channel="other"), place("z")]
-    (row,) = await world.store.notices.add_notice("a", plain("ready"), places)
+    addresses = [place("x"), place("y", channel="other"), place("z")]
+    (row,) = await world.store.notices.add_notice("a", plain("ready"), addresses)
     (second,) = await world.store.outbox.fail_outbox(row.id, "blocked")
     assert (second.channel, second.address, text_of(second.message)) == ("other", "y", "ready")
     assert second.nonce != row.nonce
@@ -53,7 +53,7 @@ async def test_what_a_place_refuses_goes_to_the_next_until_none_is_left(world: B
     assert await told(world, CHANNEL, "other") == [("z", "ready")]
     assert not await world.store.outbox.fail_outbox(third.id, "nobody anywhere")
     assert await told(world, CHANNEL, "other") == []
-    assert await world.store.notices.add_notice("a", plain("ready"), places) == ()
+    assert await world.store.notices.add_notice("a", plain("ready"), addresses) == ()
 
 
 async def test_other_messages_that_fail_go_nowhere(world: Bench) -> None:

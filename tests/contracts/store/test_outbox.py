@@ -161,7 +161,7 @@ async def test_around_a_request_is_what_was_known_when_it_was_made(world: Bench)
     await delivered(world, after)
     await world.say("later", order=77)
     await world.store.outbox.mark_ambiguous(lost.id, "no answer", asked_at)
-    around = await world.store.outbox.surroundings(lost.id)
+    around = await world.store.outbox.post_context(lost.id)
     earlier, later = ({known.order_key for known in some} for some in (around.earlier, around.later))
     assert (around.row.id, around.asked_by) == (lost.id, asked_at)
     assert f"order of ref {first.id}" in earlier
@@ -178,7 +178,7 @@ async def test_the_parts_before_it_are_from_before_a_request(world: Bench) -> No
     world.clock.advance(1)
     await world.store.outbox.record_part_sent(lost.id, posted("one"), last=False)
     await world.store.outbox.mark_ambiguous(lost.id, "no answer")
-    around = await world.store.outbox.surroundings(lost.id)
+    around = await world.store.outbox.post_context(lost.id)
     assert {"order of one", f"order of ref {other.id}"} <= {known.order_key for known in around.earlier}
     assert around.asked_by == world.clock.now()
 
@@ -194,7 +194,7 @@ async def test_rows_of_which_nobody_knows_whether_they_are_shown_are_told(world:
     await world.store.outbox.record_part_sent(repeated.id, posted("two"), last=True)
     await world.store.outbox.record_part_sent(unclear.id, posted("three"), last=False)
     await world.store.outbox.mark_ambiguous(unclear.id, "no answer again")
-    around = await world.store.outbox.surroundings(lost.id)
+    around = await world.store.outbox.post_context(lost.id)
     assert [(other.row.id, other.open, other.parts) for other in around.uncertain] == [
         (sending.id, False, (0,)),
         (unclear.id, True, (1,)),

@@ -6,11 +6,18 @@ from core.messages import plain
 from core.ports import SendState
 from core.store.accept import Admitted, TurnedAway, Verdict
 from core.store.effects import NoteWrongCode
-from core.store.pairing import ClaimRefused, ClaimView, LetIn, RequestState, TurnDown, WrongCodes
+from core.store.pairing import (
+    ClaimRefused,
+    ClaimView,
+    PairingApproved,
+    PairingDenied,
+    RequestState,
+    WrongCodes,
+)
 from core.users import Identity, Principal, Role, Via
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, text_of
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.doors import (
+from tests.contracts.store.pairing_bench import (
     EVE,
     LIFE_S,
     REFUSED,
@@ -78,7 +85,7 @@ async def test_who_is_let_in_is_that_user_from_now_on_and_is_told(world: Bench) 
     request = await Door(world).knocks()
     await world.store.people.ensure_user("ada", Role.OWNER, "Ada")
     settled = await world.store.people.settle_pairing(CHANNEL, "desk", grant(request))
-    assert isinstance(settled.decision, LetIn)
+    assert isinstance(settled.decision, PairingApproved)
     assert [(row.address, text_of(row.message), row.state) for row in settled.outbox] == [
         ("to ben", "You are in.", SendState.QUEUED)
     ]
@@ -96,16 +103,16 @@ async def test_of_two_decisions_at_once_one_wins_and_the_other_sees_it(world: Be
     assert sorted(type(decision).__name__ for decision in decisions) == [
         "ClaimRefused",
         "ClaimRefused",
-        "LetIn",
+        "PairingApproved",
     ]
-    winner = next(decision for decision in decisions if isinstance(decision, LetIn))
+    winner = next(decision for decision in decisions if isinstance(decision, PairingApproved))
     assert await identity_of(world, BEN) == Identity(CHANNEL, "ben", winner.principal, Via.PAIRED)
 
 
 async def test_who_is_turned_down_is_told_and_stays_out(world: Bench) -> None:
     door = Door(world)
     request = await door.knocks()
-    await settle(world, lambda _view: TurnDown(request, "ada", plain("No.")))
+    await settle(world, lambda _view: PairingDenied(request, "ada", plain("No.")))
     assert [text_of(row.message) for row in await world.store.outbox.pending_outbox(CHANNEL)] == [
         request.code,
         "No.",
@@ -140,7 +147,7 @@ async def test_letting_in_by_a_message_is_one_with_the_message(world: Bench) -> 
 
     def decide(_event: object, view: object) -> Verdict:
         views.append(view.claims)  # type: ignore[attr-defined]
-        return Verdict("command: /approve", (LetIn(request, EVE, "ada", plain("You are in.")),))
+        return Verdict("command: /approve", (PairingApproved(request, EVE, "ada", plain("You are in.")),))
 
     rules = Rules(lambda _event, _who: Admitted(ADA, "config", claims=CHANNEL), decide)
     accepted = await world.store.inbound.accept_event(event, rules, send_now=True)

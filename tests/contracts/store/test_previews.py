@@ -206,7 +206,7 @@ async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(wor
     world.clock.advance(1)
     await sent(world, rows[1], "12")
     await world.say("later", scope="first", order=13, address="to first")
-    around = await world.store.outbox.surroundings(preview.id)
+    around = await world.store.outbox.post_context(preview.id)
     earlier = {(known.address, known.order_key) for known in around.earlier}
     assert {("to first", "0000000007"), ("to second", "0000000011")} <= earlier
     assert {key for _, key in earlier}.isdisjoint({"0000000012", "0000000013"})

@@ -103,7 +103,7 @@ async def test_messages_that_were_being_sent_are_ambiguous(database: Database) -
         (partly.id, SendState.AMBIGUOUS, 1, 0),
     ]
     assert pending[2].refs == ("one",)
-    assert (await world.store.outbox.surroundings(sending.id)).asked_by == world.clock.now()
+    assert (await world.store.outbox.post_context(sending.id)).asked_by == world.clock.now()
     spent = await world.store.outbox.claim_outbox(repeating.id)
     assert (spent.state, spent.repeats) == (SendState.AMBIGUOUS, 1)
 

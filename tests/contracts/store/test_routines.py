@@ -6,7 +6,15 @@ import pytest
 import pytest_asyncio
 
 from core.routine import RunStatus
-from core.store.routines import BudgetDay, ClaimRefusal, NewRun, RoutineRow, RoutineText, RunEnd, StartedRun
+from core.store.routine_rows import (
+    BudgetDay,
+    ClaimRefusal,
+    NewRun,
+    RoutineRow,
+    RoutineText,
+    RunEnd,
+    StartedRun,
+)
 from tests.contracts.store.bench import ADA, BEN, SECOND, Bench
 from tests.contracts.store.conftest import Database
 

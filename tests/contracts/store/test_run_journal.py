@@ -9,7 +9,7 @@ from core.errors import StaleTurn
 from core.gates import ConsentSettings, ToolSetting
 from core.routine import RunStatus, Spent
 from core.store.feed import ThreadsWanted
-from core.store.routines import DayLeft, RunEnd
+from core.store.routine_rows import DayLeft, RunEnd
 from core.store.rows import CallRow, CallState, NewCall
 from core.tool import TOOLS_PAUSED, Effect, ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolCalled, ToolResult, UserSaid

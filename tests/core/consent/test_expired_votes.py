@@ -16,8 +16,8 @@ from core.store.accept import Accepted
 from core.store.rows import Draft, NewCall
 from core.tool import Effect
 from core.transcript import AssistantSaid
-from tests.core.inbound.doors import CHANNEL, OWNER_ACCOUNT, Front
-from tests.core.inbound.test_answering import CARD, CARD_AT, question
+from tests.core.inbound.front import CHANNEL, OWNER_ACCOUNT, Front
+from tests.core.inbound.test_answers import CARD, CARD_AT, question
 
 PROMPT = "0123456789"
 LIFE_US = 60_000_000

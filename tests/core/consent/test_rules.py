@@ -66,7 +66,7 @@ def test_what_a_role_does_not_hold_is_the_owners_alone_whatever_the_rule() -> No
     ],
 )
 def test_others_than_the_requester_are_asked_where_they_are(rule: ApprovalRule, place: str) -> None:
-    assert rule.place("ann") == place
+    assert rule.asked_in("ann") == place
 
 
 def test_it_escalates_only_where_there_is_somebody_to_turn_to() -> None:

@@ -12,9 +12,9 @@ from core.inbound import credentials
 from core.inbound.credentials import CredentialCapture
 from core.messages import Attachment
 from core.people.access import ChannelAccess, GroupMode
-from tests.core.inbound.doors import OWNER_ACCOUNT, Front
-from tests.core.inbound.test_answering import CARD, CARD_AT, Asked
-from tests.core.inbound.test_confiding import PASSWORD, PROMPT, SECRET, kept, seal
+from tests.core.inbound.front import OWNER_ACCOUNT, Front
+from tests.core.inbound.test_answers import CARD, CARD_AT, Asked
+from tests.core.inbound.test_credentials import PASSWORD, PROMPT, SECRET, kept, seal
 
 PHOTO = Attachment("file-1", "photo.jpg", "image/jpeg", 1000)
 Step = Callable[[Front, Asked], Awaitable[None]]

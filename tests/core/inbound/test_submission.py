@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from core.gates import Option
 from core.inbound.submission import (
     AnswerGate,
+    ApprovePairing,
     BareAnswer,
     Help,
-    LetPersonIn,
     Link,
     NewThread,
     Start,
@@ -41,16 +41,16 @@ from core.inbound.submission import (
         ("/approve two words here", UnknownCommand("approve")),
         (
             "/approve Telegram k3f9-a7mz",
-            LetPersonIn("/approve Telegram k3f9-a7mz", "telegram", "K3F9A7MZ", command=True),
+            ApprovePairing("/approve Telegram k3f9-a7mz", "telegram", "K3F9A7MZ", command=True),
         ),
         (
             "approve work-2 K3F9A7MZ",
-            LetPersonIn("approve work-2 K3F9A7MZ", "work-2", "K3F9A7MZ", command=False),
+            ApprovePairing("approve work-2 K3F9A7MZ", "work-2", "K3F9A7MZ", command=False),
         ),
         ("/approve telegram K3F9A7M0", UnknownCommand("approve")),  # no code holds a 0
         (
             "/approve k3f9a7mzq2 ABCDEFGH",
-            LetPersonIn("/approve k3f9a7mzq2 ABCDEFGH", "k3f9a7mzq2", "ABCDEFGH", command=True),
+            ApprovePairing("/approve k3f9a7mzq2 ABCDEFGH", "k3f9a7mzq2", "ABCDEFGH", command=True),
         ),
         ("/deny telegram K3F9A7MZ", UnknownCommand("deny")),
         ("/link", Link("")),

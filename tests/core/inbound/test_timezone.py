@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from core.people.access import ChannelAccess, DirectMode
 from tests.contracts.store.bench import text_of
-from tests.core.inbound.doors import OWNER, OWNER_ACCOUNT, Front
+from tests.core.inbound.front import OWNER, OWNER_ACCOUNT, Front
 
 
 @pytest_asyncio.fixture

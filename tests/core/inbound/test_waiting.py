@@ -14,8 +14,8 @@ from core.store.rows import Draft, NewCall
 from core.tool import Effect
 from core.transcript import AssistantSaid
 from tests.contracts.store.bench import text_of
-from tests.core.inbound.doors import CHANNEL, OWNER_ACCOUNT, Front
-from tests.core.inbound.test_answering import CHOICES, question
+from tests.core.inbound.front import CHANNEL, OWNER_ACCOUNT, Front
+from tests.core.inbound.test_answers import CHOICES, question
 
 APPROVAL = (GateKind.APPROVAL, (Option.APPROVE, Option.DENY))
 UNKNOWN = (GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY, Option.SKIP))

@@ -13,10 +13,10 @@ from core.people import pairing_texts
 from core.people.access import ChannelAccess, DirectMode, GroupMode
 from core.people.pairing import PairAs
 from core.people.strangers import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, TOLD_LIMIT
-from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
+from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
 from core.users import Role
 from tests.contracts.store.bench import SECOND
-from tests.core.inbound.doors import CHANNEL, OWNER, OWNER_ACCOUNT, Front
+from tests.core.inbound.front import CHANNEL, OWNER, OWNER_ACCOUNT, Front
 
 LIFE_S = CODE_LIFE_US // SECOND
 WRONG = "ABCDEFGH"
@@ -155,7 +155,7 @@ async def test_codes_are_refused_with_the_reason(front: Front) -> None:
 async def test_a_code_is_good_only_on_its_channel(front: Front) -> None:
     code = await front.code_for("stan")
     assert refusal(await front.desk.approve(code, by=OWNER, channel="other")) == "unknown code"
-    assert isinstance(await front.desk.approve(code, by=OWNER, channel=CHANNEL), LetIn)
+    assert isinstance(await front.desk.approve(code, by=OWNER, channel=CHANNEL), PairingApproved)
 
 
 async def test_guesses_are_few_and_a_right_code_counts_as_one(front: Front) -> None:
@@ -166,7 +166,7 @@ async def test_guesses_are_few_and_a_right_code_counts_as_one(front: Front) -> N
         )
     locked = await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL} {code}")
     assert locked.outcome == "refused: too many wrong codes"
-    assert isinstance(await front.desk.approve(code, by=OWNER), LetIn), (
+    assert isinstance(await front.desk.approve(code, by=OWNER), PairingApproved), (
         "each guesser is counted for themselves"
     )
 
@@ -187,7 +187,7 @@ async def test_a_request_is_decided_by_its_id_too(front: Front) -> None:
     (request,) = await front.desk.requests()
     assert request.sender.name == "Stan"
     assert refusal(await front.desk.approve("no such id", by=OWNER)) == "no such request"
-    assert isinstance(await front.desk.approve(request.id, by=OWNER), LetIn)
+    assert isinstance(await front.desk.approve(request.id, by=OWNER), PairingApproved)
     assert refusal(await front.desk.approve(request.id, by=OWNER)) == "code already used"
     assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
 
@@ -199,14 +199,18 @@ async def test_of_a_message_and_the_desk_at_once_one_lets_in(front: Front) -> No
         front.desk.approve(code, by=OWNER, pair_as=PairAs.ME),
         front.desk.approve(code, by=OWNER, pair_as=PairAs.MEMBER),
     )
-    won = [chat.outcome == "command: /approve", isinstance(as_me, LetIn), isinstance(as_member, LetIn)]
+    won = [
+        chat.outcome == "command: /approve",
+        isinstance(as_me, PairingApproved),
+        isinstance(as_member, PairingApproved),
+    ]
     assert won.count(True) == 1
     assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
 
 
 async def test_who_is_turned_down_is_told_and_gets_no_code_for_a_day(front: Front) -> None:
     code = await front.code_for("stan")
-    assert isinstance(await front.desk.reject(code, by=OWNER), TurnDown)
+    assert isinstance(await front.desk.reject(code, by=OWNER), PairingDenied)
     assert front.heard("stan")[1:] == [pairing_texts.REQUEST_DENIED]
     assert refusal(await front.desk.approve(code, by=OWNER)) == "code already used"
     front.clock.advance(23 * 3600)
@@ -218,7 +222,7 @@ async def test_who_is_turned_down_is_told_and_gets_no_code_for_a_day(front: Fron
 
 async def test_an_account_let_in_as_me_is_the_owner(front: Front) -> None:
     code = await front.code_for("stan")
-    assert isinstance(await front.desk.approve(code, by=OWNER, pair_as=PairAs.ME), LetIn)
+    assert isinstance(await front.desk.approve(code, by=OWNER, pair_as=PairAs.ME), PairingApproved)
     assert await front.user_of("stan") == OWNER.user_id
     other = await front.code_for("eve")
     assert (await front.says("stan", f"/approve {CHANNEL} {other}")).outcome == "command: /approve"
@@ -230,11 +234,14 @@ async def test_the_first_account_may_become_the_owner_and_only_the_first(tmp_pat
     decisions = await asyncio.gather(
         *(front.desk.approve(code, by=OWNER, pair_as=PairAs.OWNER) for code in (first, second))
     )
-    assert [type(decision) for decision in decisions].count(LetIn) == 1
+    assert [type(decision) for decision in decisions].count(PairingApproved) == 1
     assert (
-        refusal(next(one for one in decisions if not isinstance(one, LetIn))) == "there is already an owner"
+        refusal(next(one for one in decisions if not isinstance(one, PairingApproved)))
+        == "there is already an owner"
     )
-    assert await front.user_of("stan" if isinstance(decisions[0], LetIn) else "eve") == OWNER.user_id
+    assert (
+        await front.user_of("stan" if isinstance(decisions[0], PairingApproved) else "eve") == OWNER.user_id
+    )
     await front.store.close()
 
 
@@ -242,7 +249,7 @@ async def test_where_the_owner_is_configured_nobody_becomes_it(front: Front) -> 
     code = await front.code_for("stan")
     decision = await front.desk.approve(code, by=OWNER, pair_as=PairAs.OWNER)
     assert refusal(decision) == "there is already an owner"
-    assert isinstance(await front.desk.approve(code, by=OWNER), LetIn), "the code is still good"
+    assert isinstance(await front.desk.approve(code, by=OWNER), PairingApproved), "the code is still good"
 
 
 # --- revoking -------------------------------------------------------------------------------------------

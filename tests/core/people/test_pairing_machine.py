@@ -17,10 +17,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from core.people.pairing import PairAs
 from core.people.strangers import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, OPEN_CODES
-from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
+from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
 from tests.contracts.store.bench import SECOND
 from tests.contracts.store.conftest import in_memory
-from tests.core.inbound.doors import CHANNEL, OWNER, OWNER_ACCOUNT, Front
+from tests.core.inbound.front import CHANNEL, OWNER, OWNER_ACCOUNT, Front
 
 T = TypeVar("T")
 
@@ -204,7 +204,7 @@ class Doors(RuleBasedStateMachine):
             assert isinstance(decision, ClaimRefused)
             assert decision.reason == foreseen
             return
-        assert isinstance(decision, LetIn)
+        assert isinstance(decision, PairingApproved)
         if pair_as is PairAs.ME:
             self.let_in(foreseen, OWNER.user_id)
         else:
@@ -219,7 +219,7 @@ class Doors(RuleBasedStateMachine):
             assert isinstance(decision, ClaimRefused)
             assert decision.reason == foreseen
             return
-        assert isinstance(decision, TurnDown)
+        assert isinstance(decision, PairingDenied)
         foreseen.state, foreseen.closed_at = "rejected", self.now
 
     @rule(person=st.sampled_from((*PEOPLE, OWNER_ACCOUNT)))

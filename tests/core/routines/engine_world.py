@@ -23,7 +23,7 @@ from core.routines.service import RoutineService
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routine_port import RoutineRuns
-from core.store.routines import RoutineRow, RoutineRunRow, StartedRun
+from core.store.routine_rows import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite.store import open_store
 from core.timers import Timers
 from core.tools.pipeline import CallPipeline

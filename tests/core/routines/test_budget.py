@@ -5,7 +5,7 @@ import pytest
 from core.model.base import ModelReply, Origin, Usage
 from core.routine import Spent
 from core.routines.budget import OutOfBudget, SpentSoFar
-from core.store.routines import DayLeft
+from core.store.routine_rows import DayLeft
 
 EARLIER = Spent(tokens_in=700, tokens_out=300, cost_micro_usd=5_000)
 

@@ -12,7 +12,7 @@ from core.routine import ManualInput, RunStatus, SlotInput, claim_key
 from core.routine_json import input_from_json, input_to_json
 from core.routines.engine import budget_day
 from core.routines.notices import MAX_AN_HOUR
-from core.store.routines import NewRun, RoutineRow, RoutineRunRow
+from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile

@@ -18,7 +18,7 @@ from core.routines.heartbeat import (
     keep_heartbeat,
 )
 from core.routines.run import read_reply
-from core.store.routines import RoutineRow, RoutineText
+from core.store.routine_rows import RoutineRow, RoutineText
 from core.store.sqlite.store import open_store
 from core.users import Role
 from tests.clock import ManualClock

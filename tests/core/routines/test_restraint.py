@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from core.clock import SECOND_US
 from core.routine import RunStatus
-from core.store.routines import RoutineRow
+from core.store.routine_rows import RoutineRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400

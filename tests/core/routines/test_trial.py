@@ -10,7 +10,7 @@ from core.routine import Definition, Event, Guardrails, Lightweight, Manual, Sys
 from core.routines.definitions import text_of
 from core.routines.describe import what_fires
 from core.routines.trial import Moment, try_page, try_text
-from core.store.routines import RoutineRow
+from core.store.routine_rows import RoutineRow
 from core.users import Principal, Role
 from tests.core.routines.test_schedule import us
 

@@ -61,7 +61,7 @@ async def a_busy_hour(world: Bench) -> None:
     preview = await store.outbox.begin_preview(start.turn_id, CHANNEL, Address("to room"))
     assert preview is not None
     await store.outbox.begin_preview(start.turn_id, CHANNEL, Address("to room"))
-    await store.outbox.surroundings(preview.id)
+    await store.outbox.post_context(preview.id)
     await store.outbox.record_preview(preview.id, Posted(MessageRef("2"), "2"))
     await store.outbox.preview_shown(preview.id)
     following = await world.finish(start, "answer", world.draft(), send_now=True)

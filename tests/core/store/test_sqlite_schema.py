@@ -17,7 +17,7 @@ from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.gates import Chose, GateKind, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, plain
 from core.store.effects import CloseGate
-from core.store.facets import Place
+from core.store.facets import NoticeAddress
 from core.store.feed import CardShown
 from core.store.rows import CallState, GateView
 from core.store.sql.store import SqlStore
@@ -132,7 +132,7 @@ async def _the_notice_is_there(world: Bench) -> None:
         row for row in await world.store.outbox.pending_outbox(CHANNEL) if text_of(row.message) == NOTICE
     ]
     assert [row.address for row in waiting] == ["to somewhere"]
-    again = Place(CHANNEL, Address("to room"))
+    again = NoticeAddress(CHANNEL, Address("to room"))
     assert await world.store.notices.add_notice("report", plain(NOTICE), [again]) == ()
     (ada,) = [
         one for one in (await world.store.notices.reach("ada")).identities if one.platform_user_id == "ada"

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 from core.errors import InvalidArguments
 from core.tool import CallContext, Data, Effect, Requirement, Tool
@@ -258,3 +259,22 @@ async def test_a_class_made_with_the_function_is_its_own() -> None:
         return buy
 
     assert [await run(each, {"size": "small"}) for each in (made(), made())] == ["mine", "mine"]
+
+
+def test_a_schema_is_built_when_it_is_first_read() -> None:
+    built: list[str] = []
+
+    class Noted(int):
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+            built.append("schema")
+            return handler(int)
+
+    @tool()
+    async def noted(call: CallContext, number: Noted) -> str:
+        """Return the number."""
+        return str(number)
+
+    assert not built
+    assert noted.validate({"number": 3}) == {"number": 3}
+    assert built

@@ -87,7 +87,7 @@ class Desk:
             *more,
         ]
         settings = PipelineSettings(
-            laws=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
+            effective_policy=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
             binding_key=b"k" * 32,
             workspace=Workspace(workspace, workspace / "spill", (workspace / "hub-data",)),
             tool_timeout_s=20,

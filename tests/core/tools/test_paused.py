@@ -79,7 +79,7 @@ async def test_nothing_begins_once_the_pause_was_answered(
     files.mkdir()
     pause = ToolPause()
     settings = PipelineSettings(
-        laws=EffectivePolicy(Policy(), LoopLimits(), NoPolicy()),
+        effective_policy=EffectivePolicy(Policy(), LoopLimits(), NoPolicy()),
         binding_key=b"k" * 32,
         workspace=place(files),
         tool_timeout_s=30,

@@ -67,7 +67,7 @@ def pipeline(
     key: bytes = b"k" * 32,
 ) -> CallPipeline:
     settings = PipelineSettings(
-        laws=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
+        effective_policy=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
         binding_key=key,
         workspace=workspace,
         tool_timeout_s=30,

@@ -97,11 +97,11 @@ class ChannelsPage {
       h(
         "div",
         { class: "card-actions" },
-        button("Member", () => decide(() => api.letIn(request.code, "member")), {
+        button("Member", () => decide(() => api.approvePairing(request.code, "member")), {
           class: "button primary",
         }),
-        button("This is me", () => decide(() => api.letIn(request.code, "me"))),
-        button("Deny", () => decide(() => api.turnDown(request.code))),
+        button("This is me", () => decide(() => api.approvePairing(request.code, "me"))),
+        button("Deny", () => decide(() => api.denyPairing(request.code))),
       ),
     );
     return row;

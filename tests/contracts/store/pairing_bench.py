@@ -20,8 +20,8 @@ from core.store.pairing import (
     ClaimRefused,
     ClaimView,
     Decision,
-    LetIn,
     LinkOffer,
+    PairingApproved,
     PairingRequest,
     StrangerView,
 )
@@ -91,7 +91,7 @@ def grant(request: PairingRequest, to: Principal = EVE) -> Callable[[ClaimView],
         return (
             ClaimRefused("too late", "too late")
             if open_now is None
-            else LetIn(open_now, to, "ada", plain("You are in."))
+            else PairingApproved(open_now, to, "ada", plain("You are in."))
         )
 
     return judge

@@ -8,7 +8,7 @@ import pytest
 from core.hooks.chain import Change, HookEvent, Point, Reject, Reply
 
 ENTRY_POINTS = """[hubbub.hooks]
-watch = tests.scenarios.hooking:watch
+watch = tests.scenarios.installed_hooks:watch
 """
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NewType, Union, get_args, get_origin, get_typ
 
 from pydantic import ConfigDict, Field
 
+from bot.operator.personal_routines import PersonalRoutines
 from bot.operator.routine_views import (
     CalendarView,
     DraftView,
@@ -18,7 +19,6 @@ from bot.operator.routine_views import (
     RunView,
     TrialView,
 )
-from bot.operator.routines import PersonalRoutines
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from core.routine import Definition, Filters, QuietHours
 from core.routine_json import TYPES

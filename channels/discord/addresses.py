@@ -18,7 +18,7 @@ _EPOCH_MS = 1_420_070_400_000
 _TIME_SHIFT = 22
 
 
-class Spot(NamedTuple):
+class ParsedRef(NamedTuple):
     """One message of a channel."""
 
     channel: str
@@ -40,10 +40,10 @@ def ref_of(channel_id: str, message_id: str) -> MessageRef:
     return MessageRef(f"{channel_id}:{message_id}")
 
 
-def spot_of(ref: MessageRef) -> Spot:
+def parse_ref(ref: MessageRef) -> ParsedRef:
     """Parse a ref made by `ref_of`."""
     channel_id, _, message_id = ref.partition(":")
-    return Spot(channel_id, message_id)
+    return ParsedRef(channel_id, message_id)
 
 
 def order_key_of(snowflake: str) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from core.audit_chain import AuditKind
 from core.store.codecs import storable
 from core.store.effects import GrantToRoutine
-from core.store.engine import Facet, reads, writes
-from core.store.routines import RoutineRow, RoutineStanding, RoutineText
+from core.store.routine_rows import RoutineRow, RoutineStanding, RoutineText
 from core.store.sql import run_journal
 from core.store.sql.audit import record
 from core.store.sql.mapping import ALL, like, marks
 from core.store.transaction import Row, Transaction
+from core.store.units import Facet, reads, writes
 
 ROUTINE = (
     "o.id, o.owner_id, o.name, o.kind, o.definition, o.cooldown_us, o.max_concurrent,"

@@ -14,8 +14,8 @@ from core.inbound import credentials
 from core.inbound.credentials import VALUE_LIMIT_BYTES, WAITS_US, CredentialCapture
 from core.messages import MessageRef
 from core.store.facets import SealedSecret
-from tests.core.inbound.doors import OWNER_ACCOUNT, Front
-from tests.core.inbound.test_answering import CARD, CARD_AT, Asked
+from tests.core.inbound.front import OWNER_ACCOUNT, Front
+from tests.core.inbound.test_answers import CARD, CARD_AT, Asked
 
 SECRET = Replies(("Cancel",), free_text=True, secret="garden")
 PASSWORD = "swordfish 12"

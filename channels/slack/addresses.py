@@ -10,14 +10,14 @@ from typing import NamedTuple
 from core.messages import Address, MessageRef
 
 
-class Place(NamedTuple):
+class ParsedAddress(NamedTuple):
     """A conversation, or one thread of it."""
 
     channel: str
     thread_ts: str | None
 
 
-class Spot(NamedTuple):
+class ParsedRef(NamedTuple):
     """One message (or file) of a conversation. `ts` names a message within its channel."""
 
     channel: str
@@ -39,10 +39,10 @@ def address_of(channel: str, thread_ts: str | None = None) -> Address:
     return Address(channel if thread_ts is None else f"{channel}:{thread_ts}")
 
 
-def place_of(address: Address) -> Place:
+def parse_address(address: Address) -> ParsedAddress:
     """Parse an address made by `address_of`."""
     channel, _, thread_ts = address.partition(":")
-    return Place(channel, thread_ts or None)
+    return ParsedAddress(channel, thread_ts or None)
 
 
 def ref_of(channel: str, ts: str) -> MessageRef:
@@ -50,10 +50,10 @@ def ref_of(channel: str, ts: str) -> MessageRef:
     return MessageRef(f"{channel}:{ts}")
 
 
-def spot_of(ref: MessageRef) -> Spot:
+def parse_ref(ref: MessageRef) -> ParsedRef:
     """Parse a ref made by `ref_of`."""
     channel, _, ts = ref.partition(":")
-    return Spot(channel, ts)
+    return ParsedRef(channel, ts)
 
 
 def order_key_of(ts: str) -> str:

@@ -57,7 +57,7 @@ class Front:
             SessionManager(ids),
             ids,
             max_waiting=10_000,
-            laws=LAWS,
+            effective_policy=LAWS,
         )
         self.desk = PairingService(store.people, ClaimRules(access, ids), self.sent)
         self._events = 0

@@ -17,7 +17,7 @@ from core.store.accept import Accepted
 from core.store.rows import CallRow, Draft, NewCall, TurnStart
 from core.tool import Effect
 from core.transcript import AssistantSaid
-from tests.core.inbound.doors import CHANNEL, OWNER, OWNER_ACCOUNT, Front
+from tests.core.inbound.front import CHANNEL, OWNER, OWNER_ACCOUNT, Front
 
 CARD = MessageRef("card")
 CARD_AT = 500

@@ -16,7 +16,7 @@ from core.store.rows import Draft, NewCall
 from core.tool import Effect
 from core.transcript import AssistantSaid
 from tests.contracts.store.bench import text_of
-from tests.core.inbound.doors import CHANNEL, OWNER, OWNER_ACCOUNT, Front
+from tests.core.inbound.front import CHANNEL, OWNER, OWNER_ACCOUNT, Front
 
 GUEST = "gus"
 

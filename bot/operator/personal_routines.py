@@ -21,7 +21,7 @@ from core.routines.describe import calendar
 from core.routines.manage import RoutineManager, RoutineNotFound, RoutineRefused
 from core.routines.trial import Moment, try_page, try_text
 from core.store.port import Store
-from core.store.routines import RoutineRow
+from core.store.routine_rows import RoutineRow
 from core.timezones import zone
 from core.users import Principal
 

@@ -18,7 +18,7 @@ from core.routines.notices import NoticeThreads, RoutineNotifier, ThreadOpener
 from core.routines.registry import PatternRegistry, WebhookRegistry
 from core.routines.run import LightweightRuns
 from core.routines.service import RoutineSignals
-from core.routines.tool_runs import ActingServices, ToolRuns
+from core.routines.tool_runs import ToolRuns, ToolRunServices
 from core.runs.redacted_model import RedactingModel
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
@@ -51,18 +51,18 @@ def build_engine(
         return await notices().send(key, to, message)
 
     timezones = TimeZones(store.people.timezone, config.hub.timezone)
-    unseen = RedactingModel(model, leaks, hook)
+    redacting_model = RedactingModel(model, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
-    acting = ToolRuns(ActingServices(store, unseen, pipeline, clock, ids))
-    runs = LightweightRuns(unseen, read_file, store.people.user, clock, timezones, acting)
-    own_threads = NoticeThreads(store.run_views, lambda to: notices().places(to), open_thread)
-    telling = RoutineNotifier(store.run_views, send, own_threads, clock)
+    tool_runs = ToolRuns(ToolRunServices(store, redacting_model, pipeline, clock, ids))
+    runs = LightweightRuns(redacting_model, read_file, store.people.user, clock, timezones, tool_runs)
+    notice_threads = NoticeThreads(store.run_views, lambda to: notices().addresses(to), open_thread)
+    notifier = RoutineNotifier(store.run_views, send, notice_threads, clock)
     heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)
     events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
     parts = EngineParts(
         store,
         runs,
-        telling,
+        notifier,
         PatternRegistry(),
         WebhookRegistry(),
         heartbeat,

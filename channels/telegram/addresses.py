@@ -10,14 +10,14 @@ from channels.telegram.privacy import AS_NEW_BOTS, GroupRights
 from core.messages import Address, MessageRef
 
 
-class Place(NamedTuple):
+class ParsedAddress(NamedTuple):
     """A chat, or one topic of it."""
 
     chat_id: int
     topic_id: int | None
 
 
-class Spot(NamedTuple):
+class ParsedRef(NamedTuple):
     """One message of a chat."""
 
     chat_id: int
@@ -29,10 +29,10 @@ def address_of(chat_id: int, topic_id: int | None = None) -> Address:
     return Address(str(chat_id) if topic_id is None else f"{chat_id}:{topic_id}")
 
 
-def place_of(address: Address) -> Place:
+def parse_address(address: Address) -> ParsedAddress:
     """Parse an address made by `address_of`. Raises ValueError."""
     chat_id, _, topic_id = address.partition(":")
-    return Place(int(chat_id), int(topic_id) if topic_id else None)
+    return ParsedAddress(int(chat_id), int(topic_id) if topic_id else None)
 
 
 def ref_of(chat_id: int, message_id: int) -> MessageRef:
@@ -40,10 +40,10 @@ def ref_of(chat_id: int, message_id: int) -> MessageRef:
     return MessageRef(f"{chat_id}:{message_id}")
 
 
-def spot_of(ref: MessageRef) -> Spot:
+def parse_ref(ref: MessageRef) -> ParsedRef:
     """Parse a ref made by `ref_of`. Raises ValueError."""
     chat_id, _, message_id = ref.partition(":")
-    return Spot(int(chat_id), int(message_id))
+    return ParsedRef(int(chat_id), int(message_id))
 
 
 def order_key_of(message_id: int) -> str:
