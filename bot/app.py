@@ -6,14 +6,14 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
-from bot.assembly import Channels, Tools, Turns
+from bot.assembly import Channels, Tools, Turns, connect
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.live import Live
@@ -32,7 +32,7 @@ from bot.web.login import LoginService, login_routes, login_url
 from bot.web.server import OnDemand, WebServer, channel_routes
 from bot.web.uploads import TIDY_EVERY_S
 from channels.manager import ChannelManager
-from core.audit.linker import LINK_EVERY_S, PRUNE_EVERY_S
+from core.audit.linker import PRUNE_EVERY_S
 from core.clock import SECOND_US, Clock, SystemClock
 from core.errors import LeaseLost, SchemaTooNew, SchemaTooOld, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener
@@ -43,11 +43,12 @@ from core.people.pairing import PairingService
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.runs.actors import ThreadActors
-from core.runs.leases import LeaseKeeper
+from core.runs.leases import LeaseKeeper, LostWakes
 from core.runs.recovery import CHECK_EVERY_S, RunRecovery
 from core.store.lease import LEASE_S, RENEWALS, Leases, LeaseTerms
 from core.store.lock import DataDirectoryLock
 from core.store.port import Store
+from core.store.wakes import LocalWakes, Wakes
 from core.tools.execution import CallThreads, ToolPause
 from core.tools.processes import host_id
 from core.users import Role
@@ -164,6 +165,7 @@ class Seams:
     turns: TurnListener = field(default_factory=SilentListener)
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
+    wakes: Callable[[Wakes], Wakes] = lambda wakes: wakes
     lookup: "Lookup | None" = None
     telegram: "TelegramTimeouts | None" = None
     alone: bool = True
@@ -292,7 +294,8 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         await opened.enter_async_context(_releasing(turns.actors, store))
         serving = Serving(dependencies, channels, tools, turns, sock)
         opened.enter_context(published(config.hub.data_dir, serving.access))
-        _keep_lease(dependencies, channels, tools, turns, seams.lease_s)
+        looks = connect(seams.wakes(LocalWakes()), dependencies, channels, tools, turns)
+        _keep_lease(dependencies, channels, tools, turns, looks, seams.lease_s)
         yield _app(dependencies, channels, tools, turns, serving, alone=seams.alone)
 
 
@@ -301,17 +304,25 @@ def _set_timers(dependencies: Dependencies, channels: Channels, tools: Tools, tu
     timers = dependencies.timers
     timers.every("gates.deadlines", CHECK_EVERY_S, turns.expiry.look)
     timers.every("uploads.tidy", TIDY_EVERY_S, channels.uploads.tidy)
-    timers.every("audit.linking", LINK_EVERY_S, tools.audit.look)
     timers.every("audit.retention", PRUNE_EVERY_S, tools.audit.prune)
     if dependencies.hooks is not None:
         dependencies.hooks.set_timers(timers)
 
 
 def _keep_lease(
-    dependencies: Dependencies, channels: Channels, tools: Tools, turns: Turns, lease_s: float
+    dependencies: Dependencies,
+    channels: Channels,
+    tools: Tools,
+    turns: Turns,
+    looks: Sequence[Callable[[], Awaitable[None]]],
+    lease_s: float,
 ) -> None:
     keeper = LeaseKeeper(
-        dependencies.store.leases, turns.recovery, channels.manager.take_over, tools.routines.take_over
+        dependencies.store.leases,
+        turns.recovery,
+        channels.manager.take_over,
+        tools.routines.take_over,
+        LostWakes(dependencies.store.recovery, turns.actors, dependencies.ids, looks),
     )
     dependencies.timers.every("lease.renewal", lease_s / RENEWALS, keeper.renew)
     dependencies.timers.every("lease.takeover", lease_s / RENEWALS, keeper.look)

@@ -3,11 +3,11 @@
 Every class here is one stage of that: made from the stages before it, its attributes are what it built.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bot.parts import (
-    ChangeListeners,
     Dependencies,
     build_audit,
     build_chat,
@@ -24,15 +24,27 @@ from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
 from core.events import TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
-from core.inbound.hub import Hub, nothing_held
+from core.inbound.hub import Hub
 from core.model.base import Model
 from core.people.notices import ApproverCopies
 from core.people.pairing import ClaimRules, PairingService
+from core.ports import OutboxReady
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.runs.previews import TurnPreviews
 from core.runs.recovery import GateExpiry, RunRecovery
 from core.runs.runner import ChatTurnRunner
+from core.store.wakes import (
+    AuditWritten,
+    Changes,
+    InputWaiting,
+    RoutineChanged,
+    RoutinesFired,
+    RunMayStart,
+    RunStopped,
+    ToolsPaused,
+    Wakes,
+)
 from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolPause
 from core.tools.processes import end_process
@@ -94,7 +106,6 @@ class Tools:
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
         self.rules = build_rules(config, dependencies.owner, dependencies.ids, self.pipeline.effective_policy)
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
-        store.watch(ChangeListeners(dependencies.live, self.audit))
         self.routines = build_routines(
             config,
             store,
@@ -123,7 +134,6 @@ class Tools:
         return build_words(
             dependencies.config,
             dependencies.store,
-            self.routines,
             dependencies.clock,
             dependencies.ids,
             dependencies.leaks,
@@ -144,34 +154,53 @@ class Turns:
             dependencies.ids,
         )
         approver_copies = ApproverCopies(store.notices, tools.rules.access, manager, ids)
-        delegates = build_chat(dependencies, models, tools.pipeline, manager, channels.turns, approver_copies)
+        delegates = build_chat(dependencies, models, tools.pipeline, channels.turns, approver_copies)
         runner = ChatTurnRunner(store.turns, delegates, manager, channels.turns, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
         self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)
         self.acknowledgements = Acknowledgements(store.explanations, manager, clock)
-        inbound = (
-            dependencies.hooks.inbound(self.gathering, manager) if dependencies.hooks is not None else None
-        )
+        self.held = dependencies.hooks.inbound() if dependencies.hooks is not None else None
         self.hub = Hub(
             store,
             tools.rules,
-            self.actors,
             manager,
             clock,
-            self.gathering,
             self.acknowledgements,
             tools.editing,
             build_credentials(dependencies.leaks, dependencies.ring, clock, ids),
             tools.routines,
-            tools.pause,
-            inbound.wake if inbound is not None else nothing_held,
         )
         self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (
-            dependencies.hooks.beside(inbound) if dependencies.hooks is not None else {}
+            dependencies.hooks.beside(self.held) if dependencies.hooks is not None else {}
         )
-        self.pairing = PairingService(store.people, ClaimRules(tools.rules.access, ids), manager)
-        editable = tools.editing.editable
-        self.expiry = GateExpiry(store, self.actors, manager, clock, approver_copies, ids, editable)
-        self.recovery = RunRecovery(
-            store, self.actors, manager, end_process, clock, ids, self.gathering, tools.pipeline.shown
-        )
+        self.pairing = PairingService(store.people, ClaimRules(tools.rules.access, ids))
+        self.expiry = GateExpiry(store, clock, approver_copies, ids, tools.editing.editable)
+        self.recovery = RunRecovery(store, self.actors, end_process, clock, ids, tools.pipeline.shown)
+
+
+def connect(
+    wakes: Wakes, dependencies: Dependencies, channels: Channels, tools: Tools, turns: Turns
+) -> Sequence[Callable[[], Awaitable[None]]]:
+    """Have what a commit lets move next move: each part listens to the wakes that concern it.
+
+    Returns what looks, now and then, for work of which no wake was heard."""
+    dependencies.store.tell(wakes)
+    wakes.listen(OutboxReady, channels.manager.outbox_ready)
+    wakes.listen(RunMayStart, turns.actors.may_start)
+    wakes.listen(RunStopped, turns.actors.stopped)
+    wakes.listen(InputWaiting, turns.gathering.expect)
+    wakes.listen(ToolsPaused, tools.pause.set)
+    wakes.listen(RoutineChanged, tools.routines.changed)
+    wakes.listen(RoutinesFired, tools.routines.fired)
+    wakes.listen(AuditWritten, tools.audit.written)
+    wakes.listen(Changes, dependencies.live.changed)
+    looks = [
+        channels.manager.look,
+        partial(tools.pause.look, dependencies.store.kill_switch.tools_paused),
+        tools.routines.look,
+        tools.audit.look,
+    ]
+    if turns.held is not None:
+        wakes.listen(InputWaiting, turns.held.wake)
+        looks.append(turns.held.look)
+    return looks

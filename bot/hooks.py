@@ -21,7 +21,6 @@ from core.hooks.points import (
     InboundHooks,
     OutboundHooks,
     SessionHooks,
-    Starts,
     Target,
     ToldWebhook,
     WebhookNotifier,
@@ -30,7 +29,6 @@ from core.hooks.points import (
 from core.hooks.summaries import SessionSummaries, Unfinished
 from core.ids import Ids
 from core.model.base import Model
-from core.ports import OutboxListener
 from core.runs.redacted_model import RedactingModel
 from core.safety.leaks import LeakDetector
 from core.safety.network import NetworkGuard
@@ -100,10 +98,10 @@ class Hooks:
         """Return whether texts stay hidden until they are complete."""
         return Point.TRANSFORM_RESPONSE in self.chains or Point.BEFORE_OUTBOUND in self.chains
 
-    def inbound(self, starts: Starts, listener: OutboxListener) -> InboundHooks | None:
+    def inbound(self) -> InboundHooks | None:
         """Return the hook for messages of people."""
         chain = self.chains.get(Point.BEFORE_INBOUND)
-        return None if chain is None else InboundHooks(chain, self.store.held, starts, listener, self.clock)
+        return None if chain is None else InboundHooks(chain, self.store.held, self.clock)
 
     def beside(self, inbound: InboundHooks | None) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
         """Return tasks that run as long as the hub, by name."""

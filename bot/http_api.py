@@ -85,9 +85,7 @@ def build_api(
         store=store,
         hub=turns.hub,
         admin=AdminService(store, inbox, turns.pairing, gate.owner, clock, ids, tools.editing),
-        settings=SettingsService(
-            store, dependencies.ring, tool_names, clock, gate.owner.user_id, tools.pause, reloading
-        ),
+        settings=SettingsService(store, dependencies.ring, tool_names, clock, gate.owner.user_id, reloading),
         reloading=reloading,
         web=channels.webchat,
         live=dependencies.live,
@@ -97,9 +95,7 @@ def build_api(
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
         status=lambda: status(store, readiness, dependencies.timers),
-        routines=personal_routines(
-            dependencies.config, store, tools.routines, clock, ids, dependencies.leaks
-        ),
+        routines=personal_routines(dependencies.config, store, clock, ids, dependencies.leaks),
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
         url=url,
@@ -131,6 +127,4 @@ def build_webhooks(
             raise VaultError(f"the vault's key is missing; restore {ring.path}, or set HUBBUB_VAULT_KEY")
         return await Vault(store.secrets, keys, clock).value(name)
 
-    return WebhookEndpoint(
-        Webhooks(store.runs, service.webhook, secret, service.fired, clock, ids, leaks), clock
-    )
+    return WebhookEndpoint(Webhooks(store.runs, service.webhook, secret, clock, ids, leaks), clock)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from core.errors import InboxUnavailable
 from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, StepState, TextDelta, TurnEvent
-from core.store.feed import Changes
+from core.store.wakes import Changes
 from core.users import Principal, Role
 
 MAX_SUBSCRIBERS = 256
@@ -59,8 +59,8 @@ TurnNews = tuple[str, Began | Step | AutoLoop | Finished | Failed | Rested]
 
 
 class Subscription:
-    """A reader of the live feed. `changed`: something in the thread is to be read; `gates`: those that changed,
-    each with its thread's id."""
+    """A reader of the live feed. `changed`: something in the thread is to be read; `gates`: those that
+    changed, each with its thread's id."""
 
     def __init__(self, thread_id: str | None, person: Principal) -> None:
         self.thread_id = thread_id
@@ -90,6 +90,10 @@ class Subscription:
             self.news.append(news)
         self._wake.set()
 
+    def look(self) -> None:
+        """Read a thread again, in case nobody told of a change. Lists are hints, read again when opened."""
+        self.changed = self.changed or self.thread_id is not None
+
     async def something(self, timeout_s: float) -> bool:
         """Wait for news, at most that long; return whether there may be any."""
         try:
@@ -106,7 +110,7 @@ class TooManySubscribers(Exception):
 
 
 class Live:
-    """Implements core.events.TurnListener and core.store.feed.ChangeListener."""
+    """Implements core.events.TurnListener, and listens to changes."""
 
     def __init__(self) -> None:
         self._turns: dict[str, LiveTurn] = {}

@@ -33,14 +33,12 @@ from core.model.base import FailoverModel, Model, RetryingModel
 from core.model.demo import DemoModel
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
-from core.ports import OutboxListener
 from core.runs.chat import ChatDelegate
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
 from core.safety.fencing import ResultLimits
 from core.safety.leaks import LeakDetector
 from core.store.facets import SealedSecret
-from core.store.feed import ChangeListener, Changes
 from core.store.port import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite.store import open_store as open_sqlite
@@ -242,7 +240,6 @@ def build_chat(
     dependencies: Dependencies,
     model: Model,
     pipeline: CallPipeline,
-    outbox: OutboxListener,
     turns: TurnListener,
     approver_copies: ApproverCopies,
 ) -> DelegateFactory:
@@ -260,7 +257,6 @@ def build_chat(
         dependencies.store,
         model,
         pipeline,
-        outbox,
         turns,
         dependencies.clock,
         dependencies.ids,
@@ -326,17 +322,6 @@ def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy,
     return linker
 
 
-class ChangeListeners:
-    """Tells several of each commit, one after the other."""
-
-    def __init__(self, *listeners: ChangeListener) -> None:
-        self._listeners = listeners
-
-    def changed(self, changes: Changes) -> None:
-        for listener in self._listeners:
-            listener.changed(changes)
-
-
 def laid_down(config: Config, effective_policy: EffectivePolicy) -> dict[str, Any]:
     """Return the operator's settings of tools and consent, as plain JSON values."""
     admin = effective_policy.policy().admin
@@ -365,4 +350,4 @@ def _bounds(settings: ApprovalSettings) -> dict[str, Any]:
 
 def build_notices(store: Store, manager: ChannelManager, rules: InboundRules, leaks: LeakDetector) -> Notices:
     """Notices through all channels that are there."""
-    return Notices(store, manager, manager, rules.access, in_threads=[WEB], leaks=leaks)
+    return Notices(store, manager, rules.access, in_threads=[WEB], leaks=leaks)

@@ -7,7 +7,7 @@ written in the background.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -41,7 +41,6 @@ class ChannelSession:
     then wait.
 
     `went`: called with the result of each message.
-    `pass_on`: called with rows to be sent elsewhere, perhaps on other channels.
     `gate`: checks outgoing messages, if set."""
 
     def __init__(
@@ -49,14 +48,12 @@ class ChannelSession:
         channel: Channel,
         on_rejected: Callable[[AuthRejected], None],
         on_send: Callable[[SendState], None] = lambda _: None,
-        pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
         gate: OutboundGate | None = None,
     ) -> None:
         self.gate = gate
         self.channel = channel
         self._on_rejected = on_rejected
         self.went = on_send
-        self.pass_on = pass_on
         self._open = asyncio.Event()
         self._open.set()
         self._unreachable: OrderedDict[Address, Unreachable] = OrderedDict()
@@ -341,7 +338,7 @@ class RowDelivery:
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     async def fail(self, row: OutboxRow, reason: str) -> None:
-        """Mark the row as failed and release any message to be sent elsewhere instead."""
+        """Mark the row as failed. A message to be sent elsewhere instead is told of like every new row."""
         self._session.went(SendState.FAILED)
         logger.warning(
             "outbox.send_failed channel=%s row=%d address=%s error=%s",
@@ -350,9 +347,7 @@ class RowDelivery:
             self._address,
             reason,
         )
-        replacements = await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
-        if replacements:
-            self._session.pass_on(replacements)
+        await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
 
 
 def _nonce(row: OutboxRow, index: int) -> str:

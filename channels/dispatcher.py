@@ -51,6 +51,10 @@ class NotifyQueue:
         self._reload = True
         self._wake.set()
 
+    def has(self, row_id: int) -> bool:
+        """Return whether the row waits here."""
+        return any(row.id == row_id for row in self._rows)
+
     def holds(self, address: Address) -> bool:
         """Return whether a row for this address may still be waiting here."""
         return self._reload or any(row.address == address for row in self._rows)
@@ -92,11 +96,10 @@ class Dispatcher:
         on_rejected: Callable[[AuthRejected], None],
         grace_s: float,
         on_send: Callable[[SendState], None] = lambda _: None,
-        pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
         gate: OutboundGate | None = None,
     ) -> None:
         self._name = channel.name
-        self._session = ChannelSession(channel, on_rejected, on_send, pass_on, gate)
+        self._session = ChannelSession(channel, on_rejected, on_send, gate)
         self._outbox = outbox
         self._clock = clock
         self._grace_s = grace_s
@@ -106,6 +109,9 @@ class Dispatcher:
         self._sending: dict[Address, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._in_hand = {SendState.SENDING}
+        self._looking = False
+        self._missing: frozenset[int] = frozenset()
+        """Rows that were being sent by nobody at the last look."""
         self._acknowledging = 0
         self._no_signs_until_us = 0
 
@@ -115,6 +121,11 @@ class Dispatcher:
 
     def reload(self) -> None:
         """Read the store again: rows wait there that nobody here knows of."""
+        self._queue.request_reload()
+
+    def look(self) -> None:
+        """Read the store again, also for rows that were to be sent at once and never arrived here."""
+        self._looking = True
         self._queue.request_reload()
 
     def prerender(self, message: Message) -> None:
@@ -190,7 +201,19 @@ class Dispatcher:
                 await self._clock.sleep(CRASH_PAUSE_S)
             else:
                 in_hand, self._in_hand = self._in_hand, {SendState.SENDING, *_PREVIEWS}
-                return [row for row in rows if row.state not in in_hand]
+                lost = await self._lost(rows) if self._looking else []
+                return [*(row for row in rows if row.state not in in_hand), *lost]
+
+    async def _lost(self, rows: Sequence[OutboxRow]) -> list[OutboxRow]:
+        """Return the rows that nobody here is sending for two looks: nobody knows how far they came."""
+        self._looking = False
+        sending = [row for row in rows if row.state is SendState.SENDING and not self._has(row.id)]
+        lost = [row for row in sending if row.id in self._missing]
+        self._missing = frozenset(row.id for row in sending) - {row.id for row in lost}
+        return [await self._outbox.mark_ambiguous(row.id, "it was left unsent") for row in lost]
+
+    def _has(self, row_id: int) -> bool:
+        return self._queue.has(row_id) or any(sender.has(row_id) for sender in self._senders.values())
 
     def _hand_over(self, rows: Iterable[OutboxRow], tasks: asyncio.TaskGroup) -> None:
         for row in rows:

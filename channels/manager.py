@@ -13,7 +13,17 @@ from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
 from core.errors import AuthRejected, HubError, InboxUnavailable, Unavailable
 from core.messages import Address, Attachment, InboundEvent, Message, MessageRef, Unreadable
-from core.ports import Acceptance, Inbox, OutboundGate, Outbox, OutboxRow, Preview, Seen, SendState
+from core.ports import (
+    Acceptance,
+    Inbox,
+    OutboundGate,
+    Outbox,
+    OutboxReady,
+    OutboxRow,
+    Preview,
+    Seen,
+    SendState,
+)
 
 # The hub's inbox as channels see it, protected from single events that break it.
 
@@ -94,7 +104,7 @@ class _Slot:
 class ChannelManager:
     """All configured channels: they pass received events to the hub and send the hub's messages.
 
-    It is the core's OutboxListener and Directory, and shows its Previews. `on_state` is called when a
+    It is the core's Senders and Directory, and shows its Previews. `on_state` is called when a
     channel's state changes, `on_send` with the result of each message. Channels are independent: a
     failing one neither stops nor delays another.
     """
@@ -124,7 +134,6 @@ class ChannelManager:
                 lambda error, name=channel.name: self._rejected(name, error),
                 GRACE_S,
                 lambda state, name=channel.name: on_send(name, state),
-                self.outbox_ready,
                 gate,
             )
             self._slots[channel.name] = _Slot(channel, self._supervisor(channel), dispatcher)
@@ -176,17 +185,22 @@ class ChannelManager:
 
     # --- for the core ---------------------------------------------------------------------------------
 
-    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        """Rows of channels that are not configured stay in the store."""
-        for row in rows:
-            if (slot := self._slots.get(row.channel)) is not None:
-                slot.dispatcher.put((row,))
+    def outbox_ready(self, wake: OutboxReady) -> None:
+        """Send a row. Those of channels that are not configured stay in the store."""
+        if (slot := self._slots.get(wake.row.channel)) is not None:
+            slot.dispatcher.put((wake.row,))
 
     def take_over(self, previews: Sequence[OutboxRow]) -> None:
         """Send what another hub left: its previews are searched for, its messages are in the store."""
-        self.outbox_ready(previews)
+        for row in previews:
+            self.outbox_ready(OutboxReady(row))
         for slot in self._slots.values():
             slot.dispatcher.reload()
+
+    async def look(self) -> None:
+        """Send what nobody told of."""
+        for slot in self._slots.values():
+            slot.dispatcher.look()
 
     def may_send_now(self, channel: str, address: Address) -> bool:
         slot = self._slots.get(channel)

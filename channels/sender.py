@@ -109,6 +109,10 @@ class Sender:
         """True if a request, its claim or its record is in progress."""
         return self._in_request or bool(self._records)
 
+    def has(self, row_id: int) -> bool:
+        """Return whether the row is here: to be sent, being sent, or being recorded."""
+        return row_id in self._held or row_id in self._records
+
     @property
     def idle(self) -> bool:
         """True if a row offered now would be sent at once."""

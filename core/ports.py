@@ -220,8 +220,8 @@ class Outbox(Protocol):
         ...
 
     async def fail_outbox(self, row_id: int, reason: str) -> Sequence[OutboxRow]:
-        """Mark a row that its platform refuses for good as failed. Return the rows to send in its place (a
-        notice that has another address), so that their channel can be notified."""
+        """Mark a row that its platform refuses for good as failed. Return the rows that are sent in its place
+        (a notice that has another address)."""
         ...
 
     # --- previews ----------------------------------------------------------------------------------------
@@ -260,13 +260,15 @@ class OutboundGate(Protocol):
         ...
 
 
-class OutboxListener(Protocol):
-    """A listener for rows that are ready to send, called after the commit."""
+@dataclass(frozen=True, slots=True)
+class OutboxReady:
+    """A row that is ready to send. It is in the store in any case."""
 
-    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        """Handle rows that are ready to send. Never blocks and never fails; the rows are in the store in
-        any case."""
-        ...
+    row: OutboxRow
+
+
+class Senders(Protocol):
+    """The senders of all channels, before a commit."""
 
     def may_send_now(self, channel: str, address: Address) -> bool:
         """Return True if a row committed as `sending` would be sent at once (no queue, no rate limit)."""

@@ -14,7 +14,6 @@ from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
 from bot.parts import build_rules, open_store
 from bot.routines.management import personal_routines
-from bot.routines.service import resting_routines
 from bot.runtime import AdminError
 from bot.tools import build_effective_policy, build_tools
 from bot.views import StatusView
@@ -30,9 +29,9 @@ from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
 from core.inbound.judge import EventJudge, InboundRules
-from core.messages import Address, InboundEvent, Message
+from core.messages import InboundEvent
 from core.people.pairing import ClaimRules, PairingService
-from core.ports import Acceptance, OutboxRow, Seen
+from core.ports import Acceptance, Seen
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
 from core.tools.registry import ToolRegistry
@@ -54,7 +53,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
     async with open_store(config, ring, clock, ids) as store:
         owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_effective_policy(config))
-        pairing = PairingService(store.people, ClaimRules(rules.access, ids), NoOutboxListener())
+        pairing = PairingService(store.people, ClaimRules(rules.access, ids))
         admin = AdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
 
         def tools() -> ToolRegistry:
@@ -62,7 +61,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
 
         settings = SettingsService(store, ring, lambda: tools().names, clock, owner.user_id)
         presenter = Presenter(lambda name: tools().lookup(name).sensitive)
-        routines = personal_routines(config, store, resting_routines(store), clock, ids)
+        routines = personal_routines(config, store, clock, ids)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
             *People(store, admin, login, "", _no_status, dict).endpoints(),
@@ -98,21 +97,6 @@ async def pause_tools_in(copy: Path, loaded: Loaded) -> None:
         await store.kill_switch.pause_tools(owner.user_id, paused=True)
     finally:
         await store.close()
-
-
-class NoOutboxListener:
-    """An OutboxListener: rows wait in the store for the next hub."""
-
-    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        """They are in the store."""
-
-    def may_send_now(self, channel: str, address: Address) -> bool:
-        """Nothing is sent."""
-        del channel, address
-        return False
-
-    def prerender(self, channel: str, message: Message) -> None:
-        """Ignore the message: no channel runs."""
 
 
 class RecordingInbox:

@@ -16,8 +16,6 @@ from core.errors import StoreUnavailable, VaultError
 from core.gates import ToolSetting
 from core.lazy_module import LazyModule
 from core.store.port import Store
-from core.store.units import committed
-from core.tools.execution import ToolPause
 
 if TYPE_CHECKING:
     from core import vault as vault_module
@@ -27,8 +25,7 @@ else:
 
 class SettingsService:
     """All methods raise AdminError, and then nothing has changed. `tools`: names of all tools of this hub;
-    `owner_id`: in whose name it is done;
-    `pause`: the switch of a hub that runs; `reloading`: the running one's."""
+    `owner_id`: in whose name it is done; `reloading`: the running hub's."""
 
     def __init__(
         self,
@@ -37,7 +34,6 @@ class SettingsService:
         tools: Callable[[], Collection[str]],
         clock: Clock,
         owner_id: str,
-        pause: ToolPause | None = None,
         reloading: Reloader | None = None,
     ) -> None:
         self._store = store
@@ -46,7 +42,6 @@ class SettingsService:
         self._clock = clock
         self._reloading = reloading
         self._owner_id = owner_id
-        self._tool_pause = pause
 
     async def set_secret(self, name: str, value: str) -> DecisionView:
         """Store a secret in the vault, replacing one of the same name."""
@@ -127,16 +122,8 @@ class SettingsService:
     async def pause_tools(self, *, paused: bool) -> DecisionView:
         """Pause or unpause all tools; the change applies when this returns."""
         try:
-            # Applied even if the caller has gone: the recorded state is the one that counts.
-            changed = await committed(self._pause(paused), lambda _: self._in_force(paused))
+            changed = await self._store.kill_switch.pause_tools(self._owner_id, paused=paused)
         except StoreUnavailable as error:
             raise AdminError("unavailable", str(error)) from error
         state = "paused" if paused else "running"
         return DecisionView(id="tools", outcome=state if changed else f"already {state}")
-
-    async def _pause(self, paused: bool) -> bool:
-        return await self._store.kill_switch.pause_tools(self._owner_id, paused=paused)
-
-    def _in_force(self, paused: bool) -> None:
-        if self._tool_pause is not None:
-            self._tool_pause.set(paused=paused)

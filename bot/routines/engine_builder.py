@@ -58,7 +58,7 @@ def build_engine(
     notice_threads = NoticeThreads(store.run_views, lambda to: notices().addresses(to), open_thread)
     notifier = RoutineNotifier(store.run_views, send, notice_threads, clock)
     heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)
-    events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
+    events = HubEvents(SystemEvents(store, clock, ids), config.hub.owner, ids)
     parts = EngineParts(
         store,
         runs,

@@ -7,7 +7,6 @@ from bot.operator.personal_routines import PersonalRoutines
 from core.clock import Clock
 from core.ids import Ids
 from core.routines.manage import RoutineManager
-from core.routines.service import RoutineService
 from core.routines.trial import RoutinesInWords
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
@@ -17,7 +16,6 @@ from core.users import Principal
 def build_manager(
     config: Config,
     store: Store,
-    service: RoutineService,
     clock: Clock,
     ids: Ids,
     leaks: LeakDetector | None = None,
@@ -25,7 +23,6 @@ def build_manager(
     """Return the operations on routines."""
     return RoutineManager(
         store,
-        service,
         clock,
         ids,
         timezone=config.hub.timezone,
@@ -35,17 +32,14 @@ def build_manager(
     )
 
 
-def build_words(
-    config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids, leaks: LeakDetector
-) -> RoutinesInWords:
+def build_words(config: Config, store: Store, clock: Clock, ids: Ids, leaks: LeakDetector) -> RoutinesInWords:
     """Return the operations on routines for the chat assistant."""
-    return RoutinesInWords(build_manager(config, store, service, clock, ids, leaks))
+    return RoutinesInWords(build_manager(config, store, clock, ids, leaks))
 
 
 def personal_routines(
     config: Config,
     store: Store,
-    service: RoutineService,
     clock: Clock,
     ids: Ids,
     leaks: LeakDetector | None = None,
@@ -53,7 +47,7 @@ def personal_routines(
     """Return each person's routines, for the API and for commands."""
 
     def routines_of(principal: Principal) -> PersonalRoutines:
-        manager = build_manager(config, store, service, clock, ids, leaks)
+        manager = build_manager(config, store, clock, ids, leaks)
         return PersonalRoutines(manager, store, principal, clock, ids, timezone=config.hub.timezone)
 
     return routines_of

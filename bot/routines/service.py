@@ -80,6 +80,9 @@ class IdleEngine:
     async def prepare(self) -> None:
         """Nothing is loaded."""
 
+    async def load(self) -> None:
+        """Nothing is loaded."""
+
     async def take_over(self) -> None:
         """Nothing is run."""
 

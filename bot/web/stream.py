@@ -374,7 +374,7 @@ class EventStream(Response):
                 break
             if not news:
                 await _give(send, HEARTBEAT)
-                continue
+                self._on.look()
             async for event in self._stream.news():
                 await _give(send, event.encoded(self._clock.now()))
         await send({"type": "http.response.body", "body": b"", "more_body": False})

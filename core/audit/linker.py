@@ -18,8 +18,8 @@ from typing import Any
 
 from core.clock import SECOND_US, Clock
 from core.errors import StoreUnavailable
-from core.store.feed import Changes
 from core.store.port import Audit
+from core.store.wakes import AuditWritten
 
 # The audit's heads outside the database: a file that only grows, so that a truncated chain shows.
 #
@@ -111,14 +111,12 @@ RETRY_S = 10.0
 AT_ONCE = 500
 """Maximum number of records chained, or dropped, in one transaction, so that a turn waits no
 longer for it than for another turn."""
-LINK_EVERY_S = 10.0
-"""How soon the records of other hubs are chained, at the latest: their commits wake nobody here."""
 PRUNE_EVERY_S = 24 * 3600
 DAY_US = PRUNE_EVERY_S * SECOND_US
 
 
 class AuditLinker:
-    """Implements core.store.feed.ChangeListener. `keep_days`: records older than that are dropped by `prune`
+    """The linker of one hub. `keep_days`: records older than that are dropped by `prune`
     (0: none). `policy`: what the operator laid down, as it is to be recorded."""
 
     def __init__(
@@ -143,10 +141,10 @@ class AuditLinker:
         self._turn = asyncio.Lock()
         """Held by whoever links or drops records: the chain grows at one end at a time."""
 
-    def changed(self, changes: Changes) -> None:
-        """Handle a commit: its records wait to be chained."""
-        if changes.audit:
-            self._wanted.set()
+    def written(self, wake: AuditWritten) -> None:
+        """Chain the records that wait."""
+        del wake
+        self._wanted.set()
 
     def policy_changed(self) -> None:
         """Record that the admin policy changed. Called in the event loop."""

@@ -25,8 +25,9 @@ from core.hooks.summaries import Unfinished
 from core.ids import Ids
 from core.inbound.judge import ALBUM_WAIT_US
 from core.messages import Markdown, Message, Plain, plain
-from core.ports import OutboxListener, OutboxRow
-from core.store.facets import HeldInput, HeldInputs, SessionChange
+from core.ports import OutboxRow
+from core.store.facets import HELD, HeldInput, HeldInputs, SessionChange
+from core.store.wakes import InputWaiting
 from core.tools.web import WebAnswer, WebRequest
 
 MAX_AT_ONCE = 32
@@ -36,29 +37,22 @@ REFUSED = "I did not accept your message: {reason}"
 logger = logging.getLogger(__name__)
 
 
-class Starts(Protocol):
-    """See core.runs.albums.AlbumCollector.expect."""
-
-    def expect(self, thread_id: str, due_us: int) -> None:
-        """Start the waiting input of the thread at that time."""
-        ...
-
-
 class InboundHooks:
     """A worker that has waiting messages judged and releases them."""
 
-    def __init__(
-        self, chain: Chain, held: HeldInputs, starts: Starts, listener: OutboxListener, clock: Clock
-    ) -> None:
+    def __init__(self, chain: Chain, held: HeldInputs, clock: Clock) -> None:
         self._chain = chain
         self._held = held
-        self._starts = starts
-        self._listener = listener
         self._clock = clock
         self._some = asyncio.Event()
 
-    def wake(self) -> None:
-        """Signal that a message waits. Never blocks and never fails."""
+    def wake(self, waiting: InputWaiting) -> None:
+        """Look at a message that waits. Never blocks and never fails."""
+        if waiting.until == HELD:
+            self._some.set()
+
+    async def look(self) -> None:
+        """Look at messages that nobody told of."""
         self._some.set()
 
     async def run(self) -> None:
@@ -103,14 +97,11 @@ class InboundHooks:
         )
         match await self._chain.judge(event):
             case Passed(told):
-                due_us = await self._held.release_input(held, told.text, album_wait_us=ALBUM_WAIT_US)
-                if due_us is not None:
-                    self._starts.expect(held.thread_id, due_us)
+                await self._held.release_input(held, told.text, album_wait_us=ALBUM_WAIT_US)
             case Rejected(hook, reason):
                 logger.info("hook.message_blocked message=%d hook=%s", held.id, hook)
                 outcome = f"refused: by the hook {hook}"
-                told_row = await self._held.refuse_input(held, outcome, plain(REFUSED.format(reason=reason)))
-                self._listener.outbox_ready(told_row)
+                await self._held.refuse_input(held, outcome, plain(REFUSED.format(reason=reason)))
 
 
 # Hooks for outgoing messages, called before the first request: answers, notices, cards, the hub's

@@ -1,7 +1,7 @@
-"""The hub: it takes responsibility for inbound events and gives every active thread its actor."""
+"""The hub: it takes responsibility for inbound events. What they let move next, their commits tell."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,16 +27,11 @@ from core.messages import (
     Sender,
     Unreadable,
 )
-from core.ports import Acceptance, OutboxListener, Seen
-from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumCollector
+from core.ports import Acceptance, Seen, Senders
 from core.store.accept import WAITING, Accepted, Judge
 from core.store.effects import EditedCall, EditRefused
-from core.store.facets import HELD
 from core.store.port import Store
-from core.store.units import committed
 from core.tools.call_edits import CallEditor
-from core.tools.execution import ToolPause
 from core.users import Principal
 
 if TYPE_CHECKING:
@@ -117,14 +112,6 @@ class EventRoutines(Protocol):
         """Return the routines whose patterns match the message. Quick, and never fails."""
         ...
 
-    def fired(self, routine_ids: Sequence[str]) -> None:
-        """Report routines that have newly claimed runs or were paused. Never blocks or fails."""
-        ...
-
-
-def nothing_held() -> None:
-    """Do nothing. No messages wait for a hook."""
-
 
 class Hub:
     """The Inbox port over the store, which holds all of its state."""
@@ -133,29 +120,21 @@ class Hub:
         self,
         store: Store,
         rules: InboundRules,
-        actors: ThreadActors,
-        listener: OutboxListener,
+        senders: Senders,
         clock: Clock,
-        gathering: AlbumCollector,
         acknowledgements: Acknowledgements,
-        editing: CallEditor | None = None,
-        credentials: InboundCredentials | None = None,
-        routines: EventRoutines | None = None,
-        pause: ToolPause | None = None,
-        held: Callable[[], None] = nothing_held,
+        editing: CallEditor,
+        credentials: InboundCredentials,
+        routines: EventRoutines,
     ) -> None:
-        self._held = held
         self._store = store
         self._rules = rules
-        self._actors = actors
-        self._listener = listener
+        self._senders = senders
         self._clock = clock
-        self._gathering = gathering
         self._acknowledgements = acknowledgements
         self._editing = editing
         self._credentials = credentials
         self._routines = routines
-        self._pause = pause
         self._open = False
 
     @property
@@ -175,26 +154,21 @@ class Hub:
         if not self._open:
             raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
         event = within_size(event)
-        taken = await self._credentials.take_out(event) if self._credentials is not None else None
+        taken = await self._credentials.take_out(event)
         if taken is not None:
             event = taken.event
-        capture = self._credentials.capture(taken) if self._credentials is not None else None
+        capture = self._credentials.capture(taken)
         edit = await self._edit_of(event)
         # Matches are claimed in the transaction that stores the event, so neither can be lost alone.
-        matches: Sequence[Match] = ()
-        if self._routines is not None and isinstance(event, InboundMessage):
-            matches = self._routines.matches(event)
+        matches = self._routines.matches(event) if isinstance(event, InboundMessage) else ()
         judge: Judge = EventJudge(self._rules, event, self._clock.now(), edit, matches, capture)
         if taken is not None:
             judge = CredentialJudge(judge, taken)
-        send_now = not isinstance(event, Unreadable) and self._listener.may_send_now(
+        send_now = not isinstance(event, Unreadable) and self._senders.may_send_now(
             event.channel, event.address
         )
         try:
-            # Committed even if the platform's connection, and with it this caller, goes away.
-            accepted = await committed(
-                self._store.inbound.accept_event(event, judge, send_now=send_now), self._follow
-            )
+            accepted = await self._store.inbound.accept_event(event, judge, send_now=send_now)
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
         logger.info(
@@ -205,8 +179,6 @@ class Hub:
         return _acceptance(accepted)
 
     async def _edit_of(self, event: InboundEvent) -> EditedCall | EditRefused | EditForm | None:
-        if self._editing is None:
-            return None
         try:
             match event:
                 case ChoiceAnswer(gate_id=gate_id, form=str(form)):
@@ -225,21 +197,19 @@ class Hub:
 
         Returns False if the event was accepted before. Raises InboxUnavailable.
         """
-        taken = await self._credentials.take_out(event) if self._credentials is not None else None
+        taken = await self._credentials.take_out(event)
         if taken is not None and isinstance(taken.event, InboundMessage):
             event = taken.event
         message = Message((Markdown(event.text),))
         try:
-            unit = self._store.inbound.answer_as_operator(event, by, thread_id, message)
-            return bool(await committed(unit, self._listener.outbox_ready))
+            return bool(await self._store.inbound.answer_as_operator(event, by, thread_id, message))
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
 
     async def stop(self, event: InboundMessage, by: Principal, thread_id: str) -> Acceptance:
         """Stop the running turn and waiting messages of any person's thread. Raises InboxUnavailable."""
         try:
-            unit = self._store.inbound.stop_thread(event, by, thread_id, texts.stopped)
-            return _acceptance(await committed(unit, self._follow))
+            return _acceptance(await self._store.inbound.stop_thread(event, by, thread_id, texts.stopped))
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
 
@@ -248,22 +218,6 @@ class Hub:
             return await self._store.threads.last_seen(channel, self._clock.now() - LATELY_US)
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
-
-    def _follow(self, accepted: Accepted) -> None:
-        if accepted.paused is not None and self._pause is not None:
-            self._pause.set(paused=accepted.paused)
-        if accepted.stopped_turn_id is not None:
-            self._actors.stop(accepted.stopped_turn_id)
-        if accepted.outbox:
-            self._listener.outbox_ready(accepted.outbox)
-        if accepted.started is not None:
-            self._actors.start(accepted.started)
-        if accepted.routines and self._routines is not None:
-            self._routines.fired(accepted.routines)
-        if accepted.wait_until == HELD:
-            self._held()
-        elif accepted.wait_until is not None and accepted.thread_id is not None:
-            self._gathering.expect(accepted.thread_id, accepted.wait_until)
 
 
 def _acceptance(accepted: Accepted) -> Acceptance:

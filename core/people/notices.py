@@ -15,13 +15,12 @@ from core.ids import Ids
 from core.messages import Address, Block, Message
 from core.off_loop import off_loop
 from core.people.access import Access
-from core.ports import Directory, OutboxListener
+from core.ports import Directory
 from core.safety.leaks import LeakDetector
 from core.store.facets import NoticeAddress, Reach
 from core.store.facets import Notices as NoticePort
 from core.store.port import Store
 from core.store.rows import Draft, ThreadRow
-from core.store.units import committed
 from core.users import Identity, Via
 
 
@@ -70,7 +69,6 @@ class Notices:
         self,
         store: Store,
         directory: Directory,
-        listener: OutboxListener,
         access: Access,
         *,
         in_threads: Sequence[str] = (),
@@ -79,7 +77,6 @@ class Notices:
         self._leaks = leaks or LeakDetector()
         self._store = store
         self._directory = directory
-        self._listener = listener
         self._access = access
         self._in_threads = frozenset(in_threads)
 
@@ -98,8 +95,7 @@ class Notices:
             )
         chars = sum(len(block.text) for block in message.blocks)
         blocks = await off_loop(chars, lambda: tuple(map(self._clean, message.blocks)))
-        unit = self._store.notices.add_notice(key, replace(message, blocks=blocks), addresses)
-        return bool(await committed(unit, self._listener.outbox_ready))
+        return bool(await self._store.notices.add_notice(key, replace(message, blocks=blocks), addresses))
 
     def _clean(self, block: Block) -> Block:
         return replace(block, text=self._leaks.redacted(block.text))

@@ -9,7 +9,6 @@ from core.messages import plain
 from core.people import pairing_texts
 from core.people.access import Access
 from core.people.strangers import may_guess, same_code
-from core.ports import OutboxListener
 from core.store.pairing import (
     ClaimRefused,
     ClaimView,
@@ -18,10 +17,8 @@ from core.store.pairing import (
     PairingDenied,
     PairingRequest,
     RequestState,
-    Settled,
 )
 from core.store.port import People
-from core.store.units import committed
 from core.users import Principal, Role, Via
 
 
@@ -108,10 +105,9 @@ class PairingService:
     Raises StoreUnavailable as the store does.
     """
 
-    def __init__(self, people: People, rules: ClaimRules, listener: OutboxListener) -> None:
+    def __init__(self, people: People, rules: ClaimRules) -> None:
         self._people = people
         self._rules = rules
-        self._listener = listener
 
     async def requests(self) -> Sequence[PairingRequest]:
         """Return the open pairing requests, oldest first."""
@@ -150,14 +146,7 @@ class PairingService:
         return await self._people.link_account(user_id, channel, platform_user_id, name or platform_user_id)
 
     async def _settle(self, claim: Claim, channel: str | None) -> Decision:
-        settled = await committed(
-            self._people.settle_pairing(
-                channel, f"desk:{claim.by.user_id}", lambda view: self._rules.judge(claim, view)
-            ),
-            self._follow,
+        settled = await self._people.settle_pairing(
+            channel, f"desk:{claim.by.user_id}", lambda view: self._rules.judge(claim, view)
         )
         return settled.decision
-
-    def _follow(self, settled: Settled) -> None:
-        if settled.outbox:
-            self._listener.outbox_ready(settled.outbox)

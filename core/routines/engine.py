@@ -232,17 +232,22 @@ class RoutineEngine:
     # --- starting --------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
-        after = ""
+        await self.load()
+        await self._interrupted.settle()
+
+    async def load(self) -> None:
+        after, gone = "", {*self._parts.patterns.known, *self._parts.webhooks.known}
         while rows := await self._store.routines.listening_routines(after, READ_AT_ONCE):
             await self._parts.patterns.load(rows)
             for row in rows:
                 self._parts.webhooks.changed(row)
             after = rows[-1].id
-        await self._interrupted.settle()
+            gone.difference_update(row.id for row in rows)
+        for routine_id in gone:
+            self.deleted(routine_id)
 
     async def take_over(self) -> None:
         await self._interrupted.settle()
-        self._parts.signals.wake()
 
     async def run(self) -> None:
         await self._parts.events.started()
@@ -335,8 +340,6 @@ class RoutineEngine:
         except Exception:
             # The task's boundary: if even recording the end fails, the run is found when the lease ends.
             logger.exception("run.crashed run=%s routine=%r", started.run.id, started.routine.text.name)
-        finally:
-            self._parts.signals.wake()
 
     async def _perform(self, started: StartedRun) -> Performed:
         spent = SpentSoFar(started.run.spent, started.left)

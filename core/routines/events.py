@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from core.clock import Clock
@@ -66,20 +66,18 @@ STARTED, ROUTINE_FAILED = "started", "routine_failed"
 
 
 class SystemEvents:
-    """Sender of events to a person's routines, without the credentials in them (`leaks`). `fired` is
-    called with claimed runs. Raises StoreError."""
+    """Sender of events to a person's routines, without the credentials in them (`leaks`). Raises
+    StoreError."""
 
     def __init__(
         self,
         store: Store,
-        fired: Callable[[Sequence[str]], None],
         clock: Clock,
         ids: Ids,
         leaks: LeakDetector | None = None,
     ) -> None:
         self._leaks = leaks or LeakDetector()
         self._store = store
-        self._fired = fired
         self._clock = clock
         self._ids = ids
 
@@ -92,7 +90,6 @@ class SystemEvents:
         text = kept(await off_loop(len(page), lambda: self._leaks.redacted(page)))
         fired_by = SystemInput(event_id, source, event_type, text)
         names: list[str] = []
-        claimed: list[str] = []
         for row in await self._store.routines.event_routines(owner_id):
             try:
                 trigger = definition_of(row).trigger
@@ -111,9 +108,6 @@ class SystemEvents:
             )
             claim = await self._store.runs.claim_run(run)
             names += [row.text.name] if claim.run_id is not None else []
-            claimed += [row.id] if claim.run_id is not None and not claim.repeated else []
-        if claimed:
-            self._fired(claimed)
         return names
 
 

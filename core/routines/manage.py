@@ -14,7 +14,6 @@ from core.routine_json import Problem, input_to_json, read_definition
 from core.routines.definitions import definition_of, not_permitted, text_of
 from core.routines.events import HUB, SystemEvents
 from core.routines.heartbeat import HEARTBEAT_ID
-from core.routines.service import ChangeListener
 from core.routines.slots import next_slot
 from core.routines.validation import change, validate
 from core.safety.leaks import LeakDetector
@@ -51,7 +50,6 @@ class RoutineManager:
     def __init__(
         self,
         store: Store,
-        listener: ChangeListener,
         clock: Clock,
         ids: Ids,
         *,
@@ -62,7 +60,6 @@ class RoutineManager:
     ) -> None:
         self._leaks = leaks
         self._store = store
-        self._listener = listener
         self._clock = clock
         self._ids = ids
         self._timezone = timezone
@@ -90,7 +87,6 @@ class RoutineManager:
             raise await self._taken(by, definition, None)
         if not definition.enabled:
             row = await self._switched(row, enabled=False)
-        self._listener.changed(row)
         return row
 
     async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
@@ -105,20 +101,16 @@ class RoutineManager:
             raise await self._taken(by, definition, row)
         if definition.enabled != changed.enabled:
             changed = await self._switched(changed, enabled=definition.enabled)
-        self._listener.changed(changed)
         return changed
 
     async def switch(self, by: Principal, named: str, *, enabled: bool) -> RoutineRow:
         """Pause or resume it. A schedule resumes with its next slot, not with those it missed."""
-        row = await self._switched(await self.find(by, named), enabled=enabled)
-        self._listener.changed(row)
-        return row
+        return await self._switched(await self.find(by, named), enabled=enabled)
 
     async def delete(self, by: Principal, named: str) -> RoutineRow:
         """Delete a routine and its runs; return the deleted routine."""
         row = _theirs(await self.find(by, named))
         await self._store.routines.delete_routine(row.id)
-        self._listener.deleted(row.id)
         return row
 
     async def find(self, by: Principal, named: str) -> RoutineRow:
@@ -159,7 +151,6 @@ class RoutineManager:
         claim = await self._store.runs.claim_run(run)
         if claim.run_id is None:
             raise RoutineRefused(Problem("", str(claim.refusal)))
-        self._listener.fired([row.id])
         return claim.run_id
 
     async def emit(
@@ -170,7 +161,7 @@ class RoutineManager:
             raise RoutineRefused(
                 Problem("source", f"{HUB} is reserved for events of the hub itself; choose another name")
             )
-        events = SystemEvents(self._store, self._listener.fired, self._clock, self._ids, self._leaks)
+        events = SystemEvents(self._store, self._clock, self._ids, self._leaks)
         return await events.emit(by.user_id, source, event_type, payload, event_id)
 
     # --- shared ----------------------------------------------------------------------------------------

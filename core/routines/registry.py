@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.messages import InboundMessage
@@ -27,6 +27,11 @@ class PatternRegistry:
         self._matcher = Matcher()
         self._events: dict[str, Event] = {}
         self._readers: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> Collection[str]:
+        """The ids of the routines that listen."""
+        return self._events.keys()
 
     def changed(self, row: RoutineRow) -> None:
         """Apply a change of the routine; one that cannot be read hears nothing, which is logged."""
@@ -98,6 +103,11 @@ class WebhookRegistry:
     def __init__(self) -> None:
         self._by_path: dict[str, WebhookEntry] = {}
         self._paths: dict[str, str] = {}
+
+    @property
+    def known(self) -> Collection[str]:
+        """The ids of the routines with a webhook."""
+        return self._paths.keys()
 
     def changed(self, row: RoutineRow) -> None:
         """Apply a change of the routine; one that cannot be read has no webhook, which is logged."""

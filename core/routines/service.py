@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.messages import InboundMessage
+from core.store.wakes import RoutineChanged, RoutinesFired
 
 if TYPE_CHECKING:
     from core.routine import Match
@@ -39,6 +40,10 @@ class Engine(Protocol):
         """Settle the runs a dead hub left and load the patterns, before any event arrives."""
         ...
 
+    async def load(self) -> None:
+        """Load the patterns and webhooks as they are in the store."""
+        ...
+
     async def take_over(self) -> None:
         """Settle the runs that no hub has in hand any more."""
         ...
@@ -62,24 +67,8 @@ class Engine(Protocol):
         ...
 
 
-class ChangeListener(Protocol):
-    """Listener to every change, so that it takes effect at once."""
-
-    def changed(self, row: "RoutineRow") -> None:
-        """Handle a routine that was created or changed."""
-        ...
-
-    def deleted(self, routine_id: str) -> None:
-        """Handle a deleted routine."""
-        ...
-
-    def fired(self, routine_ids: Sequence[str]) -> None:
-        """Handle claimed runs."""
-        ...
-
-
 class RoutineService:
-    """Implementation of core.inbound.hub.EventRoutines; it also hears of every change that people make."""
+    """Implementation of core.inbound.hub.EventRoutines; it hears of every change and every claimed run."""
 
     def __init__(
         self,
@@ -97,15 +86,25 @@ class RoutineService:
         self._beats = beats
         self._signals = RoutineSignals()
         self._engine: Engine | None = None
+        self._change = 0
+        """The last change of routines that is applied here; see RoutineChanged."""
 
     async def prepare(self) -> None:
         """Prepare the engine before any event arrives, if there are routines."""
-        if self._beats or await self._routines.has_routines():
-            if self._own is not None:
-                await self._own()
+        self._change, some = await self._routines.routine_changes()
+        if self._beats or some:
             # Its parts are loaded in a thread, so that everything else continues.
             self._engine = await asyncio.to_thread(self._build, self._signals)
+            if self._own is not None:
+                await self._own()
             await self._engine.prepare()
+
+    async def look(self) -> None:
+        """Apply the changes nobody told of, and have what is due looked at. Raises StoreUnavailable."""
+        while (change := (await self._routines.routine_changes())[0]) != self._change:
+            await self._loaded().load()
+            self._change = change
+            self._signals.wake()
 
     async def take_over(self) -> None:
         """Settle the runs of hubs whose leases have lapsed."""
@@ -121,22 +120,24 @@ class RoutineService:
     def matches(self, message: InboundMessage) -> "Sequence[Match]":
         return () if self._engine is None else self._engine.matches(message)
 
-    def fired(self, routine_ids: Sequence[str]) -> None:
-        del routine_ids
+    def fired(self, wake: RoutinesFired) -> None:
+        """Begin the runs that may begin now."""
+        del wake
         self._signals.wake()
 
     def webhook(self, path: str) -> "WebhookEntry | None":
         """Return the webhook at that path; None if there is none."""
         return None if self._engine is None else self._engine.webhook(path)
 
-    def changed(self, row: "RoutineRow") -> None:
-        """Apply a routine that was created or changed."""
-        self._loaded().changed(row)
+    def changed(self, wake: RoutineChanged) -> None:
+        """Apply a change of a routine. If others before it were missed, `look` still finds those."""
+        if wake.row is None:
+            self._loaded().deleted(wake.routine_id)
+        else:
+            self._loaded().changed(wake.row)
+        if wake.change == self._change + 1:
+            self._change = wake.change
         self._signals.wake()
-
-    def deleted(self, routine_id: str) -> None:
-        """Drop a deleted routine."""
-        self._loaded().deleted(routine_id)
 
     def _loaded(self) -> Engine:
         if self._engine is None:

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, assert_never, cast
@@ -255,14 +255,13 @@ class Proven:
 
 class Webhooks:
     """Receiver of deliveries. `entry_at` finds a webhook by its path, `secret` a secret of the vault by its
-    name (raises VaultError), `fired` is called with claimed runs. Raises StoreUnavailable."""
+    name (raises VaultError). Raises StoreUnavailable."""
 
     def __init__(
         self,
         runs: RoutineRuns,
         entry_at: Callable[[str], WebhookEntry | None],
         secret: Callable[[str], Awaitable[str]],
-        fired: Callable[[Sequence[str]], None],
         clock: Clock,
         ids: Ids,
         leaks: LeakDetector | None = None,
@@ -271,7 +270,6 @@ class Webhooks:
         self._runs = runs
         self._entry_at = entry_at
         self._secret = secret
-        self._fired = fired
         self._clock = clock
         self._ids = ids
 
@@ -342,8 +340,6 @@ class Webhooks:
                 fired_by.delivery_id,
                 claim.repeated,
             )
-            if not claim.repeated:
-                self._fired([entry.routine_id])
             return Taken(claim.run_id, claim.repeated)
         match claim.refusal:
             case ClaimRefusal.REPEATED:

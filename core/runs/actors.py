@@ -8,6 +8,7 @@ from typing import Protocol
 
 from core.cancellation import LeftRunning
 from core.store.rows import TurnStart
+from core.store.wakes import RunMayStart, RunStopped
 
 logger = logging.getLogger(__name__)
 
@@ -15,14 +16,12 @@ logger = logging.getLogger(__name__)
 class TurnRunner(Protocol):
     """A runner of turns."""
 
-    async def run(self, start: TurnStart) -> TurnStart | None:
-        """Start or continue a turn until it ends or waits. Returns the thread's next turn, if any."""
+    async def run(self, start: TurnStart) -> None:
+        """Start or continue a turn until it ends or waits. Its commits tell of the thread's next turn."""
         ...
 
-    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
-        """End a turn that a person stopped. Returns the thread's next turn, if any.
-
-        `left_running`: the tool that could not be ended."""
+    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> None:
+        """End a turn that a person stopped. `left_running`: the tool that could not be ended."""
         ...
 
 
@@ -30,6 +29,8 @@ class _Actor:
     """A thread's mailbox of started turns and the task that runs them.
 
     The mailbox needs no limit: a thread has one active turn, so it holds at most two starts.
+    `stopping`: its turn is cancelled because a person stopped it; `ending`: it is recorded as
+    stopped.
     """
 
     def __init__(self, first: TurnStart) -> None:
@@ -37,6 +38,7 @@ class _Actor:
         self.current: TurnStart | None = None
         self.task: asyncio.Task[None] | None = None
         self.stopping = False
+        self.ending = False
 
 
 class ThreadActors:
@@ -63,6 +65,14 @@ class ThreadActors:
                 actor.task.cancel()
         await self._group.__aexit__(None, None, None)
 
+    def may_start(self, wake: RunMayStart) -> None:
+        """Run a turn that this hub has just committed."""
+        self.start(wake.start)
+
+    def stopped(self, wake: RunStopped) -> None:
+        """End a turn that a person stopped."""
+        self.stop(wake.turn_id)
+
     def start(self, start: TurnStart) -> None:
         """Hand a committed turn to its thread's actor. The store never starts a second turn in parallel."""
         if self._closing:
@@ -79,7 +89,8 @@ class ThreadActors:
     def stop(self, turn_id: str) -> None:
         """Cancel a running turn that a person stopped. Does nothing if it no longer runs here."""
         for actor in self._actors.values():
-            if actor.current is not None and actor.current.turn_id == turn_id and actor.task is not None:
+            runs = actor.current is not None and actor.current.turn_id == turn_id and not actor.ending
+            if runs and actor.task is not None:
                 actor.stopping = True
                 actor.task.cancel()
 
@@ -97,36 +108,32 @@ class ThreadActors:
     async def _work(self, thread_id: str, actor: _Actor) -> None:
         try:
             while actor.mailbox:
-                start: TurnStart | None = actor.mailbox.popleft()
-                while start is not None:
-                    actor.current = start
-                    start = await self._run_one(actor, start)
-                    actor.current = None
+                actor.current = actor.mailbox.popleft()
+                await self._run_one(actor, actor.current)
+                actor.current, actor.ending = None, False
         finally:
             # No await between the last check of the mailbox and this, so no start can be missed.
             del self._actors[thread_id]
 
-    async def _run_one(self, actor: _Actor, start: TurnStart) -> TurnStart | None:
+    async def _run_one(self, actor: _Actor, start: TurnStart) -> None:
         try:
             async with self._slots:
-                return await self._runner.run(start)
+                await self._runner.run(start)
         except asyncio.CancelledError as error:
             if not actor.stopping or self._closing:
                 raise
-            actor.stopping = False
+            actor.stopping, actor.ending = False, True
             _forget_cancellation()
-            return await self._end_stopped(start, error.tool if isinstance(error, LeftRunning) else None)
+            await self._end_stopped(start, error.tool if isinstance(error, LeftRunning) else None)
         except Exception:
             # The runner reports failures itself. This catches the ones it could not report.
             logger.exception("turn.crashed turn=%s thread=%s", start.turn_id, start.thread.id)
-            return None
 
-    async def _end_stopped(self, start: TurnStart, left_running: str | None) -> TurnStart | None:
+    async def _end_stopped(self, start: TurnStart, left_running: str | None) -> None:
         try:
-            return await self._runner.end_stopped(start, left_running)
+            await self._runner.end_stopped(start, left_running)
         except Exception:
             logger.exception("turn.stop_crashed turn=%s thread=%s", start.turn_id, start.thread.id)
-            return None
 
 
 def _forget_cancellation() -> None:

@@ -6,8 +6,10 @@ import logging
 from core.clock import SECOND_US, Clock
 from core.ids import Ids
 from core.runs.actors import ThreadActors
+from core.store.facets import HELD
 from core.store.port import TurnRecovery
 from core.store.units import patiently
+from core.store.wakes import InputWaiting
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +29,11 @@ class AlbumCollector:
         self._waiting: set[str] = set()
         self._group: asyncio.TaskGroup | None = None
 
-    def expect(self, thread_id: str, due_us: int) -> None:
-        """Check the thread at `due_us` (microseconds UTC), or later if more parts arrive. Never blocks."""
-        self._due[thread_id] = max(due_us, self._due.get(thread_id, 0))
-        self._watch(thread_id)
+    def expect(self, waiting: InputWaiting) -> None:
+        """Check the thread at that time, or later if more parts arrive. Never blocks."""
+        if waiting.until != HELD:
+            self._due[waiting.thread_id] = max(waiting.until, self._due.get(waiting.thread_id, 0))
+            self._watch(waiting.thread_id)
 
     async def run(self) -> None:
         """Start due threads until cancelled."""

@@ -22,13 +22,12 @@ from core.gates import (
     joint_binding,
 )
 from core.names import quoted
-from core.ports import OutboxRow
 from core.runs.loop import Paused
 from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import Asked
 from core.store.facets import SealedSecret
 from core.store.rows import CallRow, CallState, Draft, TurnStart
-from core.store.units import committed, patiently
+from core.store.units import patiently
 from core.tools.pipeline import PutsQuestion
 from core.transcript import ResultStatus, ToolResult
 from core.users import Role
@@ -234,11 +233,9 @@ class ApprovalRequests:
         requester_id, now = self._start.principal.user_id, services.clock.now()
         detail = services.pipeline.shown(call)
         gate = unknown_outcome_gate(call, detail, self._thread.id, requester_id, now, services.ids)
-
-        async def ask() -> tuple[OutboxRow, ...]:
-            return await services.store.recovery.mark_unknown(call.call_id, gate, [self._card(gate)])
-
-        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
+        cards = [self._card(gate)]
+        mark = services.store.recovery.mark_unknown
+        await patiently(lambda: mark(call.call_id, gate, cards), services.clock)
         return Paused()
 
     async def whether_to_go_on(self, reason: str) -> None:
@@ -268,18 +265,13 @@ class ApprovalRequests:
 
     async def _open(self, first: _Card, *others: _Card) -> None:
         """Open all cards in one transaction."""
-        services, cards = self._services, (first, *others)
-
-        async def ask() -> tuple[OutboxRow, ...]:
-            shown = [
-                draft
-                for card in cards
-                for draft in (self._card(card.gate, editable=card.editable), *card.copies)
-            ]
-            beside = [card.gate for card in others]
-            return await services.store.turns.ask_person(first.gate, shown, beside=beside)
-
-        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
+        shown = [
+            draft
+            for card in (first, *others)
+            for draft in (self._card(card.gate, editable=card.editable), *card.copies)
+        ]
+        beside, ask = [card.gate for card in others], self._services.store.turns.ask_person
+        await patiently(lambda: ask(first.gate, shown, beside=beside), self._services.clock)
 
     def _card(self, gate: Gate, *, editable: bool = False) -> Draft:
         thread, nonce = self._thread, self._services.ids.row_id()

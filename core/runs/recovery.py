@@ -12,12 +12,10 @@ from core.gates import Gate
 from core.ids import Ids
 from core.messages import plain
 from core.people.notices import ApproverCopies
-from core.ports import OutboxListener, OutboxRow
+from core.ports import OutboxRow
 from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumCollector
 from core.store.port import Store
 from core.store.rows import (
-    REJOIN_US,
     SUSPECT_FROM,
     CallRow,
     Draft,
@@ -59,21 +57,17 @@ class RunRecovery:
         self,
         store: Store,
         actors: ThreadActors,
-        listener: OutboxListener,
         end_process: EndProcess,
         clock: Clock,
         ids: Ids,
-        gathering: AlbumCollector,
         shown: Callable[[CallRow], str],
     ) -> None:
         """Take the parts for recovery. `shown` returns a call's arguments as people see them."""
         self._store = store
         self._actors = actors
-        self._listener = listener
         self._end_process = end_process
         self._clock = clock
         self._ids = ids
-        self._gathering = gathering
         self._shown = shown
 
     async def recover(self) -> Recovered:
@@ -124,7 +118,7 @@ class RunRecovery:
             self._ids.row_id(),
             gate_id=gate.id,
         )
-        self._listener.outbox_ready(await self._store.recovery.mark_unknown(call.call_id, gate, [card]))
+        await self._store.recovery.mark_unknown(call.call_id, gate, [card])
 
     async def _set_aside(self, turn: UnfinishedTurn) -> None:
         thread = await self._store.threads.thread(turn.thread_id)
@@ -132,7 +126,7 @@ class RunRecovery:
             return
         logger.error("turn.set_aside turn=%s crashes=%d", turn.turn_id, turn.crashes)
         notice = Draft(thread.channel, thread.address, plain(texts.CRASHED), self._ids.row_id())
-        done = await self._store.turns.finish_turn_and_enqueue(
+        await self._store.turns.finish_turn_and_enqueue(
             turn.turn_id,
             TurnState.CRASHED,
             None,
@@ -140,16 +134,11 @@ class RunRecovery:
             next_turn_id=self._ids.row_id(),
             error="crashed repeatedly",
         )
-        self._listener.outbox_ready(done.outbox)
-        if done.next is not None:
-            self._actors.start(done.next)
 
     async def _start_waiting(self, thread_id: str) -> None:
         started = await self._store.recovery.start_waiting(thread_id, self._ids.row_id())
         if started is not None:
             self._actors.start(started)
-        else:  # parts of an album, which more parts may still join
-            self._gathering.expect(thread_id, self._clock.now() + REJOIN_US)
 
 
 # Gates do not wait forever: others are asked as well, people are reminded once, and an expired gate
@@ -166,16 +155,12 @@ class GateExpiry:
     def __init__(
         self,
         store: Store,
-        actors: ThreadActors,
-        listener: OutboxListener,
         clock: Clock,
         approver_copies: ApproverCopies,
         ids: Ids,
         editable: Callable[[Gate], bool],
     ) -> None:
         self._store = store
-        self._actors = actors
-        self._listener = listener
         self._clock = clock
         self._approver_copies = approver_copies
         self._ids = ids
@@ -189,17 +174,14 @@ class GateExpiry:
 
     async def expire(self) -> None:
         """Close the gates that have expired."""
-        expired = await self._store.gates.expire_gates(
+        await self._store.gates.expire_gates(
             self._clock.now(), expired_text, lambda gate: settled_card(gate, expired_text(gate))
         )
-        self._send(expired.outbox)
-        for start in expired.started:
-            self._actors.start(start)
 
     async def remind(self) -> None:
         """Remind people of gates that are about to expire."""
         now = self._clock.now()
-        self._send(await self._store.gates.remind_gates(now, lambda gate: reminder(gate, now)))
+        await self._store.gates.remind_gates(now, lambda gate: reminder(gate, now))
 
     async def escalate(self) -> None:
         """Ask others as well about gates that stay undecided for a while."""
@@ -215,12 +197,8 @@ class GateExpiry:
                 plain(card_texts.escalated(gate.title, await self._names(view))),
                 self._ids.row_id(),
             )
-            self._send(await self._store.gates.escalate_gate(gate.id, cards, told))
+            await self._store.gates.escalate_gate(gate.id, cards, told)
 
     async def _names(self, view: GateView) -> list[str]:
         found = [await self._store.people.user(user_id) for user_id in view.gate.rule.escalate_to]
         return [user.name for user in found if user is not None]
-
-    def _send(self, rows: tuple[OutboxRow, ...]) -> None:
-        if rows:
-            self._listener.outbox_ready(rows)

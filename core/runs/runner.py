@@ -20,7 +20,7 @@ from core.errors import (
 from core.events import Began, Failed, Finished, Rested, TurnEvent, TurnListener
 from core.ids import Ids
 from core.messages import Markdown, Message, plain
-from core.ports import OutboxListener
+from core.ports import Senders
 from core.runs.loop import Answered, LoopDelegate, LoopOutcome, Paused, run_agentic_loop
 from core.store.port import Turns
 from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnState
@@ -92,29 +92,28 @@ class ChatTurnRunner:
         self,
         turns: Turns,
         delegates: DelegateFactory,
-        listener: OutboxListener,
+        senders: Senders,
         turn_listener: TurnListener,
         clock: Clock,
         ids: Ids,
     ) -> None:
         self._turns = turns
         self._delegates = delegates
-        self._listener = listener
+        self._senders = senders
         self._turn_listener = turn_listener
         self._clock = clock
         self._ids = ids
         self._journals = Journals()
-        self._ended_while_stopped: dict[str, TurnStart | None] = {}
 
-    async def run(self, start: TurnStart) -> TurnStart | None:
+    async def run(self, start: TurnStart) -> None:
         thread = start.thread
         self._turn_listener.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
         try:
-            return await self._run(start)
+            await self._run(start)
         finally:
             self._turn_listener.turn_event(thread.id, start.turn_id, Rested())
 
-    async def _run(self, start: TurnStart) -> TurnStart | None:
+    async def _run(self, start: TurnStart) -> None:
         try:
             outcome, transcript = await patiently(lambda: self._go_on(start), self._clock)
         except StaleTurn:
@@ -137,41 +136,35 @@ class ChatTurnRunner:
         delegate = self._delegates(loaded)
         return await run_agentic_loop(delegate), delegate.transcript()
 
-    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
+    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> None:
         """The stop was already answered when it was accepted; what it could
         not end is said now."""
-        if start.turn_id in self._ended_while_stopped:
-            return self._ended_while_stopped.pop(start.turn_id)
         try:
             said = None if left_running is None else plain(texts.left_running(left_running))
-            return await self._finish(start, TurnState.STOPPED, None, said)
+            await self._finish(start, TurnState.STOPPED, None, said)
         except StaleTurn:
             logger.info("turn.already_ended turn=%s", start.turn_id)
-            return None
 
-    async def _end(
-        self, start: TurnStart, outcome: LoopOutcome, transcript: Sequence[Entry]
-    ) -> TurnStart | None:
+    async def _end(self, start: TurnStart, outcome: LoopOutcome, transcript: Sequence[Entry]) -> None:
         match outcome:
             case Paused():
-                return None
+                pass
             case Answered(reply):
                 text = reply.text.strip() or texts.EMPTY_REPLY
                 said = AssistantSaid(text, reply.origin)
                 message = Message(blocks=(Markdown(text),))
-                following = await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
+                await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
                 last = Entry(transcript[-1].seq + 1, start.turn_id, self._clock.now(), said)
                 self._journals.keep(start.thread.id, (*transcript, last))
-                return following
 
-    async def _fail(self, start: TurnStart, error: BaseException, text: str) -> TurnStart | None:
+    async def _fail(self, start: TurnStart, error: BaseException, text: str) -> None:
         logger.warning("turn.failed turn=%s type=%s error=%s", start.turn_id, type(error).__name__, error)
         try:
-            return await self._finish(
+            await self._finish(
                 start, TurnState.FAILED, None, plain(text), error=_reason(error), event=Failed(text)
             )
         except StaleTurn:
-            return await self.end_stopped(start)
+            await self.end_stopped(start)
 
     async def _finish(
         self,
@@ -182,7 +175,7 @@ class ChatTurnRunner:
         *,
         error: str | None = None,
         event: TurnEvent | None = None,
-    ) -> TurnStart | None:
+    ) -> None:
         thread = start.thread
         drafts = (
             [Draft(thread.channel, thread.address, message, self._ids.row_id())]
@@ -199,23 +192,19 @@ class ChatTurnRunner:
                 drafts,
                 next_turn_id=next_turn_id,
                 error=error,
-                send_now=self._listener.may_send_now(thread.channel, thread.address),
+                send_now=self._senders.may_send_now(thread.channel, thread.address),
                 meanwhile=meanwhile,
             )
 
         def meanwhile() -> None:
             if message is not None:
-                self._listener.prerender(thread.channel, message)
+                self._senders.prerender(thread.channel, message)
 
-        def follow(done: TurnFinished) -> None:
-            self._listener.outbox_ready(done.outbox)
+        def follow(_: TurnFinished) -> None:
             if event is not None:
                 self._turn_listener.turn_event(thread.id, start.turn_id, event)
-            self._ended_while_stopped[start.turn_id] = done.next
 
-        done = await committed(patiently(finish, self._clock), follow)
-        self._ended_while_stopped.pop(start.turn_id, None)
-        return done.next
+        await committed(patiently(finish, self._clock), follow)
 
 
 def _model_failure(error: ModelError) -> str:

@@ -13,7 +13,6 @@ from core.gates import VoteRule, Wrote
 from core.ids import Ids
 from core.model.base import Model
 from core.people.notices import ApproverCopies
-from core.ports import OutboxListener
 from core.safety.leaks import LeakDetector
 from core.store.port import People, Store
 from core.store.units import patiently
@@ -85,7 +84,6 @@ class ChatServices:
     store: Store
     model: Model
     pipeline: CallPipeline
-    outbox: OutboxListener
     turns: TurnListener
     clock: Clock
     ids: Ids

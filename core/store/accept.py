@@ -249,13 +249,9 @@ class Judge(Protocol):
 class Accepted:
     """The result of the transaction.
 
-    `started`: a turn that now runs and needs its actor.
-    `stopped_turn_id`: a running turn to be cancelled.
-    `paused`: tools were paused (True) or unpaused (False).
+    `started`: a turn that now runs.
     `outbox`: new rows, in order.
     `thread_id`: the event's thread, if any.
-    `wait_until`: when to start the input that waits for the rest of an album (microseconds UTC).
-    `routines`: routines that were fired or paused.
     `plain`: see Acceptance.
     """
 
@@ -264,12 +260,8 @@ class Accepted:
     duplicate: bool
     thread_id: str | None = None
     started: TurnStart | None = None
-    stopped_turn_id: str | None = None
     outbox: tuple[OutboxRow, ...] = ()
-    wait_until: int | None = None
     form: EditForm | None = None
-    routines: tuple[str, ...] = ()
-    paused: bool | None = None
     plain: bool = False
 
 

@@ -5,7 +5,7 @@ everything up to a position continues from there without missing or repeating an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from core.gates import Gate, Vote
@@ -147,73 +147,6 @@ class GatesWanted:
     open: bool
     before: tuple[int, str] | None = None
     concerning: str | None = None
-
-
-# Changes made by units, for listeners: reported after the commit, so that they need not poll.
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The possible changes of one commit. It may name slightly more than actually changed.
-
-    `threads`: ids of threads with something new to show.
-    `gates`: ids of gates opened, changed or closed, each with its thread's.
-    `people`: pairing requests changed.
-    `routines`: ids of routines that were created, changed or deleted.
-    `runs`: ids of routines whose runs were queued, began or ended.
-    `audit`: a record was written.
-    `tools`: all tools were paused or unpaused.
-    """
-
-    threads: frozenset[str]
-    gates: dict[str, str]
-    people: bool
-    routines: frozenset[str] = frozenset()
-    runs: frozenset[str] = frozenset()
-    audit: bool = False
-    tools: bool = False
-
-
-class ChangeListener(Protocol):
-    """A listener for every commit that changed something visible."""
-
-    def changed(self, changes: Changes) -> None:
-        """Handle a commit. Called in the event loop, after the commit. Never blocks and never fails."""
-        ...
-
-
-@dataclass(slots=True)
-class ChangeLog:
-    """A collector of the changes made by the units of one commit."""
-
-    threads: set[str] = field(default_factory=set[str])
-    gates: dict[str, str] = field(default_factory=dict[str, str])
-    people: bool = False
-    routines: set[str] = field(default_factory=set[str])
-    runs: set[str] = field(default_factory=set[str])
-    audit: bool = False
-    tools: bool = False
-
-    def take(self) -> Changes | None:
-        """Return the collected changes and clear them. None if there are none."""
-        lists = self.threads or self.gates or self.routines or self.runs
-        if not (lists or self.people or self.audit or self.tools):
-            return None
-        taken = Changes(
-            frozenset(self.threads),
-            dict(self.gates),
-            self.people,
-            frozenset(self.routines),
-            frozenset(self.runs),
-            self.audit,
-            self.tools,
-        )
-        self.threads.clear()
-        self.routines.clear()
-        self.runs.clear()
-        self.gates.clear()
-        self.people = self.audit = self.tools = False
-        return taken
 
 
 class Feeds(Protocol):

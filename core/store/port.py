@@ -15,12 +15,13 @@ from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow
 from core.store.accept import Accepted, Judge
 from core.store.facets import Consents, Gates, HeldInputs, KillSwitch, Memory, Notices, Secrets
-from core.store.feed import ChangeListener, Explanations, Feeds, Threads
+from core.store.feed import Explanations, Feeds, Threads
 from core.store.lease import Leases
 from core.store.pairing import ClaimView, Decision, PairingRequest, Settled
 from core.store.routine_port import RoutineRuns, Routines, RunJournal, RunViews
 from core.store.rows import (
     Draft,
+    LeftLying,
     LoadedTurn,
     NewCall,
     Recovery,
@@ -29,6 +30,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
+from core.store.wakes import Wakes
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, ToolResult
 from core.users import Person, Principal, Role
@@ -189,6 +191,11 @@ class TurnRecovery(Protocol):
         again. Turns that were being stopped end, unless a call with an effect was interrupted in them;
         such turns are found by `running_calls`, not by `turns`.
         """
+        ...
+
+    async def left_lying(self, known: Sequence[str]) -> LeftLying:
+        """Return the work that a lost wake may have left lying. `known`: the turns that run here, or are
+        about to."""
         ...
 
     async def resume_turn(self, turn_id: str) -> TurnStart:
@@ -387,8 +394,9 @@ class Store(Protocol):
     @property
     def journal(self) -> RunJournal: ...
 
-    def watch(self, listener: ChangeListener) -> None:
-        """Report every later commit that changed something visible, in the event loop."""
+    def tell(self, wakes: Wakes) -> None:
+        """Tell what every later commit lets move next, in the event loop, before the commit's callers go
+        on."""
         ...
 
     async def healthy(self) -> bool:

@@ -60,8 +60,9 @@ class Routines(Protocol):
         """Delete a routine and its runs. Return False if there is none."""
         ...
 
-    async def has_routines(self) -> bool:
-        """Return True if there are any routines."""
+    async def routine_changes(self) -> tuple[int, bool]:
+        """Return how often routines were changed (see core.store.wakes.RoutineChanged), and whether there
+        are any."""
         ...
 
     async def routine(self, routine_id: str) -> "RoutineRow | None":

@@ -218,6 +218,20 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftLying:
+    """Work that the store has for this hub and that nobody here may know of.
+
+    `turns`: turns that run under this hub's lease, without those that are known and those under suspicion.
+    `stopped`: of the known turns those that a person stopped.
+    `threads`: threads without an active turn whose input may be taken now.
+    """
+
+    turns: tuple[str, ...]
+    stopped: tuple[str, ...]
+    threads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A message to put into the outbox. `gate_id`: the gate it is a card of."""
 

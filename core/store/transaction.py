@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar
 from core.audit_chain import ChainKeys
 from core.clock import Clock
 from core.ids import Ids
-from core.store.feed import ChangeLog
 from core.store.lease import Lease
+from core.store.wakes import ChangeLog
 
 Row = Sequence[Any]
 """A row as the driver returns it, in the order of the statement's columns."""
@@ -64,7 +64,7 @@ class Transaction(Protocol):
 
     @property
     def changes(self) -> ChangeLog:
-        """The changes to report to listeners."""
+        """The changes to tell of after the commit."""
         ...
 
     @property

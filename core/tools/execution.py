@@ -16,6 +16,7 @@ from core.clock import Clock
 from core.errors import InvalidArguments, OutcomeUnknown, StoreError, ToolDenied, ToolError, ToolTimeout
 from core.off_loop import off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
+from core.store.wakes import ToolsPaused
 from core.tool import TOOLS_PAUSED, CallContext, CallPlan, ProcessInfo, Tool, Workspace
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
@@ -37,6 +38,7 @@ class ToolPause:
 
     def __init__(self, *, paused: bool = False) -> None:
         self._tools_paused = paused
+        self._changes = 0
         self._running: set[Callable[[], None]] = set()
 
     @property
@@ -44,12 +46,19 @@ class ToolPause:
         """True if no tool may run."""
         return self._tools_paused
 
-    def set(self, *, paused: bool) -> None:
-        """Pause all tools, or let them run again. The caller has recorded it."""
-        self._tools_paused = paused
-        if paused:
+    def set(self, wake: ToolsPaused) -> None:
+        """Pause all tools, or let them run again, as recorded."""
+        self._tools_paused, self._changes = wake.paused, self._changes + 1
+        if wake.paused:
             for end in tuple(self._running):
                 end()
+
+    async def look(self, recorded: Callable[[], Awaitable[bool]]) -> None:
+        """Follow what is recorded, unless it changes in the meantime. Raises StoreUnavailable."""
+        changes = self._changes
+        paused = await recorded()
+        if paused != self._tools_paused and changes == self._changes:
+            self.set(ToolsPaused(paused))
 
     @contextlib.contextmanager
     def ends(self, end: Callable[[], None]) -> Generator[None]:

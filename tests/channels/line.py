@@ -1,7 +1,7 @@
 """A dispatcher between an outbox and a platform, both in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from channels.channel import Payload
 from channels.dispatcher import Dispatcher
 from core.errors import AuthRejected
 from core.messages import Address, Message, Plain
-from core.ports import OutboxRow, Preview
+from core.ports import OutboxReady, Preview
 from tests.channels.loopback import LoopbackChannel
 from tests.channels.memory import MemoryOutbox
 from tests.clock import ManualClock
@@ -41,8 +41,8 @@ class Line:
     dispatcher: Dispatcher
     rejections: list[AuthRejected]
 
-    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        self.dispatcher.put(rows)
+    def outbox_ready(self, wake: OutboxReady) -> None:
+        self.dispatcher.put((wake.row,))
 
     def may_send_now(self, channel: str, address: Address) -> bool:
         return self.dispatcher.would_send_now(address)
@@ -88,7 +88,7 @@ async def line(
     rejections: list[AuthRejected] = []
     dispatcher = Dispatcher(channel, outbox, clock, rejections.append, grace_s)
     made = Line(outbox, channel, clock, dispatcher, rejections)
-    outbox.listener = made
+    outbox.listener = made.outbox_ready
     async with running(dispatcher):
         yield made
 
@@ -101,7 +101,7 @@ async def timed_line(
     channel.time_s = clock.monotonic_s
     dispatcher = Dispatcher(channel, outbox, clock, lambda _: None, grace_s=5)
     made = Line(outbox, channel, clock, dispatcher, [])
-    outbox.listener = made
+    outbox.listener = made.outbox_ready
     async with running(dispatcher):
         await made.rest()
         yield made

@@ -14,7 +14,7 @@ from core.messages import Address, InboundEvent, InboundMessage, Message, Messag
 from core.ports import (
     Acceptance,
     KnownMessage,
-    OutboxListener,
+    OutboxReady,
     OutboxRow,
     PostContext,
     Posted,
@@ -121,7 +121,7 @@ class MemoryOutbox(Watched):
         self._rows: dict[int, _Kept] = {}
         self.running: dict[str, int | None] = {}
         self.history: list[tuple[int, str]] = []
-        self.listener: OutboxListener | None = None
+        self.listener: Callable[[OutboxReady], None] | None = None
         self.unavailable = False
         self.earlier: tuple[KnownMessage, ...] = ()
 
@@ -155,7 +155,7 @@ class MemoryOutbox(Watched):
         )
         self._rows[row_id] = _Kept(row)
         if tell and self.listener is not None:
-            self.listener.outbox_ready((row,))
+            self.listener(OutboxReady(row))
         return row
 
     def finish_turn(self, turn_id: str, address: str, answer: str, channel: str = "tg") -> OutboxRow | None:

@@ -29,7 +29,7 @@ async def running(
     channels: Sequence[LoopbackChannel], outbox: MemoryOutbox, clock: ManualClock
 ) -> AsyncIterator[ChannelManager]:
     manager = ChannelManager(channels, outbox, clock)
-    outbox.listener = manager
+    outbox.listener = manager.outbox_ready
     task = asyncio.create_task(manager.run(MemoryInbox()))
     try:
         yield manager

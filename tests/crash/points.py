@@ -129,7 +129,7 @@ READS = frozenset(
         "sent_refs",
         "preview_shown",
         "post_context",
-        "has_routines",
+        "routine_changes",
         "notices_sent",
         "routine",
         "routines",

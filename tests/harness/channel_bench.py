@@ -99,7 +99,7 @@ async def open_channel(
     clock = HastyClock(SPEED)
     inbox, outbox = inbox or MemoryInbox(), outbox or MemoryOutbox()
     manager = ChannelManager([channel(sim, clock, token, timeouts, files)], outbox, clock)
-    outbox.listener = manager
+    outbox.listener = manager.outbox_ready
     with state_log() as log:
         task = asyncio.create_task(manager.run(inbox))
         try:

@@ -16,7 +16,7 @@ OLIVIA = Principal("owner", Role.OWNER, "Olivia")
 
 def desk_of(house: Hub) -> RoutineManager:
     config = load(house.directory / "hubbub.toml", environ={}).config
-    return build_manager(config, house.app.store, house.app.routines, house.clock, RandomIds())
+    return build_manager(config, house.app.store, house.clock, RandomIds())
 
 
 async def greeted(house: Hub) -> None:

@@ -31,7 +31,7 @@ def page(**notify: Any) -> Mapping[str, Any]:
 
 def desk(app: App, directory: Path) -> RoutineManager:
     config = load(directory / "hubbub.toml", environ={}).config
-    return build_manager(config, app.store, app.routines, SystemClock(), RandomIds())
+    return build_manager(config, app.store, SystemClock(), RandomIds())
 
 
 async def test_in_a_forum_a_routine_tells_in_a_topic_of_its_own(tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def _keep(
     counted = admitted.limited and verdict.counts and _is_effort(event, outcome)
     user_id = admitted.principal.user_id
     waits = effects.wait_until
-    new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted, waits or 0)
+    new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted, waits)
     event_id = record(tx, new)
     if thread_id is not None and isinstance(event, InboundMessage) and effects.outcome is None:
         feed.put_event(tx, thread_id, seen_at or feed.position(tx, thread_id), event_id)
@@ -299,11 +299,7 @@ def _keep(
         duplicate=False,
         thread_id=thread_id,
         started=effects.started,
-        stopped_turn_id=effects.stopped_turn_id,
         outbox=(*effects.card_changes, *said),
-        wait_until=waits,
-        routines=tuple(effects.routines),
-        paused=effects.paused,
         plain=verdict.plain,
         form=verdict.form,
     )
@@ -410,7 +406,6 @@ class InboundUnits(Facet):
             text,
             duplicate=False,
             thread_id=thread_id,
-            stopped_turn_id=effects.stopped_turn_id,
             outbox=(*effects.card_changes, *rows),
         )
 

@@ -36,8 +36,9 @@ from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
 from core.store.sql import credentials, gates, grants, kill_switch, memory, pairing, people, strangers
 from core.store.sql.inbox import begin, input_of, lead_there, title_of
 from core.store.sql.outbox import take_away_received
-from core.store.sql.turns import end_turn, outcome_of, start_turn, thread
+from core.store.sql.turns import end_turn, may_start, outcome_of, start_turn, thread
 from core.store.transaction import Transaction
+from core.store.wakes import InputWaiting, RunStopped
 from core.users import Principal
 
 if TYPE_CHECKING:
@@ -74,14 +75,11 @@ class Effects:
         self._waiting = waiting
         self.outcome: str | None = None
         self.turn_id: str | None = None
-        self.wait_until: int | None = None
+        self.wait_until = 0
         self.started: TurnStart | None = None
-        self.stopped_turn_id: str | None = None
-        self.paused: bool | None = None
         self.card_changes: list[OutboxRow] = []
         self.said: list[Draft] = []
         self.to_others: list[Draft] = []
-        self.routines: list[str] = []
 
     @property
     def thread_id(self) -> str | None:
@@ -123,16 +121,13 @@ class Effects:
     def _routine(self, effect: FireRoutine | PauseRoutine | GrantToRoutine) -> None:
         match effect:
             case FireRoutine(run):
-                if routine_guardrails.claim(self._tx, run).run_id is not None:
-                    self.routines.append(run.routine_id)
+                routine_guardrails.claim(self._tx, run)
             case PauseRoutine(routine_id, because):
                 routine_definitions.switch(
                     self._tx, routine_id, enabled=False, next_slot_at=None, because=because
                 )
-                self.routines.append(routine_id)
             case GrantToRoutine():
                 routine_definitions.grant_to(self._tx, effect, self._principal.user_id)
-                self.routines.append(effect.routine_id)
             case _:
                 assert_never(effect)
 
@@ -164,7 +159,6 @@ class Effects:
                 credentials.forget(self._tx, gate_ids)
             case PauseTools(paused):
                 kill_switch.pause_tools(self._tx, self._principal.user_id, paused=paused)
-                self.paused = paused
             case _:
                 assert_never(effect)
 
@@ -214,12 +208,13 @@ class Effects:
         elif not self._thread.title and (title := title_of(event.text)):
             self._tx.run("UPDATE threads SET title = ? WHERE id = ?", title, self._thread.id)
         on = self._thread
-        if self._tx.policy.holds_inputs:
-            self.wait_until, self.outcome = HELD, WAITING
+        if self._tx.policy.holds_inputs or effect.wait_us:
+            held = self._tx.policy.holds_inputs
+            self.wait_until = HELD if held else self._tx.clock.now() + effect.wait_us
+            self._tx.changes.wakes.append(InputWaiting(on.id, self.wait_until))
+            self.outcome = WAITING
             return
-        if effect.wait_us:
-            self.wait_until = self._tx.clock.now() + effect.wait_us
-        if on.active_turn_id is not None or self._waiting or effect.wait_us:
+        if on.active_turn_id is not None or self._waiting:
             self.outcome = WAITING
             return
         said = input_of((event.text,), event.attachments, event.sender.name, direct=event.direct)
@@ -235,7 +230,8 @@ class Effects:
             reply_to,
             events=(event.key,),
         )
-        self.started, self.turn_id, self.outcome = start, start.turn_id, outcome_of(start)
+        self.started = may_start(self._tx, start)
+        self.turn_id, self.outcome = start.turn_id, outcome_of(start)
         self._thread = start.thread
 
     def _adopt(self, thread_id: str) -> ThreadRow:
@@ -259,7 +255,7 @@ class Effects:
             return
         if on.active_turn_state is TurnState.RUNNING:
             self._tx.run("UPDATE runs SET stop_requested = 1 WHERE id = ?", on.active_turn_id)
-            self.stopped_turn_id = on.active_turn_id
+            self._tx.changes.wakes.append(RunStopped(on.active_turn_id))
             return
         end_turn(self._tx, on.id, on.active_turn_id, TurnState.STOPPED)
         self.card_changes.extend(gates.cancel_of_turn(self._tx, on.active_turn_id, outcome_text))

@@ -25,7 +25,8 @@ from core.store.sql.feed import put_outcome
 from core.store.sql.gate_open import offer_columns
 from core.store.sql.leases import not_held
 from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
-from core.store.sql.turns import events_of, started
+from core.store.sql.outbox import ready
+from core.store.sql.turns import events_of, may_start, started
 from core.store.transaction import Transaction
 from core.users import Principal
 
@@ -72,7 +73,8 @@ def _change_copy(
         gate_id,
         tx.clock.now(),
     )
-    return OutboxRow(row_id, channel, Address(address), changed, SendState.QUEUED, nonce, edit_of=copy_id)
+    row = OutboxRow(row_id, channel, Address(address), changed, SendState.QUEUED, nonce, edit_of=copy_id)
+    return ready(tx, row)
 
 
 def learn_copy(
@@ -371,7 +373,7 @@ def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart |
         fresh,
         turn_id,
     )
-    return started(tx, turn_id) if changed else None
+    return may_start(tx, started(tx, turn_id)) if changed else None
 
 
 def cancel_of_turn(tx: Transaction, turn_id: str, outcome_text: str) -> tuple[OutboxRow, ...]:

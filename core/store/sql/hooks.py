@@ -12,6 +12,7 @@ from core.store.sql.feed import put_messages
 from core.store.sql.outbox import Cause, enqueue
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
+from core.store.wakes import InputWaiting
 
 # --- inbound ------------------------------------------------------------------------------------------
 
@@ -85,7 +86,10 @@ class HeldInputUnits(Facet):
             HELD,
             held.text,
         )
-        return None if row is None else row[0] or now
+        due_us = None if row is None else row[0] or now
+        if due_us is not None:
+            tx.changes.wakes.append(InputWaiting(held.thread_id, due_us))
+        return due_us
 
     @writes
     def refuse_input(

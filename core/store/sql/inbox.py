@@ -22,6 +22,7 @@ from core.store.facets import HELD
 from core.store.rows import REJOIN_US, Draft, ThreadRow
 from core.store.sql import people
 from core.store.transaction import Row, Transaction
+from core.store.wakes import InputWaiting
 from core.transcript import UserSaid
 from core.users import ThreadKey, scope_of
 
@@ -194,11 +195,14 @@ def _said(parts: Sequence[Row]) -> UserSaid:
 
 def rejoin_albums(tx: Transaction) -> None:
     """Make waiting album parts wait for the rest after a start, since it may be delivered only now."""
-    tx.run(
-        "UPDATE inbox SET wait_until = ? WHERE outcome = 'waiting' AND album IS NOT NULL AND wait_until < ?",
-        tx.clock.now() + REJOIN_US,
+    until = tx.clock.now() + REJOIN_US
+    waiting = tx.all(
+        "UPDATE inbox SET wait_until = ? WHERE outcome = 'waiting' AND album IS NOT NULL AND wait_until < ?"
+        " RETURNING thread_id",
+        until,
         HELD,
     )
+    tx.changes.wakes.extend(InputWaiting(thread_id, until) for (thread_id,) in waiting if thread_id)
 
 
 def goes_on(tx: Transaction, event: InboundMessage) -> bool:
@@ -252,10 +256,10 @@ def edit(tx: Transaction, event: InboundMessage) -> Accepted | None:
         tx.run("UPDATE inbox SET text = ?, extra = ? WHERE id = ?", storable(event.text), extra, row_id)
         if tx.policy.holds_inputs:
             tx.run("UPDATE inbox SET wait_until = ? WHERE id = ?", HELD, row_id)
-    held = HELD if waiting and tx.policy.holds_inputs else None
+            tx.changes.wakes.append(InputWaiting(thread_id, HELD))
     became = EDITED_IN_TIME if waiting else EDITED_TOO_LATE
     record(tx, NewEvent(event, became, user_id=user_id, thread_id=thread_id))
-    return Accepted(became, None, duplicate=False, thread_id=thread_id, wait_until=held)
+    return Accepted(became, None, duplicate=False, thread_id=thread_id)
 
 
 # Quotes in group conversations: every message sent because of a message quotes it, so that its

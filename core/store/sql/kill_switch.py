@@ -7,6 +7,7 @@ from core.clock import SECOND_US
 from core.store.sql.audit import record
 from core.store.transaction import Transaction
 from core.store.units import Facet, writes
+from core.store.wakes import ToolsPaused
 from core.tool import TOOLS_PAUSED, UseLimit
 
 
@@ -18,6 +19,7 @@ def pause_tools(tx: Transaction, by: str, *, paused: bool) -> bool:
         )
     else:
         changed = tx.run("DELETE FROM tool_pause")
+    tx.changes.wakes.append(ToolsPaused(paused))
     if changed:
         tx.changes.tools = True
         record(tx, AuditKind.PAUSED if paused else AuditKind.RESUMED, "tools", actor=by)

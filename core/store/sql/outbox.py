@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from core.errors import StoreError
 from core.messages import Address, Message, MessageRef, plain
-from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
+from core.ports import KnownMessage, OutboxReady, OutboxRow, PostContext, Posted, SendState, Uncertain
 from core.store.codecs import message_from_json, message_to_json, refs_from_json, refs_to_json, storable
 from core.store.rows import Draft
 from core.store.sql.leases import not_held
@@ -75,9 +75,15 @@ def enqueue(
             attempts=int(sending),
             replaces=replaces,
         )
-        rows.append(row)
+        rows.append(ready(tx, row))
         replaces = None
     return tuple(rows)
+
+
+def ready(tx: Transaction, row: OutboxRow) -> OutboxRow:
+    """Tell the senders of a new row once it is committed. Returns the row."""
+    tx.changes.wakes.append(OutboxReady(row))
+    return row
 
 
 def take_away_received(
@@ -109,7 +115,7 @@ def take_away_received(
         shown_id,
         now,
     )
-    return OutboxRow(row_id, channel, address, nothing, SendState.QUEUED, nonce, edit_of=shown_id)
+    return ready(tx, OutboxRow(row_id, channel, address, nothing, SendState.QUEUED, nonce, edit_of=shown_id))
 
 
 def instead_of(tx: Transaction, row_id: int) -> tuple[OutboxRow, ...]:

@@ -17,7 +17,7 @@ from core.ports import OutboxRow, Posted, SendState
 from core.store.codecs import message_to_json, refs_from_json, refs_to_json
 from core.store.rows import Draft
 from core.store.sql.mapping import OUTBOX, outbox_of
-from core.store.sql.outbox import NEWEST_EVENT, Cause, enqueue
+from core.store.sql.outbox import NEWEST_EVENT, Cause, enqueue, ready
 from core.store.transaction import Row, Transaction
 
 NOTHING = Message(())
@@ -70,7 +70,8 @@ def _take_away(tx: Transaction, preview: Row) -> OutboxRow:
         target,
         tx.clock.now(),
     )
-    return OutboxRow(row_id, channel, Address(address), NOTHING, SendState.QUEUED, nonce, edit_of=target)
+    change = OutboxRow(row_id, channel, Address(address), NOTHING, SendState.QUEUED, nonce, edit_of=target)
+    return ready(tx, change)
 
 
 # --- units for senders --------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from core.ports import OutboxRow
 from core.store.rows import (
     SUSPECT_FROM,
     Draft,
+    LeftLying,
     Recovery,
     RunningCall,
     TurnStart,
@@ -52,7 +53,7 @@ from core.store.sql.outbox import give_back_sending
 from core.store.sql.previews import settle_replaced, withdraw
 from core.store.sql.turns import end_turn, started
 from core.store.transaction import Transaction
-from core.store.units import Facet, writes
+from core.store.units import Facet, reads, writes
 
 
 def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
@@ -98,6 +99,9 @@ def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
             withdraw(tx, turn_id)
 
 
+_NO_ACTIVE_TURN = f"NOT EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = w.thread_id AND a.state IN {ACTIVE})"
+
+
 class RecoveryUnits(Facet):
     """The units of TurnRecovery."""
 
@@ -129,14 +133,35 @@ class RecoveryUnits(Facet):
         )
         idle = tx.all(
             "SELECT DISTINCT w.thread_id FROM inbox w WHERE w.outcome = 'waiting' AND w.thread_id IS NOT NULL"
-            f" AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = w.thread_id AND a.state IN {ACTIVE})"
-            " ORDER BY w.thread_id"
+            f" AND {_NO_ACTIVE_TURN} ORDER BY w.thread_id"
         )
         return Recovery(
             running_calls,
             tuple(UnfinishedTurn(*row) for row in turns if row[0] not in cut_short),
             tuple(row[0] for row in idle),
             previews,
+        )
+
+    @reads
+    def left_lying(self, tx: Transaction, known: Sequence[str]) -> LeftLying:
+        running = tx.all(
+            f"SELECT id, stop_requested, fence, attempts FROM runs WHERE state IN {ACTIVE}"
+            " AND state = 'running' AND kind = 'chat' ORDER BY running_since, id"
+        )
+        idle = tx.all(
+            "SELECT DISTINCT w.thread_id FROM inbox w WHERE w.outcome = 'waiting' AND w.thread_id IS NOT NULL"
+            f" AND w.wait_until <= ? AND {_NO_ACTIVE_TURN} ORDER BY w.thread_id",
+            tx.clock.now(),
+        )
+        mine = {turn_id for turn_id, _, fence, _ in running if fence == tx.lease.fence}
+        return LeftLying(
+            tuple(
+                turn_id
+                for turn_id, _, _, attempts in running
+                if turn_id in mine and turn_id not in known and attempts < SUSPECT_FROM
+            ),
+            tuple(turn_id for turn_id, stopped, _, _ in running if stopped and turn_id in known),
+            tuple(thread_id for (thread_id,) in idle),
         )
 
     @writes

@@ -13,6 +13,7 @@ from core.store.sql.audit import record
 from core.store.sql.mapping import ALL, like, marks
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
+from core.store.wakes import RoutineChanged
 
 ROUTINE = (
     "o.id, o.owner_id, o.name, o.kind, o.definition, o.cooldown_us, o.max_concurrent,"
@@ -68,15 +69,14 @@ def switch(
         tx.clock.now(),
         routine_id,
     )
-    tx.changes.routines.add(routine_id)
     if not enabled:
         skip_waiting(tx, routine_id, because or PAUSED)
-    return by_id(tx, routine_id)
+    return changed(tx, routine_id)
 
 
 def grant_to(tx: Transaction, effect: GrantToRoutine, by: str) -> None:
     """Add grants for a routine's later runs. A definition changed since is left as it is."""
-    changed = tx.run(
+    rewritten = tx.run(
         "UPDATE routines SET definition = ?, version = version + 1, updated_at = ?"
         " WHERE id = ? AND definition = ?",
         storable(effect.after),
@@ -84,9 +84,9 @@ def grant_to(tx: Transaction, effect: GrantToRoutine, by: str) -> None:
         effect.routine_id,
         effect.before,
     )
-    if not changed:
+    if not rewritten:
         return
-    tx.changes.routines.add(effect.routine_id)
+    changed(tx, effect.routine_id)
     for grant in effect.grants:
         tool, _, pattern = grant.partition(" ")
         record(
@@ -114,11 +114,24 @@ def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
 
 
 def delete(tx: Transaction, routine_id: str) -> bool:
-    tx.changes.routines.add(routine_id)
     run_journal.forget(tx, "SELECT id FROM routine_runs WHERE routine_id = ?", routine_id)
     run_journal.forget_threads(tx, routine_id)
     tx.run("DELETE FROM routine_runs WHERE routine_id = ?", routine_id)
-    return tx.run("DELETE FROM routines WHERE id = ?", routine_id) > 0
+    deleted = tx.run("DELETE FROM routines WHERE id = ?", routine_id)
+    changed(tx, routine_id)
+    return deleted > 0
+
+
+def changed(tx: Transaction, routine_id: str) -> RoutineRow | None:
+    """Count and tell of a change, and return the routine as it is now."""
+    tx.changes.routines.add(routine_id)
+    counted = tx.one(
+        "INSERT INTO routine_changes (id, number) VALUES (1, 1)"
+        " ON CONFLICT (id) DO UPDATE SET number = routine_changes.number + 1 RETURNING number"
+    )
+    row = by_id(tx, routine_id)
+    tx.changes.wakes.append(RoutineChanged(routine_id, row, 0 if counted is None else counted[0]))
+    return row
 
 
 def by_id(tx: Transaction, routine_id: str) -> RoutineRow | None:
@@ -219,8 +232,7 @@ class RoutineUnits(Facet):
             now,
             now,
         )
-        tx.changes.routines.add(routine_id)
-        return by_id(tx, routine_id)
+        return changed(tx, routine_id)
 
     @writes
     def rewrite_routine(
@@ -229,7 +241,7 @@ class RoutineUnits(Facet):
         routine = by_id(tx, routine_id)
         if routine is None or _is_taken(tx, routine_id, routine.owner_id, text):
             return None
-        changed = tx.run(
+        rewritten = tx.run(
             f"UPDATE routines SET {_TEXT}, version = version + 1, updated_at = ? WHERE id = ? AND"
             " version = ?",
             *_columns(text),
@@ -237,8 +249,7 @@ class RoutineUnits(Facet):
             routine_id,
             version,
         )
-        tx.changes.routines.add(routine_id)
-        return by_id(tx, routine_id) if changed else None
+        return changed(tx, routine_id) if rewritten else None
 
     @writes
     def switch_routine(
@@ -257,8 +268,9 @@ class RoutineUnits(Facet):
         return delete(tx, routine_id)
 
     @reads
-    def has_routines(self, tx: Transaction) -> bool:
-        return tx.one("SELECT 1 FROM routines LIMIT 1") is not None
+    def routine_changes(self, tx: Transaction) -> tuple[int, bool]:
+        row = tx.one("SELECT number FROM routine_changes")
+        return 0 if row is None else row[0], tx.one("SELECT 1 FROM routines LIMIT 1") is not None
 
     @reads
     def routine(self, tx: Transaction, routine_id: str) -> "RoutineRow | None":

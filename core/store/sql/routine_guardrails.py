@@ -11,6 +11,7 @@ from core.store.routine_rows import BudgetDay, Claim, ClaimRefusal, DayLeft, New
 from core.store.sql import run_journal
 from core.store.sql.routine_definitions import MAX_WAITING, by_id
 from core.store.transaction import Transaction
+from core.store.wakes import RoutinesFired
 
 COALESCED = "replaced by a later scheduled run while it waited"
 MICRO_USD = 1_000_000
@@ -30,6 +31,7 @@ def claim(tx: Transaction, new: NewRun) -> Claim:
         return Claim(None, refusal, rests_us=max(0, rests_us))
     not_before = max(new.due_at, routine.backoff_until if new.heeds_guardrails else 0)
     _insert(tx, new, not_before, rests_from=tx.clock.now())
+    tx.changes.wakes.append(RoutinesFired())
     return Claim(new.id)
 
 

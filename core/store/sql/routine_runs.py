@@ -28,6 +28,7 @@ from core.store.sql.routine_definitions import ROUTINE, ROUTINE_COLUMNS, by_id, 
 from core.store.sql.routine_guardrails import claim, claim_slot, day_left, skip_for_budget, tell_of_budget
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
+from core.store.wakes import RoutinesFired
 
 KEPT_RUNS = 500
 KEPT_FOR_US = 24 * 3600 * SECOND_US
@@ -231,6 +232,7 @@ class RunUnits(Facet):
         )
         _forget_old(tx, routine_id, now)
         tx.changes.runs.add(routine_id)
+        tx.changes.wakes.append(RoutinesFired())
         return True
 
     @reads
@@ -246,4 +248,5 @@ class RunUnits(Facet):
         )
         if changed:
             run_journal.suspend(tx, run_id)
+            tx.changes.wakes.append(RoutinesFired())
         return changed > 0

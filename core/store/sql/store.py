@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from core.errors import StoreUnavailable
 from core.lazy_module import LazyModule
-from core.store.feed import ChangeListener
 from core.store.sql.accept import InboundUnits
 from core.store.sql.audit import AuditUnits
 from core.store.sql.explanations import ExplanationUnits
@@ -21,6 +20,7 @@ from core.store.sql.recovery import RecoveryUnits
 from core.store.sql.steps import TurnUnits
 from core.store.transaction import Transaction
 from core.store.units import Engine
+from core.store.wakes import Wakes
 
 if TYPE_CHECKING:
     from core.store.sql import routine_definitions, routine_runs, routine_views, run_journal
@@ -43,8 +43,8 @@ class HubEngine(Engine, Protocol):
         """True if the last commit that wrote anything succeeded."""
         ...
 
-    def watch(self, listener: ChangeListener) -> None:
-        """Report every later commit that changed something visible, in the event loop."""
+    def tell(self, wakes: Wakes) -> None:
+        """Tell of every later commit."""
         ...
 
     async def close(self) -> None:
@@ -104,8 +104,8 @@ class SqlStore(SqlViews):
         super().__init__(engine)
         self._hub_engine = engine
 
-    def watch(self, listener: ChangeListener) -> None:
-        self._hub_engine.watch(listener)
+    def tell(self, wakes: Wakes) -> None:
+        self._hub_engine.tell(wakes)
 
     async def healthy(self) -> bool:
         """Return True if the last commit succeeded. If not, try one, so that the store recovers even while

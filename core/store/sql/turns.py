@@ -32,6 +32,7 @@ from core.store.sql.mapping import (
 from core.store.sql.people import known_user
 from core.store.sql.previews import enqueue_instead
 from core.store.transaction import Row, Transaction
+from core.store.wakes import RunMayStart
 from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolResult, UserSaid
 from core.users import Principal
 
@@ -214,6 +215,12 @@ def start_turn(
     )
 
 
+def may_start(tx: Transaction, start: TurnStart) -> TurnStart:
+    """Have this hub run the turn once it is committed. Returns the start."""
+    tx.changes.wakes.append(RunMayStart(start))
+    return start
+
+
 def _running(on: ThreadRow, channel: str, address: Address, turn_id: str, now: int) -> ThreadRow:
     """Return the thread with the new turn running. It is built field by field: copying takes ten times
     as long."""
@@ -345,7 +352,8 @@ def finish(
         _record_answer(tx, thread_id, turn_id, state, rows)
     if answer is None:
         put_messages(tx, thread_id, rows, turn_id)
-    return TurnFinished(rows, start_next(tx, thread_id, next_turn_id))
+    following = start_next(tx, thread_id, next_turn_id)
+    return TurnFinished(rows, None if following is None else may_start(tx, following))
 
 
 def end_turn(

@@ -14,10 +14,10 @@ from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
-from core.store.feed import ChangeLog
 from core.store.lease import Lease
 from core.store.rows import is_prefix, note_terms
 from core.store.transaction import Policy, Row, Unit
+from core.store.wakes import ChangeLog
 
 BUSY_TIMEOUT_S = 5.0
 """The time a writer waits for another process's transaction (a command line while the hub runs)."""

@@ -7,7 +7,6 @@ from typing import Literal, TypeVar
 from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.ids import Ids
-from core.store.feed import ChangeListener, ChangeLog
 from core.store.lease import Lease
 from core.store.sql.store import SqlStore
 from core.store.sqlite.connection import (
@@ -17,6 +16,7 @@ from core.store.sqlite.connection import (
 from core.store.sqlite.offline import Listings
 from core.store.sqlite.writer import Writer
 from core.store.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy
+from core.store.wakes import ChangeLog, Wakes
 
 T = TypeVar("T")
 
@@ -71,9 +71,9 @@ class SqliteEngine:
         """True if the last commit that wrote anything succeeded."""
         return self._writer.healthy
 
-    def watch(self, listener: ChangeListener) -> None:
-        """Report every later commit that changed something visible."""
-        self._writer.watch(listener)
+    def tell(self, wakes: Wakes) -> None:
+        """Tell of every later commit."""
+        self._writer.tell(wakes)
 
     async def close(self) -> None:
         """Finish all units already submitted, then close the database. Closing again does nothing."""

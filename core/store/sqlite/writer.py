@@ -9,17 +9,17 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from core.errors import LeaseLost, StoreUnavailable
-from core.store.feed import ChangeListener, Changes
 from core.store.sqlite.connection import SqliteTransaction, connect_writer, is_failure_of_the_disk
 from core.store.sqlite.maintenance import current_schema, migrate
 from core.store.transaction import Unit
+from core.store.wakes import Wake, Wakes
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Writer:
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._closing = False
         self._healthy = True
-        self._listener: ChangeListener | None = None
+        self._wakes: Wakes | None = None
         self._thread = threading.Thread(target=self._work, name="store writer", daemon=True)
 
     @property
@@ -72,9 +72,9 @@ class Writer:
         """True if the last commit that wrote anything succeeded."""
         return self._healthy
 
-    def watch(self, listener: ChangeListener) -> None:
-        """Report every later commit that changed something visible."""
-        self._listener = listener
+    def tell(self, wakes: Wakes) -> None:
+        """Tell of every later commit."""
+        self._wakes = wakes
 
     async def open(self) -> None:
         """Open the database and bring its schema up to date. Raises SchemaTooNew, SchemaTooOld,
@@ -165,18 +165,20 @@ class Writer:
 
     def _commit(self, transaction: SqliteTransaction, group: list[_Handed]) -> None:
         connection = transaction.connection
-        execute = connection.execute
+        execute, wakes = connection.execute, transaction.changes.wakes
         written = connection.total_changes
         execute("BEGIN IMMEDIATE")
         self._require_lease(transaction)
         for handed in group:
             execute("SAVEPOINT unit")
+            woken = len(wakes)
             try:
                 handed.result = handed.unit(transaction)
             except Exception as error:
                 if is_failure_of_the_disk(error) or not connection.in_transaction:
                     raise
                 handed.error = error
+                del wakes[woken:]
                 execute("ROLLBACK TO unit")
             execute("RELEASE unit")
             if handed.meanwhile is not None and handed.error is None:
@@ -214,7 +216,7 @@ class Writer:
 
     # --- in the event loop -----------------------------------------------------------------------------
 
-    def _deliver(self, group: list[_Handed], changes: Changes | None) -> None:
+    def _deliver(self, group: list[_Handed], wakes: Sequence[Wake]) -> None:
         for handed in group:
             self._slots.release()
             if handed.caller.done():
@@ -224,8 +226,9 @@ class Writer:
                 handed.caller.set_exception(handed.error)
             else:
                 handed.caller.set_result(handed.result)
-        if changes is not None and self._listener is not None:
-            self._listener.changed(changes)
+        if self._wakes is not None:
+            for wake in wakes:
+                self._wakes.wake(wake)
 
 
 def _unavailable(error: Exception) -> Exception:

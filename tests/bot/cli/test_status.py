@@ -8,7 +8,6 @@ from tests.harness.process import HubProcess, hubbub
 
 HEARTBEAT = '[http]\nport = 0\n[heartbeat]\nenabled = true\n[channels.telegram]\ntoken = "1:a"\n'
 TIMERS = {
-    "audit.linking": 10,
     "audit.retention": 86_400,
     "gates.deadlines": 5,
     "lease.renewal": 10,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.live import EVENTS_LIMIT, MAX_OF_ONE, MAX_SUBSCRIBERS, Live, TooManySubscribers
 from core.events import Began, Finished, Step, StepState, TextDelta
 from core.messages import Address
-from core.store.feed import Changes
+from core.store.wakes import Changes
 from core.users import Principal, Role
 from tests.bot.web.api_client import LIMIT_S, Client, client
 from tests.harness.telegram_hub import OWNER, Hub, open_hub, write_config

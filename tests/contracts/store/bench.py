@@ -11,6 +11,7 @@ from core.store.accept import Accepted, AcceptView, Admission, Admitted, Verdict
 from core.store.effects import Effect, QueueInput
 from core.store.port import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall, TurnStart, TurnState
+from core.store.wakes import W, Wake
 from core.tool import Effect as ToolEffect
 from core.transcript import AssistantSaid, Said
 from core.users import Identity, Principal, Role
@@ -93,13 +94,34 @@ def admit(principal: Principal, via: str = "config") -> Callable[[InboundEvent, 
     return lambda _event, _identity: Admitted(principal, via)
 
 
+class Heard:
+    """A bus that keeps every wake."""
+
+    def __init__(self) -> None:
+        self.wakes: list[Wake] = []
+
+    def wake(self, wake: Wake) -> None:
+        self.wakes.append(wake)
+
+    def listen(self, kind: type[W], listener: Callable[[W], None]) -> None:
+        raise AssertionError("it tells nobody")
+
+
 class Bench:
     """Everything a test says and hears. People are known to the channel by their user ids."""
 
     def __init__(self, store: Store, clock: StoppedClock, ids: CountingIds) -> None:
         self.store = store
+        self._heard = Heard()
+        store.tell(self._heard)
         self.clock = clock
         self.ids = ids
+
+    def woken(self, kind: type[W]) -> list[W]:
+        """The wakes of this kind since the last look, in order; all others are let go."""
+        found = [wake for wake in self._heard.wakes if isinstance(wake, kind)]
+        self._heard.wakes.clear()
+        return found
 
     # --- events ----------------------------------------------------------------------------------------
 

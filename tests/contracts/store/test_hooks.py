@@ -6,6 +6,7 @@ import pytest
 
 from core.messages import plain
 from core.store.facets import HELD, HeldInput, SessionChange
+from core.store.wakes import InputWaiting
 from core.transcript import UserSaid
 from core.users import Principal
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, text_of
@@ -68,8 +69,9 @@ async def test_who_says_something_else_meanwhile_is_asked_about_that(world: Benc
     await world.store.inbound.accept_event(said, world.queueing(ADA), send_now=False)
     one = await held(world)
     edited = replace(said, key=f"{said.key}:1", text="goodbye", edits=said.key)
-    accepted = await world.store.inbound.accept_event(edited, world.queueing(ADA), send_now=False)
-    assert accepted.wait_until == HELD
+    world.woken(InputWaiting)
+    await world.store.inbound.accept_event(edited, world.queueing(ADA), send_now=False)
+    assert [waiting.until for waiting in world.woken(InputWaiting)] == [HELD]
     assert await world.store.held.release_input(one, "hello", album_wait_us=0) is None
     assert (await held(world)).text == "goodbye"
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from core.messages import Address, Attachment, InboundEvent, InboundMessage, MessageRef, Moved, plain
 from core.store.accept import Accepted, AcceptView, Admission, TurnedAway, Verdict
 from core.store.effects import Say
+from core.store.wakes import InputWaiting
 from core.transcript import UserSaid
 from core.users import Identity
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, admit
@@ -30,15 +31,17 @@ async def accept(world: Bench, message: InboundMessage) -> Accepted:
 
 async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Bench) -> None:
     first = await accept(world, part(world, 1, "look"))
-    assert (first.outcome, first.started, first.wait_until) == ("waiting", None, world.clock.now() + 500_000)
+    assert (first.outcome, first.started) == ("waiting", None)
     assert first.thread_id is not None
+    assert world.woken(InputWaiting) == [InputWaiting(first.thread_id, world.clock.now() + 500_000)]
     world.clock.advance(0.4)
-    second = await accept(world, part(world, 2))
+    await accept(world, part(world, 2))
+    (waiting,) = world.woken(InputWaiting)
     world.clock.advance(0.4)
     assert await world.store.recovery.start_waiting(first.thread_id, "too soon") is None
     await world.say("and this")
     world.clock.advance(0.1)
-    assert second.wait_until == world.clock.now()
+    assert waiting.until == world.clock.now()
     started = await world.store.recovery.start_waiting(first.thread_id, "turn")
     assert started is not None
     lines = "".join(f'\n[Attached file: "{n}.jpg", image/jpeg, 2 kB]' for n in (1, 2))

@@ -6,6 +6,7 @@ from core.errors import StaleTurn
 from core.gates import GateKind, Option
 from core.store.effects import StopThread
 from core.store.rows import TurnState
+from core.store.wakes import RunStopped
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
 from tests.contracts.store.bench import Bench
 from tests.contracts.store.calls import ask_person, go
@@ -16,8 +17,8 @@ async def test_a_stopped_turn_starts_no_effect_and_asks_nobody(world: Bench) -> 
     (call_id,) = await world.call(start)
     dropped = world.message("more")
     await world.store.inbound.accept_event(dropped, world.queueing(), send_now=False)
-    stopped = await world.rule(StopThread("Stopped."))
-    assert stopped.stopped_turn_id == start.turn_id
+    await world.rule(StopThread("Stopped."))
+    assert world.woken(RunStopped) == [RunStopped(start.turn_id)]
     with pytest.raises(StaleTurn):
         await world.store.turns.mark_running(start.turn_id, call_id, go)
     with pytest.raises(StaleTurn):
@@ -49,7 +50,7 @@ async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: Bench) ->
     await world.say("waits behind the question")
     stopped = await world.rule(StopThread("Stopped by Ada."))
 
-    assert stopped.stopped_turn_id is None
+    assert world.woken(RunStopped) == []
     assert [(row.edit_of, row.address, row.message.outcome) for row in stopped.outbox] == [
         (cards[0].id, "to room", "Stopped by Ada."),
         (cards[1].id, "to Ada alone", "Stopped by Ada."),
@@ -79,8 +80,9 @@ async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(
 
 
 async def test_stopping_nothing_does_nothing(world: Bench) -> None:
-    assert (await world.rule(StopThread("Stopped."))).stopped_turn_id is None
+    await world.rule(StopThread("Stopped."))
     start = await world.turn()
     await world.finish(start)
-    assert (await world.rule(StopThread("Stopped."))).stopped_turn_id is None
+    await world.rule(StopThread("Stopped."))
+    assert world.woken(RunStopped) == []
     assert await world.said(start) == [UserSaid("hello"), AssistantSaid("done")]

@@ -11,7 +11,7 @@ import pytest
 from core.audit.linker import START, Head, HeadFile
 from core.audit_chain import ChainKey
 from core.errors import StoreUnavailable
-from core.store.feed import Changes
+from core.store.wakes import AuditWritten, LocalWakes, Wake
 from core.users import Role
 from tests.contracts.store.bench import Bench
 from tests.core.audit.chain import Office
@@ -92,7 +92,9 @@ async def test_a_running_linker_chains_what_is_written_and_what_is_left_at_the_e
     office = Office(tmp_path)
     async with office.opened() as world:
         linker = office.linker(world)
-        world.store.watch(linker)
+        wakes = LocalWakes()
+        wakes.listen(AuditWritten, linker.written)
+        world.store.tell(wakes)
         running = asyncio.create_task(linker.run())
         await office.a_day(world)
         await noted(office, world)
@@ -115,19 +117,17 @@ async def noted(office: Office, world: Bench) -> None:
 
 async def test_a_commit_without_records_wakes_nobody(tmp_path: Path) -> None:
     office = Office(tmp_path)
-    told: list[Changes] = []
-
-    class Listener:
-        def changed(self, changes: Changes) -> None:
-            told.append(changes)
+    told: list[Wake] = []
+    wakes = LocalWakes()
+    wakes.listen(AuditWritten, told.append)
 
     async with office.opened() as world:
         await world.finish(await world.turn())
-        world.store.watch(Listener())
+        world.store.tell(wakes)
         await world.finish(await world.turn(), "fine", world.draft())
-        assert [changes.audit for changes in told if changes.audit] == []
+        assert told == []
         await office.a_day(world)
-        assert any(changes.audit for changes in told)
+        assert AuditWritten() in told
 
 
 async def test_a_head_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:

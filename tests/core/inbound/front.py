@@ -10,13 +10,14 @@ from core.consent.rules import EffectivePolicy
 from core.inbound.credentials import CredentialCapture
 from core.inbound.judge import EventJudge, InboundRules
 from core.inbound.sessions import SessionManager
-from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
+from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, MessageRef, Sender
 from core.people.access import Access, ChannelAccess
 from core.people.pairing import ClaimRules, PairingService
-from core.ports import OutboxRow
+from core.ports import OutboxReady, OutboxRow
 from core.store.accept import Accepted
 from core.store.sql.store import SqlStore
 from core.store.sqlite.store import open_store
+from core.store.wakes import LocalWakes, RunStopped
 from core.users import Principal, Role
 from tests.contracts.store.bench import CountingIds, StoppedClock, text_of
 from tests.databases import lay_database
@@ -35,15 +36,6 @@ class Sent:
 
     rows: list[OutboxRow] = field(default_factory=list)
 
-    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        self.rows += rows
-
-    def may_send_now(self, channel: str, address: Address) -> bool:
-        return False
-
-    def prerender(self, channel: str, message: Message) -> None:
-        pass
-
 
 class Front:
     """Everything that decides who comes in; nothing behind it runs."""
@@ -52,6 +44,11 @@ class Front:
         self.store = store
         self.clock = clock
         self.sent = Sent()
+        wakes = LocalWakes()
+        wakes.listen(OutboxReady, lambda ready: self.sent.rows.append(ready.row))
+        self.stopped: list[str] = []
+        wakes.listen(RunStopped, lambda wake: self.stopped.append(wake.turn_id))
+        store.tell(wakes)
         self._rules = InboundRules(
             access,
             SessionManager(ids),
@@ -59,7 +56,7 @@ class Front:
             max_waiting=10_000,
             effective_policy=LAWS,
         )
-        self.desk = PairingService(store.people, ClaimRules(access, ids), self.sent)
+        self.desk = PairingService(store.people, ClaimRules(access, ids))
         self._events = 0
         self.confiding: CredentialCapture | None = None
 
@@ -138,9 +135,7 @@ class Front:
 
     async def _accept(self, event: InboundMessage | ChoiceAnswer) -> Accepted:
         judge = EventJudge(self._rules, event, self.clock.now(), capture=self.confiding)
-        accepted = await self.store.inbound.accept_event(event, judge, send_now=False)
-        self.sent.rows += accepted.outbox
-        return accepted
+        return await self.store.inbound.accept_event(event, judge, send_now=False)
 
     @property
     def said(self) -> int:

@@ -9,9 +9,10 @@ from core.errors import NobodyToTell
 from core.messages import Address, InboundMessage, Message, Sender, plain
 from core.people.access import Access, ChannelAccess, DirectMode
 from core.people.notices import Notices, ToAddress, ToPerson, ToThread
-from core.ports import OutboxRow
+from core.ports import OutboxReady, OutboxRow
 from core.store.sql.store import SqlStore
 from core.store.sqlite.store import open_store
+from core.store.wakes import LocalWakes
 from core.users import Principal, Role, Via
 from tests.contracts.store.bench import Bench, CountingIds, Rules, StoppedClock, admit
 from tests.databases import lay_database
@@ -22,11 +23,10 @@ REPORT = plain("The report is ready.")
 
 
 class Channels:
-    """Channels where everybody can be spoken to, and who is told of rows."""
+    """Channels where everybody can be spoken to."""
 
     def __init__(self, *channels: str) -> None:
         self.channels = set(channels)
-        self.rows: list[OutboxRow] = []
 
     def speaks(self, channel: str) -> bool:
         return channel in self.channels
@@ -35,15 +35,6 @@ class Channels:
         known = channel in self.channels and platform_user_id != "not an id"
         return Address(f"private of {platform_user_id}") if known else None
 
-    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        self.rows += rows
-
-    def may_send_now(self, channel: str, address: Address) -> bool:
-        return False
-
-    def prerender(self, channel: str, message: Message) -> None:
-        pass
-
 
 class Place:
     """A store, people who write, and notices; `access`: the rules of the channels."""
@@ -51,6 +42,10 @@ class Place:
     def __init__(self, store: SqlStore, clock: StoppedClock, ids: CountingIds) -> None:
         self.world = Bench(store, clock, ids)
         self.town = Channels("phone", "work", "console")
+        self.rows: list[OutboxRow] = []
+        wakes = LocalWakes()
+        wakes.listen(OutboxReady, lambda ready: self.rows.append(ready.row))
+        store.tell(wakes)
         self.access = Access(OWNER)
 
     async def writes(
@@ -78,14 +73,14 @@ class Place:
         return start.thread.id
 
     async def tell(self, to: ToPerson | ToThread | ToAddress, key: str = "a", text: Message = REPORT) -> bool:
-        notices = Notices(self.world.store, self.town, self.town, self.access, in_threads=["console"])
+        notices = Notices(self.world.store, self.town, self.access, in_threads=["console"])
         return await notices.send(key, to, text)
 
     async def goes_to(self, to: ToPerson | ToThread | ToAddress) -> list[tuple[str, str]]:
         """All places that are tried, as each refuses."""
         assert await self.tell(to, key=f"key {self.world.ids.number()}")
         tried: list[tuple[str, str]] = []
-        rows: Sequence[OutboxRow] = self.town.rows[-1:]
+        rows: Sequence[OutboxRow] = self.rows[-1:]
         while rows:
             (row,) = rows
             tried.append((row.channel, row.address))
@@ -114,7 +109,7 @@ async def test_the_same_key_is_told_once(place: Place) -> None:
     await place.writes(SAM, "phone", "7")
     assert await place.tell(ToPerson("sam"))
     assert not await place.tell(ToPerson("sam"))
-    assert [row.message for row in place.town.rows] == [REPORT]
+    assert [row.message for row in place.rows] == [REPORT]
 
 
 async def test_who_was_never_heard_in_private_is_spoken_to_first(place: Place) -> None:
@@ -177,4 +172,4 @@ async def test_no_credential_is_told(place: Place) -> None:
     await place.writes(SAM, "phone", "sam")
     token = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
     await place.tell(ToPerson("sam"), text=plain(f"The key is {token}."))
-    assert [row.message for row in place.town.rows][-1:] == [plain("The key is [REDACTED].")]
+    assert [row.message for row in place.rows][-1:] == [plain("The key is [REDACTED].")]

@@ -25,6 +25,7 @@ from core.store.port import Store
 from core.store.routine_port import RoutineRuns
 from core.store.routine_rows import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite.store import open_store
+from core.store.wakes import LocalWakes, RoutineChanged, RoutinesFired
 from core.timers import Timers
 from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid
@@ -160,13 +161,17 @@ class Works:
     @property
     def desk(self) -> RoutineManager:
         """What the owner does."""
-        return build_manager(self.config, cast("Store", self.store), self.service, self.clock, self.ids)
+        return build_manager(self.config, cast("Store", self.store), self.clock, self.ids)
 
     async def start(self) -> None:
         """As a starting hub does it."""
         store = cast("Store", self.store)
         self.timers = timers = ScheduledTimers(self.clock)
         self._service = service_of(self.config, store, self.model, self.told, self.clock, timers, self.ids)
+        wakes = LocalWakes()
+        wakes.listen(RoutineChanged, self._service.changed)
+        wakes.listen(RoutinesFired, self._service.fired)
+        store.tell(wakes)
         await self._service.prepare()
         self._tasks = (
             asyncio.create_task(self._service.run(), name="routines"),
@@ -196,7 +201,7 @@ class Works:
     async def looked(self) -> None:
         """Until the engine, woken, has looked at what is due."""
         before = self.store.runs.begun
-        self.service.fired(["whoever"])
+        self.service.fired(RoutinesFired())
         await self.until(lambda: self.store.runs.begun > before)
 
     async def passes(self, seconds: float) -> None:

@@ -8,6 +8,7 @@ from core.cancellation import LeftRunning
 from core.messages import Address
 from core.runs.actors import ThreadActors
 from core.store.rows import ThreadRow, TurnStart
+from core.store.wakes import RunMayStart
 from core.users import Principal, Role
 from tests.patience import PATIENCE_S
 
@@ -25,12 +26,13 @@ class Turns:
 
     def __init__(self, followers: dict[str, TurnStart] | None = None) -> None:
         self.followers = followers or {}
+        self.actors: ThreadActors | None = None
         self.running: set[str] = set()
         self.events: list[str] = []
         self._gates: dict[str, asyncio.Event] = {}
         self._changed = asyncio.Condition()
 
-    async def run(self, start: TurnStart) -> TurnStart | None:
+    async def run(self, start: TurnStart) -> None:
         await self._note(f"begin {start.turn_id}", add=start.turn_id)
         try:
             await self._gate(start.turn_id).wait()
@@ -43,12 +45,17 @@ class Turns:
         await self._note(f"end {start.turn_id}")
         if start.turn_id.startswith("broken"):
             raise RuntimeError("defect")
-        return self.followers.get(start.turn_id)
+        self._over(start.turn_id)
 
-    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
+    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> None:
         left = "" if left_running is None else f", {left_running} left running"
         await self._note(f"stopped {start.turn_id}{left}")
-        return self.followers.get(start.turn_id)
+        self._over(start.turn_id)
+
+    def _over(self, turn: str) -> None:
+        """The commit that ends a turn tells of the next one of its thread."""
+        if self.actors is not None and turn in self.followers:
+            self.actors.may_start(RunMayStart(self.followers[turn]))
 
     def let_go(self, turn: str) -> None:
         self._gate(turn).set()
@@ -71,6 +78,7 @@ class Turns:
 async def test_a_thread_runs_one_turn_at_a_time_in_order() -> None:
     stage = Turns()
     async with ThreadActors(stage, 8) as actors:
+        stage.actors = actors
         actors.start(start("one"))
         await stage.until("begin one")
         actors.start(start("two"))
@@ -83,14 +91,16 @@ async def test_a_thread_runs_one_turn_at_a_time_in_order() -> None:
 async def test_threads_run_side_by_side() -> None:
     stage = Turns()
     async with ThreadActors(stage, 8) as actors:
+        stage.actors = actors
         for thread in ("t1", "t2", "t3"):
             actors.start(start(f"turn {thread}", thread))
         await stage.until("begin turn t1", "begin turn t2", "begin turn t3")
 
 
-async def test_the_follower_a_turn_returns_runs_next() -> None:
+async def test_the_follower_a_turn_tells_of_runs_next() -> None:
     stage = Turns({"one": start("two")})
     async with ThreadActors(stage, 8) as actors:
+        stage.actors = actors
         actors.start(start("one"))
         stage.let_go("one")
         await stage.until("begin two")
@@ -99,6 +109,7 @@ async def test_the_follower_a_turn_returns_runs_next() -> None:
 async def test_a_stop_ends_its_turn_only_and_the_thread_goes_on() -> None:
     stage = Turns({"one": start("two")})
     async with ThreadActors(stage, 8) as actors:
+        stage.actors = actors
         actors.start(start("one"))
         actors.start(start("other", "t2"))
         await stage.until("begin one", "begin other")
@@ -113,6 +124,7 @@ async def test_a_stop_ends_its_turn_only_and_the_thread_goes_on() -> None:
 async def test_what_a_stop_could_not_end_is_handed_on_and_the_next_turn_runs() -> None:
     stage = Turns({"stubborn": start("next")})
     async with ThreadActors(stage, 8) as actors:
+        stage.actors = actors
         actors.start(start("stubborn"))
         await stage.until("begin stubborn")
         actors.stop("stubborn")
@@ -124,6 +136,7 @@ async def test_what_a_stop_could_not_end_is_handed_on_and_the_next_turn_runs() -
 async def test_a_defect_in_one_turn_leaves_its_thread_and_the_others_alive() -> None:
     stage = Turns()
     async with ThreadActors(stage, 8) as actors:
+        stage.actors = actors
         actors.start(start("broken"))
         actors.start(start("other", "t2"))
         await stage.until("begin broken", "begin other")

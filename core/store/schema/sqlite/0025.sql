@@ -39,3 +39,9 @@ INSERT INTO audit_writers
     SELECT 0, last, '', x'' FROM (
         SELECT coalesce((SELECT max(number) FROM audit), (SELECT last_id FROM audit_checkpoint)) AS last
     ) WHERE last IS NOT NULL;
+
+-- A count of changes of routines, by which a hub finds those it missed.
+CREATE TABLE routine_changes (
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    number INTEGER NOT NULL
+) STRICT;

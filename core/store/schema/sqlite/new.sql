@@ -478,6 +478,12 @@ CREATE TABLE routines (
 CREATE UNIQUE INDEX routines_by_path ON routines (webhook_path) WHERE webhook_path IS NOT NULL;
 CREATE INDEX routines_by_slot ON routines (next_slot_at) WHERE enabled = 1 AND next_slot_at IS NOT NULL;
 
+-- How often routines were changed: a hub that missed a change finds it by this.
+CREATE TABLE routine_changes (
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    number INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE routine_runs (
     id             TEXT NOT NULL PRIMARY KEY,
     routine_id     TEXT NOT NULL REFERENCES routines (id),
