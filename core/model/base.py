@@ -108,12 +108,9 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class ReplyDelta:
-    """A piece of the reply's text, as it arrives.
-
-    `attempt` counts from 0. A new attempt begins the reply again; earlier pieces no longer count."""
+    """A piece of the reply's text, as it arrives."""
 
     text: str
-    attempt: int = 0
 
 
 class Model(Protocol):

@@ -7,6 +7,7 @@ it was about to a ledger, so that a judge knows what had been committed when the
 import asyncio
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -29,6 +30,10 @@ from tests.crash.ledger import entry_of
 from tests.crash.points import ANY, COMMITS, AtCommit, Side, parse_commit_point
 
 SPEED = "speed"
+RELEASED = "released"
+"""The file beside the configuration that lets a suspended hub leave its point."""
+COMMIT_S = 0.05
+"""The time that another thread of a suspended hub gets to end its commit."""
 IMPATIENT = Timeouts(taken_within_s=0.5, probe_pace_s=0.02)
 """A request of a dead hub arrives at once or never, unless a test holds it back."""
 POISON = "poison pill"
@@ -105,7 +110,10 @@ class MortalStore:
         if self._orders.stop_at in points:
             # Not within a commit: it would keep the database from everybody.
             await self._store.leases.renew_lease()
-            os.kill(os.getpid(), signal.SIGSTOP)
+            released = self._orders.config.with_name(RELEASED)
+            while not released.exists():  # continued only so that another thread ends its commit
+                os.kill(os.getpid(), signal.SIGSTOP)
+                time.sleep(COMMIT_S)
         if self._orders.freeze_at in points:
             await asyncio.Event().wait()
 

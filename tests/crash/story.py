@@ -11,6 +11,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.crash.entry import RELEASED
 from tests.crash.mortal import LIMIT_S, OWNER, UNKNOWN, MortalHub
 from tests.crash.points import AtCommit, InHook, InModel, InTelegram, InTool, Point
 from tests.harness.forking import Forked
@@ -82,6 +83,7 @@ async def play(
         # Real time is what is tested here: the leases that lapse are of a process that sleeps.
         await asyncio.sleep(max(0, stopped_at + 4 * lease_s - time.monotonic()))
         written = lines_written(town)
+        (town.directory / RELEASED).touch()
         hub.send_signal(signal.SIGCONT)
         assert await hub.wait(LIMIT_S) == 1, "the hub that was suspended ends by itself"
         assert lines_written(town) == written, "it has no effect any more"
