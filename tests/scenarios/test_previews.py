@@ -180,6 +180,7 @@ async def test_a_reply_that_breaks_off_is_replaced_by_the_next_attempt(tmp_path:
         first = [one for one in seen if one.startswith("word")]
         then = seen[len(first) :]
         assert first
+        assert not [one for one in first if "Another" in one], "nothing of the first attempt stays"
         assert all(one.startswith("Another") for one in then)
         assert len(then[0]) < len(first[-1]), "the new attempt is shown from its beginning"
 
