@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from core.errors import ModelReplyInvalid
-from core.off_loop import json_with_breaks
+from core.off_loop import AT_ONCE_CHARS, json_with_breaks
 
 _NOTHING: Mapping[str, Any] = {}
 _BLANK = " \t\n\r"
@@ -15,7 +15,9 @@ _DECODER = json.JSONDecoder()
 def parse(text: str | bytes, *, model: str) -> Any:
     """Parse JSON that `model` sent. Raises ModelReplyInvalid if it cannot be parsed."""
     try:
-        return json_with_breaks(text) if isinstance(text, bytes) else _parsed(text.strip(_BLANK))
+        if isinstance(text, bytes) or len(text) > AT_ONCE_CHARS:
+            return json_with_breaks(text)
+        return _parsed(text.strip(_BLANK))
     except (ValueError, RecursionError) as error:
         raise ModelReplyInvalid(
             f"model {model}: the provider sent something that is not JSON: {excerpt(text)}"

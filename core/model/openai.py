@@ -315,7 +315,8 @@ class OpenAIModel:
                 if not begun:
                     self._refuse_page(chunk)
                 begun = True
-                text = "".join([assembler.add(data) for data in parser.feed(chunk)])
+                texts = [await off_loop(len(one), partial(assembler.add, one)) for one in parser.feed(chunk)]
+                text = "".join(texts)
                 if text:
                     yield text
                 if assembler.done:

@@ -115,7 +115,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class RoutineRunRow:
-    """One run of a routine. `key`: its trigger; `input`: JSON; `error`: why it failed or was not run."""
+    """One run of a routine. `key`: its trigger; `input`: JSON; `error`: why it failed or was not run;
+    `missing_grants`: as of RunEnd."""
 
     id: str
     routine_id: str
@@ -136,6 +137,7 @@ class RoutineRunRow:
     notice_state: str
     created_at: int
     cost_micro_usd: int = 0
+    missing_grants: tuple[str, ...] = ()
 
     @property
     def spent(self) -> Spent:

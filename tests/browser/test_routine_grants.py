@@ -66,3 +66,18 @@ async def test_grants_are_shown_whole_and_saved_as_they_are(
         "grants": [LONG, HIDING, "shell make test", "shell make\n"],
     }
     assert complaints.lines == []
+
+
+async def test_a_refused_line_is_shown_whole_with_its_run(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    line = f"touch $PWD/{'x' * 2_000}"
+    action = {**ACTION, "prompt": f"please run: {line}", "grants": []}
+    made = await hub.api("POST", "/routines", {**ROUTINE, "action": action})
+    await console.open(f"routines/{made['id']}")
+    await console.page.get_by_role("button", name="Run now").click()
+    missing = console.page.get_by_text("Missing grants: 1")
+    await missing.click()
+    await expect(console.page.get_by_label("Code, grant")).to_have_text(f"shell {line}")
+    await expect(console.page.get_by_role("button", name="Copy code")).to_be_visible()
+    assert complaints.lines == []

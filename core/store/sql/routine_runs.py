@@ -37,14 +37,22 @@ unique."""
 RUN = (
     "r.id, r.routine_id, r.key, r.kind, r.input, r.state, r.due_at, r.not_before, r.attempts,"
     " r.started_at, r.ended_at, r.result, r.error, r.input_tokens, r.output_tokens,"
-    " r.notice, r.notice_state, r.created_at, r.cost_micro_usd"
+    " r.notice, r.notice_state, r.created_at, r.cost_micro_usd, r.missing_grants"
 )
 
 
 def run_of(row: Row) -> RoutineRunRow:
     """Return a run from the columns `RUN`."""
     id_, routine_id, key, kind, fired_by, state = row[:6]
-    return RoutineRunRow(id_, routine_id, key, kind, fired_by, RunStatus(state), *row[6:])
+    missing = grants_of(row[-1])
+    return RoutineRunRow(
+        id_, routine_id, key, kind, fired_by, RunStatus(state), *row[6:-1], missing_grants=missing
+    )
+
+
+def grants_of(stored: str | None) -> tuple[str, ...]:
+    """Return grants from the column `missing_grants`."""
+    return () if stored is None else tuple(json.loads(stored))
 
 
 def _started_of(row: Row) -> StartedRun:

@@ -19,6 +19,8 @@ ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
 """Limit of one answer, by any transport."""
 ANSWER_LIMIT_EVENTS = 1_000
 """Limit of the events before an answer, on a transport that has them."""
+ANSWER_LIMIT_VALUES = 50_000
+"""Limit of the JSON values in one answer: the client library parses and checks them on the event loop."""
 
 
 IDEMPOTENCY_META = "hubbub/idempotency-key"
