@@ -78,3 +78,27 @@ class _WithBreaks(json.JSONDecoder):
             return scan(text, at)
 
         return one
+
+
+class ValueCount:
+    """The count of the values in JSON texts that come in pieces: of their commas and opening brackets
+    outside strings. It is for texts that a library parses on the event loop. No string goes past a line end, so none that begins before a text hides any of it."""
+
+    def __init__(self) -> None:
+        self._in_string = False
+        self._held = b""
+
+    def add(self, piece: bytes) -> int:
+        """Return the number of values that a piece begins."""
+        piece = self._held + piece
+        whole = piece.rstrip(b"\\")  # the next piece may begin with what is escaped
+        self._held = piece[len(whole) :]
+        found, in_string = 0, False
+        for line in whole.replace(b"\\\\", b"").replace(b'\\"', b"").replace(b"\r", b"\n").split(b"\n"):
+            parts = line.split(b'"')
+            outside = b"".join(parts[self._in_string :: 2])
+            found += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+            in_string = self._in_string != (len(parts) % 2 == 0)
+            self._in_string = False
+        self._in_string = in_string
+        return found
