@@ -92,6 +92,7 @@ NUMBERS = {
     "core.tools.mcp.connection.ANSWER_LIMIT_BYTES": 4_194_304,
     "core.tools.mcp.connection.ANSWER_LIMIT_EVENTS": 1_000,
     "core.tools.mcp.connection.ANSWER_LIMIT_VALUES": 50_000,
+    "bot.mcp.session.MAX_BLOCKS": 1_000,
     "core.tools.mcp.catalog.ALL_SPECS_BYTES": 65_536,
     "core.tools.mcp.catalog.DESCRIPTION_CHARS": 1_000,
     "core.tools.mcp.catalog.MAX_LISTED": 512,
