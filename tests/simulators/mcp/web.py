@@ -31,6 +31,7 @@ class WebServer:
 
     def __init__(self) -> None:
         self.mode = ""
+        self.given: Mapping[str, Any] = {}
         self.calls: list[Mapping[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.sessions = 0
@@ -89,6 +90,8 @@ class WebServer:
                 return web.Response(status=404)
             case "nonsense":
                 return web.Response(text="{", content_type="application/json")
+            case "given":
+                return self.given
             case "values" | "blocks":
                 return ANSWERS[self.mode]
             case "drops":
