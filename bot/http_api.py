@@ -10,7 +10,7 @@ from bot.operator.decisions import AdminService
 from bot.operator.reload import ChannelReloader
 from bot.operator.settings import SettingsService
 from bot.parts import Dependencies
-from bot.routines.management import personal_routines
+from bot.routines.management import routines_api
 from bot.runtime import StartError, version
 from bot.tools import build_tools, workspace_of
 from bot.views import ChannelView, ServerView, StatusView, TimerView
@@ -97,9 +97,7 @@ def build_api(
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
         status=lambda: status(store, readiness, dependencies.timers),
-        routines=personal_routines(
-            dependencies.config, store, tools.routines, clock, ids, dependencies.leaks
-        ),
+        routines=routines_api(dependencies.config, store, tools.routines, clock, ids, dependencies.leaks),
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
         url=url,

@@ -13,7 +13,7 @@ from bot.operator.decisions import AdminService
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
 from bot.parts import build_rules, open_store
-from bot.routines.management import personal_routines
+from bot.routines.management import routines_api
 from bot.routines.service import resting_routines
 from bot.runtime import AdminError
 from bot.tools import build_effective_policy, build_tools
@@ -24,7 +24,6 @@ from bot.web.endpoints import application
 from bot.web.items import Presenter
 from bot.web.login import LoginService
 from bot.web.people import People
-from bot.web.routines_api import RoutinesApi
 from bot.web.settings import SettingsApi
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
@@ -62,13 +61,13 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
 
         settings = SettingsService(store, ring, lambda: tools().names, clock, owner.user_id)
         presenter = Presenter(lambda name: tools().lookup(name).sensitive)
-        routines = personal_routines(config, store, resting_routines(store), clock, ids)
+        routines = routines_api(config, store, resting_routines(store), clock, ids)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
             *People(store, admin, login, "", _no_status, dict).endpoints(),
             *SettingsApi(store, settings, NoReloader()).endpoints(),
             *ApprovalsApi(store.feed, admin, presenter).endpoints(),
-            *RoutinesApi(routines).endpoints(),
+            *routines.endpoints(),
         ]
         yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))
 

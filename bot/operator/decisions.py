@@ -12,7 +12,6 @@ from bot.views import DecisionView, PairingRequestView, UserView
 from channels.webchat import WEB
 from core.clock import Clock
 from core.consent import card_texts
-from core.errors import InboxUnavailable, StoreUnavailable
 from core.gates import Gate, GateState, Options
 from core.ids import Ids, normalise_gate_id
 from core.lazy_module import LazyModule
@@ -35,7 +34,7 @@ else:
 class AdminService:
     """An operator's decisions. `owner`: the person in whose name they are made.
 
-    All methods raise AdminError, and then nothing has changed."""
+    All methods raise AdminError, StoreUnavailable and InboxUnavailable, and then nothing has changed."""
 
     def __init__(
         self,
@@ -84,10 +83,7 @@ class AdminService:
             sent_at=self._clock.now(),
             form=form,
         )
-        try:
-            accepted = await self._inbox.accept(answer)
-        except InboxUnavailable as error:
-            raise AdminError("unavailable", f"the hub can't accept this now: {error}") from error
+        accepted = await self._inbox.accept(answer)
         if not accepted.outcome.startswith("answer: "):
             raise AdminError("refused", accepted.answer or accepted.outcome)
         return DecisionView(id=gate.id, outcome=accepted.answer or accepted.outcome)
@@ -110,27 +106,18 @@ class AdminService:
 
     async def approve_pairing(self, code: str, pair_as: PairAs) -> DecisionView:
         """Pair the account that has this code."""
-        try:
-            decision = await self._pairing.approve(code, by=self._owner, pair_as=pair_as)
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        decision = await self._pairing.approve(code, by=self._owner, pair_as=pair_as)
         return _settled(decision)
 
     async def deny_pairing(self, code: str) -> DecisionView:
         """Deny the pairing request that has this code."""
-        try:
-            decision = await self._pairing.reject(code, by=self._owner)
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        decision = await self._pairing.reject(code, by=self._owner)
         return _settled(decision)
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
         """Remove the access of a paired or linked account."""
         account = f"{channel}:{platform_user_id}"
-        try:
-            revoked = await self._pairing.revoke(channel, platform_user_id)
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        revoked = await self._pairing.revoke(channel, platform_user_id)
         if not revoked:
             raise AdminError(
                 "not_found",
@@ -140,10 +127,7 @@ class AdminService:
 
     async def add_user(self, name: str) -> UserView:
         """Add a member without an account."""
-        try:
-            user = await self._store.people.ensure_user(self._ids.row_id(), Role.MEMBER, name)
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        user = await self._store.people.ensure_user(self._ids.row_id(), Role.MEMBER, name)
         return UserView.of(Person(user, ()))
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
@@ -151,10 +135,7 @@ class AdminService:
         if channel not in self._pairing.channels:
             known = ", ".join(self._pairing.channels) or "none yet"
             raise AdminError("refused", f"there is no channel named {channel}; configured: {known}")
-        try:
-            user = await self._pairing.link(user_id, channel, platform_user_id)
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        user = await self._pairing.link(user_id, channel, platform_user_id)
         if user is None:
             raise AdminError("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
         return DecisionView(id=f"{channel}:{platform_user_id}", outcome=f"allowed as {user.name}")
@@ -165,10 +146,7 @@ class AdminService:
         if timezone is not None and name is None:
             near = " or ".join(timezones.near(timezone)) or "a name such as Europe/Berlin"
             raise AdminError("unusable", f"no time zone is called {timezone}; write {near}", "timezone")
-        try:
-            known = await self._store.people.set_timezone(user_id, name)
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        known = await self._store.people.set_timezone(user_id, name)
         if not known:
             raise AdminError("not_found", f"no user has the id {user_id}; list the users", "user_id")
         return DecisionView(id=user_id, outcome=f"time zone {name or 'of the hub'}")

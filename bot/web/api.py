@@ -17,7 +17,6 @@ from starlette.types import ASGIApp
 
 from bot.live import Live
 from bot.operator.decisions import AdminService
-from bot.operator.personal_routines import PersonalRoutines
 from bot.operator.reload import Reloader
 from bot.operator.settings import SettingsService
 from bot.runtime import version
@@ -43,7 +42,6 @@ from core.ids import Ids
 from core.inbound.hub import Hub
 from core.safety.paths import PathGuard
 from core.store.port import Store
-from core.users import Principal
 
 # The OpenAPI 3.1 document, made of the table the routes are made of.
 
@@ -199,7 +197,7 @@ class ApiParts:
     states: ChannelStates
     platforms: Mapping[str, str]
     status: Callable[[], Awaitable[StatusView]]
-    routines: Callable[[Principal], PersonalRoutines]
+    routines: RoutinesApi
     sensitive: SensitiveArguments
     effective_policy: EffectivePolicy
     url: str
@@ -226,7 +224,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *ApprovalPolicies(store, parts.effective_policy).endpoints(),
     ]
     found += [
-        *RoutinesApi(parts.routines).endpoints(),
+        *parts.routines.endpoints(),
         *SentFiles(store.feed, parts.workspace, gate.links).endpoints(),
     ]
     return [*found, openapi_endpoint([*found, documented()])]
