@@ -9,7 +9,6 @@ from starlette.types import ASGIApp
 
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
-from bot.operator.decisions import AdminService
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
 from bot.parts import build_rules, open_store
@@ -18,6 +17,7 @@ from bot.routines.service import resting_routines
 from bot.runtime import AdminError
 from bot.tools import build_effective_policy, build_tools
 from bot.views import StatusView
+from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import Caller, SoleCaller
 from bot.web.endpoints import application
@@ -54,7 +54,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_effective_policy(config))
         pairing = PairingService(store.people, ClaimRules(rules.access, ids), NoOutboxListener())
-        admin = AdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
+        inbox = RecordingInbox(store, rules, clock)
 
         def tools() -> ToolRegistry:
             return build_tools(loaded, store, clock)
@@ -64,9 +64,10 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         routines = routines_api(config, store, resting_routines(store), clock, ids)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
-            *People(store, admin, login, "", _no_status, dict).endpoints(),
+            *People(store, ids, login, "", _no_status, dict).endpoints(),
+            *Accounts(pairing, owner).endpoints(),
             *SettingsApi(store, settings, NoReloader()).endpoints(),
-            *ApprovalsApi(store.feed, admin, presenter).endpoints(),
+            *ApprovalsApi(store.feed, inbox, presenter, clock, ids).endpoints(),
             *routines.endpoints(),
         ]
         yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))

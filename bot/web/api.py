@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from bot.live import Live
-from bot.operator.decisions import AdminService
 from bot.operator.reload import Reloader
 from bot.operator.settings import SettingsService
 from bot.runtime import version
 from bot.views import StatusView
+from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
 from bot.web.chat import Chat, SentFiles
@@ -186,7 +186,8 @@ class ApiParts:
 
     store: Store
     hub: Hub
-    admin: AdminService
+    accounts: Accounts
+    approvals: ApprovalsApi
     settings: SettingsService
     reloading: Reloader
     web: WebChannel
@@ -213,12 +214,12 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    deciding = ApprovalsApi(store.feed, parts.admin, presenter)
-    people = People(store, parts.admin, parts.login, parts.url, parts.status, parts.states)
+    people = People(store, ids, parts.login, parts.url, parts.status, parts.states)
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)
-    found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
+    found = [*people.endpoints(), *parts.accounts.endpoints(), *threads.endpoints(), *chat.endpoints()]
     found += [
+        *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),
         *ApprovalPolicies(store, parts.effective_policy).endpoints(),
