@@ -112,7 +112,7 @@ def end_of(
     try:
         definition = definition_of(routine)
     except ValueError:
-        return RunEnd(RunStatus.FAILED, error=performed.text)
+        return RunEnd(RunStatus.FAILED, error=performed.text, answer=performed.reply)
     failed = performed.status is RunStatus.FAILED and not performed.out_of_budget
     failures = routine.failures + 1 if failed else routine.failures
     text = performed.text[:RESULT_LIMIT_CHARS]
@@ -122,6 +122,7 @@ def end_of(
     pause_after = definition.guardrails.pause_after_failures
     return RunEnd(
         state=performed.status,
+        answer=performed.reply,
         result=text if well and text else None,
         error=None if well else text,
         input_tokens=performed.spent.tokens_in,

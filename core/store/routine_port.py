@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
 
 
-# The store's side of runs that use tools: every step is recorded before the next, as in a turn.
+# The store's side of runs: every step is recorded before the next, as in a turn.
 #
 # Part of core.store.port.Store, with the same promises. Units that write to a run raise StaleTurn
 # if it no longer runs.
@@ -182,7 +182,7 @@ class RunViews(Protocol):
 
 
 class RunJournal(Protocol):
-    """The journal of runs that use tools."""
+    """The journal of runs, with tools or without."""
 
     async def run_steps(self, run_id: str) -> "RunSteps":
         """Return all stored steps of a run."""

@@ -208,7 +208,7 @@ class RunUnits(Facet):
         if found is None:
             return False
         (routine_id,) = found
-        run_journal.close(tx, run_id, end.state)
+        run_journal.close(tx, run_id, end.state, end.answer)
         paused = _count(tx, routine_id, end, now)
         notice = end.pause_notice if paused and end.pause_notice else end.notice
         if end.budget_since and not tell_of_budget(tx, run_id, end.budget_since):

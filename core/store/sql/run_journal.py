@@ -18,7 +18,7 @@ from core.store.sql.grants import in_thread
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
 from core.store.sql.steps import end_calls, record_reply
-from core.store.sql.turns import start_turn, thread
+from core.store.sql.turns import append, start_turn, thread
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
@@ -48,12 +48,12 @@ def steps(tx: Transaction, run_id: str) -> RunSteps:
     )
 
 
-def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> None:
+def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> str | None:
     """Settle a run's open calls. Running calls get an unknown outcome for good; if the run ends, calls
-    not begun are cancelled."""
+    not begun are cancelled. Return the journal's thread; None if the run has not begun one."""
     journal = tx.one("SELECT thread_id FROM runs WHERE id = ?", run_id)
     if journal is None:
-        return
+        return None
     results: list[ToolResult] = []
     for call in steps(tx, run_id).calls:
         if call.state is CallState.RUNNING:
@@ -61,6 +61,7 @@ def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> None:
         elif call.state is CallState.INTENT and not goes_on:
             results.append(ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_RUN))
     end_calls(tx, journal[0], run_id, results)
+    return journal[0]
 
 
 def suspend(tx: Transaction, run_id: str) -> None:
@@ -84,9 +85,11 @@ def go_on(tx: Transaction, run_id: str) -> None:
     )
 
 
-def close(tx: Transaction, run_id: str, status: RunStatus) -> None:
-    """End a run's journal: every call of it has an outcome, and nothing follows."""
-    settle(tx, run_id, goes_on=False)
+def close(tx: Transaction, run_id: str, status: RunStatus, answer: AssistantSaid | None = None) -> None:
+    """End a run's journal: every call of it has an outcome, then comes the answer, and nothing follows."""
+    journal = settle(tx, run_id, goes_on=False)
+    if journal is not None and answer is not None:
+        append(tx, journal, run_id, [answer])
     tx.run(
         "UPDATE runs SET state = ?, running_since = NULL, fence = NULL, ended_at = ?"
         f" WHERE id = ? AND state IN {ACTIVE}",

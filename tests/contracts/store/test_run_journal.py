@@ -12,7 +12,7 @@ from core.store.feed import ThreadsWanted
 from core.store.routine_rows import DayLeft, RunEnd
 from core.store.rows import CallRow, CallState, NewCall
 from core.tool import TOOLS_PAUSED, Effect, ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Note, ResultStatus, ToolCalled, ToolResult, UserSaid
+from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Principal
 from tests.contracts.store.bench import ADA, SECOND, Bench
 from tests.contracts.store.conftest import Database
@@ -129,6 +129,15 @@ async def test_every_call_of_a_run_that_ended_has_an_outcome(world: Bench) -> No
         await world.store.turns.record_notes(run_id, [Note("late")])
     with pytest.raises(StaleTurn):
         await world.store.turns.record_process("call-1", PROCESS)
+
+
+async def test_the_last_reply_follows_all_outcomes(world: Bench) -> None:
+    run_id = await acting(world, effect())
+    answer = AssistantSaid("All quiet.", Origin("openai", "main"))
+    assert await world.store.runs.finish_run(run_id, RunEnd(RunStatus.OK, answer=answer))
+    *_, result, last = (await world.store.journal.run_steps(run_id)).said
+    assert isinstance(result, ToolResult)
+    assert last == answer
 
 
 async def test_a_starting_hub_leaves_runs_to_their_engine(world: Bench) -> None:

@@ -13,6 +13,7 @@ from core.routine_json import input_from_json, input_to_json
 from core.routines.engine import budget_day
 from core.routines.notices import MAX_AN_HOUR
 from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow
+from core.transcript import AssistantSaid, Origin, UserSaid
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile
@@ -31,6 +32,36 @@ def slots(runs: list[RoutineRunRow]) -> list[int]:
     """The slots of runs that did their work, the earliest first."""
     fired_by = [input_from_json(run.input) for run in runs if run.state is RunStatus.OK]
     return sorted(one.slot_at // SECOND_US for one in fired_by if isinstance(one, SlotInput))
+
+
+# --- the journal ----------------------------------------------------------------------------------------
+
+
+async def test_a_run_without_tools_is_journalled_from_its_question_to_its_reply(works: Works) -> None:
+    row = await works.make("watch", trigger={"type": "manual"})
+    works.model.answer = "Look at this.\nROUTINE_STATE:\nseen: 1"
+    await works.desk.fire(OLIVIA, row.id, "first")
+    await works.settled()
+    (run,) = await works.runs(row)
+    question, reply = (await works.store.journal.run_steps(run.id)).said
+    assert isinstance(question, UserSaid)
+    assert question.text.startswith("watch\n")
+    assert reply == AssistantSaid(works.model.answer, Origin("held", "held"))
+
+
+async def test_a_run_without_tools_that_was_cut_off_goes_on_with_the_question_it_began_with(
+    works: Works,
+) -> None:
+    guardrails = {"cooldown_s": 0, "rerun_interrupted": True}
+    row = await works.make("watch", trigger={"type": "manual"}, guardrails=guardrails)
+    await cut_off(works, row)
+    await works.desk.change(OLIVIA, row.id, {"action": {"type": "lightweight", "prompt": "something else"}})
+    works.model.open()
+    await works.start()
+    await works.settled()
+    (run,) = await works.runs(row)
+    assert (run.state, works.model.asked) == (RunStatus.OK, ["watch", "watch"])
+    assert [said.kind for said in (await works.store.journal.run_steps(run.id)).said] == ["user", "assistant"]
 
 
 # --- limits ---------------------------------------------------------------------------------------------
