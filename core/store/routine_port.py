@@ -140,13 +140,13 @@ class RoutineRuns(Protocol):
         has it in hand."""
         ...
 
-    async def take_lapsed_runs(self) -> "Sequence[StartedRun]":
-        """Take the running runs that no hub has in hand, and return them. Of several hubs one gets each."""
+    async def started_run(self, run_id: str) -> "StartedRun | None":
+        """Return a running run."""
         ...
 
-    async def requeue_run(self, run_id: str) -> bool:
-        """Requeue an interrupted run so that it continues after its last step. Return False if this hub
-        does not have it in hand.
+    async def resume_run(self, run_id: str, *, day: "BudgetDay") -> "StartedRun | None":
+        """Start an interrupted run again, after its last step. Return None if this hub does not have it in
+        hand, or the budget of the day is used up: then it is skipped.
 
         The outcome of a call that was running becomes unknown and stays so."""
         ...
