@@ -211,6 +211,10 @@ class ToolRun:
     async def settle_calls(self) -> Paused | None:
         return await self._calls.settle()
 
+    async def join_input(self) -> bool:
+        """Return False: a run has no input but its trigger."""
+        return False
+
     async def _held(self) -> ConsentSettings:
         return self._standing
 
