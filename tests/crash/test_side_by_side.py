@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ NAMES = ("one", "two", "three")
 THREE = "\n".join(f'please call: echo {{"text": "{name}"}}' for name in NAMES)
 ALWAYS_STRUCK = "finish_calls:1:after"
 
-Play = Callable[[MortalHub], Awaitable[None]]
+Play = Callable[[MortalHub], Coroutine[Any, Any, None]]
 """What people do before, or until it is over."""
 
 
