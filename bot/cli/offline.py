@@ -131,7 +131,7 @@ class RecordingInbox:
         try:
             accepted = await self._store.inbound.accept_event(event, judge, send_now=False)
             if accepted.started is not None:
-                await self._store.recovery.release_turns([accepted.started.turn_id])
+                await self._store.recovery.release_runs([accepted.started.turn_id])
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
         return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)

@@ -71,6 +71,10 @@ class ChatDelegate:
     async def settle_calls(self) -> Paused | None:
         return await self._calls.settle()
 
+    async def join_input(self) -> bool:
+        """Return False: what people write while the turn runs waits for the next one."""
+        return False
+
     async def _said(self) -> ConsentSettings:
         """Return the person's consent settings, loaded once per start of the turn."""
         if self._standing is None:
