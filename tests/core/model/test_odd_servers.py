@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from core.errors import ContextOverflow, ModelError, ModelRejected, ModelReplyInvalid, ModelUnavailable
+from core.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelMisconfigured,
+    ModelRejected,
+    ModelReplyInvalid,
+    ModelUnavailable,
+)
 from core.model.base import ModelReply, StopReason
 from core.model.http import model_client
 from tests.core.model.odd_servers import (
@@ -124,14 +131,14 @@ FAILURES: list[tuple[str, Answer, type[ModelError]]] = [
     ),
     ("openai", Answer(b"", SSE), ModelReplyInvalid),
     ("openai", Answer(b"", JSON, status=204), ModelReplyInvalid),
-    ("openai", PAGE, ModelRejected),
+    ("openai", PAGE, ModelMisconfigured),
     ("anthropic", Answer(events(A_START, *A_TEXT, OVERLOADED)), ModelUnavailable),
     ("anthropic", Answer(events(TOO_LONG)), ContextOverflow),
     ("anthropic", Answer(json.dumps(OVERLOADED).encode(), JSON), ModelUnavailable),
     ("anthropic", Answer(events(A_START, *A_TEXT)), ModelReplyInvalid),
     ("anthropic", Answer(events(A_START, a_end("refusal"), A_STOP)), ModelRejected),
     ("anthropic", Answer(events(A_START, a_end("tool_use"), A_STOP)), ModelReplyInvalid),
-    ("anthropic", PAGE, ModelRejected),
+    ("anthropic", PAGE, ModelMisconfigured),
 ]
 
 
