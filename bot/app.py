@@ -158,7 +158,6 @@ class Seams:
 
     `alone`: the hub locks its data directory; without it several hubs work on one database.
     `model`: applied to each configured model, with each of its keys.
-    `windows`: context windows by model name, where they differ from [agent] context_tokens.
     `read_timeout_s`: the longest silence of a model's provider; None for the default.
     """
 
@@ -167,7 +166,6 @@ class Seams:
     turns: TurnListener = field(default_factory=SilentListener)
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
-    windows: Mapping[str, int] = field(default_factory=dict[str, int])
     read_timeout_s: float | None = None
     lookup: "Lookup | None" = None
     telegram: "TelegramTimeouts | None" = None
@@ -288,9 +286,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         metrics = Metrics()
         models = await opened.enter_async_context(
-            open_models(
-                config, clock, certificates, metrics, seams.model, seams.windows, seams.read_timeout_s
-            )
+            open_models(config, clock, certificates, metrics, seams.model, seams.read_timeout_s)
         )
         dependencies = Dependencies(
             loaded, store, owner, ring, models, metrics, clock, ScheduledTimers(clock), ids
