@@ -56,6 +56,7 @@ lint: install-dev  ## ruff, pyright, import-linter, the house in figures
 	$(call timed,pyright,$(BIN)/pyright --threads 2 --pythonpath $(BIN)/python)
 	$(call timed,import-linter,PYTHONPATH=. $(BIN)/lint-imports --no-cache)
 	$(call timed,house,$(BIN)/python -m tests.architecture.house)
+	$(call timed,facts,$(BIN)/python -m tests.architecture.facts)
 
 test: lint  ## lint, then the tests of profile "test" (five minutes at most)
 	$(call timed,pytest,HUBBUB_PROFILE=test $(PYTEST) $(BY_FILE))

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from bot.views import DecisionView
 from bot.web.auth import Caller, caller_of
 from bot.web.errors import HANDLERS, ApiError, not_found
 from core.off_loop import ValueCount
@@ -97,6 +98,16 @@ class Endpoint:
     def summary(self) -> str:
         """The first line of the handler's documentation."""
         return (self.handle.__doc__ or "").strip().partition("\n")[0]
+
+
+def decision_endpoint(
+    path: str,
+    handle: Callable[[Call], Awaitable[DecisionView]],
+    body: type[Given],
+    refusals: tuple[int, ...] = (404, 409, 503),
+) -> Endpoint:
+    """Return the endpoint of a decision that only the owner may make."""
+    return Endpoint("POST", path, handle, DecisionView, body=body, refusals=refusals, owner_only=True)
 
 
 def routes_of(endpoints: Sequence[Endpoint]) -> list[Route]:

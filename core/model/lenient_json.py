@@ -79,6 +79,30 @@ def storable(text: str) -> str:
     return text
 
 
+class JoinedText:
+    """Text that arrives in pieces, which may be cut within a character."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._half = ""
+
+    def add(self, piece: str) -> str:
+        """Return the text that can be shown now, free of what no platform accepts."""
+        if not piece:
+            return ""
+        piece = self._half + piece
+        self._half = ""
+        if "\ud800" <= piece[-1] <= "\udbff":  # the other half of this character arrives with the next piece
+            piece, self._half = piece[:-1], piece[-1]
+        piece = storable(piece)
+        self._pieces.append(piece)
+        return piece
+
+    def whole(self) -> str:
+        """Return everything."""
+        return storable("".join([*self._pieces, self._half]))
+
+
 EXCERPT_LIMIT_CHARS = 300
 
 

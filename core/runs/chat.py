@@ -11,6 +11,7 @@ from core.runs.approval_requests import ApprovalRequests
 from core.runs.attempts import RunModels
 from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
 from core.runs.context import PromptFacts, build_conversation, system_prompt, tool_tokens
+from core.runs.images import TurnImages
 from core.runs.loop import Answered, LoopOutcome, Paused
 from core.runs.registry import Run
 from core.runs.services import ChatServices, ChatSettings
@@ -42,6 +43,7 @@ class ChatDelegate:
         if run.models is None:
             run.models = RunModels(services.models, services.leaks, run.report, _unmetered)
         self._models = run.models
+        self._images = TurnImages(services.images, self._thread.channel, self._start.turn_id)
         self._standing: ConsentSettings | None = None
         self._budget = LoopBudget(
             services.pipeline.effective_policy.configured.limits,
@@ -70,6 +72,10 @@ class ChatDelegate:
 
     async def settle_calls(self) -> Paused | None:
         return await self._calls.settle()
+
+    async def join_input(self) -> bool:
+        """Return False: what people write while the turn runs waits for the next one."""
+        return False
 
     async def _said(self) -> ConsentSettings:
         """Return the person's consent settings, loaded once per start of the turn."""
@@ -120,10 +126,11 @@ class ChatDelegate:
         # One model call on the journal; its text is streamed as it comes.
         services, hook = self._services, self._services.reply_hook
         await services.guests.take(self._start.principal)
+        images = await self._images.newest(self._entries)
         tell = self._tell if services.tells_text else None  # hooks have to check the text first
 
         def build(context_tokens: int) -> ModelRequest:
-            return self._request(context_tokens, with_tools=with_tools)
+            return replace(self._request(context_tokens, with_tools=with_tools), images=images)
 
         reply = await self._models.reply(build, tell)
         if hook is None or not reply.text.strip():
@@ -142,12 +149,14 @@ class ChatDelegate:
             timezone=settings.timezone,
             tools=[tool.name for tool in tools],
         )
-        limit_tokens = context_tokens - settings.reserve_tokens - tool_tokens(tools)
+        limit_tokens = min(context_tokens, settings.context_tokens)
+        limit_tokens -= settings.reserve_tokens + tool_tokens(tools)
         return ModelRequest(
             system=system_prompt(facts, with_tools=with_tools),
             conversation=build_conversation(self._entries, limit_tokens),
             tools=tools,
             max_output_tokens=settings.reserve_tokens,
+            temperature=settings.temperature,
         )
 
     async def record_calls(self, reply: ModelReply) -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from core.routine import RunStatus, Spent
 from core.store.rows import CallRow
-from core.transcript import Said
+from core.transcript import AssistantSaid, Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +191,7 @@ class RunSteps:
 class RunEnd:
     """The end of a run.
 
+    `answer`: the model's last reply, for the journal.
     `document`: the routine's new state document, None: unchanged.
     `notice`: the notice to its owner at `notice_at`; `menu_id`: the id of its buttons.
     `missing_grants`: the grants that refused calls lacked, see core.routine.Lightweight.
@@ -204,6 +205,7 @@ class RunEnd:
     state: RunStatus
     result: str | None = None
     error: str | None = None
+    answer: AssistantSaid | None = None
     input_tokens: int = 0
     output_tokens: int = 0
     cost_micro_usd: int = 0

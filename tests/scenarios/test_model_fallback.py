@@ -62,7 +62,7 @@ async def test_an_overflow_changes_no_history(tmp_path: Path) -> None:
 async def test_an_overflow_goes_to_a_model_with_a_larger_window(
     tmp_path: Path, fault: HttpError | None
 ) -> None:
-    async with open_house(tmp_path, windows={"main": 8_000, "backup": 100_000}) as house:
+    async with open_house(tmp_path, model="context_tokens = 8_000") as house:
         said = "" if fault else STORY
         house.main.rule("too long", Reply(said, finish="model_context_window_exceeded"), fault=fault)
         house.backup.rule("too long", Reply("It fits."))
@@ -103,7 +103,7 @@ async def test_a_call_of_a_reply_that_broke_off_is_neither_run_nor_kept(tmp_path
     async with open_house(tmp_path, models=1, extra='[approvals]\npreset = "auto"\n') as house:
         first = ToolCall("write_file", {"path": "first.txt", "content": "1"})
         second = ToolCall("write_file", {"path": "second.txt", "content": "2"})
-        cut = Drop(at="mid_stream", after_events=len(STORY) // 12 + 20)
+        cut = Drop(at="mid_stream", after_events=len(STORY) // 12 + 6)  # all of the call has come
         house.main.enqueue(Reply(STORY, calls=(first,), chunk_chars=12, delay_s=0.005), fault=cut)
         house.main.enqueue(Reply("Now then.", calls=(second,)))
         events = await house.told("write something")

@@ -1,0 +1,50 @@
+"""Every fact in docs/facts.md names a test that exists (`make lint`): python -m tests.architecture.facts"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.tree import ROOT
+
+PAGE = Path("docs/facts.md")
+_NODE_ID = re.compile(r"`(tests/[\w/]+\.py)::(\w+)(?:\[[^`]*\])?`")
+
+
+@cache
+def _tests_of(file: Path) -> frozenset[str]:
+    if not file.is_file():
+        return frozenset()
+    nodes = ast.walk(ast.parse(file.read_text()))
+    functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(one.name for one in functions if one.name.startswith("test_"))
+
+
+def problems(page: str, root: Path = ROOT) -> Iterator[str]:
+    """A line for each fact without a test, and for each test that pytest would not collect."""
+    facts = 0
+    for number, line in enumerate(page.splitlines(), 1):
+        if not line.startswith("| ") or line.startswith(("| Fact", "|---", "| ---")):
+            continue
+        facts += 1
+        named = _NODE_ID.findall(line)
+        if not named:
+            yield f"{PAGE}:{number}: no test is named: {line[:60]}"
+        for file, test in named:
+            if test not in _tests_of(root / file):
+                yield f"{PAGE}:{number}: there is no {file}::{test}"
+    if not facts:
+        yield f"{PAGE}: no facts"
+
+
+def main() -> int:
+    """Print the problems; 1 if there are any."""
+    found = list(problems((ROOT / PAGE).read_text()))
+    print("\n".join(found) or "facts: each has its test")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
