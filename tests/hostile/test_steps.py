@@ -1,6 +1,7 @@
 """What keeps one text from holding the event loop: doors that refuse it unread, bounds on Markdown, a thread
 for whatever is long."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -50,6 +51,7 @@ from tests.core.tools.support import Call, place
 from tests.harness.simulators import DISCORD_TOKEN
 from tests.harness.telegram_hub import OWNER, open_hub
 from tests.hostile.works import message, person
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.mcp import raw
 from tests.simulators.mcp.web import open_web_server
@@ -339,7 +341,7 @@ async def test_an_mcp_answer_of_too_many_values_ends_the_connection(
     way: str, mode: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ServerFailed, match="its response is too large"):
-        async with mcp_server(way, mode, tmp_path) as connection:
+        async with mcp_server(way, mode, tmp_path) as connection, asyncio.timeout(PATIENCE_S):
             await connection.call("note", {"text": "z"}, "key")
 
 
