@@ -30,7 +30,7 @@ from core.ids import RandomIds
 from core.inbound.credentials import InboundCredentials
 from core.inbound.hub import within_size
 from core.messages import Address, ChoiceAnswer, InboundMessage, Markdown, Message, Plain, Unreadable
-from core.model.base import ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.model.openai import OpenAIModel
 from core.off_loop import ValueCount, json_with_breaks, off_loop
 from core.runs.attempts import RunModels
@@ -143,6 +143,7 @@ class Says:
     """A model that says one thing, in one piece."""
 
     name = "says"
+    abilities = ModelAbilities()
 
     def __init__(self, text: str) -> None:
         self._text = text
