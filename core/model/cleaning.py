@@ -6,8 +6,9 @@ is touched. Tool calls written as text are recovered (see core.model.recovered_c
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
-from core.model.base import CallRequest
+from core.model.base import CallRequest, ModelReply
 from core.model.recovered_calls import Syntax, WrittenCall, recovered
 from core.model.reply_lexer import CLOSING_QUOTES, FINAL, REASONING, TOOLS, Kind, Lexer, Tag, Token
 from core.model.reply_spans import (
@@ -33,7 +34,8 @@ class Cleaner:
     def __init__(self) -> None:
         self.fed_chars = 0
         self.starts_over = False
-        """Whether text was shown that turned out not to belong to the final answer."""
+        """Whether text was shown that turned out not to belong to the final answer. What is returned from
+        then on replaces it."""
         self._lexer = Lexer()
         self._words = self._lexer.words()
         self._queue: deque[Token] = deque()
@@ -73,13 +75,13 @@ class Cleaner:
         self._lexer.feed(piece)
         self._read()
         self._is_flowing = (
-            not (not self._lexer.is_empty or self._blank or self._eats_newline or self.starts_over)
+            not (not self._lexer.is_empty or self._blank or self._eats_newline)
             and self._removed is None
             and self._span is self._fence is None
             and self._has_final is self._in_final
             and self._visible.is_flowing
         )
-        return self._newly_shown()
+        return self._visible.tail.take()
 
     def finish(self) -> str:
         """Read the end of the reply. Return the rest of the text that may be shown."""
@@ -88,7 +90,7 @@ class Cleaner:
         self._queue.append(_END)
         self._read()
         self._visible.end()
-        return self._newly_shown()
+        return self._visible.tail.take()
 
     def text(self) -> str:
         """Return the whole cleaned text, after `finish`."""
@@ -101,9 +103,6 @@ class Cleaner:
     def calls(self, offered: Collection[str]) -> tuple[CallRequest, ...]:
         """Return the calls of offered tools that were written as text, after `finish`."""
         return recovered(self._written, offered, self.text()) if self._written and offered else ()
-
-    def _newly_shown(self) -> str:
-        return "" if self.starts_over else self._visible.tail.take()
 
     # --- words ------------------------------------------------------------------------------------------
 
@@ -338,7 +337,22 @@ def _has_sign(piece: str) -> bool:
 
 def cleaned(text: str) -> str:
     """Return a whole text without reasoning and tool syntax."""
+    return _read_whole(text).text()
+
+
+def cleaned_reply(reply: ModelReply, offered: Collection[str], read: Cleaner | None = None) -> ModelReply:
+    """Return a reply without reasoning and tool syntax. If it requests no calls, it gets those of offered
+    tools that its text holds.
+
+    `read`: a finished cleaner that has read the same text already, piece by piece."""
+    if read is None or read.fed_chars != len(reply.text):
+        read = _read_whole(reply.text)
+    calls = reply.calls or read.calls(offered)
+    return replace(reply, text=read.text(), calls=calls)
+
+
+def _read_whole(text: str) -> Cleaner:
     cleaner = Cleaner()
     cleaner.feed(text)
     cleaner.finish()
-    return cleaner.text()
+    return cleaner

@@ -127,13 +127,16 @@ class Read:
     suggestions: tuple[str, ...]
 
 
-def read(pieces: Sequence[str], offered: Sequence[str] = OFFERED) -> tuple[str | None, Read]:
-    """The text as it was shown while it came (None: it was started over), and all that was read."""
-    cleaner = Cleaner()
-    shown = "".join([*map(cleaner.feed, pieces), cleaner.finish()])
+def read(pieces: Sequence[str], offered: Sequence[str] = OFFERED) -> tuple[str, Read]:
+    """The text as it was shown while it came, since it was started over, and all that was read."""
+    cleaner, shown, had_begun = Cleaner(), "", False
+    for piece in [*pieces, None]:
+        new = cleaner.finish() if piece is None else cleaner.feed(piece)
+        shown = new if cleaner.starts_over and not had_begun else shown + new
+        had_begun = cleaner.starts_over
     calls = [[call.tool, json.loads(call.arguments)] for call in cleaner.calls(offered)]
     told = Read(cleaner.text(), calls, cleaner.suggestions())
-    return None if cleaner.starts_over else shown, told
+    return shown, told
 
 
 def in_pieces(text: str, ends: Sequence[int]) -> list[str]:
@@ -144,8 +147,7 @@ def in_pieces(text: str, ends: Sequence[int]) -> list[str]:
 def same_in_pieces(text: str, pieces: Sequence[str]) -> None:
     whole, (shown, told) = read([text])[1], read(pieces)
     assert told == whole, pieces
-    if shown is not None:
-        assert shown == ("" if is_silent(whole.text) else whole.text), pieces
+    assert shown == ("" if is_silent(whole.text) else whole.text), pieces
 
 
 @pytest.mark.parametrize("text, expected", TEXTS)
