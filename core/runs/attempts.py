@@ -2,9 +2,10 @@
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 
 from core import texts
 from core.errors import (
@@ -19,6 +20,7 @@ from core.errors import (
 )
 from core.events import CandidateFailed, ModelSelected, TextDelta
 from core.model.base import Model, ModelReply, ModelRequest, StopReason, Usage, closing
+from core.model.cleaning import Cleaner, cleaned_reply
 from core.off_loop import off_loop
 from core.runs.context import CHARS_PER_TOKEN, request_tokens
 from core.runs.model_list import (
@@ -103,12 +105,13 @@ class RunModels:
         self._selected: Candidate | None = None
         self._given_up: set[str] = set()
         self._above_tokens = 0
-        self._attempt = -1
+        self._numbers = count()
         steps = (compact, self._larger_window, reset)
         self._overflow_steps = deque(step for step in steps if step is not None)
 
     async def reply(self, build: Build, tell: Tell | None) -> ModelReply:
-        """Return a whole reply, its text told as it comes. Credentials are redacted in both.
+        """Return a whole reply, its text told as it comes. Both are without reasoning, tool syntax and
+        credentials.
 
         `build`: called for each attempt. `tell`: None if people see only whole replies. Raises the
         error of the last model, or one that sums all up."""
@@ -146,8 +149,7 @@ class RunModels:
             self._selected = candidate
             thinking = request.thinking or candidate.thinking
             self._report(ModelSelected(candidate.provider, candidate.name, thinking.value))
-        self._attempt += 1
-        stream = _ReplyStream(self._leaks, self._attempt, tell)
+        stream = _ReplyStream(self._leaks, self._numbers, tell)
         try:
             reply = await stream.whole(candidate.model(key), request)
         except ModelError as error:
@@ -300,36 +302,58 @@ def _set_aside(candidate: Candidate, key: int, error: ModelError) -> None:
 
 
 class _ReplyStream:
-    """One attempt's text, told as it comes without credentials."""
+    """One attempt's text, told as it comes, without reasoning, tool syntax and credentials.
 
-    def __init__(self, leaks: LeakDetector, attempt: int, tell: Tell | None) -> None:
+    `numbers`: the numbers of attempts; a reply whose final answer starts over takes another one."""
+
+    def __init__(self, leaks: LeakDetector, numbers: Iterator[int], tell: Tell | None) -> None:
         self._leaks = leaks
         self._redacted = RedactedStream(leaks)
-        self._attempt = attempt
+        self._cleaner = Cleaner()
+        self._numbers = numbers
+        self._attempt = next(numbers)
+        self._started_over = False
         self._tell = tell
         self.heard_chars = 0
 
     async def whole(self, model: Model, request: ModelRequest) -> ModelReply:
         """Return the reply. Raises the model's errors, and ModelReplyInvalid if the stream has none."""
-        stream = self._redacted
         async with closing(model.reply(request)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, ModelReply):
-                    await self._pass_on(stream.look_chars(), stream.rest)
-                    text = await off_loop(len(piece.text), partial(self._leaks.redacted, piece.text))
-                    return replace(piece, text=text)
+                    return await self._ended(piece, request)
                 self.heard_chars += len(piece.text)
-                await self._pass_on(stream.look_chars(piece.text), partial(stream.add, piece.text))
+                if self._tell is not None:
+                    await self._show(self._tell, len(piece.text), partial(self._cleaner.feed, piece.text))
         raise ModelReplyInvalid("the model adapter returned no reply")
 
-    async def _pass_on(self, chars: int, released: Callable[[], str]) -> None:
-        """Pass on the text that a search of `chars` characters releases, if people see it."""
-        if self._tell is None:
-            return
-        told_before = self._redacted.told_chars
-        text = await off_loop(chars, released)
+    async def _ended(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
+        cleaner = self._cleaner
+        if self._tell is not None:
+            await self._show(self._tell, cleaner.fed_chars, cleaner.finish)
+            stream = self._redacted
+            self._pass_on(self._tell, await off_loop(stream.look_chars(), stream.rest))
+        offered = frozenset(tool.name for tool in request.tools)
+
+        def cleaned() -> ModelReply:
+            whole = cleaned_reply(reply, offered, cleaner if self._tell is not None else None)
+            return replace(whole, text=self._leaks.redacted(whole.text))
+
+        return await off_loop(len(reply.text), cleaned)
+
+    async def _show(self, tell: Tell, chars: int, read: Callable[[], str]) -> None:
+        """Tell people the text that reading `chars` characters releases."""
+        text = await off_loop(chars, read)
+        if self._cleaner.starts_over and not self._started_over:
+            self._started_over = True
+            self._redacted, self._attempt = RedactedStream(self._leaks), next(self._numbers)
         if text:
-            self._tell(TextDelta(told_before, text, self._attempt))
+            stream = self._redacted
+            self._pass_on(tell, await off_loop(stream.look_chars(text), partial(stream.add, text)))
+
+    def _pass_on(self, tell: Tell, text: str) -> None:
+        if text:
+            tell(TextDelta(self._redacted.told_chars - len(text), text, self._attempt))
 
 
 def _estimated(request: ModelRequest, heard_chars: int) -> Usage:

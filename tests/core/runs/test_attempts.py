@@ -54,7 +54,7 @@ PERMANENT = [
     SETUP,
     ModelOrderConflict("roles must alternate"),
 ]
-BEGUN = ReplyDelta("Once upon ")
+BEGUN = ReplyDelta("Once upon a")
 
 
 # ---------------------------------------------------------------- one model
