@@ -18,7 +18,7 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.events import CandidateFailed, ModelSelected, TextDelta
+from core.events import NOTHING_SPENT, CandidateFailed, FailuresSpent, ModelSelected, TextDelta
 from core.model.base import Model, ModelReply, ModelRequest, StopReason, Usage, closing
 from core.model.cleaning import Cleaner, cleaned_reply
 from core.off_loop import off_loop
@@ -53,6 +53,8 @@ Build = Callable[[int], ModelRequest]
 """Returns the request for a model with a context window of that many tokens."""
 Tell = Callable[[TextDelta], None]
 Report = Callable[[ModelSelected | CandidateFailed], None]
+Keep = Callable[[], Awaitable[None]]
+"""Stores what a run has spent, before it goes on. Raises StaleTurn if it doesn't run any more."""
 Step = Callable[[], Awaitable[bool]]
 """Makes room after the context overflowed. Returns False if it can't."""
 
@@ -77,11 +79,16 @@ class RetryBudget:
         return True
 
 
+async def unkept() -> None:
+    """Store nothing: this run is not in the journal."""
+
+
 class RunModels:
-    """The models of one start of a run, and what may happen only once in it.
+    """The models of a run, and what may happen only once in it.
 
     `report`: receives selected models and failures.
     `settle`: receives the tokens of every call, also of a reply that broke off.
+    `earlier`: what earlier starts of the run spent. `keep`: called after each failure.
     `compact`, `reset`: the steps before and after a larger window that make room in an overflowing
     context; None: not available. Each step is taken at most once."""
 
@@ -91,23 +98,41 @@ class RunModels:
         leaks: LeakDetector,
         report: Report,
         settle: Callable[[Usage], None],
+        earlier: FailuresSpent = NOTHING_SPENT,
+        keep: Keep = unkept,
         *,
         compact: Step | None = None,
         reset: Step | None = None,
     ) -> None:
         self.models = models
-        self.budget = RetryBudget()
-        self.faults: dict[str, ModelFault] = {}
+        self.keep = keep
+        self.budget = RetryBudget(MAX_FAILED_ATTEMPTS - earlier.attempts, MAX_FAILED_S - earlier.seconds)
+        self.faults = {model: ModelFault(fault) for model, fault in earlier.faults}
         """The faults met that only the operator can mend, by model."""
         self._leaks = leaks
         self._report = report
         self._settle = settle
         self._selected: Candidate | None = None
-        self._given_up: set[str] = set()
-        self._above_tokens = 0
+        self._given_up = set(earlier.given_up)
+        self._above_tokens = earlier.above_tokens
         self._numbers = count()
-        steps = (compact, self._larger_window, reset)
-        self._overflow_steps = deque(step for step in steps if step is not None)
+        self._room_made = list(earlier.room_made)
+        steps = {"compact": compact, "larger_window": self._larger_window, "reset": reset}
+        self._overflow_steps = deque(
+            (name, step) for name, step in steps.items() if step is not None and name not in self._room_made
+        )
+
+    @property
+    def spent(self) -> FailuresSpent:
+        """Return what the run has spent so far, over all its starts."""
+        return FailuresSpent(
+            MAX_FAILED_ATTEMPTS - self.budget.attempts,
+            MAX_FAILED_S - self.budget.seconds,
+            tuple(self._room_made),
+            self._above_tokens,
+            tuple(sorted(self._given_up)),
+            tuple((model, fault.value) for model, fault in self.faults.items()),
+        )
 
     async def reply(self, build: Build, tell: Tell | None) -> ModelReply:
         """Return a whole reply, its text told as it comes. Both are without reasoning, tool syntax and
@@ -126,7 +151,10 @@ class RunModels:
     async def _make_room(self) -> bool:
         """Take the next step that makes room: compact, larger window, reset."""
         while self._overflow_steps:
-            if await self._overflow_steps.popleft()():
+            name, step = self._overflow_steps.popleft()
+            self._room_made.append(name)
+            if await step():
+                await self.keep()
                 return True
         return False
 
@@ -139,8 +167,10 @@ class RunModels:
         return True
 
     def candidates(self) -> Sequence[Candidate]:
-        """Return the models for the next reply, in order."""
-        return self.models.in_order(self._above_tokens, self._given_up)
+        """Return the models for the next reply, in order. After a restart there may be none with a larger
+        window any more; then the others are tried."""
+        fitting = self.models.in_order(self._above_tokens, self._given_up)
+        return fitting or self.models.in_order(without=self._given_up)
 
     async def call(self, candidate: Candidate, key: int, build: Build, tell: Tell | None) -> ModelReply:
         """Call a model once. Raises ContextOverflow also if the reply says that the context was full."""
@@ -216,6 +246,7 @@ class _Attempts:
                 self._failed(candidate, error, None if is_last else wait_s)
                 if isinstance(error, ContextOverflow):
                     raise
+            await self._run.keep()
             if is_last:
                 break
             if wait_s is None:
