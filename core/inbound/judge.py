@@ -19,7 +19,6 @@ from core.inbound.commands import (
     ModelsOf,
     approve_pairing,
     claimed,
-    code_of,
     command,
     link,
     no_models,
@@ -43,6 +42,7 @@ from core.inbound.submission import (
     Submission,
     Timezone,
     UserInput,
+    code_of,
     parse_submission,
 )
 from core.lazy_module import LazyModule

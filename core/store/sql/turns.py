@@ -30,8 +30,8 @@ from core.store.sql.mapping import (
     principal_of,
     thread_of,
 )
+from core.store.sql.outbox import enqueue_instead
 from core.store.sql.people import known_user
-from core.store.sql.previews import enqueue_instead
 from core.store.transaction import Row, Transaction
 from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolResult, UserSaid
 from core.users import Principal
