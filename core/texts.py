@@ -106,6 +106,8 @@ CONTEXT_TOO_LONG = (
     "This conversation is too long for the model. Send a shorter message, or start over with /new."
 )
 ALLOWANCE_USED_UP = "The daily limit for guests has been reached. Please try again tomorrow."
+EMPTY_WITH_TOOLS = "it returned neither text nor a tool call, although tools were offered"
+EMPTY_TEXT = "it returned an empty reply"
 EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."
 INTERNAL_FAILURE = "Something went wrong and I couldn't finish. Steps already completed still apply."
 REFERENCE = "{text} Reference: {reference}"

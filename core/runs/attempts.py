@@ -110,7 +110,7 @@ class RunModels:
         self.faults = {model: ModelFault(fault) for model, fault in earlier.faults}
         """The faults met that only the operator can mend, by model."""
         self._leaks = leaks
-        self._report = report
+        self.report = report
         self._settle = settle
         self._selected: Candidate | None = None
         self._given_up = set(earlier.given_up)
@@ -134,13 +134,14 @@ class RunModels:
             tuple((model, fault.value) for model, fault in self.faults.items()),
         )
 
-    async def reply(self, build: Build, tell: Tell | None) -> ModelReply:
+    async def reply(self, build: Build, tell: Tell | None, *, repeats_empty: bool = False) -> ModelReply:
         """Return a whole reply, its text told as it comes. Both are without reasoning, tool syntax and
         credentials.
 
-        `build`: called for each attempt. `tell`: None if people see only whole replies. Raises the
-        error of the last model, or one that sums all up."""
-        attempts = _Attempts(self, build, tell)
+        `build`: called for each attempt. `tell`: None if people see only whole replies.
+        `repeats_empty`: an empty reply is reported and requested once more; the second is returned even if
+        it is empty. Raises the error of the last model, or one that sums all up."""
+        attempts = _Attempts(self, build, tell, may_repeat=repeats_empty)
         while True:
             try:
                 return await attempts.run()
@@ -178,7 +179,7 @@ class RunModels:
         if candidate is not self._selected:
             self._selected = candidate
             thinking = request.thinking or candidate.thinking
-            self._report(ModelSelected(candidate.provider, candidate.name, thinking.value))
+            self.report(ModelSelected(candidate.provider, candidate.name, thinking.value))
         stream = _ReplyStream(self._leaks, self._numbers, tell)
         try:
             reply = await stream.whole(candidate.model(key), request)
@@ -208,13 +209,13 @@ class RunModels:
             self.faults[failure.model] = error.fault
         if isinstance(error, ModelMisconfigured | ModelRejected) and failure.retry_in_s is None:
             self._given_up.add(failure.model)
-        self._report(failure)
+        self.report(failure)
 
 
 class _Attempts:
     """The attempts at one reply."""
 
-    def __init__(self, run: RunModels, build: Build, tell: Tell | None) -> None:
+    def __init__(self, run: RunModels, build: Build, tell: Tell | None, *, may_repeat: bool) -> None:
         self._run = run
         self._build = build
         self._tell = None if tell is None else partial(self._tell_people, tell)
@@ -222,6 +223,7 @@ class _Attempts:
         self._candidates: Sequence[Candidate] = ()
         self._place = self._tries = 0
         self._failures: dict[str, ModelError] = {}
+        self._may_repeat = may_repeat
         self._text_seen = False
         self._after_text = 0
 
@@ -238,7 +240,7 @@ class _Attempts:
                 self._next()
                 continue
             try:
-                return await self._call(candidate, permit)
+                reply = await self._call(candidate, permit)
             except ModelError as error:
                 self._tries += 1
                 wait_s = self._wait_s(candidate, error)
@@ -246,6 +248,10 @@ class _Attempts:
                 self._failed(candidate, error, None if is_last else wait_s)
                 if isinstance(error, ContextOverflow):
                     raise
+            else:
+                if self._repeats(candidate, reply):
+                    continue
+                return reply
             await self._run.keep()
             if is_last:
                 break
@@ -254,6 +260,17 @@ class _Attempts:
             elif wait_s > 0:
                 await self._clock.sleep(wait_s)
         raise _summed_up(list(self._failures.values()))
+
+    def _repeats(self, candidate: Candidate, reply: ModelReply) -> bool:
+        """Report an empty reply. Return whether to request it once more."""
+        if reply.stop is not StopReason.END or reply.calls or reply.text.strip():
+            return False
+        repeats, self._may_repeat = self._may_repeat, False
+        logger.warning("model.empty_reply model=%s again=%s", candidate.name, str(repeats).lower())
+        tools = self._build(candidate.context_tokens).tools
+        reason = texts.EMPTY_WITH_TOOLS if tools else texts.EMPTY_TEXT
+        self._run.report(self._failure(candidate, reason, 0.0 if repeats else None))
+        return repeats
 
     def _next(self) -> None:
         self._place += 1
@@ -297,9 +314,11 @@ class _Attempts:
     def _failed(self, candidate: Candidate, error: ModelError, retry_in_s: float | None) -> None:
         self._failures[candidate.name] = error
         reason = texts.failure_reason(error)
+        self._run.failed(error, self._failure(candidate, reason, retry_in_s))
+
+    def _failure(self, candidate: Candidate, reason: str, retry_in_s: float | None) -> CandidateFailed:
         place, total = self._place + 1, len(self._candidates)
-        failure = CandidateFailed(candidate.provider, candidate.name, reason, place, total, retry_in_s)
-        self._run.failed(error, failure)
+        return CandidateFailed(candidate.provider, candidate.name, reason, place, total, retry_in_s)
 
     def _wait_s(self, candidate: Candidate, error: ModelError) -> float | None:
         """Return the wait before the same model is called again; None if another one is called instead."""

@@ -39,7 +39,7 @@ class ChatDelegate:
         self._start = loaded.start
         self._thread = loaded.start.thread
         self._entries: list[Entry] = list(loaded.entries)
-        self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private)
+        self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private, self._narrative)
         if run.models is None:
             run.earlier = loaded.models
             run.models = RunModels(
@@ -49,6 +49,7 @@ class ChatDelegate:
         self._models = run.models
         self._images = TurnImages(services.images, self._thread.channel, self._start.turn_id)
         self._standing: ConsentSettings | None = None
+        self._offered = False
         self._budget = LoopBudget(
             services.pipeline.effective_policy.configured.limits,
             loaded.rounds,
@@ -96,6 +97,21 @@ class ChatDelegate:
         said = (entry.said for entry in self._entries if entry.turn_id == self._start.turn_id)
         return not any(isinstance(one, UserSaid) and one.sender for one in said)
 
+    def _narrative(self, call_id: str) -> str:
+        """Return what the model wrote beside a call."""
+        text = ""
+        for entry in self._entries:
+            match entry.said:
+                case AssistantSaid():
+                    text = entry.said.text
+                case ToolCalled() if entry.said.call_id == call_id:
+                    return text
+                case ToolCalled():
+                    pass
+                case _:
+                    text = ""
+        return ""
+
     def last_batch_failed(self) -> bool:
         return self._calls.all_failed
 
@@ -126,6 +142,9 @@ class ChatDelegate:
 
     # --- the model -------------------------------------------------------------------------------------
 
+    def offered_tools(self) -> bool:
+        return self._offered
+
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         # One model call on the journal; its text is streamed as it comes.
         services, hook = self._services, self._services.reply_hook
@@ -136,7 +155,7 @@ class ChatDelegate:
         def build(context_tokens: int) -> ModelRequest:
             return replace(self._request(context_tokens, with_tools=with_tools), images=images)
 
-        reply = await self._models.reply(build, tell)
+        reply = await self._models.reply(build, tell, repeats_empty=True)
         if hook is None or not reply.text.strip():
             return reply
         text = await hook.transformed(reply.text, self._start.principal.user_id, self._thread.id)
@@ -145,6 +164,7 @@ class ChatDelegate:
     def _request(self, context_tokens: int, *, with_tools: bool) -> ModelRequest:
         settings, principal = self._settings, self._start.principal
         tools = self._services.pipeline.offered(principal, self._start.disabled) if with_tools else ()
+        self._offered = bool(tools)
         facts = PromptFacts(
             configured=settings.system_prompt,
             speaker=principal,

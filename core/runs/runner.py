@@ -25,6 +25,7 @@ from core.events import (
 from core.ids import Ids
 from core.messages import Markdown, Message, plain
 from core.model.base import ModelReply, StopReason
+from core.model.visible_text import is_silent
 from core.ports import OutboxListener
 from core.runs.loop import Answered, LoopDelegate, Paused, run_agentic_loop
 from core.runs.registry import Run, RunRegistry
@@ -205,8 +206,11 @@ class ChatTurnRunner:
         reply, transcript = success.reply, success.transcript
         text = _answer(reply)
         said = AssistantSaid(text, reply.origin)
-        message = Message(blocks=(Markdown(text),))
-        following = await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
+        silent = is_silent(text)
+        message = None if silent else Message(blocks=(Markdown(text),))
+        following = await self._finish(
+            start, TurnState.DONE, said, message, event=Finished("" if silent else text)
+        )
         last = Entry(transcript[-1].seq + 1, start.turn_id, self._clock.now(), said)
         self._journals.keep(start.thread.id, (*transcript, last))
         return following
