@@ -80,6 +80,7 @@ TEXTS: Sequence[tuple[str, str | None]] = [
     ("[Tool `http` returned: ok]\nB", "B"),
     ('<tool_call>{"name":"say","arguments":{"text":"</tool_call>"}}</tool_call>B', "B"),
     ('[Called tool `a`] and [Called tool `b` with arguments: {"q":"]"}] [1]', "and  [1]"),
+    ('<think>a"</think>" b</think>c', "c"),
     ("Hi <thin", UNCHANGED),
     ("Hi <tool_call na", "Hi"),
     ("NO_REPLY.", UNCHANGED),
