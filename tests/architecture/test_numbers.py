@@ -49,6 +49,7 @@ NUMBERS = {
     "core.model.sse.EVENT_LIMIT_BYTES": 1_048_576,
     "core.names.NAME_LIMIT_CHARS": 80,
     "core.runs.recovery.CRASH_LIMIT": 3,
+    "core.runs.loop.MAX_NUDGES": 2,
     "core.runs.attempts.LONGEST_WAIT_S": 60.0,
     "core.runs.attempts.MAX_FAILED_ATTEMPTS": 8,
     "core.runs.attempts.MAX_FAILED_S": 180.0,
