@@ -3,6 +3,7 @@
 import gc
 import itertools
 import json
+import sys
 import time
 import tracemalloc
 from collections.abc import Sequence
@@ -301,6 +302,34 @@ def test_twice_the_text_takes_at_most_two_and_a_half_times_the_work(unit: str, p
         if growths[-1] <= 2.5:
             return
     raise AssertionError(growths)
+
+
+def steps(text: str) -> int:
+    """How many functions are called to clean a text, which no other load on the machine changes."""
+    count = 0
+
+    def called(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        del frame, argument
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(called)
+    try:
+        read([text])
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("unit", [*TAGS, *SIGNS])
+def test_twice_the_text_takes_twice_the_steps(unit: str) -> None:
+    once = unit * (1_000 // len(unit))
+    assert steps(once * 2) <= 2.2 * steps(once) + 50
+
+
+def test_a_whole_block_of_reasoning_is_one_step_of_the_parser() -> None:
+    block = "<think>a</think>"
+    assert steps(block * 200) - steps(block * 100) <= 100 * 18
 
 
 def test_thinking_is_not_kept_in_memory() -> None:
