@@ -57,7 +57,6 @@ class Cleaner:
         self._has_final = False
         self._in_final = False
         # what was looked for in vain, and is not looked for again, so that the work stays linear
-        self._heeds_code = True
         self._heeds_strings = True
         self._heeds_brackets = True
         self._runs: Counter[str] = Counter()
@@ -211,7 +210,7 @@ class Cleaner:
     def _read_tag(self, token: Token, tag: Tag) -> None:
         if tag.name in REASONING:
             if not (tag.closing or tag.empty):
-                self._span = Thinking(tag, heeds_code=self._heeds_code)
+                self._span = Thinking(tag, heeds_code=self._lexer.heeds_code)
         elif tag.name == FINAL:
             self._read_final(token, tag)
         elif tag.closing:
@@ -246,7 +245,7 @@ class Cleaner:
             case FenceHead():
                 self._close_head(span)
             case Thinking():
-                self._heeds_code = self._heeds_code and not span.code_was_open
+                self._lexer.heeds_code = self._lexer.heeds_code and not span.code_was_open
             case ToolTag():
                 self._close_tool(span)
             case ToolFence():

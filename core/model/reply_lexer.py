@@ -106,6 +106,12 @@ _PLAIN_TAGS = {
     for raw in [f"<{pipe}{slash}{name}{pipe}>"]
 }
 _OPENING = {name: Tag(name, False, False, False) for name in TOOLS}
+_REASONING_BLOCK = r"<(?:{names})>([^<{code}]*)</(?:{names})>"
+_NAMES_OF_BLOCKS = "|".join(sorted(REASONING))
+_BLOCK = re.compile(_REASONING_BLOCK.format(names=_NAMES_OF_BLOCKS, code="`~\n"))
+_BLOCK_WITH_CODE = re.compile(_REASONING_BLOCK.format(names=_NAMES_OF_BLOCKS, code=""))
+"""A whole reasoning block, so that most are read at once: without code, and with any."""
+_SKIPPED = Tag("think", False, False, True)
 _LONGEST_PLAIN_TAG = max(map(len, _PLAIN_TAGS))
 
 
@@ -114,7 +120,10 @@ class Lexer:
 
     def __init__(self) -> None:
         self.whole_lines = True
-        """Whether a text may go over the ends of lines, followed by lines that are only text."""
+        """Whether a text may go over the ends of lines, followed by lines that are only text, and a whole
+        reasoning block may be one word. False inside of other parts."""
+        self.heeds_code = True
+        """Whether code in reasoning is looked for."""
         self._text = ""
         self.before = ""
         """The character before the text to come."""
@@ -182,11 +191,15 @@ class Lexer:
         return Token(_RUN_KINDS[sign], run) if ends else _YET
 
     def _tag(self, text: str, at: int) -> Token | _Undecided | None:
-        """Return a tag, unless it stands alone in quotation marks."""
+        """Return a tag, unless it stands alone in quotation marks; or a whole block of reasoning."""
+        closing = CLOSING_QUOTES.get(text[at - 1] if at else self.before)
+        if self.whole_lines and closing is None:
+            block = (_BLOCK if self.heeds_code else _BLOCK_WITH_CODE).match(text, at)
+            if block is not None and text[block.end(1) - 1] not in CLOSING_QUOTES:
+                return Token(Kind.TAG, block.group(), _SKIPPED)
         token = _PLAIN_TAGS.get(text[at : text.find(">", at, at + _LONGEST_PLAIN_TAG) + 1])
         if token is None:  # nearly all tags are plain
             token = _tag(text, at, last=self._is_last)
-        closing = CLOSING_QUOTES.get(text[at - 1] if at else self.before)
         if closing is None or token is None or token is _YET:
             return token
         end = at + len(token.raw)

@@ -50,6 +50,7 @@ NUMBERS = {
     "core.runs.images.MAX_IMAGE_BYTES": 3_900_000,
     "core.names.NAME_LIMIT_CHARS": 80,
     "core.runs.recovery.CRASH_LIMIT": 3,
+    "core.runs.loop.MAX_NUDGES": 2,
     "core.runs.attempts.LONGEST_WAIT_S": 60.0,
     "core.runs.attempts.MAX_FAILED_ATTEMPTS": 8,
     "core.runs.attempts.MAX_FAILED_S": 180.0,
