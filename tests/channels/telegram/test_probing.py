@@ -295,7 +295,7 @@ async def test_what_others_send_meanwhile_is_not_tried() -> None:
         stage.sim.user_sends_text(8, "in between")
         other = await stage.shows(B)
         searching = asyncio.create_task(stage.find(row(A)))
-        while not stage.looks:
+        while not stage.looks:  # noqa: ASYNC110 - the search tells nobody
             await asyncio.sleep(0)
         stage.around = replace(stage.around, shown=frozenset({MessageRef(ref(other))}))
         assert await searching is None
