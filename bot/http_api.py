@@ -18,6 +18,7 @@ from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
 from bot.web.health import Readiness
 from bot.web.login import LoginService
+from bot.web.prompts import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
 from core.errors import VaultError
@@ -102,6 +103,7 @@ def build_api(
         ),
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
+        prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
         url=url,
         clock=clock,
         ids=ids,

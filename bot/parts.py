@@ -5,6 +5,7 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bot.config.keys import VaultKeyRing, hub_key
@@ -14,7 +15,8 @@ from bot.config.schema import Model as ModelSettings
 from bot.config.types import DATABASE_NAME
 from bot.live import Live
 from bot.ops.metrics import MeteredModel, Metrics
-from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
+from bot.platforms import rendering_hint
+from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start, version
 from bot.timers import ScheduledTimers
 from bot.tools import build_approvals, build_effective_policy, vote_rule, workspace_of
 from channels.manager import ChannelManager
@@ -26,7 +28,7 @@ from core.consent.rules import EffectivePolicy
 from core.errors import VaultError
 from core.events import TurnListener
 from core.ids import Ids
-from core.inbound.commands import ModelsOf, no_models
+from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
 from core.inbound.judge import InboundRules
 from core.inbound.sessions import SessionManager
@@ -37,9 +39,11 @@ from core.people.notices import ApproverCopies, Notices
 from core.ports import OutboxListener
 from core.runs.chat import ChatDelegate
 from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.prompts import ChatPrompts, PromptSettings
 from core.runs.registry import Run
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
+from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.fencing import ResultLimits
 from core.safety.leaks import LeakDetector
 from core.store.facets import SealedSecret
@@ -77,6 +81,27 @@ def build_credentials(leaks: LeakDetector, ring: VaultKeyRing, clock: Clock, ids
             raise VaultError(str(error)) from error
 
     return InboundCredentials(leaks, seal, ids)
+
+
+# Builds the prompts of chat turns.
+
+
+def build_texts(loaded: Loaded, leaks: LeakDetector) -> WorkspaceTexts:
+    """Build the reader of the workspace's identity documents and skills."""
+    return WorkspaceTexts(workspace_of(loaded), leaks, loaded.config.workspace.trusted_skills)
+
+
+def build_prompts(
+    config: Config, texts: WorkspaceTexts, unattended: Callable[[Principal], Sequence[str]]
+) -> ChatPrompts:
+    """Build the maker of prompts. `unattended`: the tools of a person that need no approval."""
+    settings = PromptSettings(
+        configured=config.agent.system_prompt,
+        timezone=config.hub.timezone,
+        version=version(),
+        models={model.name: model.model or model.name for model in config.models},
+    )
+    return ChatPrompts(settings, texts, unattended, partial(rendering_hint, config))
 
 
 # Whether there are hooks: who has none loads nothing of them.
@@ -133,6 +158,7 @@ class Dependencies:
         self.models = models
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
+        self.texts = build_texts(loaded, self.leaks)
         self.hooks: Hooks | None = configured_hooks(loaded, self.leaks, store, self.models, clock, ids)
 
 
@@ -231,6 +257,7 @@ def build_rules(
     ids: Ids,
     effective_policy: EffectivePolicy,
     models: ModelsOf = no_models,
+    skills: SkillsOf = no_skills,
 ) -> InboundRules:
     """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
@@ -254,6 +281,7 @@ def build_rules(
         effective_policy,
         config.hub.timezone,
         models,
+        skills,
     )
 
 
@@ -285,6 +313,7 @@ def build_chat(
     outbox: OutboxListener,
     turns: TurnListener,
     approver_copies: ApproverCopies,
+    prompts: ChatPrompts,
 ) -> DelegateFactory:
     """Return the factory of chat turns' delegates."""
     config, hooks = dependencies.config, dependencies.hooks
@@ -307,6 +336,7 @@ def build_chat(
         dependencies.leaks,
         approver_copies,
         guests,
+        prompts,
     )
     if hooks is not None:
         services = replace(
@@ -338,8 +368,6 @@ def _pipeline_settings(loaded: Loaded, leaks: LeakDetector) -> PipelineSettings:
 def _chat_settings(config: Config) -> ChatSettings:
     approvals = config.approvals
     return ChatSettings(
-        system_prompt=config.agent.system_prompt,
-        timezone=config.hub.timezone,
         reserve_tokens=config.agent.reserve_tokens,
         gate_expires_after_s=int(approvals.expires_after_s),
         rule=vote_rule(config),

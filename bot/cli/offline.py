@@ -12,7 +12,7 @@ from bot.config.load import Loaded
 from bot.operator.decisions import AdminService
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
-from bot.parts import build_rules, open_store
+from bot.parts import build_leaks, build_pipeline, build_prompts, build_rules, build_texts, open_store
 from bot.routines.management import personal_routines
 from bot.routines.service import resting_routines
 from bot.runtime import AdminError
@@ -24,6 +24,7 @@ from bot.web.endpoints import application
 from bot.web.items import Presenter
 from bot.web.login import LoginService
 from bot.web.people import People
+from bot.web.prompts import PromptsApi
 from bot.web.routines_api import RoutinesApi
 from bot.web.settings import SettingsApi
 from core.clock import Clock, SystemClock
@@ -35,6 +36,8 @@ from core.people.pairing import ClaimRules, PairingService
 from core.ports import Acceptance, OutboxRow, Seen
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
+from core.tools.execution import ToolPause
+from core.tools.pipeline import CallPipeline
 from core.tools.registry import ToolRegistry
 from core.users import Role
 
@@ -63,12 +66,20 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         settings = SettingsService(store, ring, lambda: tools().names, clock, owner.user_id)
         presenter = Presenter(lambda name: tools().lookup(name).sensitive)
         routines = personal_routines(config, store, resting_routines(store), clock, ids)
+        leaks = build_leaks(config)
+
+        def pipeline() -> CallPipeline:
+            return build_pipeline(loaded, tools(), clock, leaks, ToolPause(), None)
+
+        texts = build_texts(loaded, leaks)
+        prompts = build_prompts(config, texts, lambda principal: pipeline().unattended(principal))
         login = LoginService(store.keys, owner, clock)
         endpoints = [
             *People(store, admin, login, "", _no_status, dict).endpoints(),
             *SettingsApi(store, settings, NoReloader()).endpoints(),
             *ApprovalsApi(store.feed, admin, presenter).endpoints(),
             *RoutinesApi(routines).endpoints(),
+            *PromptsApi(store, prompts, pipeline, clock).endpoints(),
         ]
         yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))
 

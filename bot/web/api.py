@@ -30,6 +30,7 @@ from bot.web.errors import ErrorPage
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.login import LoginService
 from bot.web.people import People, StatusApi
+from bot.web.prompts import PromptsApi
 from bot.web.routines_api import RoutinesApi
 from bot.web.settings import ApprovalPolicies, SettingsApi
 from bot.web.stream import ChannelStates
@@ -202,6 +203,7 @@ class ApiParts:
     routines: Callable[[Principal], PersonalRoutines]
     sensitive: SensitiveArguments
     effective_policy: EffectivePolicy
+    prompts: PromptsApi
     url: str
     clock: Clock
     ids: Ids
@@ -221,6 +223,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
     found += [
+        *parts.prompts.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),
         *ApprovalPolicies(store, parts.effective_policy).endpoints(),

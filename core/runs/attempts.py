@@ -47,8 +47,8 @@ PATIENCE_S = 5.0
 LONGEST_WAIT_S = 60.0
 """The longest wait for the only model. If its provider asks for more, the reply fails."""
 
-Build = Callable[[int], ModelRequest]
-"""Returns the request for a model with a context window of that many tokens."""
+Build = Callable[[Candidate], ModelRequest]
+"""Returns the request for a model of the list."""
 Tell = Callable[[TextDelta], None]
 Report = Callable[[ModelSelected | CandidateFailed], None]
 Step = Callable[[], Awaitable[bool]]
@@ -141,7 +141,7 @@ class RunModels:
 
     async def call(self, candidate: Candidate, key: int, build: Build, tell: Tell | None) -> ModelReply:
         """Call a model once. Raises ContextOverflow also if the reply says that the context was full."""
-        request = build(candidate.context_tokens)
+        request = build(candidate)
         if candidate is not self._selected:
             self._selected = candidate
             self._report(ModelSelected(candidate.provider, candidate.name, request.thinking.value))

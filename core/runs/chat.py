@@ -10,8 +10,10 @@ from core.model.base import ModelReply, ModelRequest, Usage
 from core.runs.approval_requests import ApprovalRequests
 from core.runs.attempts import RunModels
 from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
-from core.runs.context import PromptFacts, build_conversation, system_prompt, tool_tokens
+from core.runs.context import CHARS_PER_TOKEN, build_conversation, tool_tokens
 from core.runs.loop import Answered, LoopOutcome, Paused
+from core.runs.model_list import Candidate
+from core.runs.prompts import TurnPrompt
 from core.runs.registry import Run
 from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import CallRules, ToolCallRunner
@@ -43,6 +45,7 @@ class ChatDelegate:
             run.models = RunModels(services.models, services.leaks, run.report, _unmetered)
         self._models = run.models
         self._standing: ConsentSettings | None = None
+        self._prompted: TurnPrompt | None = None
         self._budget = LoopBudget(
             services.pipeline.effective_policy.configured.limits,
             loaded.rounds,
@@ -69,6 +72,7 @@ class ChatDelegate:
     # --- calls -----------------------------------------------------------------------------------------
 
     async def settle_calls(self) -> Paused | None:
+        self._calls.judge_in((await self._prompt()).mode)
         return await self._calls.settle()
 
     async def _said(self) -> ConsentSettings:
@@ -122,8 +126,10 @@ class ChatDelegate:
         await services.guests.take(self._start.principal)
         tell = self._tell if services.tells_text else None  # hooks have to check the text first
 
-        def build(context_tokens: int) -> ModelRequest:
-            return self._request(context_tokens, with_tools=with_tools)
+        prompt = await self._prompt()
+
+        def build(candidate: Candidate) -> ModelRequest:
+            return self._request(prompt, candidate, with_tools=with_tools)
 
         reply = await self._models.reply(build, tell)
         if hook is None or not reply.text.strip():
@@ -131,21 +137,25 @@ class ChatDelegate:
         text = await hook.transformed(reply.text, self._start.principal.user_id, self._thread.id)
         return replace(reply, text=text)
 
-    def _request(self, context_tokens: int, *, with_tools: bool) -> ModelRequest:
-        settings, principal = self._settings, self._start.principal
-        tools = self._services.pipeline.offered(principal, self._start.disabled) if with_tools else ()
-        facts = PromptFacts(
-            configured=settings.system_prompt,
-            speaker=principal,
-            channel=self._thread.channel,
-            now=self._services.clock.now(),
-            timezone=settings.timezone,
-            tools=[tool.name for tool in tools],
-        )
-        limit_tokens = context_tokens - settings.reserve_tokens - tool_tokens(tools)
+    async def _prompt(self) -> TurnPrompt:
+        """Return the turn's prompt, made once per start of the turn."""
+        if self._prompted is None:
+            start, prompts = self._start, self._services.prompts
+            said = [entry.said for entry in self._entries if entry.turn_id == start.turn_id]
+            inputs = [one for one in said if isinstance(one, UserSaid)]
+            self._prompted = await prompts.of_turn(start.principal, self._thread.channel, inputs)
+        return self._prompted
+
+    def _request(self, prompt: TurnPrompt, model: Candidate, *, with_tools: bool) -> ModelRequest:
+        settings, start = self._settings, self._start
+        offered = self._services.pipeline.offered
+        tools = offered(start.principal, start.disabled, prompt.mode) if with_tools else ()
+        system = prompt.system([tool.name for tool in tools], model.name, with_tools=with_tools)
+        limit_tokens = model.context_tokens - settings.reserve_tokens - tool_tokens(tools)
+        limit_tokens -= len(system) // CHARS_PER_TOKEN
         return ModelRequest(
-            system=system_prompt(facts, with_tools=with_tools),
-            conversation=build_conversation(self._entries, limit_tokens),
+            system=system,
+            conversation=build_conversation(self._entries, limit_tokens, prompt.settings.timezone),
             tools=tools,
             max_output_tokens=settings.reserve_tokens,
         )

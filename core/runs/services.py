@@ -14,6 +14,7 @@ from core.ids import Ids
 from core.people.notices import ApproverCopies
 from core.ports import OutboxListener
 from core.runs.model_list import ModelList
+from core.runs.prompts import ChatPrompts
 from core.safety.leaks import LeakDetector
 from core.store.port import People, Store
 from core.store.units import patiently
@@ -50,8 +51,6 @@ class GuestAllowance:
 class ChatSettings:
     """The configuration of chat turns."""
 
-    system_prompt: str
-    timezone: str
     reserve_tokens: int
     gate_expires_after_s: int
     rule: VoteRule
@@ -91,6 +90,7 @@ class ChatServices:
     leaks: LeakDetector
     approver_copies: ApproverCopies
     guests: GuestAllowance
+    prompts: ChatPrompts
     reply_hook: ReplyHook | None = None
     answer_hook: AnswerHook | None = None
     tells_text: bool = True
