@@ -16,10 +16,10 @@ from bot.parts import (
     build_credentials,
     build_mcp,
     build_pipeline,
-    build_prompts,
     build_rules,
 )
 from bot.platforms import ChannelBuilder
+from bot.prompts.build import build_prompts
 from bot.routines.service import build_routines
 from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads

@@ -5,7 +5,6 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bot.config.keys import VaultKeyRing, hub_key
@@ -15,8 +14,8 @@ from bot.config.schema import Model as ModelSettings
 from bot.config.types import DATABASE_NAME
 from bot.live import Live
 from bot.ops.metrics import MeteredModel, Metrics
-from bot.platforms import rendering_hint
-from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start, version
+from bot.prompts.build import build_texts
+from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
 from bot.timers import ScheduledTimers
 from bot.tools import build_approvals, build_effective_policy, vote_rule, workspace_of
 from channels.manager import ChannelManager
@@ -39,11 +38,10 @@ from core.people.notices import ApproverCopies, Notices
 from core.ports import OutboxListener
 from core.runs.chat import ChatDelegate
 from core.runs.model_list import ConfiguredModel, ModelList
-from core.runs.prompts import ChatPrompts, PromptSettings
+from core.runs.prompts import ChatPrompts
 from core.runs.registry import Run
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
-from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.fencing import ResultLimits
 from core.safety.leaks import LeakDetector
 from core.store.facets import SealedSecret
@@ -81,27 +79,6 @@ def build_credentials(leaks: LeakDetector, ring: VaultKeyRing, clock: Clock, ids
             raise VaultError(str(error)) from error
 
     return InboundCredentials(leaks, seal, ids)
-
-
-# Builds the prompts of chat turns.
-
-
-def build_texts(loaded: Loaded, leaks: LeakDetector) -> WorkspaceTexts:
-    """Build the reader of the workspace's identity documents and skills."""
-    return WorkspaceTexts(workspace_of(loaded), leaks, loaded.config.workspace.trusted_skills)
-
-
-def build_prompts(
-    config: Config, texts: WorkspaceTexts, unattended: Callable[[Principal], Sequence[str]]
-) -> ChatPrompts:
-    """Build the maker of prompts. `unattended`: the tools of a person that need no approval."""
-    settings = PromptSettings(
-        configured=config.agent.system_prompt,
-        timezone=config.hub.timezone,
-        version=version(),
-        models={model.name: model.model or model.name for model in config.models},
-    )
-    return ChatPrompts(settings, texts, unattended, partial(rendering_hint, config))
 
 
 # Whether there are hooks: who has none loads nothing of them.

@@ -12,7 +12,8 @@ from bot.config.load import Loaded
 from bot.operator.decisions import AdminService
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
-from bot.parts import build_leaks, build_pipeline, build_prompts, build_rules, build_texts, open_store
+from bot.parts import build_leaks, build_pipeline, build_rules, open_store
+from bot.prompts.build import build_prompts, build_texts
 from bot.routines.management import personal_routines
 from bot.routines.service import resting_routines
 from bot.runtime import AdminError

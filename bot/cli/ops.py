@@ -10,7 +10,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -391,7 +391,7 @@ def _row(trial: Trial, redact: Redactor) -> Sequence[str]:
 
 
 def show_prompt(path: Path | None, thread_id: str, message: str, *, as_json: bool) -> None:
-    """Print the prompt that the thread's next message would have: the sizes of its parts, then their texts."""
+    """Print a thread's next prompt: the sizes of its parts, then their texts."""
     wanted = row_id(thread_id)
 
     async def prompt(api: HubApi) -> PromptView | None:

@@ -25,8 +25,8 @@ from core.texts import EDIT_LABEL
 MAX_TEXT_UNITS = 2000
 """Create Message: "Message contents (up to 2000 characters)"."""
 RENDERING_HINT = (
-    "Markdown is shown there: bold, italic, strikethrough, links, headings, lists, quotes and code blocks; tables "
-    "become monospaced text, and mentions plain text. Replies over 2,000 characters are split."
+    "Markdown is shown there: bold, italic, strikethrough, links, headings, lists, quotes and code blocks; "
+    "tables become monospaced text, and mentions plain text. Replies over 2,000 characters are split."
 )
 """What models are told of it."""
 

@@ -36,8 +36,8 @@ from core.messages import File, Message
 MAX_TEXT_UNITS = 4096
 """Bot API, sendMessage: "1-4096 characters after entities parsing"."""
 RENDERING_HINT = (
-    "Markdown is shown there: bold, italic, strikethrough, links, lists, quotes and code blocks; tables become "
-    "monospaced text. Replies over 4,096 characters are split."
+    "Markdown is shown there: bold, italic, strikethrough, links, lists, quotes and code blocks; tables "
+    "become monospaced text. Replies over 4,096 characters are split."
 )
 """What models are told of it."""
 

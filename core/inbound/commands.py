@@ -232,14 +232,18 @@ def command(
             return _said("command: /skills", texts.skills(list(in_words(skills(view.principal)))))
         case Start(code):
             return _started(code)
-        case Resume():
-            return Verdict("command: /resume", (Say(plain(texts.RESUME_NOT_YET)),))
-        case Help():
-            return Verdict("command: /help", (Say(plain(texts.help_text())),))
         case UnknownCommand(name):
             return _not_a_command(name)
+        case Resume() | Help():
+            return _fixed(submission)
         case _:
             assert_never(submission)
+
+
+def _fixed(submission: Resume | Help) -> Verdict:
+    if isinstance(submission, Resume):
+        return _said("command: /resume", texts.RESUME_NOT_YET)
+    return _said("command: /help", texts.help_text())
 
 
 def _started(code: str) -> Verdict:
