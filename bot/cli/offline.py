@@ -12,7 +12,7 @@ from bot.config.load import Loaded
 from bot.operator.decisions import AdminService
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
-from bot.parts import build_leaks, build_pipeline, build_rules, open_store
+from bot.parts import build_pipeline, build_rules, open_store
 from bot.prompts.build import build_prompts, build_texts
 from bot.routines.management import personal_routines
 from bot.routines.service import resting_routines
@@ -35,6 +35,7 @@ from core.inbound.judge import EventJudge, InboundRules
 from core.messages import Address, InboundEvent, Message
 from core.people.pairing import ClaimRules, PairingService
 from core.ports import Acceptance, OutboxRow, Seen
+from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
 from core.tools.execution import ToolPause
@@ -67,7 +68,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         settings = SettingsService(store, ring, lambda: tools().names, clock, owner.user_id)
         presenter = Presenter(lambda name: tools().lookup(name).sensitive)
         routines = personal_routines(config, store, resting_routines(store), clock, ids)
-        leaks = build_leaks(config)
+        leaks = LeakDetector()  # of texts with the form of a secret: the configured ones are not read here
 
         def pipeline() -> CallPipeline:
             return build_pipeline(loaded, tools(), clock, leaks, ToolPause(), None)
