@@ -24,7 +24,9 @@ import aiohttp
 from aiohttp import web
 
 from benchmarks.platforms import OnDiscord, OnSlack
+from tests.simulators.mcp.web import WebServer, open_web_server
 from tests.simulators.model import ModelSimulator
+from tests.simulators.model.replies import Reply
 from tests.simulators.telegram import TelegramSimulator
 from tests.tree import ROOT
 from tests.webhook_senders import SECRET, Sender
@@ -93,6 +95,7 @@ class Stage:
     slack: OnSlack
     discord: OnDiscord
     model: ModelSimulator
+    web: WebServer
     site: Site
     http: aiohttp.ClientSession
     directory: Path
@@ -198,6 +201,41 @@ async def by_mcp(stage: Stage, text: str) -> None:
     await stage.asks('please call: raw__say {"text": ""}')
 
 
+async def by_mcp_web(stage: Stage, text: str) -> None:
+    """A result that is the text, and of a text that makes values, those and as many parts."""
+    values = _values(text)
+    content = [{"type": "text", "text": text if values is text else ""}]
+    content *= 1 if values is text else len(text) // 40
+    stage.web.given = {"result": {"content": content, "structuredContent": {"said": values}}}
+    await stage.asks('please call: web__note {"text": ""}')
+
+
+async def by_stream_event(stage: Stage, text: str) -> None:
+    """The text in one event of the model's stream."""
+    stage.model.enqueue(Reply(text, chunk_chars=max(len(text), 1)))
+    await stage.asks("say it")
+
+
+async def by_history(stage: Stage, text: str) -> None:
+    """A page of Discord's history, read after an interruption; a message there has 2,000 characters."""
+    stage.person += 1
+    account = stage.discord.account(stage.person).partition(":")[2]
+    stage.discord.simulator.cut_gateway()
+    for at in range(0, min(len(text), 200_000), 2_000):
+        stage.discord.simulator.user_sends_text(account, f"say {text[at : at + 1_990]}")
+    stage.discord.simulator.mend_gateway()
+    await stage.discord.connected()
+    await stage.says_on(stage.discord, "and that")
+
+
+def _values(text: str) -> object:
+    """The values that a text makes, or the text."""
+    try:
+        return json.loads(f"[{text.removesuffix(',')}]")
+    except (ValueError, RecursionError):
+        return text
+
+
 async def by_webhook(stage: Stage, text: str) -> None:
     body = json.dumps({"ref": text}).encode()
     stage.person += 1
@@ -212,11 +250,7 @@ async def by_webhook_body(stage: Stage, text: str) -> None:
 
 
 async def by_gateway(stage: Stage, text: str) -> None:
-    try:
-        value = json.loads(f"[{text.removesuffix(',')}]")
-    except (ValueError, RecursionError):
-        value = text
-    stage.discord.simulator.sends_event("TYPING_START", {"padding": value})
+    stage.discord.simulator.sends_event("TYPING_START", {"padding": _values(text)})
     await stage.says_on(stage.discord, "and that")
 
 
@@ -242,6 +276,9 @@ DOORS: Mapping[str, Door] = {
     "html page": by_html,
     "file": by_file,
     "mcp result": by_mcp,
+    "mcp over http": by_mcp_web,
+    "stream event": by_stream_event,
+    "discord history": by_history,
     "webhook": by_webhook,
     "webhook body": by_webhook_body,
     "gateway event": by_gateway,
@@ -280,6 +317,10 @@ base_url = "{stage.model.openai_base_url}"
 api_key = "{KEY}"
 [mcp.raw]
 command = {server}
+users = ["owner"]
+requirement = "never"
+[mcp.web]
+url = "{stage.web.url}"
 users = ["owner"]
 requirement = "never"
 [channels.telegram]
@@ -329,7 +370,8 @@ async def _ready(stage: Stage) -> None:
 
 async def _has_mcp(stage: Stage) -> bool:
     async with stage.http.get(f"{stage.api['url']}/readyz") as answer:
-        return bool((await answer.json())["mcp"]["raw"]["tools"])
+        servers = (await answer.json())["mcp"]
+        return all(servers[name]["tools"] for name in ("raw", "web"))
 
 
 async def measured(stage: Stage, door: Door, text: str) -> Holds:
@@ -379,11 +421,19 @@ async def _opened(directory: Path) -> AsyncIterator[Stage]:
     site.port = runner.addresses[0][1]
     model = ModelSimulator(api_key=KEY, models=("sim-1",), context_tokens=100_000_000, log_limit=20)
     telegram, slack, discord = TelegramSimulator(log_limit=200), OnSlack(), OnDiscord()
-    async with telegram, slack.simulator, discord.simulator, model, aiohttp.ClientSession() as http:
+    async with (
+        telegram,
+        slack.simulator,
+        discord.simulator,
+        model,
+        open_web_server() as server,
+        aiohttp.ClientSession() as http,
+    ):
+        server.mode = "given"
         telegram.add_bot(TOKEN)
         slack.open(PEOPLE)
         discord.open(PEOPLE)
-        stage = Stage(telegram, slack, discord, model, site, http, directory)
+        stage = Stage(telegram, slack, discord, model, server, site, http, directory)
         hub = await _started(stage)
         try:
             await _ready(stage)

@@ -158,7 +158,6 @@ class Seams:
 
     `alone`: the hub locks its data directory; without it several hubs work on one database.
     `model`: applied to each configured model, with each of its keys.
-    `windows`: context windows by model name, where they differ from [agent] context_tokens.
     `read_timeout_s`: the longest silence of a model's provider; None for the default.
     """
 
@@ -167,7 +166,6 @@ class Seams:
     turns: TurnListener = field(default_factory=SilentListener)
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
-    windows: Mapping[str, int] = field(default_factory=dict[str, int])
     read_timeout_s: float | None = None
     lookup: "Lookup | None" = None
     telegram: "TelegramTimeouts | None" = None
@@ -233,8 +231,8 @@ def ending_signals() -> Sequence[signal.Signals]:
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
     if app.mcp is not None and app.alone:
         await app.mcp.end_survivors()
-    suspects = await app.recovery.recover()
     await app.routines.prepare()
+    suspects = await app.recovery.recover()
     async with asyncio.TaskGroup() as group:
         app.hub.open()
         running = [group.create_task(run(), name=name) for name, run in app.runs.items()]
@@ -288,9 +286,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         metrics = Metrics()
         models = await opened.enter_async_context(
-            open_models(
-                config, clock, certificates, metrics, seams.model, seams.windows, seams.read_timeout_s
-            )
+            open_models(config, clock, certificates, metrics, seams.model, seams.read_timeout_s)
         )
         dependencies = Dependencies(
             loaded, store, owner, ring, models, metrics, clock, ScheduledTimers(clock), ids
@@ -301,10 +297,10 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         channels = Channels(dependencies, builder, seams.turns)
         tools = Tools(dependencies, channels, pause, seams.lookup)
         turns = Turns(dependencies, channels, tools)
-        await opened.enter_async_context(_releasing(turns.actors, store))
+        await opened.enter_async_context(_releasing(turns.actors, tools.routines, store))
         serving = Serving(dependencies, channels, tools, turns, sock)
         opened.enter_context(published(config.hub.data_dir, serving.access))
-        _keep_lease(dependencies, channels, tools, turns, seams.lease_s)
+        _keep_lease(dependencies, channels, turns, seams.lease_s)
         yield _app(dependencies, channels, tools, turns, serving, alone=seams.alone)
 
 
@@ -318,12 +314,8 @@ def _set_timers(dependencies: Dependencies, channels: Channels, tools: Tools, tu
         dependencies.hooks.set_timers(timers)
 
 
-def _keep_lease(
-    dependencies: Dependencies, channels: Channels, tools: Tools, turns: Turns, lease_s: float
-) -> None:
-    keeper = LeaseKeeper(
-        dependencies.store.leases, turns.recovery, channels.manager.take_over, tools.routines.take_over
-    )
+def _keep_lease(dependencies: Dependencies, channels: Channels, turns: Turns, lease_s: float) -> None:
+    keeper = LeaseKeeper(dependencies.store.leases, turns.recovery, channels.manager.take_over)
     dependencies.timers.every("lease.renewal", lease_s / RENEWALS, keeper.renew)
     dependencies.timers.every("lease.takeover", lease_s / RENEWALS, keeper.look)
 
@@ -370,8 +362,10 @@ def _app(
 
 
 @contextlib.asynccontextmanager
-async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[ThreadActors]:
-    """Release turns that an orderly stop cuts short, so that they count as no crash. While the store
+async def _releasing(
+    actors: ThreadActors, routines: RoutineService, store: Store
+) -> AsyncIterator[ThreadActors]:
+    """Release runs that an orderly stop cuts short, so that they count as no crash. While the store
     takes no writes, they count as one."""
     unfinished: list[str] = []
     try:
@@ -379,10 +373,10 @@ async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[Thread
             try:
                 yield actors
             finally:
-                unfinished = list(actors.unfinished())
+                unfinished = [*actors.unfinished(), *routines.unfinished()]
     finally:
         if unfinished:
             try:
-                await store.recovery.release_turns(unfinished)
+                await store.recovery.release_runs(unfinished)
             except StoreUnavailable as error:
-                logger.warning("turn.release_failed count=%d error=%s", len(unfinished), error)
+                logger.warning("run.release_failed count=%d error=%s", len(unfinished), error)

@@ -26,7 +26,7 @@ from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
 from core.errors import NobodyToTell, StoreError
-from core.events import TurnListener, TurnListeners
+from core.events import RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
 from core.messages import plain
@@ -35,7 +35,7 @@ from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.runs.previews import TurnPreviews
-from core.runs.recovery import GateExpiry, RunRecovery
+from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind
 from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.tools.call_edits import CallEditor
@@ -198,6 +198,8 @@ class Turns:
         self.pairing = PairingService(store.people, ClaimRules(tools.rules.access, ids), manager)
         editable = tools.editing.editable
         self.expiry = GateExpiry(store, self.actors, manager, clock, approver_copies, ids, editable)
-        self.recovery = RunRecovery(
-            store, self.actors, manager, end_process, clock, ids, self.gathering, tools.pipeline.shown
-        )
+        chats = ChatTurns(store, self.actors, manager, clock, ids, self.gathering, tools.pipeline.shown)
+        kinds: dict[RunKind, RunsOfKind] = {RunKind.CHAT: chats}
+        if dependencies.config.routines.enabled:
+            kinds[RunKind.ROUTINE] = tools.routines
+        self.recovery = RunRecovery(store.recovery, kinds, chats.start_waiting, end_process, clock)

@@ -6,17 +6,19 @@ from starlette.types import ASGIApp
 
 from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
-from bot.operator.decisions import AdminService
 from bot.operator.reload import ChannelReloader
 from bot.operator.settings import SettingsService
 from bot.parts import Dependencies
-from bot.routines.management import personal_routines
+from bot.routines.management import routines_api
 from bot.runtime import StartError, version
 from bot.tools import build_tools, workspace_of
 from bot.views import ChannelView, ServerView, StatusView, TimerView
+from bot.web.accounts import Accounts
+from bot.web.answers import ApprovalsApi
 from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
 from bot.web.health import Readiness
+from bot.web.items import Presenter
 from bot.web.login import LoginService
 from bot.web.prompts import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
@@ -85,7 +87,10 @@ def build_api(
     parts = ApiParts(
         store=store,
         hub=turns.hub,
-        admin=AdminService(store, inbox, turns.pairing, gate.owner, clock, ids, tools.editing),
+        accounts=Accounts(turns.pairing, gate.owner),
+        approvals=ApprovalsApi(
+            store.feed, inbox, Presenter(tools.pipeline.sensitive), clock, ids, tools.editing
+        ),
         settings=SettingsService(
             store, dependencies.ring, tool_names, clock, gate.owner.user_id, tools.pause, reloading
         ),
@@ -98,9 +103,7 @@ def build_api(
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
         status=lambda: status(store, readiness, dependencies.timers),
-        routines=personal_routines(
-            dependencies.config, store, tools.routines, clock, ids, dependencies.leaks
-        ),
+        routines=routines_api(dependencies.config, store, tools.routines, clock, ids, dependencies.leaks),
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),

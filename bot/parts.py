@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,11 @@ from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
 from core.inbound.judge import InboundRules
 from core.inbound.sessions import SessionManager
-from core.model.base import Model, Price
+from core.model.base import Model, Price, Thinking, ThinkingStyle
+from core.model.catalog import KnownModel, known_model
 from core.model.demo import DemoModel
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
-from core.ports import OutboxListener
 from core.runs.chat import ChatDelegate
 from core.runs.model_list import ConfiguredModel, ModelList
 from core.runs.prompts import ChatPrompts
@@ -159,12 +159,10 @@ async def open_models(
     certificates: Certificates,
     metrics: Metrics,
     wrapped: Callable[[Model], Model],
-    windows: Mapping[str, int],
     read_timeout_s: float | None,
 ) -> AsyncIterator[ModelList]:
     """Open the configured models in order; their calls are counted.
 
-    `windows`: context windows by model name, where they differ from [agent] context_tokens.
     `read_timeout_s`: see `open_each_model`."""
 
     def metered(model: Model) -> Model:
@@ -175,11 +173,10 @@ async def open_models(
             ConfiguredModel(
                 settings.name,
                 settings.provider,
-                windows.get(settings.name, config.agent.context_tokens),
+                per_key[0].abilities.context_tokens or config.agent.context_tokens,
                 tuple(map(metered, per_key)),
-                Price(settings.input_usd_per_million, settings.output_usd_per_million)
-                if settings.priced
-                else None,
+                _known(settings).price,
+                Thinking(settings.thinking),
             )
             for settings, per_key in zip(config.models, models, strict=True)
         ]
@@ -199,7 +196,7 @@ async def open_each_model(
         if remote:
             with left_out(HTTPX_COMMAND_LINE):
                 from core.model.http import READ_TIMEOUT_S, model_client
-            contexts = [certificates.for_url(settings.base_url) for settings in remote]
+            contexts = [certificates.for_url(settings.api_url) for settings in remote]
             tls = next((context for context in contexts if context is not None), None)
             client = await opened.enter_async_context(
                 model_client(
@@ -213,19 +210,51 @@ async def open_each_model(
 def _model(settings: ModelSettings, key: str, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
     if settings.provider == "demo" or client is None:
         return DemoModel(settings.name)
-    from core.model.openai import OpenAIModel
-
+    if settings.provider == "anthropic":
+        from core.model.anthropic import AnthropicModel as provider_model
+    else:
+        from core.model.openai import OpenAIModel as provider_model
+    known = _known(settings)
     try:
-        return OpenAIModel(
+        return provider_model(
             name=settings.name,
             model=settings.model,
-            base_url=settings.base_url,
+            base_url=settings.api_url,
             api_key=key,
             client=client,
             clock=clock,
+            abilities=known.abilities,
+            thinking=Thinking(settings.thinking),
         )
     except ValueError as error:
         raise StartError(f"{error}; fix its [[models]] section") from error
+
+
+def _sees(settings: ModelSettings) -> bool:
+    """Return whether a configured model sees images."""
+    return settings.provider != "demo" and _known(settings).abilities.images
+
+
+def _known(settings: ModelSettings) -> KnownModel:
+    """Return the limits, abilities and price of a model: those configured, else those in the table."""
+    known = known_model(settings.provider, settings.model)
+    written = {
+        "context_tokens": settings.context_tokens,
+        "max_output_tokens": settings.max_output_tokens,
+        "images": settings.images,
+        "max_temperature": settings.max_temperature,
+    }
+    able = replace(known.abilities, **{name: value for name, value in written.items() if value is not None})
+    style = able.thinking
+    if (
+        style is ThinkingStyle.NONE and settings.thinking != "off"
+    ):  # an operator who asks for it knows that it thinks
+        style = ThinkingStyle.ADAPTIVE if settings.provider == "anthropic" else ThinkingStyle.EFFORT
+    able = replace(able, max_temperature=able.max_temperature or None, thinking=style)
+    price = known.price
+    if settings.priced:
+        price = Price(settings.input_usd_per_million, settings.output_usd_per_million)
+    return KnownModel(able, price)
 
 
 def build_rules(
@@ -287,7 +316,7 @@ def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServ
 def build_chat(
     dependencies: Dependencies,
     pipeline: CallPipeline,
-    outbox: OutboxListener,
+    manager: ChannelManager,
     turns: TurnListener,
     approver_copies: ApproverCopies,
     prompts: ChatPrompts,
@@ -306,7 +335,7 @@ def build_chat(
         dependencies.store,
         dependencies.models,
         pipeline,
-        outbox,
+        manager,
         turns,
         dependencies.clock,
         dependencies.ids,
@@ -314,6 +343,7 @@ def build_chat(
         approver_copies,
         guests,
         prompts,
+        manager if any(map(_sees, config.models)) else None,
     )
     if hooks is not None:
         services = replace(
@@ -345,7 +375,9 @@ def _pipeline_settings(loaded: Loaded, leaks: LeakDetector) -> PipelineSettings:
 def _chat_settings(config: Config) -> ChatSettings:
     approvals = config.approvals
     return ChatSettings(
+        context_tokens=config.agent.context_tokens,
         reserve_tokens=config.agent.reserve_tokens,
+        temperature=config.agent.temperature,
         gate_expires_after_s=int(approvals.expires_after_s),
         rule=vote_rule(config),
         approvals=build_approvals(config),

@@ -41,7 +41,7 @@ class Verbosity(StrEnum):
 
 
 class RunKind(StrEnum):
-    """The kind of a run."""
+    """The kind of a run: a turn of a chat, or a run of a routine."""
 
     CHAT = "chat"
     ROUTINE = "routine"

@@ -23,6 +23,10 @@ _Scan = Callable[[str, int], tuple[Any, int]]
 T = TypeVar("T")
 
 
+class TooManyValues(ValueError):
+    """A long JSON text has more values than its reader takes."""
+
+
 async def off_loop(chars: int, work: Callable[[], T]) -> T:
     """Return the result of `work` on a text of `chars` characters: here if it is short, else in a
     thread."""
@@ -42,8 +46,8 @@ def json_with_breaks(
 ) -> Any:
     """Return the value of a JSON text. While a long one is parsed, other threads run.
 
-    Raises ValueError, also for a long text of more than `most_values` values, and RecursionError if it is
-    nested too deeply."""
+    Raises ValueError, TooManyValues for a long text of more than `most_values` values, and RecursionError if
+    it is nested too deeply."""
     if len(text) <= AT_ONCE_CHARS:
         return json.loads(text, parse_constant=parse_constant)
     return json.loads(text, cls=_WithBreaks, most_values=most_values, parse_constant=parse_constant)
@@ -70,7 +74,31 @@ class _WithBreaks(json.JSONDecoder):
         def one(text: str, at: int) -> tuple[Any, int]:
             self._left -= 1
             if self._left < 0:
-                raise ValueError("there are too many values")
+                raise TooManyValues("there are too many values")
             return scan(text, at)
 
         return one
+
+
+class ValueCount:
+    """The count of the values in JSON texts that come in pieces: of their commas and opening brackets
+    outside strings. It is for texts that a library parses on the event loop. No string goes past a line end, so none that begins before a text hides any of it."""
+
+    def __init__(self) -> None:
+        self._in_string = False
+        self._held = b""
+
+    def add(self, piece: bytes) -> int:
+        """Return the number of values that a piece begins."""
+        piece = self._held + piece
+        whole = piece.rstrip(b"\\")  # the next piece may begin with what is escaped
+        self._held = piece[len(whole) :]
+        found, in_string = 0, False
+        for line in whole.replace(b"\\\\", b"").replace(b'\\"', b"").replace(b"\r", b"\n").split(b"\n"):
+            parts = line.split(b'"')
+            outside = b"".join(parts[self._in_string :: 2])
+            found += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+            in_string = self._in_string != (len(parts) % 2 == 0)
+            self._in_string = False
+        self._in_string = in_string
+        return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from core.messages import Address, EditForm, InboundEvent, Message, MessageRef
+from core.messages import Address, Attachment, EditForm, InboundEvent, Message, MessageRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,4 +324,12 @@ class Previews(Protocol):
     def close_preview(self, preview: Preview) -> None:
         """Stop updating the preview. It stays visible until the turn's own message replaces it. Never
         blocks and never fails."""
+        ...
+
+
+class AttachmentSource(Protocol):
+    """Source of attached files (see channels.manager.ChannelManager)."""
+
+    async def fetch(self, channel: str, attachment: Attachment, limit_bytes: int) -> bytes:
+        """Download a file. Raises AttachmentTooLarge or another ChannelError."""
         ...

@@ -52,7 +52,7 @@ def init(
     owner: Annotated[
         list[str] | None, typer.Option(metavar="ACCOUNT", help="Your own account, such as telegram:12345.")
     ] = None,
-    provider: Annotated[str | None, typer.Option(metavar="NAME", help="openai or demo.")] = None,
+    provider: Annotated[str | None, typer.Option(metavar="NAME", help="openai, anthropic or demo.")] = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The provider's name for the model.")
     ] = None,

@@ -17,10 +17,10 @@ from bot.cli.output import printable
 from bot.config.document import with_file, written
 from bot.config.keys import write_for_its_user
 from bot.config.load import environment_file, load, process_environment
-from bot.config.schema import Config, secret_values
+from bot.config.schema import PROVIDER_URLS, Config, secret_values
 from bot.config.types import FILE_NAME
 from bot.ops.logs import Redactor
-from bot.ops.model_trial import try_model
+from bot.ops.model_trial import try_text
 from bot.ops.probes import Finding, Health, broken, channel_findings, fine
 from bot.parts import open_each_model
 from bot.runtime import Certificates, ConfigError
@@ -28,9 +28,19 @@ from core.clock import SystemClock
 
 # What `hubbub init` needs to know, and the files that follow from it.
 
-OPENAI_URL = "https://api.openai.com/v1"
-MODEL_KEY_VARIABLE = "OPENAI_API_KEY"
-SUGGESTED_MODEL = "gpt-5-mini"
+
+@dataclass(frozen=True, slots=True)
+class ProviderSetup:
+    """A model provider's API: the variable of its key, the suggested model."""
+
+    key_variable: str
+    model: str
+
+
+PROVIDERS: Mapping[str, ProviderSetup] = {
+    "openai": ProviderSetup("OPENAI_API_KEY", "gpt-5-mini"),
+    "anthropic": ProviderSetup("ANTHROPIC_API_KEY", "claude-sonnet-5-5"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,7 @@ class ModelAnswer:
 
     provider: str
     model: str = ""
-    base_url: str = OPENAI_URL
+    base_url: str = ""
     api_key: str = field(default="", repr=False)
 
 
@@ -127,7 +137,7 @@ def variables(answers: Answers) -> Mapping[str, str]:
     """Return the content of the environment file."""
     found = {name: value for one in answers.channels for name, value in one.secrets.items() if value}
     key = answers.model.api_key
-    return found | ({MODEL_KEY_VARIABLE: key} if key else {})
+    return found | ({PROVIDERS[answers.model.provider].key_variable: key} if key else {})
 
 
 def _model(answer: ModelAnswer) -> list[str]:
@@ -135,10 +145,10 @@ def _model(answer: ModelAnswer) -> list[str]:
         return ["[[models]]", 'name = "demo"', 'provider = "demo"']
     lines = ["[[models]]", 'name = "main"', f"provider = {_text(answer.provider)}"]
     lines.append(f"model = {_text(answer.model)}")
-    if answer.base_url != OPENAI_URL:
+    if answer.base_url != PROVIDER_URLS[answer.provider]:
         lines.append(f"base_url = {_text(answer.base_url)}")
     if answer.api_key:
-        lines.append(f'api_key = "env:{MODEL_KEY_VARIABLE}"')
+        lines.append(f'api_key = "env:{PROVIDERS[answer.provider].key_variable}"')
     return lines
 
 
@@ -217,14 +227,16 @@ class Dialogue:
         return ChannelAnswer(platform, secrets, account, self._given.api_base_url or "")
 
     def _model(self) -> ModelAnswer:
-        provider = self._given.provider or self._asked("Model provider (openai, or demo)", "openai")
+        names = f"{', '.join(PROVIDERS)} or demo"
+        provider = self._given.provider or self._asked(f"Model provider ({names})", "openai")
         if provider == "demo":
             return ModelAnswer("demo")
-        if provider != "openai":
-            raise CommandFailed(f"{printable(provider)} is not a provider; use openai or demo", USAGE)
-        model = self._given.model or self._asked("Model name", SUGGESTED_MODEL)
-        base_url = self._given.base_url or self._asked("API base URL", OPENAI_URL)
-        key = self._secret(MODEL_KEY_VARIABLE, "the provider's API key", needed=base_url == OPENAI_URL)
+        if provider not in PROVIDERS:
+            raise CommandFailed(f"{printable(provider)} is not a provider; use {names}", USAGE)
+        setup, usual_url = PROVIDERS[provider], PROVIDER_URLS[provider]
+        model = self._given.model or self._asked("Model name", setup.model)
+        base_url = self._given.base_url or self._asked("API base URL", usual_url)
+        key = self._secret(setup.key_variable, "the provider's API key", needed=base_url == usual_url)
         return ModelAnswer(provider, model, base_url.rstrip("/"), key)
 
     def _secret(self, variable: str, told: str, *, needed: bool = True) -> str:
@@ -339,7 +351,7 @@ async def _models(config: Config) -> Sequence[Finding]:
     findings: list[Finding] = []
     async with open_each_model(config, clock, Certificates()) as models:
         for model in (model for per_key in models for model in per_key):
-            trial = await try_model(model, clock)
+            trial = await try_text(model, clock)
             what = f"model {model.name}"
             if trial.problem is None:
                 findings.append(fine(what, f"replied in {trial.total_s:.1f} s: {trial.answer[:40]}"))

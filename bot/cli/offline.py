@@ -9,16 +9,16 @@ from starlette.types import ASGIApp
 
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
-from bot.operator.decisions import AdminService
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
 from bot.parts import build_pipeline, build_rules, open_store
 from bot.prompts.build import build_prompts, build_texts
-from bot.routines.management import personal_routines
+from bot.routines.management import routines_api
 from bot.routines.service import resting_routines
 from bot.runtime import AdminError
 from bot.tools import build_effective_policy, build_tools
 from bot.views import StatusView
+from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import Caller, SoleCaller
 from bot.web.endpoints import application
@@ -26,7 +26,6 @@ from bot.web.items import Presenter
 from bot.web.login import LoginService
 from bot.web.people import People
 from bot.web.prompts import PromptsApi
-from bot.web.routines_api import RoutinesApi
 from bot.web.settings import SettingsApi
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
@@ -60,14 +59,13 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         owner = await store.people.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_effective_policy(config))
         pairing = PairingService(store.people, ClaimRules(rules.access, ids), NoOutboxListener())
-        admin = AdminService(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
+        inbox = RecordingInbox(store, rules, clock)
 
         def tools() -> ToolRegistry:
             return build_tools(loaded, store, clock)
 
         settings = SettingsService(store, ring, lambda: tools().names, clock, owner.user_id)
         presenter = Presenter(lambda name: tools().lookup(name).sensitive)
-        routines = personal_routines(config, store, resting_routines(store), clock, ids)
         leaks = LeakDetector()  # of texts with the form of a secret: the configured ones are not read here
 
         def pipeline() -> CallPipeline:
@@ -75,12 +73,14 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
 
         texts = build_texts(loaded, leaks)
         prompts = build_prompts(config, texts, lambda principal: pipeline().unattended(principal))
+        routines = routines_api(config, store, resting_routines(store), clock, ids)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
-            *People(store, admin, login, "", _no_status, dict).endpoints(),
+            *People(store, ids, login, "", _no_status, dict).endpoints(),
+            *Accounts(pairing, owner).endpoints(),
             *SettingsApi(store, settings, NoReloader()).endpoints(),
-            *ApprovalsApi(store.feed, admin, presenter).endpoints(),
-            *RoutinesApi(routines).endpoints(),
+            *ApprovalsApi(store.feed, inbox, presenter, clock, ids).endpoints(),
+            *routines.endpoints(),
             *PromptsApi(store, prompts, pipeline, clock).endpoints(),
         ]
         yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))
@@ -144,7 +144,7 @@ class RecordingInbox:
         try:
             accepted = await self._store.inbound.accept_event(event, judge, send_now=False)
             if accepted.started is not None:
-                await self._store.recovery.release_turns([accepted.started.turn_id])
+                await self._store.recovery.release_runs([accepted.started.turn_id])
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
         return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)

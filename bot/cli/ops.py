@@ -30,7 +30,7 @@ from bot.operator.reload import ReloadView
 from bot.ops.api_access import read_access
 from bot.ops.doctor import examine
 from bot.ops.logs import LOG_NAME, STRUCK_OUT, Redactor, log_files
-from bot.ops.model_trial import Trial, try_model
+from bot.ops.model_trial import Trial, try_model, words
 from bot.ops.probes import Health, broken
 from bot.runtime import AdminError, ConfigError
 from bot.views import PromptView, StatusView
@@ -351,7 +351,7 @@ ANSWER_CHARS = 40
 
 
 def try_each(path: Path | None, *, as_json: bool) -> None:
-    """Call every configured model once. Raises CommandFailed if one of them does not answer."""
+    """Try every configured model. Raises CommandFailed if one of them does not answer."""
     loaded = load(path)
     trials = asyncio.run(_trials(loaded))
     redact = Redactor(secret_values(loaded.config))
@@ -360,6 +360,9 @@ def try_each(path: Path | None, *, as_json: bool) -> None:
     else:
         columns = (whole("model"), whole("answers"), "first, total (s)", "tokens in, out", "reply")
         print_table(columns, (_row(trial, redact) for trial in trials))
+        for trial in trials:
+            if found := words(trial):
+                typer.echo(printable(f"{trial.name}: {', '.join(found)}"))
     silent = sum(trial.problem is not None for trial in trials)
     if silent:
         raise CommandFailed(

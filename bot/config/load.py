@@ -42,6 +42,7 @@ from bot.config.sections import (
 )
 from bot.config.types import DATA_DIR, DATABASE_NAME, FILE_NAME, NO_USER, OVERRIDE_PREFIX, absolute, is_row_id
 from bot.runtime import ConfigError
+from core.model.catalog import known_model
 
 if TYPE_CHECKING:
     from bot.config.schema import Config
@@ -220,8 +221,19 @@ def _models(config: Config) -> Iterator[Problem]:
                 ("models", index, "name"), f'"{model.name}" is used twice; give each model its own name'
             )
         names.add(model.name)
-        if model.provider != "demo" and not model.model:
-            yield Problem(("models", index, "model"), 'missing; for example model = "gpt-5-mini"')
+        if model.provider == "demo":
+            continue
+        if not model.model:
+            example = "claude-sonnet-5-5" if model.provider == "anthropic" else "gpt-5-mini"
+            yield Problem(("models", index, "model"), f'missing; for example model = "{example}"')
+        known = known_model(model.provider, model.model).abilities
+        window_tokens = model.context_tokens or known.context_tokens
+        if window_tokens is not None and window_tokens <= config.agent.reserve_tokens:
+            advice = "lower that, or use a model with a larger window"
+            yield Problem(
+                ("models", index, "context_tokens"),
+                f"{window_tokens} must be more than [agent] reserve_tokens; {advice}",
+            )
 
 
 def _hooks(config: Config) -> Iterator[Problem]:

@@ -34,7 +34,6 @@ from bot.config.types import (
     Section,
     Text,
     ToolName,
-    Url,
     UrlOrNothing,
     User,
     Zone,
@@ -66,15 +65,26 @@ class Http(Section):
     public_url: UrlOrNothing = ""
 
 
+PROVIDER_URLS: Mapping[str, str] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+}
+
+
 class Model(Section):
     """One language model; the entries after the first are its fallbacks, in order."""
 
     name: Name = Field(default="main", examples=["main"])
-    provider: Literal["openai", "demo"] = Field(examples=["openai"])
+    provider: Literal["openai", "anthropic", "demo"] = Field(examples=["openai"])
     model: str = Field(default="", examples=["gpt-5-mini"])
-    base_url: Url = "https://api.openai.com/v1"
+    base_url: UrlOrNothing = Field(default="", examples=[PROVIDER_URLS["openai"]])
     api_key: SecretStr = Field(default=SecretStr(""), examples=["env:OPENAI_API_KEY"])
     api_keys: tuple[SecretStr, ...] = Field(default=(), examples=[["env:OPENAI_KEY_A", "env:OPENAI_KEY_B"]])
+    thinking: Literal["off", "low", "medium", "high"] = "off"
+    context_tokens: int | None = Field(default=None, ge=1000, examples=[400_000])
+    max_output_tokens: Count | None = Field(default=None, examples=[128_000])
+    images: bool | None = Field(default=None, examples=[True])
+    max_temperature: float | None = Field(default=None, ge=0, le=2, examples=[2.0])
     input_usd_per_million: float = Field(default=0, ge=0)
     output_usd_per_million: float = Field(default=0, ge=0)
 
@@ -83,6 +93,11 @@ class Model(Section):
         """The keys in order; at least one, which may be empty."""
         keys = [key.get_secret_value() for key in (self.api_key, *self.api_keys)]
         return tuple(key for key in keys if key) or ("",)
+
+    @property
+    def api_url(self) -> str:
+        """The base URL that requests go to; empty for the demo model."""
+        return self.base_url or PROVIDER_URLS.get(self.provider, "")
 
     @property
     def priced(self) -> bool:
@@ -104,6 +119,7 @@ class Agent(Section):
     stream: bool = True
     context_tokens: int = Field(default=100_000, ge=1000)
     reserve_tokens: Count = 4000
+    temperature: float = Field(default=0.7, ge=0, le=2)
     max_waiting: Count = 100
 
 
@@ -210,7 +226,6 @@ class Config(Section):
 PLANNED: tuple[tuple[str, ...], ...] = (
     ("jobs",),
     ("sandbox",),
-    ("models", "thinking"),
     ("budget",),
     ("agent", "while_busy"),
     ("agent", "compact_at"),
@@ -220,7 +235,7 @@ PLANNED: tuple[tuple[str, ...], ...] = (
 
 PLANNED_VALUES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("hub", "store"): ("postgresql",),
-    ("models", "provider"): ("anthropic", "cli"),
+    ("models", "provider"): ("cli",),
 }
 """Values of later versions, by key; a value is recognised by how it begins."""
 

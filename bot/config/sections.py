@@ -194,7 +194,7 @@ class Approvals(Section):
     max_rounds: Count = 5
     max_tools: Count = 20
     tool_timeout_s: Seconds = 30
-    tool_timeouts: Mapping[ToolName, Seconds] = Field(default={"shell": 120})
+    tool_timeouts: Mapping[ToolName, Seconds] = Field(default={})
     loop_timeout_s: Seconds = 300
     shell_per_minute: Count = 30
     shell_per_hour: Count = 300

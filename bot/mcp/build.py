@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,20 @@ from pydantic import ValidationError
 
 from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
-from bot.mcp.session import SdkConnection, greeted
+from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
 from core.clock import Clock
 from core.errors import ToolFailed
-from core.off_loop import json_off_loop
+from core.off_loop import TooManyValues, json_with_breaks, off_loop
 from core.tool import Arguments, CallContext, Effect, Requirement, Tool
 from core.tools.builtin.shell import safe_environment
-from core.tools.mcp.catalog import MAX_LISTED, Judge, Listed, Terms, ToolTerms, offer
-from core.tools.mcp.connection import Connection, Connector, ServerChild, ServerFailed
+from core.tools.mcp.catalog import Judge, Listed, Terms, ToolTerms, offer
+from core.tools.mcp.connection import (
+    ANSWER_LIMIT_VALUES,
+    Connection,
+    Connector,
+    ServerChild,
+    ServerFailed,
+)
 from core.tools.mcp.server import McpServer, McpServers
 from core.tools.processes import end_marked
 from core.tools.registry import ToolRegistry
@@ -178,10 +185,8 @@ class _LateConnector:
 
 # A server that is started as a child and spoken with over its standard input and output.
 #
-# The SDK's own transport takes lines of any length; ours is bounded (core.tools.mcp.connection), and hands
-# on only what a client needs: answers, questions (to be refused) and word that the list has changed.
+# The SDK's own transport takes lines of any length; ours is bounded (core.tools.mcp.connection).
 
-_WANTED = "notifications/tools/list_changed"
 Lost = Callable[[str], None]
 
 
@@ -268,21 +273,14 @@ async def _say(child: ServerChild, source: MemoryObjectReceiveStream[SessionMess
             lost(str(error))
 
 
-def _shorter(read: dict[str, Any]) -> dict[str, Any]:
-    """Cut a list of tools to its limit."""
-    match read:
-        case {"result": {"tools": [*tools], **rest}} if len(tools) > MAX_LISTED:
-            return {**read, "result": {**rest, "tools": tools[:MAX_LISTED]}}
-        case _:
-            return read
-
-
 async def _message(line: bytes) -> types.JSONRPCMessage | None:
-    """Return the part of a line that a client needs; None for anything else, such as a stray log line."""
+    """Return the message of a line; None for anything else, such as a stray log line. Raises ServerFailed."""
     try:
-        read: Any = await json_off_loop(line)
-        if not isinstance(read, dict) or ("id" not in read and read.get("method") != _WANTED):
-            return None
-        return types.jsonrpc_message_adapter.validate_python(_shorter(read), by_name=False)
+        read: Any = await off_loop(
+            len(line), partial(json_with_breaks, line, most_values=ANSWER_LIMIT_VALUES)
+        )
+        return types.jsonrpc_message_adapter.validate_python(read, by_name=False)
+    except TooManyValues as error:
+        raise ServerFailed(TOO_LARGE) from error
     except (ValueError, RecursionError, ValidationError):
         return None

@@ -12,9 +12,15 @@ import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from bot.mcp.session import SdkConnection, greeted
+from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
 from core.model.http import tls_context
-from core.tools.mcp.connection import ANSWER_LIMIT_BYTES, ANSWER_LIMIT_EVENTS, ServerFailed
+from core.off_loop import ValueCount
+from core.tools.mcp.connection import (
+    ANSWER_LIMIT_BYTES,
+    ANSWER_LIMIT_EVENTS,
+    ANSWER_LIMIT_VALUES,
+    ServerFailed,
+)
 
 LIST_LIMIT_BYTES = 512 * 1024
 """Of a page of tools; see core.tools.mcp.catalog.MAX_LISTED."""
@@ -88,12 +94,15 @@ class _Budget:
     def __init__(self, most_bytes: int) -> None:
         self._left_bytes = most_bytes
         self._left_events = ANSWER_LIMIT_EVENTS
+        self._left_values = ANSWER_LIMIT_VALUES
+        self._values = ValueCount()
 
     def spend(self, piece: bytes) -> bool:
         """Return whether enough was left."""
         self._left_bytes -= len(piece)
         self._left_events -= piece.count(b"data:")
-        return self._left_bytes >= 0 and self._left_events >= 0
+        self._left_values -= self._values.add(piece)
+        return min(self._left_bytes, self._left_events, self._left_values) >= 0
 
 
 class _Bounded(httpx2.AsyncBaseTransport):
@@ -119,6 +128,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
             raise httpx2.ReadTimeout("no farewell", request=request) from error
         if request.method == "POST":
             self._judge(response)
+        response.encoding = "utf-8"  # of JSON and of event streams, whatever the server says
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Counted(response.stream, self._budget(request), self._too_much)
         return response
@@ -137,7 +147,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
             self._give_up(f"it responded with HTTP {response.status_code}")
 
     def _too_much(self) -> _TooMuch:
-        self._give_up("its response is too large")
+        self._give_up(TOO_LARGE)
         return _TooMuch(str(self.trouble))
 
     def _give_up(self, because: str) -> None:

@@ -9,11 +9,12 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import anyio
 import mcp_types as types
 from mcp import ClientSession, MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
@@ -22,9 +23,13 @@ from core.tools.mcp.catalog import MAX_LISTED, Listed
 from core.tools.mcp.connection import IDEMPOTENCY_META, NotCalled, Reply, ServerFailed
 
 MAX_PAGES = 100
+MAX_BLOCKS = 1_000
+"""Limit of the content blocks in a result."""
 NAME = "hubbub"
 ENDED = "it exited"
+TOO_LARGE = "its response is too large"
 _STOPPED = "a call was stopped or timed out, which closed the connection"
+_LIST_CHANGED = "notifications/tools/list_changed"
 _NO_PROTOCOL = "it violated the protocol"
 
 
@@ -157,11 +162,13 @@ async def greeted(
             for connection in tell:
                 connection.note_change()
 
+    heard, said = streams
+    reduced: Any = _Heard(heard)
     info = types.Implementation(name=NAME, version="1")
     # Requests end by the session's end, so that is what ends first.
     async with (
         asyncio.TaskGroup() as requests,
-        ClientSession(*streams, message_handler=hear, client_info=info) as session,
+        ClientSession(reduced, said, message_handler=hear, client_info=info) as session,
     ):
         connection = SdkConnection(session, requests, process, limit_s)
         tell.append(connection)
@@ -172,6 +179,48 @@ async def greeted(
             failed = error
     if failed is not None:
         raise failed
+
+
+class _Heard:
+    """The messages of a server, reduced to what the hub uses: the session checks the rest on the event loop
+    as well. These are answers, requests (to be refused) and word that the list has changed."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._inner.__aexit__(*error)
+
+    async def __aiter__(self) -> AsyncIterator[SessionMessage | Exception]:
+        async for heard in self._inner:
+            match heard:
+                case SessionMessage(message=types.JSONRPCResponse() as answer):
+                    answer.result = _reduced(answer.result)
+                case SessionMessage(message=types.JSONRPCRequest() as request):
+                    request.params = None
+                case SessionMessage(message=types.JSONRPCNotification() as news):
+                    if news.method != _LIST_CHANGED:
+                        continue
+                    news.params = None
+                case _:
+                    pass
+            yield heard
+
+
+def _reduced(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result with its lists cut to their limits."""
+    match result:
+        case {"tools": [*tools]}:
+            return {**result, "tools": tools[:MAX_LISTED]}
+        case {"content": [*blocks]} if len(blocks) > MAX_BLOCKS:
+            left_out = {"type": "text", "text": f"[{len(blocks) - MAX_BLOCKS} more parts, not shown]"}
+            return {**result, "content": [*blocks[:MAX_BLOCKS], left_out]}
+        case _:
+            return result
 
 
 def _listed(tool: types.Tool) -> Listed:

@@ -80,7 +80,8 @@ class RoutineView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """One run. `input`: what fired it; `notice`: none, due, sent or dropped."""
+    """One run. `input`: what fired it; `notice`: none, due, sent or dropped; `missing_grants`: the grants
+    that refused calls lacked, each whole and exact."""
 
     id: str
     routine_id: str
@@ -98,6 +99,7 @@ class RunView:
     output_tokens: int
     cost_micro_usd: int
     notice: str
+    missing_grants: list[str]
 
     @classmethod
     def of(cls, run: RoutineRunRow) -> Self:
@@ -119,6 +121,7 @@ class RunView:
             output_tokens=run.output_tokens,
             cost_micro_usd=run.cost_micro_usd,
             notice=run.notice_state,
+            missing_grants=list(run.missing_grants),
         )
 
 

@@ -12,7 +12,7 @@ from bot.operator.reload import Reloader
 from bot.runtime import AdminError, StartError
 from bot.views import DecisionView
 from core.clock import Clock
-from core.errors import StoreUnavailable, VaultError
+from core.errors import VaultError
 from core.gates import ToolSetting
 from core.lazy_module import LazyModule
 from core.store.port import Store
@@ -26,9 +26,10 @@ else:
 
 
 class SettingsService:
-    """All methods raise AdminError, and then nothing has changed. `tools`: names of all tools of this hub;
-    `owner_id`: in whose name it is done;
-    `pause`: the switch of a hub that runs; `reloading`: the running one's."""
+    """All methods raise AdminError and StoreUnavailable, and then nothing has changed.
+
+    `tools`: names of all tools of this hub; `owner_id`: in whose name it is done; `pause`: the switch of a
+    hub that runs; `reloading`: the running one's."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class SettingsService:
             )
         except VaultError as error:
             raise AdminError("refused", str(error)) from error
-        except (StartError, StoreUnavailable) as error:
+        except StartError as error:
             raise AdminError("unavailable", str(error)) from error
         return DecisionView(id=name, outcome=f"stored; {await self._taken_up()}")
 
@@ -74,11 +75,8 @@ class SettingsService:
 
     async def drop_secret(self, name: str) -> DecisionView:
         """Delete a secret."""
-        try:
-            if not await self._store.secrets.drop_secret(name, by=self._owner_id):
-                raise AdminError("not_found", f"there is no secret named {name}; run `hubbub secrets list`")
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        if not await self._store.secrets.drop_secret(name, by=self._owner_id):
+            raise AdminError("not_found", f"there is no secret named {name}; run `hubbub secrets list`")
         return DecisionView(id=name, outcome="deleted")
 
     async def change_vault_key(self) -> DecisionView:
@@ -96,18 +94,15 @@ class SettingsService:
                 self._ring.drop_older()
         except VaultError as error:
             raise AdminError("refused", str(error)) from error
-        except (StartError, StoreUnavailable) as error:
+        except StartError as error:
             raise AdminError("unavailable", str(error)) from error
         where = "HUBBUB_VAULT_KEY" if self._ring.from_environment else str(self._ring.path)
         return DecisionView(id=where, outcome=f"{sealed} secrets are encrypted with the newest key")
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
         """Revoke a grant; its calls need approval again."""
-        try:
-            if not await self._store.consents.revoke_grant(grant_id, by=self._owner_id):
-                raise AdminError("not_found", f"no grant has the ID {grant_id}; run `hubbub grants list`")
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        if not await self._store.consents.revoke_grant(grant_id, by=self._owner_id):
+            raise AdminError("not_found", f"no grant has the ID {grant_id}; run `hubbub grants list`")
         return DecisionView(id=grant_id, outcome="revoked")
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
@@ -118,20 +113,14 @@ class SettingsService:
             near = get_close_matches(tool, names, n=1)
             advice = f"did you mean {near[0]}?" if near else f"available: {', '.join(sorted(names))}"
             raise AdminError("not_found", f"there is no tool named {tool}; {advice}")
-        try:
-            if not await self._store.consents.set_tool_setting(user_id, tool, setting, by=self._owner_id):
-                raise AdminError("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        if not await self._store.consents.set_tool_setting(user_id, tool, setting, by=self._owner_id):
+            raise AdminError("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
         return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")
 
     async def pause_tools(self, *, paused: bool) -> DecisionView:
         """Pause or unpause all tools; the change applies when this returns."""
-        try:
-            # Applied even if the caller has gone: the recorded state is the one that counts.
-            changed = await committed(self._pause(paused), lambda _: self._in_force(paused))
-        except StoreUnavailable as error:
-            raise AdminError("unavailable", str(error)) from error
+        # Applied even if the caller has gone: the recorded state is the one that counts.
+        changed = await committed(self._pause(paused), lambda _: self._in_force(paused))
         state = "paused" if paused else "running"
         return DecisionView(id="tools", outcome=state if changed else f"already {state}")
 

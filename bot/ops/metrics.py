@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from channels.supervisor import ChannelState
 from core.events import Began, Failed, Finished, TurnEvent
 from core.messages import InboundEvent
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, closing
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, closing
 from core.ports import Acceptance, Inbox, Seen, SendState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -89,6 +89,10 @@ class MeteredModel:
     @property
     def name(self) -> str:
         return self._model.name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        return self._model.abilities
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         state = "failed"

@@ -149,8 +149,8 @@ def telegram_groups(name: str, channel: TelegramChannel, answer: Answer) -> list
     return [warning(what, hint.text, hint.fix) if hint.fix else fine(what, hint.text) for hint in found]
 
 
-def provider(what: str, host: str, name: str, answer: Answer) -> Finding:
-    """Judge the answer to a request for the list of models."""
+def provider(what: str, host: str, name: str, answer: Answer, path: str) -> Finding:
+    """To the list of models. `path`: of the endpoint that the base URL is the beginning of."""
     match answer.status, answer.page:
         case ((401 | 403), _):
             return broken(what, f"{host} rejected the API key", "set a valid api_key")
@@ -164,7 +164,7 @@ def provider(what: str, host: str, name: str, answer: Answer) -> Finding:
                 what, f"{host} returned an error (HTTP {status})", "try again later, or add a fallback"
             )
         case status, _:
-            advice = "base_url is the part before /chat/completions; it usually ends in /v1"
+            advice = f"base_url is the part before {path}"
             return warning(what, f"{host} does not list models (HTTP {status})", advice)
 
 
@@ -259,13 +259,21 @@ class Probes:
         if model.provider == "demo":
             return [fine(what, "built in")]
         key = model.api_key.get_secret_value()
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        host = urlsplit(model.base_url).netloc.rpartition("@")[2]
+        headers: Mapping[str, str]
+        if model.provider == "anthropic":
+            from core.model.anthropic import key_headers  # brings httpx, which few commands need
+
+            headers, path = key_headers(key), "/v1/messages"
+            url = f"{model.api_url.removesuffix('/v1')}/v1/models?limit=1000"
+        else:
+            headers, path = {"Authorization": f"Bearer {key}"} if key else {}, "/chat/completions"
+            url = f"{model.api_url}/models"
+        host = urlsplit(url).netloc.rpartition("@")[2]
         try:
-            answer = await self._get(f"{model.base_url}/models", headers)
+            answer = await self._get(url, headers)
         except _Unreached as error:
             return [broken(what, f"can't reach {host}: {error}", "check the network and base_url")]
-        return [provider(what, host, model.model, answer)]
+        return [provider(what, host, model.model, answer, path)]
 
     async def _get(self, url: str, headers: Mapping[str, str]) -> Answer:
         return await self._ask("GET", url, headers)

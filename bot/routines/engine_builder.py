@@ -29,7 +29,6 @@ from core.store.port import Store
 from core.timers import Timers
 from core.timezones import TimeZones
 from core.tools.pipeline import CallPipeline
-from core.tools.processes import end_process
 
 
 def build_engine(
@@ -75,7 +74,6 @@ def build_engine(
         clock,
         timers,
         ids,
-        end_process,
         registry,
     )
     return RoutineEngine(parts, most=config.routines.max_concurrent, timezones=timezones)

@@ -1,9 +1,7 @@
 """Operations on routines, for commands, the API and the chat assistant."""
 
-from collections.abc import Callable
-
 from bot.config.schema import Config
-from bot.operator.personal_routines import PersonalRoutines
+from bot.web.routines_api import RoutinesApi
 from core.clock import Clock
 from core.ids import Ids
 from core.routines.manage import RoutineManager
@@ -11,7 +9,6 @@ from core.routines.service import RoutineService
 from core.routines.trial import RoutinesInWords
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
-from core.users import Principal
 
 
 def build_manager(
@@ -42,18 +39,14 @@ def build_words(
     return RoutinesInWords(build_manager(config, store, service, clock, ids, leaks))
 
 
-def personal_routines(
+def routines_api(
     config: Config,
     store: Store,
     service: RoutineService,
     clock: Clock,
     ids: Ids,
     leaks: LeakDetector | None = None,
-) -> Callable[[Principal], PersonalRoutines]:
-    """Return each person's routines, for the API and for commands."""
-
-    def routines_of(principal: Principal) -> PersonalRoutines:
-        manager = build_manager(config, store, service, clock, ids, leaks)
-        return PersonalRoutines(manager, store, principal, clock, ids, timezone=config.hub.timezone)
-
-    return routines_of
+) -> RoutinesApi:
+    """Return the endpoints for routines."""
+    manager = build_manager(config, store, service, clock, ids, leaks)
+    return RoutinesApi(manager, store, clock, ids, timezone=config.hub.timezone)

@@ -87,9 +87,21 @@ class IdleEngine:
         # There is nothing to load.
         pass
 
-    async def take_over(self) -> None:
+    async def resume(self, run: object) -> None:
         # There is nothing to run.
         pass
+
+    async def join(self, run: object, timeout_s: float) -> None:
+        # There is nothing to wait for.
+        pass
+
+    async def set_aside(self, run: object) -> None:
+        # There is nothing to run.
+        pass
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Return no runs."""
+        return ()
 
     async def run(self) -> None:
         # There is nothing to run.

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from bot.operator.decisions import AdminService
 from bot.runtime import AdminError
 from bot.views import DecisionView
 from bot.web.approvals import ApprovalPage
@@ -13,9 +12,18 @@ from bot.web.auth import Caller
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, ShortText, cursor_of, position_of
 from bot.web.items import Presenter
-from core.gates import Option, Replies
-from core.ids import normalise_gate_id
-from core.store.feed import Feeds, GateGlance, GatesWanted
+from channels.webchat import WEB
+from core.clock import Clock
+from core.consent import card_texts
+from core.gates import Gate, GateState, Option, Replies
+from core.ids import Ids, normalise_gate_id
+from core.messages import Address, ChoiceAnswer, Sender
+from core.people.access import CONSOLE
+from core.ports import Inbox
+from core.store.effects import EditRefused
+from core.store.feed import Feeds, GatesWanted
+from core.tools.call_edits import CallEditor
+from core.users import Role
 
 
 class Resolve(Given):
@@ -45,12 +53,25 @@ class ApprovalsPage(Page):
 
 
 class ApprovalsApi:
-    """One method per endpoint."""
+    """One method per endpoint. Answers are judged like everyone's, in the transaction that records them.
 
-    def __init__(self, feed: Feeds, admin: AdminService, presenter: Presenter) -> None:
+    `editing`: None where no call can be edited, as without a running hub."""
+
+    def __init__(
+        self,
+        feed: Feeds,
+        inbox: Inbox,
+        presenter: Presenter,
+        clock: Clock,
+        ids: Ids,
+        editing: CallEditor | None = None,
+    ) -> None:
         self._feed = feed
-        self._admin = admin
+        self._inbox = inbox
         self._presenter = presenter
+        self._clock = clock
+        self._ids = ids
+        self._editing = editing
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -85,23 +106,54 @@ class ApprovalsApi:
     async def resolve(self, call: Call) -> DecisionView:
         """Decide an approval request, or answer a question."""
         said: Resolve = call.body
-        await self._known_to(call.caller, normalise_gate_id(said.request_id))
-        gate = await self._admin.open_gate(said.request_id)
+        gate = await self._open(call.caller, normalise_gate_id(said.request_id))
         form = None if said.arguments is None else json.dumps(said.arguments)
         if isinstance(gate.offer, Replies):
             choice, form = _reply(said, gate.offer), said.text
         else:
             choice = position_of_answer(said.action, gate.offer.options, gate.first_choice)
-        return await self._admin.answer(gate, choice, call.caller.principal, form)
+            if form is not None:
+                await self._check(gate, form)
+        person = call.caller.principal
+        channel = CONSOLE if person.role is Role.OWNER else WEB
+        answer = ChoiceAnswer(
+            key=f"api:{self._ids.row_id()}",
+            channel=channel,
+            address=Address(channel),
+            sender=Sender(person.user_id, person.name),
+            gate_id=gate.id,
+            choice=choice,
+            sent_at=self._clock.now(),
+            form=form,
+        )
+        accepted = await self._inbox.accept(answer)
+        if not accepted.outcome.startswith("answer: "):
+            raise AdminError("refused", accepted.answer or accepted.outcome)
+        return DecisionView(id=gate.id, outcome=accepted.answer or accepted.outcome)
 
-    async def _known_to(self, caller: Caller, gate_id: str) -> GateGlance:
+    async def _check(self, gate: Gate, form: str) -> None:
+        """Refuse arguments that are none for the call, naming the one that is wrong."""
+        edit = None if self._editing is None else await self._editing.prepare(gate.id, form)
+        match edit:
+            case EditRefused(reason, field):
+                where = "arguments" if field is None else f"arguments.{field}"
+                raise AdminError("invalid", reason, where)
+            case None:
+                raise AdminError("refused", card_texts.NOTHING_TO_EDIT, "arguments")
+            case _:
+                pass
+
+    async def _open(self, caller: Caller, gate_id: str) -> Gate:
+        """Return the open gate of this id, if the caller may know of it."""
         glance = await self._feed.gate_glance(gate_id)
         user_id = caller.principal.user_id
         if glance is None or not (
             caller.is_owner or user_id == glance.gate.requester_id or user_id in glance.gate.rule.named
         ):
             raise AdminError("not_found", "no open request has this ID; list the approvals")
-        return glance
+        if glance.gate.state is GateState.CLOSED:
+            raise AdminError("refused", f"already closed: {glance.gate.outcome_text}")
+        return glance.gate
 
 
 def position_of_answer(action: str, offered: tuple[Option, ...], first: int) -> int:

@@ -16,12 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from bot.live import Live
-from bot.operator.decisions import AdminService
-from bot.operator.personal_routines import PersonalRoutines
 from bot.operator.reload import Reloader
 from bot.operator.settings import SettingsService
 from bot.runtime import version
 from bot.views import StatusView
+from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
 from bot.web.chat import Chat, SentFiles
@@ -44,7 +43,6 @@ from core.ids import Ids
 from core.inbound.hub import Hub
 from core.safety.paths import PathGuard
 from core.store.port import Store
-from core.users import Principal
 
 # The OpenAPI 3.1 document, made of the table the routes are made of.
 
@@ -189,7 +187,8 @@ class ApiParts:
 
     store: Store
     hub: Hub
-    admin: AdminService
+    accounts: Accounts
+    approvals: ApprovalsApi
     settings: SettingsService
     reloading: Reloader
     web: WebChannel
@@ -200,7 +199,7 @@ class ApiParts:
     states: ChannelStates
     platforms: Mapping[str, str]
     status: Callable[[], Awaitable[StatusView]]
-    routines: Callable[[Principal], PersonalRoutines]
+    routines: RoutinesApi
     sensitive: SensitiveArguments
     effective_policy: EffectivePolicy
     prompts: PromptsApi
@@ -217,19 +216,19 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    deciding = ApprovalsApi(store.feed, parts.admin, presenter)
-    people = People(store, parts.admin, parts.login, parts.url, parts.status, parts.states)
+    people = People(store, ids, parts.login, parts.url, parts.status, parts.states)
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)
-    found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
+    found = [*people.endpoints(), *parts.accounts.endpoints(), *threads.endpoints(), *chat.endpoints()]
     found += [
         *parts.prompts.endpoints(),
+        *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),
         *ApprovalPolicies(store, parts.effective_policy).endpoints(),
     ]
     found += [
-        *RoutinesApi(parts.routines).endpoints(),
+        *parts.routines.endpoints(),
         *SentFiles(store.feed, parts.workspace, gate.links).endpoints(),
     ]
     return [*found, openapi_endpoint([*found, documented()])]

@@ -47,7 +47,7 @@
  *   skipped_slots: number, paused_because: string | null, problem: string | null, version: number}} Routine
  * @typedef {{id: string, kind: string, status: string, due_at: number, started_at: number | null,
  *   ended_at: number | null, result: string | null, error: string | null, input_tokens: number,
- *   output_tokens: number}} RoutineRun
+ *   output_tokens: number, missing_grants: string[]}} RoutineRun
  * @typedef {{fires: boolean, why: string, system: string | null, input: string | null}} Trial
  * @typedef {{problems: {field: string, message: string}[], fires_on: string | null, slots: number[],
  *   trial: Trial | null}} Draft

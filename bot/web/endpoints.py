@@ -17,11 +17,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from bot.views import DecisionView
 from bot.web.auth import Caller, caller_of
 from bot.web.errors import HANDLERS, ApiError, not_found
+from core.off_loop import ValueCount
 
 BODY_LIMIT_BYTES = 512 * 1024
 """Room for the longest message with every character escaped twice over, as JSON may."""
+MAX_BODY_VALUES = 20_000
+"""Limit of the JSON values in a body: they are parsed and checked on the event loop."""
 BODY_LIMIT_S = 10.0
 MAX_LIMIT = 1000
 
@@ -96,6 +100,16 @@ class Endpoint:
         return (self.handle.__doc__ or "").strip().partition("\n")[0]
 
 
+def decision_endpoint(
+    path: str,
+    handle: Callable[[Call], Awaitable[DecisionView]],
+    body: type[Given],
+    refusals: tuple[int, ...] = (404, 409, 503),
+) -> Endpoint:
+    """Return the endpoint of a decision that only the owner may make."""
+    return Endpoint("POST", path, handle, DecisionView, body=body, refusals=refusals, owner_only=True)
+
+
 def routes_of(endpoints: Sequence[Endpoint]) -> list[Route]:
     """Return the endpoints as routes. Methods of one path are one route, so that other methods get
     405."""
@@ -124,7 +138,7 @@ def _serve(of_path: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Res
         if caller.by_link and not endpoint.by_link:
             raise ApiError(403, "forbidden", "this address requires a key")
         query = endpoint.query.model_validate(_query(request))
-        body = endpoint.body.model_validate_json(await body_of(request)) if endpoint.body else None
+        body = endpoint.body.model_validate_json(await _json_of(request)) if endpoint.body else None
         answer = await endpoint.handle(Call(request, caller, query, body))
         if endpoint.answer is None:
             return answer
@@ -143,6 +157,14 @@ def _query(request: Request) -> dict[str, str]:
             raise ApiError(400, "invalid", "is given twice", name)
         given[name] = value
     return given
+
+
+async def _json_of(request: Request) -> bytes:
+    """Return the body if it has no more values than are parsed on the event loop. Raises HTTPException."""
+    body = await body_of(request)
+    if ValueCount().add(body) > MAX_BODY_VALUES:
+        raise HTTPException(413, f"the body has over {MAX_BODY_VALUES:,} JSON values")
+    return body
 
 
 async def body_of(

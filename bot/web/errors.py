@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from bot.runtime import AdminError
 from core.errors import HubError, InboxUnavailable, StoreUnavailable
+from core.routines.manage import RoutineNotFound, RoutineRefused
 
 
 class ErrorDetail(BaseModel):
@@ -79,6 +80,19 @@ async def on_admin_error(_: Request, error: Exception) -> Response:
     return error_response(_STATUS[error.code], error.code, str(error), error.field)
 
 
+async def on_no_routine(_: Request, error: Exception) -> Response:
+    """Answer a request about a routine that the caller does not have."""
+    return error_response(404, "not_found", str(error))
+
+
+async def on_routine_refused(_: Request, error: Exception) -> Response:
+    """Answer a routine that can't be as it was given, naming the first field."""
+    assert isinstance(error, RoutineRefused)  # noqa: S101 - registered for nothing else
+    field = next((problem.field for problem in error.problems if problem.field), None)
+    code = "refused" if field is None else "invalid" if error.formal else "unusable"
+    return error_response(_STATUS[code], code, str(error), field)
+
+
 async def on_store_unavailable(_: Request, error: Exception) -> Response:
     """Answer while the database does not respond; trying again later may help."""
     return error_response(503, "unavailable", str(error))
@@ -94,6 +108,8 @@ HANDLERS = {
     ValidationError: on_invalid,
     ApiError: on_api_error,
     AdminError: on_admin_error,
+    RoutineNotFound: on_no_routine,
+    RoutineRefused: on_routine_refused,
     StoreUnavailable: on_store_unavailable,
     InboxUnavailable: on_store_unavailable,
     Exception: on_breakdown,

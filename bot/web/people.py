@@ -1,58 +1,37 @@
-"""People, their accounts and keys, requests for pairing, and the state of channels, for the API."""
+"""People, their keys, and the state of channels, for the API."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
-from bot.operator.decisions import AdminService
 from bot.runtime import AdminError, version
-from bot.views import DecisionView, PairingRequestView, StatusView, UserView
+from bot.views import DecisionView, StatusView, UserView
 from bot.web.auth import hash_of, new_key
 from bot.web.blocks import Page
-from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
+from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, decision_endpoint
 from bot.web.login import LoginService, login_url
 from bot.web.stream import ChannelStates
 from channels.webchat import WEB
-from core.people.pairing import PairAs
+from core.ids import Ids
+from core.lazy_module import LazyModule
 from core.store.feed import Explanations
 from core.store.pairing import NoiseRow
 from core.store.port import KeyKind, Store
 from core.store.rows import Explanation
-from core.users import Role
+from core.users import Person, Role
 
-
-class PairingApproval(Given):
-    """The code of the pairing request to approve."""
-
-    code: ShortText
-    pair_as: PairAs = Field(default=PairAs.MEMBER, alias="as")
-
-
-class PairingDenial(Given):
-    """The code of the pairing request to deny."""
-
-    code: ShortText
-
-
-class AccountOf(Given):
-    """An account on a channel."""
-
-    channel: ShortText
-    platform_user_id: ShortText
+if TYPE_CHECKING:
+    from core import timezones
+else:
+    timezones = LazyModule("core.timezones")
 
 
 class NewUser(Given):
     """The name of a new member."""
 
     name: ShortText
-
-
-class Link(AccountOf):
-    """An account, and the user to link it to."""
-
-    user_id: ShortText
 
 
 class TimezoneOf(Given):
@@ -76,12 +55,6 @@ class Me(Page):
     role: str
     version: str
     channels: tuple[str, ...]
-
-
-class PairingPage(Page):
-    """Pairing requests, oldest first."""
-
-    requests: tuple[PairingRequestView, ...]
 
 
 class TokenPage(Page):
@@ -108,14 +81,14 @@ class People:
     def __init__(
         self,
         store: Store,
-        admin: AdminService,
+        ids: Ids,
         login: LoginService,
         url: str,
         status: Callable[[], Awaitable[StatusView]],
         states: ChannelStates,
     ) -> None:
         self._store = store
-        self._admin = admin
+        self._ids = ids
         self._login = login
         self._url = url
         self._status = status
@@ -126,14 +99,9 @@ class People:
         return [
             Endpoint("GET", "/me", self.me, Me),
             Endpoint("GET", "/status", self.status, StatusView, owner_only=True),
-            Endpoint("GET", "/pairing", self.pairing, PairingPage, owner_only=True),
-            _owners("/pairing/approve", self.approve_pairing, PairingApproval),
-            _owners("/pairing/reject", self.deny_pairing, PairingDenial),
-            _owners("/pairing/revoke", self.revoke, AccountOf),
             Endpoint("GET", "/users", self.users, list[UserView], owner_only=True),
             Endpoint("POST", "/users", self.add_user, UserView, body=NewUser, status=201, owner_only=True),
-            _owners("/users/link", self.link, Link),
-            _owners("/users/timezone", self.set_timezone, TimezoneOf, (404, 422, 503)),
+            decision_endpoint("/users/timezone", self.set_timezone, TimezoneOf, (404, 422, 503)),
             Endpoint(
                 "POST",
                 "/tokens",
@@ -176,26 +144,6 @@ class People:
         del call
         return await self._status()
 
-    async def pairing(self, call: Call) -> PairingPage:
-        """Return pairing requests, oldest first."""
-        del call
-        return PairingPage(requests=tuple(await self._admin.pairing_requests()))
-
-    async def approve_pairing(self, call: Call) -> DecisionView:
-        """Approve the pairing request with this code."""
-        body: PairingApproval = call.body
-        return await self._admin.approve_pairing(body.code, body.pair_as)
-
-    async def deny_pairing(self, call: Call) -> DecisionView:
-        """Deny the pairing request with this code."""
-        body: PairingDenial = call.body
-        return await self._admin.deny_pairing(body.code)
-
-    async def revoke(self, call: Call) -> DecisionView:
-        """Remove the access of a paired or linked account."""
-        body: AccountOf = call.body
-        return await self._admin.revoke(body.channel, body.platform_user_id)
-
     async def users(self, call: Call) -> list[UserView]:
         """List users and their accounts."""
         del call
@@ -204,17 +152,20 @@ class People:
     async def add_user(self, call: Call) -> UserView:
         """Add a member without an account."""
         body: NewUser = call.body
-        return await self._admin.add_user(body.name)
-
-    async def link(self, call: Call) -> DecisionView:
-        """Link an account to a user without a code."""
-        body: Link = call.body
-        return await self._admin.link(body.user_id, body.channel, body.platform_user_id)
+        user = await self._store.people.ensure_user(self._ids.row_id(), Role.MEMBER, body.name)
+        return UserView.of(Person(user, ()))
 
     async def set_timezone(self, call: Call) -> DecisionView:
         """Set a user's time zone, which applies to their quiet hours."""
         body: TimezoneOf = call.body
-        return await self._admin.set_timezone(body.user_id, body.timezone)
+        name = None if body.timezone is None else timezones.named(body.timezone)
+        if body.timezone is not None and name is None:
+            near = " or ".join(timezones.near(body.timezone)) or "a name such as Europe/Berlin"
+            reason = f"no time zone is called {body.timezone}; write {near}"
+            raise AdminError("unusable", reason, "timezone")
+        if not await self._store.people.set_timezone(body.user_id, name):
+            raise AdminError("not_found", f"no user has the id {body.user_id}; list the users", "user_id")
+        return DecisionView(id=body.user_id, outcome=f"time zone {name or 'of the hub'}")
 
     async def token(self, call: Call) -> TokenPage:
         """Create a token that lets a program, or a person without a platform, act as this member."""
@@ -245,16 +196,6 @@ class People:
         if call.caller.by_session:
             await self._store.keys.drop_key(call.caller.key_hash)
         return JSONResponse({})
-
-
-def _owners(
-    path: str,
-    handle: Callable[[Call], Awaitable[DecisionView]],
-    body: type[Given],
-    refusals: tuple[int, ...] = (404, 409, 503),
-) -> Endpoint:
-    """Return the endpoint of a decision that only the owner may make."""
-    return Endpoint("POST", path, handle, DecisionView, body=body, refusals=refusals, owner_only=True)
 
 
 # How the hub is doing: its channels, and what became of messages.

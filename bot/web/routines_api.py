@@ -1,7 +1,7 @@
 """Routines: each caller's own."""
 
+import asyncio
 import dataclasses
-from collections.abc import Callable
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from types import NoneType, UnionType
@@ -9,7 +9,6 @@ from typing import Annotated, Any, NewType, Union, get_args, get_origin, get_typ
 
 from pydantic import ConfigDict, Field
 
-from bot.operator.personal_routines import PersonalRoutines
 from bot.operator.routine_views import (
     CalendarView,
     DraftView,
@@ -19,9 +18,18 @@ from bot.operator.routine_views import (
     RunView,
     TrialView,
 )
+from bot.runtime import AdminError
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from core.clock import Clock
+from core.ids import Ids
 from core.routine import Definition, Filters, QuietHours
 from core.routine_json import TYPES
+from core.routines.describe import calendar
+from core.routines.manage import RoutineManager
+from core.routines.trial import Moment, try_page, try_text
+from core.store.port import Store
+from core.store.routine_rows import RoutineRow
+from core.timezones import zone
 from core.users import Principal
 
 # The form of a routine, as JSON Schema: what `core.routine_json` reads, told by the same dataclasses.
@@ -30,6 +38,7 @@ from core.users import Principal
 # schedule has a next moment) is beyond a schema; the API answers it with 422.
 
 Schema = dict[str, Any]
+MAX_IN_CALENDAR = 100
 
 _HOURS = r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$"
 _PLAIN: dict[object, Schema] = {str: {"type": "string"}, int: {"type": "integer"}, bool: {"type": "boolean"}}
@@ -146,10 +155,16 @@ class SystemEvent(Given):
 
 
 class RoutinesApi:
-    """One method per endpoint."""
+    """One method per endpoint; core.routines.manage does the rest. `timezone`: the hub's."""
 
-    def __init__(self, routines_of: Callable[[Principal], PersonalRoutines]) -> None:
-        self._routines_of = routines_of
+    def __init__(
+        self, manager: RoutineManager, store: Store, clock: Clock, ids: Ids, *, timezone: str
+    ) -> None:
+        self._manager = manager
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._timezone = timezone
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -178,66 +193,85 @@ class RoutinesApi:
     async def listed(self, call: Call) -> list[RoutineView]:
         """List the caller's routines by name. For the next page, pass the last name as `after`."""
         query: Listing = call.query
-        found = await self._routines(call).listed(
-            after=query.after, limit=query.limit, containing=query.query
+        rows = await self._manager.listed(
+            _caller(call), after=query.after, limit=query.limit, containing=query.query
         )
-        return list(found)
+        return [await self._view(row) for row in rows]
 
     async def create(self, call: Call) -> RoutineView:
         """Create a routine."""
-        return await self._routines(call).create(_page(call))
+        return await self._view(await self._manager.create(_caller(call), _page(call)))
 
     async def show(self, call: Call) -> RoutineView:
         """Return a routine, by ID or name."""
-        return await self._routines(call).show(_named(call))
+        return await self._view(await self._found(call))
 
     async def change(self, call: Call) -> RoutineView:
         """Change the given fields of a routine."""
-        return await self._routines(call).change(_named(call), _page(call))
+        return await self._view(await self._manager.change(_caller(call), _named(call), _page(call)))
 
     async def delete(self, call: Call) -> RoutineView:
         """Delete a routine and its runs."""
-        return await self._routines(call).delete(_named(call))
+        return RoutineView.of(await self._manager.delete(_caller(call), _named(call)), None)
 
     async def enable(self, call: Call) -> RoutineView:
         """Enable a routine."""
-        return await self._routines(call).switch(_named(call), enabled=True)
+        return await self._view(await self._manager.switch(_caller(call), _named(call), enabled=True))
 
     async def disable(self, call: Call) -> RoutineView:
         """Pause a routine."""
-        return await self._routines(call).switch(_named(call), enabled=False)
+        return await self._view(await self._manager.switch(_caller(call), _named(call), enabled=False))
 
     async def fire(self, call: Call) -> FiredView:
         """Run a routine once, ignoring its cooldown."""
-        return await self._routines(call).fire(_named(call))
+        return FiredView(run_id=await self._manager.fire(_caller(call), _named(call), self._ids.row_id()))
 
     async def runs(self, call: Call) -> list[RunView]:
         """List a routine's runs, newest first."""
         query: Runs = call.query
-        return list(await self._routines(call).history(_named(call), query.limit))
+        found = await self._manager.history(_caller(call), _named(call), query.limit)
+        return [RunView.of(run) for run in found]
 
     async def test(self, call: Call) -> TrialView:
         """Test whether a message would fire a routine, and why; nothing runs."""
         body: Trial = call.body
-        return await self._routines(call).test(_named(call), body.text)
+        return TrialView.of(try_text(await self._found(call), body.text, self._moment(call)))
 
     async def draft(self, call: Call) -> DraftView:
         """Validate a draft without storing it: problems, trigger in words, and a message's effect."""
         body: Draft = call.body
-        return await self._routines(call).draft(body.definition, body.text)
+        return DraftView.of(try_page(body.definition, body.text, self._moment(call)))
 
     async def calendar(self, call: Call) -> CalendarView:
         """Return the upcoming runs of the caller's schedules, day by day."""
         query: Days = call.query
-        return await self._routines(call).calendar(query.timezone, query.days)
+        found = zone(query.timezone)
+        if found is None:
+            raise AdminError("unusable", "must be the name of a time zone", "timezone")
+        rows = await self._store.routines.routines_due_first(_caller(call).user_id, MAX_IN_CALENDAR + 1)
+        days = await asyncio.to_thread(calendar, rows[:MAX_IN_CALENDAR], found, self._clock.now(), query.days)
+        return CalendarView.of(days, query.timezone, more=len(rows) > MAX_IN_CALENDAR)
 
     async def emit(self, call: Call) -> EmittedView:
         """Report an event to the caller's routines."""
         body: SystemEvent = call.body
-        return await self._routines(call).emit(body.source, body.event_type, body.payload, body.event_id)
+        key = body.event_id or self._ids.row_id()
+        fired = await self._manager.emit(_caller(call), body.source, body.event_type, body.payload, key)
+        return EmittedView(fired=list(fired))
 
-    def _routines(self, call: Call) -> PersonalRoutines:
-        return self._routines_of(call.caller.principal)
+    async def _found(self, call: Call) -> RoutineRow:
+        return await self._manager.find(_caller(call), _named(call))
+
+    async def _view(self, row: RoutineRow) -> RoutineView:
+        newest = await self._store.run_views.routine_runs(row.id, 1)
+        return RoutineView.of(row, newest[0] if newest else None)
+
+    def _moment(self, call: Call) -> Moment:
+        return Moment(_caller(call), self._clock.now(), self._timezone, self._manager.priced)
+
+
+def _caller(call: Call) -> Principal:
+    return call.caller.principal
 
 
 def _named(call: Call) -> str:

@@ -12,7 +12,7 @@ from bot.web.blocks import Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, cursor_of, position_of
 from bot.web.errors import ApiError, not_found
 from bot.web.items import Item, Presenter, ThreadPage, WaitingView
-from bot.web.stream import ChannelStates, EventStream, ListStream, ThreadStream, resumed_at
+from bot.web.stream import ChannelStates, EventStream, ListStream, Onlooker, ThreadStream, resumed_at
 from channels.webchat import WebChannel
 from core.clock import Clock
 from core.ids import Ids
@@ -255,11 +255,11 @@ class Threads:
             on = self._live.subscribe(None if glance is None else glance.thread.id, call.caller.principal)
         except TooManySubscribers as error:
             raise ApiError(429, "too_many", "too many streams are open; close one") from error
-        common = self._store.feed, self._live, self._presenter, call.caller, on
+        onlooker = Onlooker(self._store.feed, self._live, self._presenter, call.caller, on)
         if glance is None:
-            stream = ListStream(*common, self._states, self._store.routines, self._store.run_views)
+            stream = ListStream(onlooker, self._states, self._store.routines, self._store.run_views)
         else:
-            stream = ThreadStream(*common, glance.thread.id, resumed_at(call.request, query.after))
+            stream = ThreadStream(onlooker, glance.thread.id, resumed_at(call.request, query.after))
         may_read = partial(self._gate.still_holds, call.caller)
         return EventStream(self._live, on, stream, may_read, self._clock)
 

@@ -9,20 +9,24 @@ enforces, so a message repeated within two minutes is shown once.
 import asyncio
 import hashlib
 import json as jsons
+import math
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 import discord
 from discord.http import HTTPClient, Ratelimit, Route
+from multidict import CIMultiDictProxy
 
 from channels.discord.errors import FAILURES, channel_error
 from channels.discord.inbound import Account
 from channels.downloads import downloaded
 from core.errors import MessageRejected, Unanswered
+from core.off_loop import ON_LOOP_CHARS, json_with_breaks
 
 T = TypeVar("T")
 
@@ -88,8 +92,26 @@ class _Bucket(Ratelimit):
         self.outgoing += 1
 
 
+class _Response(aiohttp.ClientResponse):
+    """A response that is parsed in a thread if it is large. The SDK itself parses the text of a response of
+    the type JSON; a large one has its value in place of its text, and no type."""
+
+    async def text(self, encoding: str | None = None, errors: str = "strict") -> Any:
+        content = await self.read()
+        if len(content) <= ON_LOOP_CHARS or self.headers.get("content-type") != "application/json":
+            return await super().text(encoding, errors)
+        read = partial(json_with_breaks, most_values=math.inf)  # pages of history are not refused
+        value = await asyncio.to_thread(lambda: read(content.decode("utf-8")))
+        untyped = self.headers.copy()
+        del untyped["content-type"]
+        self._headers = CIMultiDictProxy(untyped)
+        self._cache.pop("headers", None)
+        return value
+
+
 class DiscordHttp(HTTPClient):
-    """The SDK's HTTP client with such rate limits. `base_url`: Discord's address for this bot."""
+    """The SDK's HTTP client with such rate limits and responses. `base_url`: Discord's address for this
+    bot."""
 
     def __init__(self, base_url: str, tls: ssl.SSLContext | None) -> None:
         super().__init__(
@@ -99,6 +121,11 @@ class DiscordHttp(HTTPClient):
         )
         self._base_url = base_url
         self._limits: dict[str, _Bucket] = {}
+
+    async def static_login(self, token: str) -> Any:
+        account = await super().static_login(token)
+        vars(self)["_HTTPClient__session"]._response_class = _Response
+        return account
 
     async def request(self, route: Route, **sent: Any) -> Any:
         """Send a request to this bot's address, which the SDK keeps for all bots together."""

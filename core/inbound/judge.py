@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from core import texts
 from core.consent import card_texts
-from core.consent.decisions import Decisions
+from core.consent.presses import Decisions
 from core.consent.rules import EffectivePolicy
 from core.consent.votes import may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote

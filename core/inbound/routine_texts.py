@@ -10,7 +10,10 @@ ALLOW = "Allow for this routine"
 MENU = (DETAILS, PAUSE, RUN_AGAIN)
 """The buttons of a notice, in order. `ALLOW` follows if calls were refused for lack of a grant."""
 MISSING = "These calls need your approval. “Allow for this routine” lets its next runs do exactly this:"
-MISSING_TOO_LONG = "Some calls were refused. To allow them, add them to the grants in the routine's editor."
+MISSING_TOO_LONG = (
+    "Some calls were refused that don't fit here. The routine's page in the console shows each of them whole,"
+    " with the run. To allow one, add it to the grants in the routine's editor."
+)
 NOT_FOR_YOU = "Only an owner can allow this."
 GRANTS_SHOWN_CHARS = 1500
 GRANTS_SHOWN = 5

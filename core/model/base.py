@@ -38,16 +38,60 @@ class Thinking(StrEnum):
     HIGH = "high"
 
 
+class ThinkingStyle(StrEnum):
+    """The way a model's API takes a `Thinking` effort."""
+
+    NONE = "none"
+    """Not at all."""
+    EFFORT = "effort"
+    """OpenAI's `reasoning_effort`."""
+    ADAPTIVE = "adaptive"
+    """Anthropic's newer models: an effort; the model decides when to think."""
+    BUDGET = "budget"
+    """Anthropic's older models: a number of tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAbilities:
+    """The limits and abilities of a model, as far as they are known.
+
+    `context_tokens`: its window, input and output together.
+    `max_temperature`: the highest it takes; None: it takes none.
+    `learned`: parts of the API that the provider refused since the hub started, each in a few words."""
+
+    context_tokens: int | None = None
+    max_output_tokens: int | None = None
+    images: bool = False
+    max_temperature: float | None = None
+    thinking: ThinkingStyle = ThinkingStyle.NONE
+    learned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image for the model. `problem`: the reason why there is no `data`, which the model reads instead."""
+
+    name: str
+    media_type: str
+    data: bytes = field(default=b"", repr=False)
+    problem: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """The model's input: one system text, the conversation in order, and the available tools."""
+    """The model's input: one system text, the conversation in order, and the available tools.
+
+    `images` came with the newest text of a person; they are in no journal. `temperature` is sent to
+    models that take one. `thinking`: None means the effort configured for the model. Neither thinking nor
+    images are counted in `max_output_tokens`."""
 
     system: str
     conversation: Sequence[Said]
     tools: Sequence[ToolSpec] = ()
     max_output_tokens: int = 4096
     temperature: float | None = None
-    thinking: Thinking = Thinking.OFF
+    thinking: Thinking | None = None
+    images: Sequence[ImagePart] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +165,11 @@ class Model(Protocol):
         """The model's name in the configuration."""
         ...
 
+    @property
+    def abilities(self) -> ModelAbilities:
+        """Its limits and abilities. They shrink when the provider refuses something."""
+        ...
+
     def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """Yield deltas, then exactly one ModelReply, which is authoritative.
 
@@ -161,12 +210,20 @@ class closing(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price in US dollars per million tokens, which equals micro-USD per token."""
+    """A price in US dollars per million tokens, which equals micro-USD per token.
+
+    `cached_usd`, `cache_write_usd`: of input read from the cache and written to it; None: as other input."""
 
     input_usd: float
     output_usd: float
+    cached_usd: float | None = None
+    cache_write_usd: float | None = None
 
     def applied(self, usage: Usage) -> Usage:
         """Return the usage with its cost."""
-        cost = usage.input_tokens * self.input_usd + usage.output_tokens * self.output_usd
+        cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
+        write_usd = self.input_usd if self.cache_write_usd is None else self.cache_write_usd
+        fresh_tokens = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens
+        cost = max(fresh_tokens, 0) * self.input_usd + usage.output_tokens * self.output_usd
+        cost += usage.cached_input_tokens * cached_usd + usage.cache_write_tokens * write_usd
         return replace(usage, cost_micro_usd=round(cost))

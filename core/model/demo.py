@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.model.base import CallRequest, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import CallRequest, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.model.lenient_json import as_object, as_text
 from core.safety.fencing import unfence
 from core.transcript import AssistantSaid, Origin, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
@@ -202,6 +202,10 @@ class DemoModel:
     def name(self) -> str:
         """The model's name in the configuration."""
         return self._name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        return ModelAbilities()
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         # Never raises.

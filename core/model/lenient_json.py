@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from core.errors import ModelReplyInvalid
-from core.off_loop import json_with_breaks
+from core.off_loop import AT_ONCE_CHARS, json_with_breaks
 
 _NOTHING: Mapping[str, Any] = {}
 _BLANK = " \t\n\r"
@@ -15,7 +15,9 @@ _DECODER = json.JSONDecoder()
 def parse(text: str | bytes, *, model: str) -> Any:
     """Parse JSON that `model` sent. Raises ModelReplyInvalid if it cannot be parsed."""
     try:
-        return json_with_breaks(text) if isinstance(text, bytes) else _parsed(text.strip(_BLANK))
+        if isinstance(text, bytes) or len(text) > AT_ONCE_CHARS:
+            return json_with_breaks(text)
+        return _parsed(text.strip(_BLANK))
     except (ValueError, RecursionError) as error:
         raise ModelReplyInvalid(
             f"model {model}: the provider sent something that is not JSON: {excerpt(text)}"
@@ -75,6 +77,30 @@ def storable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+class JoinedText:
+    """Text that arrives in pieces, which may be cut within a character."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._half = ""
+
+    def add(self, piece: str) -> str:
+        """Return the text that can be shown now, free of what no platform accepts."""
+        if not piece:
+            return ""
+        piece = self._half + piece
+        self._half = ""
+        if "\ud800" <= piece[-1] <= "\udbff":  # the other half of this character arrives with the next piece
+            piece, self._half = piece[:-1], piece[-1]
+        piece = storable(piece)
+        self._pieces.append(piece)
+        return piece
+
+    def whole(self) -> str:
+        """Return everything."""
+        return storable("".join([*self._pieces, self._half]))
 
 
 EXCERPT_LIMIT_CHARS = 300

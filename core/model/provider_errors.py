@@ -51,6 +51,7 @@ TRANSIENT_CODES = frozenset(
         "service_unavailable",
     }
 )
+REFUSAL_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
 AUTH_CODES = frozenset({"invalid_api_key", "authentication_error", "permission_error"})
 
 RATE_CODES = frozenset({"rate_limit_exceeded", "rate_limit_error"})
@@ -109,6 +110,18 @@ _OVERFLOW = re.compile(
 )
 _NOT_OVERFLOW = re.compile(r"rate limit|per min|quota|\btpm\b|too many requests", re.IGNORECASE)
 
+_REFUSALS = (
+    "unsupported parameter",
+    "unknown parameter",
+    "unknown field",
+    "unrecognized request argument",
+    "extra inputs are not permitted",
+    "extra_forbidden",
+    "not permitted",
+    "not supported",
+    "does not support",
+    "is deprecated for this model",
+)
 _TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 _BAD_KEY = re.compile(
     r"api key (?:is )?(?:not valid|invalid|expired)|(?:incorrect|invalid) api key", re.IGNORECASE
@@ -132,6 +145,17 @@ class ProviderError:
     def names(self, *words: str) -> bool:
         """Return whether the error is about one of these parameters."""
         return any(word == self.param.split(".")[0] or word in self.message for word in words)
+
+    def says(self, *phrases: str) -> bool:
+        """Return whether the message contains one of these phrases, which are in lower case."""
+        message = self.message.lower()
+        return any(phrase in message for phrase in phrases)
+
+    def refuses(self, word: str) -> bool:
+        """Return whether the error rejects this parameter altogether, not only its value."""
+        if (self.param.split(".")[0] != word) if self.param else (word not in self.message):
+            return False
+        return bool(self.codes & REFUSAL_CODES) or self.says(*_REFUSALS)
 
 
 def read_error_body(status: int, body: bytes) -> ProviderError:

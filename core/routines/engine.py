@@ -8,8 +8,9 @@ claimed only once.
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -36,67 +37,13 @@ from core.routines.slots import slots_due
 from core.routines.tool_runs import remarks_of, thread_of
 from core.runs.registry import Run, RunRegistry
 from core.store.port import Store
-from core.store.routine_rows import BudgetDay, NewRun, NextDue, RoutineRow, RoutineRunRow, RunEnd, StartedRun
-from core.store.rows import CallState
+from core.store.routine_rows import BudgetDay, NewRun, NextDue, RoutineRow, RunEnd, StartedRun
+from core.store.rows import UnfinishedRun
 from core.store.units import patiently
 from core.timers import Timers
 from core.timezones import TimeZones, in_force
-from core.tool import ProcessInfo
-
-# Runs interrupted by a dead hub: each resumes after its last recorded step, or has ended.
 
 logger = logging.getLogger(__name__)
-
-MAX_ATTEMPTS = 3
-"""A run during which the hub ended this often is not started again, whatever its policy says."""
-
-EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
-"""Function that stops what is left of a call's child (the second argument is the call id) and returns when
-it is gone."""
-
-
-class InterruptedRuns:
-    """Runs that no hub executes any more. `finish` records a run's end."""
-
-    def __init__(
-        self,
-        store: Store,
-        end_process: EndProcess,
-        finish: Callable[[StartedRun, Performed], Awaitable[None]],
-    ) -> None:
-        self._store = store
-        self._end_process = end_process
-        self._finish = finish
-
-    async def settle(self) -> None:
-        """Settle the runs that no hub has in hand."""
-        for left in await self._store.runs.take_lapsed_runs():
-            await self._end_children(left.run)
-            await self._settle(left)
-
-    async def _end_children(self, run: RoutineRunRow) -> None:
-        """End surviving children: they must not act after their call is recorded as over."""
-        for call in (await self._store.journal.run_steps(run.id)).calls:
-            if (
-                call.state is CallState.RUNNING
-                and call.process is not None
-                and await self._end_process(call.process, call.call_id)
-            ):
-                logger.warning("call.processes_stopped call=%s", call.call_id)
-
-    async def _settle(self, left: StartedRun) -> None:
-        run, name = left.run, left.routine.text.name
-        spent = run.spent
-        if run.attempts >= MAX_ATTEMPTS:
-            performed = Performed(RunStatus.FAILED, notices.crashed_repeatedly(run.attempts), None, spent)
-        elif left.routine.text.reruns and await self._store.runs.requeue_run(run.id):
-            logger.info("run.resumed run=%s routine=%r", run.id, name)
-            return
-        else:
-            performed = Performed(RunStatus.INTERRUPTED, notices.interrupted(), None, spent)
-        logger.warning("run.interrupted run=%s routine=%r status=%s", run.id, name, performed.status)
-        await self._finish(left, performed)
-
 
 # The effect of a run's end on its routine and owner.
 
@@ -112,7 +59,7 @@ def end_of(
     try:
         definition = definition_of(routine)
     except ValueError:
-        return RunEnd(RunStatus.FAILED, error=performed.text)
+        return RunEnd(RunStatus.FAILED, error=performed.text, answer=performed.reply)
     failed = performed.status is RunStatus.FAILED and not performed.out_of_budget
     failures = routine.failures + 1 if failed else routine.failures
     text = performed.text[:RESULT_LIMIT_CHARS]
@@ -122,6 +69,7 @@ def end_of(
     pause_after = definition.guardrails.pause_after_failures
     return RunEnd(
         state=performed.status,
+        answer=performed.reply,
         result=text if well and text else None,
         error=None if well else text,
         input_tokens=performed.spent.tokens_in,
@@ -200,7 +148,6 @@ class EngineParts:
     clock: Clock
     timers: Timers
     ids: Ids
-    end_process: EndProcess
     registry: RunRegistry
 
 
@@ -214,7 +161,9 @@ class RoutineEngine:
         self._timers = parts.timers
         self._most = most
         self._timezones = timezones
-        self._interrupted = InterruptedRuns(parts.store, parts.end_process, self._finish)
+        self._resumed: list[StartedRun] = []
+        self._in_hand: dict[str, asyncio.Event] = {}
+        """The runs that run or are about to run; each event is set once its run has ended."""
 
     # --- messages --------------------------------------------------------------------------------------
 
@@ -241,11 +190,6 @@ class RoutineEngine:
             for row in rows:
                 self._parts.webhooks.changed(row)
             after = rows[-1].id
-        await self._interrupted.settle()
-
-    async def take_over(self) -> None:
-        await self._interrupted.settle()
-        self._parts.signals.wake()
 
     async def run(self) -> None:
         await self._parts.events.started()
@@ -273,12 +217,17 @@ class RoutineEngine:
         now = self._clock.now()
         for row in await self._store.runs.due_routines(now):
             await self._claim(row, now)
-        day = budget_day(now, self._timezones.default)
-        for started in await self._store.runs.begin_runs(most=self._most, day=day):
+        begun = await self._store.runs.begin_runs(most=self._most, day=self._today())
+        resumed, self._resumed = self._resumed, []
+        for started in (*resumed, *begun):
+            self._in_hand.setdefault(started.run.id, asyncio.Event())
             group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
         await self._parts.notifier.tell_due()
         await self._await_beat()
         return now + int(_rest_s(await self._store.run_views.next_due(), now) * SECOND_US)
+
+    def _today(self) -> BudgetDay:
+        return budget_day(self._clock.now(), self._timezones.default)
 
     async def _await_beat(self) -> None:
         """Set the heartbeat's timer to its next slot; without one there is none."""
@@ -330,6 +279,41 @@ class RoutineEngine:
             )
             return None
 
+    # --- runs that a hub left --------------------------------------------------------------------------
+
+    async def resume(self, run: UnfinishedRun) -> None:
+        left = await self._store.runs.started_run(run.run_id)
+        if left is None:
+            return
+        if not left.routine.text.reruns:
+            await self._end(left, RunStatus.INTERRUPTED, notices.interrupted())
+            return
+        started = await self._store.runs.resume_run(run.run_id, day=self._today())
+        if started is not None:
+            logger.info("run.resumed run=%s routine=%r", run.run_id, started.routine.text.name)
+            self._resumed.append(started)
+            self._in_hand[run.run_id] = asyncio.Event()
+
+    async def join(self, run: UnfinishedRun, timeout_s: float) -> None:
+        ended = self._in_hand.get(run.run_id)
+        if ended is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), timeout_s)
+
+    async def set_aside(self, run: UnfinishedRun) -> None:
+        left = await self._store.runs.started_run(run.run_id)
+        if left is not None:
+            await self._end(left, RunStatus.FAILED, notices.crashed_repeatedly(run.crashes))
+
+    def unfinished(self) -> Sequence[str]:
+        return tuple(self._in_hand)
+
+    async def _end(self, left: StartedRun, status: RunStatus, why: str) -> None:
+        """End a run that is not started again."""
+        name = left.routine.text.name
+        logger.warning("run.interrupted run=%s routine=%r status=%s", left.run.id, name, status)
+        await self._finish(left, Performed(status, why, None, left.run.spent))
+
     # --- running ---------------------------------------------------------------------------------------
 
     async def _carry_out(self, started: StartedRun) -> None:
@@ -344,6 +328,8 @@ class RoutineEngine:
         except Exception:
             # The task's boundary: if even recording the end fails, the run is found when the lease ends.
             logger.exception("run.crashed run=%s routine=%r", started.run.id, started.routine.text.name)
+        else:
+            self._in_hand.pop(started.run.id).set()
         finally:
             self._parts.signals.wake()
 

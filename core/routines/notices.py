@@ -245,9 +245,9 @@ def interrupted() -> str:
     return "The hub stopped during this run and did not repeat it. Steps already completed still apply."
 
 
-def crashed_repeatedly(attempts: int) -> str:
+def crashed_repeatedly(crashes: int) -> str:
     """Return the reason a run is not started again."""
-    return f"The hub stopped {attempts} times during this run, so it will not be started again."
+    return f"The hub crashed {crashes} times during this run, so it will not be started again."
 
 
 def timed_out(limit_s: int) -> str:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.errors import ModelReplyInvalid, ToolDenied, ToolFailed
-from core.model.base import ModelReply, ModelRequest
+from core.model.base import ModelReply
 from core.names import folded, quoted
 from core.routine import (
     Lightweight,
@@ -35,7 +35,7 @@ from core.runs.workspace_texts import Document, WorkspaceTexts
 from core.safety.fencing import FENCE_RULE, fence_tool_output
 from core.store.routine_rows import RunSteps, StartedRun
 from core.timezones import TimeZones
-from core.transcript import UserSaid
+from core.transcript import AssistantSaid
 from core.users import Principal, Role
 
 # The prompts of a lightweight run, and the reading of its reply. Pure.
@@ -199,14 +199,18 @@ Raises ToolDenied, ToolFailed, ValueError."""
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """The end of a run, before the owner is notified. `out_of_budget`: the day's budget ended it; `remarks`:
-    notes for
-    the owner that are always sent; `missing_grants`: grants that refused calls would have needed."""
+    """The end of a run, before the owner is notified.
+
+    `reply`: the model's last reply, which the end was read from.
+    `out_of_budget`: the day's budget ended it.
+    `remarks`: notes for the owner that are always sent.
+    `missing_grants`: grants that refused calls would have needed."""
 
     status: RunStatus
     text: str
     document: str | None
     spent: Spent
+    reply: AssistantSaid | None = None
     out_of_budget: bool = False
     remarks: tuple[str, ...] = ()
     missing_grants: tuple[str, ...] = ()
@@ -221,7 +225,7 @@ class Conversation(Protocol):
 
 
 class ScopedTools(Protocol):
-    """The tools of a run without a person."""
+    """The journalled conversations of runs without a person, each with the tools of its scope or none."""
 
     async def begin(
         self, asked: Asked, started: StartedRun, owner: Principal, models: UnseenRun, spent: SpentSoFar
@@ -235,21 +239,6 @@ class ScopedTools(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _WithoutTools:
-    models: UnseenRun
-    asked: Asked
-    spent: SpentSoFar
-
-    async def reply(self) -> ModelReply:
-        request = ModelRequest(
-            system=system_text(self.asked, with_tools=False),
-            conversation=(UserSaid(user_text(self.asked)),),
-            max_output_tokens=self.asked.action.max_tokens,
-        )
-        return await self.models.reply(request, self.spent.reserve)
-
-
 class LightweightRuns:
     """Runner of lightweight routines."""
 
@@ -260,7 +249,7 @@ class LightweightRuns:
         owner_of: Callable[[str], Awaitable[Principal | None]],
         clock: Clock,
         timezones: TimeZones,
-        tools: ScopedTools | None = None,
+        tools: ScopedTools,
         texts: WorkspaceTexts | None = None,
     ) -> None:
         self._models = models
@@ -284,7 +273,7 @@ class LightweightRuns:
         asked = await self._asked(started, action, owner)
         models = self._models.begin(run.report, spent.add)
         run.models = models.models
-        conversation = await self._begin(asked, started, owner, models, spent)
+        conversation = await self._tools.begin(asked, started, owner, models, spent)
         fault = ""
         for wait_s in (0.0, *RETRY_AFTER_S):
             if fault:
@@ -293,7 +282,13 @@ class LightweightRuns:
             reply = await conversation.reply()
             told = None if reply.truncated else read_reply(reply.text)
             if told is not None:
-                return _performed(told, spent)
+                return Performed(
+                    told.status,
+                    told.text,
+                    told.document,
+                    spent.total,
+                    AssistantSaid(reply.text, reply.origin),
+                )
             fault = _fault(reply)
         raise ModelReplyInvalid(f"its reply was {fault} {1 + len(RETRY_AFTER_S)} times")
 
@@ -301,18 +296,9 @@ class LightweightRuns:
         """Return the grants the owner may add to the routine, so that its next run can make the calls this
         one was refused. Raises StoreError."""
         owner = await self._owner_of(started.routine.owner_id)
-        if owner is None or self._tools is None or owner.role is not Role.OWNER:
+        if owner is None or owner.role is not Role.OWNER:
             return ()
         return await self._tools.missing_grants(started, owner, steps)
-
-    async def _begin(
-        self, asked: Asked, started: StartedRun, owner: Principal, models: UnseenRun, spent: SpentSoFar
-    ) -> Conversation:
-        if not asked.action.use_tools:
-            return _WithoutTools(models, asked, spent)
-        if self._tools is None:
-            raise ToolDenied("this hub gives runs no tools")
-        return await self._tools.begin(asked, started, owner, models, spent)
 
     async def _asked(self, started: StartedRun, action: Lightweight, owner: Principal) -> Asked:
         files, unreadable = self._context(action)
@@ -339,10 +325,6 @@ class LightweightRuns:
             except (ToolDenied, ToolFailed, ValueError) as error:
                 unreadable[path] = str(error)
         return files, unreadable
-
-
-def _performed(told: Told, spent: SpentSoFar) -> Performed:
-    return Performed(told.status, told.text, told.document, spent.total)
 
 
 def _fault(reply: ModelReply) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from core.routines.registry import WebhookEntry
     from core.store.routine_port import Routines
     from core.store.routine_rows import RoutineRow
+    from core.store.rows import RunningCall, UnfinishedRun
 
 logger = logging.getLogger(__name__)
 
@@ -36,11 +37,23 @@ class Engine(Protocol):
     """The routine engine."""
 
     async def prepare(self) -> None:
-        """Settle the runs a dead hub left and load the patterns, before any event arrives."""
+        """Load the patterns, before any event arrives."""
         ...
 
-    async def take_over(self) -> None:
-        """Settle the runs that no hub has in hand any more."""
+    async def resume(self, run: "UnfinishedRun") -> None:
+        """Start an interrupted run again if its routine says so; end it otherwise."""
+        ...
+
+    async def join(self, run: "UnfinishedRun", timeout_s: float) -> None:
+        """Wait until a resumed run no longer runs, at most `timeout_s`."""
+        ...
+
+    async def set_aside(self, run: "UnfinishedRun") -> None:
+        """End a run that crashed the hub repeatedly."""
+        ...
+
+    def unfinished(self) -> Sequence[str]:
+        """Return the ids of the runs that are running or about to run."""
         ...
 
     async def run(self) -> None:
@@ -79,7 +92,8 @@ class ChangeListener(Protocol):
 
 
 class RoutineService:
-    """Implementation of core.inbound.hub.EventRoutines; it also hears of every change that people make."""
+    """Implementation of core.inbound.hub.EventRoutines, and of core.runs.recovery.RunsOfKind for runs of
+    routines; it also hears of every change that people make."""
 
     def __init__(
         self,
@@ -107,10 +121,25 @@ class RoutineService:
             self._engine = await asyncio.to_thread(self._build, self._signals)
             await self._engine.prepare()
 
-    async def take_over(self) -> None:
-        """Settle the runs of hubs whose leases have lapsed."""
-        if self._engine is not None:
-            await self._engine.take_over()
+    async def asks_about(self, running: "RunningCall") -> bool:
+        """Return False: the outcome is recorded as unknown when the run is resumed or ends."""
+        del running
+        return False
+
+    async def resume(self, run: "UnfinishedRun") -> None:
+        await self._loaded().resume(run)
+        self._signals.wake()
+
+    async def join(self, run: "UnfinishedRun", timeout_s: float) -> None:
+        await self._loaded().join(run, timeout_s)
+
+    async def set_aside(self, run: "UnfinishedRun") -> None:
+        await self._loaded().set_aside(run)
+        self._signals.wake()
+
+    def unfinished(self) -> Sequence[str]:
+        """Return the ids of the runs that are running or about to run."""
+        return () if self._engine is None else self._engine.unfinished()
 
     async def run(self) -> None:
         """Run until cancelled; without a routine, wait for the first one."""

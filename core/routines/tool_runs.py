@@ -1,5 +1,5 @@
-"""A run's tools: called in a scope fixed when the run began, each step recorded before the next, with no
-person to ask.
+"""A run's conversation with the model: each step recorded before the next, tools called in a scope fixed
+when the run began, with no person to ask.
 
 Calls go through core.tools.pipeline in autonomous mode. After a crash a run resumes after its last
 recorded step:
@@ -72,6 +72,9 @@ def scope_of(action: Lightweight, unattended: Iterable[str]) -> Scope:
     return Scope(tools, action.grants, action.max_tool_rounds)
 
 
+NO_TOOLS = Scope((), (), rounds=0)
+
+
 def scope_to_json(scope: Scope) -> str:
     """Return the scope as stored."""
     return json.dumps({"tools": scope.tools, "grants": scope.grants, "rounds": scope.rounds})
@@ -93,7 +96,7 @@ RECORDED_WITHIN_S = 2
 
 @dataclass(frozen=True, slots=True)
 class ToolRunServices:
-    """The services of every such run."""
+    """The services of every run."""
 
     store: Store
     pipeline: CallPipeline
@@ -114,8 +117,9 @@ class ToolRuns:
         services, run_id = self._services, started.run.id
         steps = await services.store.journal.run_steps(run_id)
         if steps.scope is None:
-            unattended = services.pipeline.unattended(owner)
-            scope, question = scope_of(asked.action, unattended), UserSaid(user_text(asked))
+            tools = asked.action.use_tools
+            scope = scope_of(asked.action, services.pipeline.unattended(owner)) if tools else NO_TOOLS
+            question = UserSaid(user_text(asked))
             await patiently(
                 lambda: services.store.journal.open_run_journal(run_id, scope_to_json(scope), question),
                 services.clock,
@@ -206,6 +210,10 @@ class ToolRun:
 
     async def settle_calls(self) -> Paused | None:
         return await self._calls.settle()
+
+    async def join_input(self) -> bool:
+        """Return False: a run has no input but its trigger."""
+        return False
 
     async def _held(self) -> ConsentSettings:
         return self._standing

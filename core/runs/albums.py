@@ -6,7 +6,7 @@ import logging
 from core.clock import SECOND_US, Clock
 from core.ids import Ids
 from core.runs.actors import ThreadActors
-from core.store.port import TurnRecovery
+from core.store.port import UnfinishedRuns
 from core.store.units import patiently
 
 logger = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ class AlbumCollector:
     Waiting inputs are stored, so a hub that stops in between finds them at its next start.
     """
 
-    def __init__(self, recovery: TurnRecovery, actors: ThreadActors, clock: Clock, ids: Ids) -> None:
+    def __init__(self, recovery: UnfinishedRuns, actors: ThreadActors, clock: Clock, ids: Ids) -> None:
         self._recovery = recovery
         self._actors = actors
         self._clock = clock

@@ -144,7 +144,8 @@ class RunModels:
         request = build(candidate)
         if candidate is not self._selected:
             self._selected = candidate
-            self._report(ModelSelected(candidate.provider, candidate.name, request.thinking.value))
+            thinking = request.thinking or candidate.thinking
+            self._report(ModelSelected(candidate.provider, candidate.name, thinking.value))
         self._attempt += 1
         stream = _ReplyStream(self._leaks, self._attempt, tell)
         try:

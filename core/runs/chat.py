@@ -11,6 +11,7 @@ from core.runs.approval_requests import ApprovalRequests
 from core.runs.attempts import RunModels
 from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
 from core.runs.context import CHARS_PER_TOKEN, build_conversation, tool_tokens
+from core.runs.images import TurnImages
 from core.runs.loop import Answered, LoopOutcome, Paused
 from core.runs.model_list import Candidate
 from core.runs.prompts import TurnPrompt
@@ -44,6 +45,7 @@ class ChatDelegate:
         if run.models is None:
             run.models = RunModels(services.models, services.leaks, run.report, _unmetered)
         self._models = run.models
+        self._images = TurnImages(services.images, self._thread.channel, self._start.turn_id)
         self._standing: ConsentSettings | None = None
         self._prompted: TurnPrompt | None = None
         self._budget = LoopBudget(
@@ -74,6 +76,10 @@ class ChatDelegate:
     async def settle_calls(self) -> Paused | None:
         self._calls.judge_in((await self._prompt()).mode)
         return await self._calls.settle()
+
+    async def join_input(self) -> bool:
+        """Return False: what people write while the turn runs waits for the next one."""
+        return False
 
     async def _said(self) -> ConsentSettings:
         """Return the person's consent settings, loaded once per start of the turn."""
@@ -124,12 +130,13 @@ class ChatDelegate:
         # One model call on the journal; its text is streamed as it comes.
         services, hook = self._services, self._services.reply_hook
         await services.guests.take(self._start.principal)
+        images = await self._images.newest(self._entries)
         tell = self._tell if services.tells_text else None  # hooks have to check the text first
 
         prompt = await self._prompt()
 
         def build(candidate: Candidate) -> ModelRequest:
-            return self._request(prompt, candidate, with_tools=with_tools)
+            return replace(self._request(prompt, candidate, with_tools=with_tools), images=images)
 
         reply = await self._models.reply(build, tell)
         if hook is None or not reply.text.strip():
@@ -151,13 +158,14 @@ class ChatDelegate:
         offered = self._services.pipeline.offered
         tools = offered(start.principal, start.disabled, prompt.mode) if with_tools else ()
         system = prompt.system([tool.name for tool in tools], model.name, with_tools=with_tools)
-        limit_tokens = model.context_tokens - settings.reserve_tokens - tool_tokens(tools)
-        limit_tokens -= len(system) // CHARS_PER_TOKEN
+        limit_tokens = min(model.context_tokens, settings.context_tokens)
+        limit_tokens -= settings.reserve_tokens + tool_tokens(tools) + len(system) // CHARS_PER_TOKEN
         return ModelRequest(
             system=system,
             conversation=build_conversation(self._entries, limit_tokens, prompt.settings.timezone),
             tools=tools,
             max_output_tokens=settings.reserve_tokens,
+            temperature=settings.temperature,
         )
 
     async def record_calls(self, reply: ModelReply) -> None:

@@ -1,7 +1,7 @@
 """A hub's lease while it runs: renewed in time, and the work of hubs taken over whose lease has lapsed."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from core.ports import OutboxRow
 from core.runs.recovery import RunRecovery
@@ -14,7 +14,6 @@ class LeaseKeeper:
     """Implementation of a hub's side of leases.
 
     `sending`: called with previews that an ended hub left, once its messages are to be read from the store.
-    `routines`: settles the routine runs that no hub has in hand.
     """
 
     def __init__(
@@ -22,12 +21,10 @@ class LeaseKeeper:
         leases: Leases,
         recovery: RunRecovery,
         sending: Callable[[Sequence[OutboxRow]], None],
-        routines: Callable[[], Awaitable[None]],
     ) -> None:
         self._leases = leases
         self._recovery = recovery
         self._sending = sending
-        self._routines = routines
 
     async def renew(self) -> None:
         """Renew the lease. Raises LeaseLost."""
@@ -39,5 +36,4 @@ class LeaseKeeper:
             logger.warning("lease.taking_over")
             recovered = await self._recovery.recover()
             self._sending(recovered.previews)
-            await self._routines()
             await self._recovery.start_suspects(recovered)

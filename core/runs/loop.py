@@ -47,6 +47,13 @@ class LoopDelegate(Protocol):
         """Settle every call without an outcome, in order. Returns Paused if a person must answer first."""
         ...
 
+    async def join_input(self) -> bool:
+        """Journal the input that waits to join this run, if any. Return True if some joined.
+
+        It is called where every call has its result and the next model call is still to come, so that the
+        model hears of the input at once and no result is separated from its call."""
+        ...
+
     def last_batch_failed(self) -> bool:
         """Return whether the last `settle_calls` settled calls and every one of them failed."""
         ...
@@ -106,6 +113,8 @@ async def _steps(delegate: LoopDelegate) -> LoopOutcome:
         paused = await delegate.settle_calls()
         if paused is not None:
             return paused
+        if await delegate.join_input():
+            guard = _Guard()  # it was asked for something else
         warning = guard.after_batch(failed=delegate.last_batch_failed())
         if warning is not None:
             await delegate.record_note(None, warning)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from core.clock import Clock
 from core.errors import ModelFault
-from core.model.base import Model, Price, Usage
+from core.model.base import Model, Price, Thinking, Usage
 
 Uniform = Callable[[float, float], float]
 """Returns a random number between two bounds, as random.uniform."""
@@ -107,13 +107,15 @@ class ModelHealth:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredModel:
-    """One entry of the list. `per_key`: the model with each of its keys, in order; `price`: if known."""
+    """One entry of the list. `per_key`: the model with each of its keys, in order; `price`: if known;
+    `thinking`: its effort unless a request asks for another."""
 
     name: str
     provider: str
     context_tokens: int
     per_key: tuple[Model, ...]
     price: Price | None = None
+    thinking: Thinking = Thinking.OFF
 
 
 class Candidate:
@@ -123,6 +125,7 @@ class Candidate:
         self.name = configured.name
         self.provider = configured.provider
         self.context_tokens = configured.context_tokens
+        self.thinking = configured.thinking
         self.health = ModelHealth(clock, uniform)
         self.reported_fault: ModelFault | None = None
         """The fault of its setup that the owner knows of; None once it answers again."""

@@ -1,13 +1,16 @@
 """Recovery of runs left unfinished by a stopped hub, and expiry of gates."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
 
 from core import texts
 from core.clock import Clock
 from core.consent import card_texts
 from core.consent.cards import expired_text, open_card, reminder, settled_card, unknown_outcome_gate
+from core.events import RunKind
 from core.gates import Gate
 from core.ids import Ids
 from core.messages import plain
@@ -15,7 +18,7 @@ from core.people.notices import ApproverCopies
 from core.ports import OutboxListener, OutboxRow
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
-from core.store.port import Store
+from core.store.port import Store, UnfinishedRuns
 from core.store.rows import (
     REJOIN_US,
     SUSPECT_FROM,
@@ -24,7 +27,7 @@ from core.store.rows import (
     GateView,
     RunningCall,
     TurnState,
-    UnfinishedTurn,
+    UnfinishedRun,
 )
 from core.store.units import patiently
 from core.tool import ProcessInfo
@@ -32,7 +35,7 @@ from core.tool import ProcessInfo
 logger = logging.getLogger(__name__)
 
 CRASH_LIMIT = 3
-"""The number of crashes without progress, put down to a turn, after which it is set aside (P12)."""
+"""The number of crashes without progress, put down to a run, after which it is set aside (P12)."""
 SUSPECT_WAIT_S = 60.0
 
 EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
@@ -44,71 +47,121 @@ was one to end."""
 class Recovered:
     """The work that follows a recovery.
 
-    `suspects`: turns that must be started one at a time once the hub runs.
+    `suspects`: runs that must be started one at a time once the hub runs.
     `previews`: previews of which nobody knows where they are shown.
     """
 
-    suspects: tuple[UnfinishedTurn, ...]
+    suspects: tuple[UnfinishedRun, ...]
     previews: tuple[OutboxRow, ...]
 
 
+class RunsOfKind(Protocol):
+    """The runs of one kind, as far as their recovery differs from that of others."""
+
+    async def asks_about(self, running: RunningCall) -> bool:
+        """Ask a person about a call of unknown outcome, so that its run waits. Return False if runs of this
+        kind ask nobody."""
+        ...
+
+    async def resume(self, run: UnfinishedRun) -> None:
+        """Start a run again, or end it if it is not one that starts again."""
+        ...
+
+    async def join(self, run: UnfinishedRun, timeout_s: float) -> None:
+        """Wait until a resumed run no longer runs, at most `timeout_s`."""
+        ...
+
+    async def set_aside(self, run: UnfinishedRun) -> None:
+        """End a run that crashed the hub repeatedly, and notify its person."""
+        ...
+
+
 class RunRecovery:
-    """The recovery of what no hub has in hand: before any channel delivers, and when a lease has lapsed."""
+    """The recovery of the runs that no hub has in hand: before any channel delivers, and when a lease has
+    lapsed."""
+
+    def __init__(
+        self,
+        store: UnfinishedRuns,
+        kinds: Mapping[RunKind, RunsOfKind],
+        start_waiting: Callable[[str], Awaitable[None]],
+        end_process: EndProcess,
+        clock: Clock,
+    ) -> None:
+        """Take the parts for recovery. `kinds`: those that this hub carries out; it leaves runs of others.
+        `start_waiting`: starts an idle thread with waiting input."""
+        self._store = store
+        self._kinds = kinds
+        self._start_waiting = start_waiting
+        self._end_process = end_process
+        self._clock = clock
+
+    async def recover(self) -> Recovered:
+        """Settle the calls that were cut short, then resume unfinished runs and start waiting turns."""
+        found = await self._store.recover()
+        mine = {run.run_id: run for run in found.runs if run.kind in self._kinds}
+        if others := [run.run_id for run in found.runs if run.run_id not in mine]:
+            await self._store.release_runs(others)
+        waiting: set[str] = set()
+        for running in found.running_calls:
+            run = mine.get(running.call.turn_id)
+            if run is not None and await self._asks_about(running, self._kinds[run.kind]):
+                waiting.add(run.run_id)
+        suspects: list[UnfinishedRun] = []
+        for run in mine.values():
+            if run.run_id in waiting:
+                continue
+            if run.crashes >= CRASH_LIMIT:
+                await self._kinds[run.kind].set_aside(run)
+            elif run.attempts >= SUSPECT_FROM:
+                suspects.append(run)
+            else:
+                await self._kinds[run.kind].resume(run)
+        for thread_id in found.idle_threads_with_input:
+            await self._start_waiting(thread_id)
+        return Recovered(tuple(suspects), found.previews)
+
+    async def start_suspects(self, recovered: Recovered) -> None:
+        """Start runs that may have crashed the hub one at a time, with a limited wait for each."""
+        for run in recovered.suspects:
+            logger.warning("run.started_alone run=%s kind=%s starts=%d", run.run_id, run.kind, run.attempts)
+            kind = self._kinds[run.kind]
+            await patiently(partial(kind.resume, run), self._clock)
+            await kind.join(run, SUSPECT_WAIT_S)
+
+    async def _asks_about(self, running: RunningCall, kind: RunsOfKind) -> bool:
+        """Settle an interrupted call. A surviving child process is ended first: it must not act after the
+        person has checked, or after the call is recorded as over."""
+        call = running.call
+        if call.process is not None and await self._end_process(call.process, call.call_id):
+            logger.warning("call.processes_stopped call=%s", call.call_id)
+        return await kind.asks_about(running)
+
+
+class ChatTurns:
+    """Implementation of RunsOfKind for the turns of chats. `shown` returns a call's arguments as people see
+    them."""
 
     def __init__(
         self,
         store: Store,
         actors: ThreadActors,
         listener: OutboxListener,
-        end_process: EndProcess,
         clock: Clock,
         ids: Ids,
         gathering: AlbumCollector,
         shown: Callable[[CallRow], str],
     ) -> None:
-        """Take the parts for recovery. `shown` returns a call's arguments as people see them."""
         self._store = store
         self._actors = actors
         self._listener = listener
-        self._end_process = end_process
         self._clock = clock
         self._ids = ids
         self._gathering = gathering
         self._shown = shown
 
-    async def recover(self) -> Recovered:
-        """Mark interrupted effects as unknown, then start unfinished and waiting turns."""
-        found = await self._store.recovery.recover()
-        for running in found.running_calls:
-            await self._ask_about(running)
-        suspects: list[UnfinishedTurn] = []
-        for turn in found.turns:
-            if turn.crashes >= CRASH_LIMIT:
-                await self._set_aside(turn)
-            elif turn.attempts >= SUSPECT_FROM:
-                suspects.append(turn)
-            else:
-                self._actors.start(await self._store.recovery.resume_turn(turn.turn_id))
-        for thread_id in found.idle_threads_with_input:
-            await self._start_waiting(thread_id)
-        return Recovered(tuple(suspects), found.previews)
-
-    async def start_suspects(self, recovered: Recovered) -> None:
-        """Start turns that may have crashed the hub one at a time, with a limited wait for each."""
-        for turn in recovered.suspects:
-            logger.warning("turn.started_alone turn=%s crashes=%d", turn.turn_id, turn.attempts)
-            start = await patiently(
-                lambda turn_id=turn.turn_id: self._store.recovery.resume_turn(turn_id), self._clock
-            )
-            self._actors.start(start)
-            await self._actors.join(turn.thread_id, SUSPECT_WAIT_S)
-
-    async def _ask_about(self, running: RunningCall) -> None:
-        """Ask about an interrupted call. A surviving child process is ended first: it must not act after the
-        person has checked."""
+    async def asks_about(self, running: RunningCall) -> bool:
         call = running.call
-        if call.process is not None and await self._end_process(call.process, call.call_id):
-            logger.warning("call.processes_stopped call=%s", call.call_id)
         gate = unknown_outcome_gate(
             call,
             self._shown(call),
@@ -125,15 +178,22 @@ class RunRecovery:
             gate_id=gate.id,
         )
         self._listener.outbox_ready(await self._store.recovery.mark_unknown(call.call_id, gate, [card]))
+        return True
 
-    async def _set_aside(self, turn: UnfinishedTurn) -> None:
-        thread = await self._store.threads.thread(turn.thread_id)
+    async def resume(self, run: UnfinishedRun) -> None:
+        self._actors.start(await self._store.recovery.resume_turn(run.run_id))
+
+    async def join(self, run: UnfinishedRun, timeout_s: float) -> None:
+        await self._actors.join(run.thread_id, timeout_s)
+
+    async def set_aside(self, run: UnfinishedRun) -> None:
+        thread = await self._store.threads.thread(run.thread_id)
         if thread is None:
             return
-        logger.error("turn.set_aside turn=%s crashes=%d", turn.turn_id, turn.crashes)
+        logger.error("turn.set_aside turn=%s crashes=%d", run.run_id, run.crashes)
         notice = Draft(thread.channel, thread.address, plain(texts.CRASHED), self._ids.row_id())
         done = await self._store.turns.finish_turn_and_enqueue(
-            turn.turn_id,
+            run.run_id,
             TurnState.CRASHED,
             None,
             [notice],
@@ -144,7 +204,8 @@ class RunRecovery:
         if done.next is not None:
             self._actors.start(done.next)
 
-    async def _start_waiting(self, thread_id: str) -> None:
+    async def start_waiting(self, thread_id: str) -> None:
+        """Start a turn on the input that waits in an idle thread."""
         started = await self._store.recovery.start_waiting(thread_id, self._ids.row_id())
         if started is not None:
             self._actors.start(started)

@@ -12,7 +12,7 @@ from core.events import TurnListener
 from core.gates import VoteRule, Wrote
 from core.ids import Ids
 from core.people.notices import ApproverCopies
-from core.ports import OutboxListener
+from core.ports import AttachmentSource, OutboxListener
 from core.runs.model_list import ModelList
 from core.runs.prompts import ChatPrompts
 from core.safety.leaks import LeakDetector
@@ -49,9 +49,13 @@ class GuestAllowance:
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """The configuration of chat turns."""
+    """The configuration of chat turns.
 
+    `context_tokens`: conversations are kept below it, also where a model's window is larger."""
+
+    context_tokens: int
     reserve_tokens: int
+    temperature: float
     gate_expires_after_s: int
     rule: VoteRule
     approvals: ApprovalRules
@@ -77,6 +81,7 @@ class AnswerHook(Protocol):
 class ChatServices:
     """The services of every chat turn.
 
+    `images`: the source of attached images; None if no model sees them.
     `tells_text`: whether text is streamed as it is written. It must be False if hooks need to see the
     text first."""
 
@@ -91,6 +96,7 @@ class ChatServices:
     approver_copies: ApproverCopies
     guests: GuestAllowance
     prompts: ChatPrompts
+    images: AttachmentSource | None = None
     reply_hook: ReplyHook | None = None
     answer_hook: AnswerHook | None = None
     tells_text: bool = True

@@ -182,25 +182,26 @@ class Turns(Protocol):
         ...
 
 
-class TurnRecovery(Protocol):
-    """The units for turns that a hub left unfinished."""
+class UnfinishedRuns(Protocol):
+    """The units for runs that a hub left unfinished."""
 
     async def recover(self) -> Recovery:
-        """Take over what no hub has in hand: the leases of others that have lapsed end here.
+        """Take over what no hub has in hand: the leases of others that have lapsed end here. Of several hubs
+        one gets each run.
 
         Changes: outbox rows that were `sending` become `ambiguous`, finally so if their repeat was used
         up (changes of shown messages are queued again). Running calls without an effect can be run
-        again. Turns that were being stopped end, unless a call with an effect was interrupted in them;
-        such turns are found by `running_calls`, not by `turns`.
+        again. Turns that were being stopped end, unless a call with an effect was interrupted in them.
         """
         ...
 
     async def resume_turn(self, turn_id: str) -> TurnStart:
-        """Count one more start of an unfinished turn, before any of its work is done."""
+        """Count one more start of an unfinished turn, before any of its work is done. Raises StaleTurn if
+        this hub does not have it in hand."""
         ...
 
-    async def release_turns(self, turn_ids: Sequence[str]) -> None:
-        """Release unfinished turns at an orderly shutdown, so that their starts do not count as crashes."""
+    async def release_runs(self, run_ids: Sequence[str]) -> None:
+        """Release unfinished runs at an orderly shutdown, so that their starts do not count as crashes."""
         ...
 
     async def start_waiting(self, thread_id: str, next_turn_id: str) -> TurnStart | None:
@@ -332,7 +333,7 @@ class Store(Protocol):
     def turns(self) -> Turns: ...
 
     @property
-    def recovery(self) -> TurnRecovery: ...
+    def recovery(self) -> UnfinishedRuns: ...
 
     @property
     def leases(self) -> Leases: ...

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
 
 
-# The store's side of runs that use tools: every step is recorded before the next, as in a turn.
+# The store's side of runs: every step is recorded before the next, as in a turn.
 #
 # Part of core.store.port.Store, with the same promises. Units that write to a run raise StaleTurn
 # if it no longer runs.
@@ -140,13 +140,13 @@ class RoutineRuns(Protocol):
         has it in hand."""
         ...
 
-    async def take_lapsed_runs(self) -> "Sequence[StartedRun]":
-        """Take the running runs that no hub has in hand, and return them. Of several hubs one gets each."""
+    async def started_run(self, run_id: str) -> "StartedRun | None":
+        """Return a running run."""
         ...
 
-    async def requeue_run(self, run_id: str) -> bool:
-        """Requeue an interrupted run so that it continues after its last step. Return False if this hub
-        does not have it in hand.
+    async def resume_run(self, run_id: str, *, day: "BudgetDay") -> "StartedRun | None":
+        """Start an interrupted run again, after its last step. Return None if this hub does not have it in
+        hand, or the budget of the day is used up: then it is skipped.
 
         The outcome of a call that was running becomes unknown and stays so."""
         ...
@@ -182,7 +182,7 @@ class RunViews(Protocol):
 
 
 class RunJournal(Protocol):
-    """The journal of runs that use tools."""
+    """The journal of runs, with tools or without."""
 
     async def run_steps(self, run_id: str) -> "RunSteps":
         """Return all stored steps of a run."""

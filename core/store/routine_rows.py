@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from core.routine import RunStatus, Spent
 from core.store.rows import CallRow
-from core.transcript import Said
+from core.transcript import AssistantSaid, Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class RoutineRunRow:
-    """One run of a routine. `key`: its trigger; `input`: JSON; `error`: why it failed or was not run."""
+    """One run of a routine. `key`: its trigger; `input`: JSON; `error`: why it failed or was not run;
+    `missing_grants`: as of RunEnd."""
 
     id: str
     routine_id: str
@@ -136,6 +137,7 @@ class RoutineRunRow:
     notice_state: str
     created_at: int
     cost_micro_usd: int = 0
+    missing_grants: tuple[str, ...] = ()
 
     @property
     def spent(self) -> Spent:
@@ -189,6 +191,7 @@ class RunSteps:
 class RunEnd:
     """The end of a run.
 
+    `answer`: the model's last reply, for the journal.
     `document`: the routine's new state document, None: unchanged.
     `notice`: the notice to its owner at `notice_at`; `menu_id`: the id of its buttons.
     `missing_grants`: the grants that refused calls lacked, see core.routine.Lightweight.
@@ -202,6 +205,7 @@ class RunEnd:
     state: RunStatus
     result: str | None = None
     error: str | None = None
+    answer: AssistantSaid | None = None
     input_tokens: int = 0
     output_tokens: int = 0
     cost_micro_usd: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.events import NO_MODELS, ModelTrace, Verbosity
+from core.events import NO_MODELS, ModelTrace, RunKind, Verbosity
 from core.gates import Answer, ConsentSettings, Gate, Option, Vote
 from core.messages import Address, Message
 from core.ports import OutboxRow
@@ -191,18 +191,19 @@ class RunningCall:
 
 
 SUSPECT_FROM = 2
-"""The number of starts without progress from which a turn is started when no other suspect is, so that it is
+"""The number of starts without progress from which a run is started when no other suspect is, so that it is
 known which of them crashes the hub."""
 
 
 @dataclass(frozen=True, slots=True)
-class UnfinishedTurn:
-    """A turn that was running when the hub crashed.
+class UnfinishedRun:
+    """A run of any kind that was running when the hub crashed.
 
     `attempts`: its starts without progress.
     `crashes`: those that ended with a crash which is put down to it."""
 
-    turn_id: str
+    run_id: str
+    kind: RunKind
     thread_id: str
     attempts: int
     crashes: int
@@ -210,10 +211,13 @@ class UnfinishedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The unfinished work of hubs that ended. `previews`: those that may be shown somewhere unknown."""
+    """The unfinished work of hubs that ended, which this hub has in hand now.
+
+    `running_calls`: calls with an effect that were running, of the `runs`.
+    `previews`: those that may be shown somewhere unknown."""
 
     running_calls: tuple[RunningCall, ...]
-    turns: tuple[UnfinishedTurn, ...]
+    runs: tuple[UnfinishedRun, ...]
     idle_threads_with_input: tuple[str, ...]
     previews: tuple[OutboxRow, ...] = ()
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,13 @@ FOREIGN = {
 }
 
 
-def statements() -> Iterator[tuple[str, str]]:
+@cache
+def statements() -> tuple[tuple[str, str], ...]:
     """Each text of the product that begins as a statement, outside SQLite's own directory, and its place."""
+    return tuple(_statements())
+
+
+def _statements() -> Iterator[tuple[str, str]]:
     for path in texts("core", "channels", "bot", suffixes=(".py",)):
         if SQLITE in path.parents:
             continue
@@ -61,7 +67,7 @@ def test_no_statement_has_what_one_database_alone_reads(construct: str) -> None:
     pattern, example = FOREIGN[construct]
     found = re.compile(pattern)
     assert found.search(example)
-    every = list(statements())
+    every = statements()
     assert len(every) > 250
     assert [f"{place}: {text}" for place, text in every if found.search(text)] == []
 

@@ -1,13 +1,15 @@
 """What a routine may do unasked, in the console's editor: shown whole, saved byte for byte."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
-from tests.browser.chromium import Complaints
+from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.harness.process import HubProcess
+from tests.harness.process import HubProcess, running_hub
+from tests.simulators.model import ModelSimulator
 
 pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
 
@@ -21,6 +23,7 @@ ACTION: dict[str, Any] = {
     "allowed_tools": ["shell", "time"],
     "grants": GRANTS,
 }
+MODEL = 'provider = "openai"\nmodel = "sim-1"\nbase_url = "{url}"\napi_key = "k"'
 ROUTINE = {"name": "watch", "trigger": {"type": "manual"}, "action": ACTION}
 
 
@@ -65,4 +68,25 @@ async def test_grants_are_shown_whole_and_saved_as_they_are(
         "allowed_tools": ["shell"],
         "grants": [LONG, HIDING, "shell make test", "shell make\n"],
     }
+    assert complaints.lines == []
+
+
+async def test_a_refused_line_is_shown_whole_with_its_run(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    line = f"touch $PWD/{'x' * 2_000}"
+    action = {**ACTION, "prompt": f"please run: {line}", "grants": []}
+    async with (
+        ModelSimulator(api_key="k", models=("sim-1",)) as model,
+        running_hub(tmp_path, model=MODEL.format(url=model.openai_base_url)) as hub,
+        tab(browser, complaints) as page,
+    ):
+        console = Console(page, hub.url)
+        await console.log_in(await hub.link())
+        made = await hub.api("POST", "/routines", {**ROUTINE, "action": action})
+        await console.open(f"routines/{made['id']}")
+        await page.get_by_role("button", name="Run now").click()
+        await page.get_by_text("Missing grants: 1").click()
+        await expect(page.get_by_label("Code, grant")).to_have_text(f"shell {line}")
+        await expect(page.get_by_role("button", name="Copy code")).to_be_visible()
     assert complaints.lines == []

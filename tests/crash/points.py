@@ -22,7 +22,7 @@ COMMITS = frozenset(
         "take_lease",
         "renew_lease",
         "resume_turn",
-        "release_turns",
+        "release_runs",
         "start_waiting",
         "mark_unknown",
         # people and consent
@@ -62,8 +62,7 @@ COMMITS = frozenset(
         "open_run_journal",
         "record_run_reply",
         "finish_run",
-        "take_lapsed_runs",
-        "requeue_run",
+        "resume_run",
         "settle_notice",
         "keep_own_place",
         # going out
@@ -140,6 +139,7 @@ READS = frozenset(
         "listening_routines",
         "event_routines",
         "due_routines",
+        "started_run",
         "has_lapsed",
         "hold_lease",
         "lease_lost",

@@ -186,7 +186,7 @@ async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     points = await dry_run(tmp_path / "dry", Setup())
-    struck_at = chosen(points, profile, profile.pick(test=12, proof=1))
+    struck_at = chosen(points, profile, profile.pick(test=18, proof=1))
     failures = await strike_each(tmp_path, struck_at, Setup())
     proof_record("crash", preview_kill_points=len(struck_at))
     assert not failures, "\n".join(failures)

@@ -30,6 +30,7 @@ async def the_run(town: MortalHub) -> dict[str, Any]:
         pytest.param("accept_event:2:before", marks=SLOW),  # nothing is kept: it comes again
         "accept_event:2:after",  # the message is kept, and with it the run
         pytest.param("begin_runs:2:after", marks=SLOW),  # the run is started and nothing was done
+        pytest.param("open_run_journal:1:after", marks=SLOW),  # the question is journalled and not asked
         pytest.param("finish_run:1:before", marks=SLOW),  # the model has answered, and nobody knows
         "finish_run:1:after",  # the run has ended, and nobody was told
         "add_notice:1:after",  # the notice is in the outbox, and nobody knows

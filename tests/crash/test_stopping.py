@@ -1,6 +1,7 @@
 """Stopping in good order: `hubbub run` ends soon and well, loses nothing, and it counts as no crash."""
 
 import asyncio
+import json
 import os
 import signal
 from pathlib import Path
@@ -77,3 +78,20 @@ async def test_stopping_in_good_order_is_no_crash(tmp_path: Path) -> None:
         await town.run()
         await town.telegram.wait_bot_messages(OWNER, timeout_s=LIMIT_S)
         assert [answer.text for answer in town.telegram.bot_messages(OWNER)] == ["it is done"]
+
+
+async def test_a_routines_run_cut_short_by_stopping_is_no_crash_either(tmp_path: Path) -> None:
+    async with open_mortal_hub(tmp_path) as town:
+        (town.directory / "held.json").write_text(json.dumps({"guardrails": {"rerun_interrupted": True}}))
+        words = ("routines", "add", "held", "--match", "deploy", "--prompt", HELD, "--file")
+        await town.command(*words, str(town.directory / "held.json"))
+        town.model.fault(Hold(at="before_headers"), times=None)
+        town.telegram.user_sends_text(OWNER, "deploy it")
+        for _ in range(CRASH_LIMIT + 1):
+            await town.run()
+            await town.model.wait_requests(2 * town.starts, timeout_s=LIMIT_S)  # the turn's, and the run's
+            assert await interrupt(town, signal.SIGINT) == 0
+        town.model.clear_faults()
+        await town.run()
+        notice = await town.telegram.wait_text(OWNER, "Routine “held”", timeout_s=LIMIT_S)
+        assert "it is done" in notice.text

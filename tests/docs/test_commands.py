@@ -19,6 +19,7 @@ VARIABLES = {
     "TELEGRAM_WEBHOOK_SECRET": "s",
     "DISCORD_TOKEN": "a.b.c",
     "OPENAI_API_KEY": "k",
+    "ANTHROPIC_API_KEY": "k",
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
     "HOOK_SECRET": "h",

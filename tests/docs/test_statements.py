@@ -14,6 +14,7 @@ from bot.config.load import load
 from bot.config.schema import Config
 from bot.config.types import DATABASE_NAME
 from bot.mcp.build import DIRECTORY_NAME
+from bot.mcp.session import MAX_BLOCKS
 from bot.ops.api_access import ACCESS_NAME
 from bot.ops.logs import LOG_NAME
 from bot.runtime import ConfigError
@@ -33,6 +34,7 @@ from core.tools.mcp.catalog import ALL_SPECS_BYTES, MAX_LISTED, MAX_TOOLS
 from core.tools.mcp.connection import (
     ANSWER_LIMIT_BYTES,
     ANSWER_LIMIT_EVENTS,
+    ANSWER_LIMIT_VALUES,
     LINE_LIMIT_BYTES,
     WINDOW_LIMIT_BYTES,
     WINDOW_LIMIT_LINES,
@@ -199,6 +201,8 @@ def test_the_bounds_of_the_tools_page_are_those_in_force() -> None:
         f"over {LINE_LIMIT_BYTES >> 20} MB at once",
         f"{WINDOW_LIMIT_BYTES >> 20} MB or {WINDOW_LIMIT_LINES:,} lines within {WINDOW_S:g} s",
         f"(HTTP: {ANSWER_LIMIT_BYTES >> 20} MB or {ANSWER_LIMIT_EVENTS:,} events in one answer)",
+        f"{ANSWER_LIMIT_VALUES:,} JSON values in one answer",
+        f"the first {MAX_BLOCKS:,} parts of a result",
         f"first {MAX_TOOLS} tools and {ALL_SPECS_BYTES >> 10} KB",
         f"of the first {MAX_LISTED} listed",
         f"over {SCHEMA_LIMIT_BYTES >> 10} KB",

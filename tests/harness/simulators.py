@@ -75,14 +75,16 @@ class Simulators:
                 else:
                     self.guild = self.discord.create_guild("house", [int(account)]).id
 
-    def model_section(self) -> str:
-        """What the configuration says of the model."""
+    def model_section(self, provider: str = "openai", more: str = "") -> str:
+        """What the configuration says of the model; `more` are further lines."""
+        urls = {"openai": self.model.openai_base_url, "anthropic": self.model.anthropic_base_url}
         return f"""[[models]]
 name = "main"
-provider = "openai"
+provider = "{provider}"
 model = "sim-1"
-base_url = "{self.model.openai_base_url}"
+base_url = "{urls[provider]}"
 api_key = "{KEY}"
+{more}
 """
 
     def section(self, platform: str, token: str = "", **more: object) -> str:

@@ -89,15 +89,19 @@ async def open_hub(
     start: bool = True,
     http: str = "port = 0",
     timezone: str = "UTC",
+    provider: str = "openai",
+    model: str = "",
 ) -> AsyncIterator[Hub]:
-    """A hub with one Telegram bot and one model; person 7 is its owner.
+    """A hub with one Telegram bot and one model; person 7 is its owner. `model`: further lines about it.
 
     At the end everything that was delivered must have an answer in `hubbub why`.
     """
     async with open_simulators("telegram") as around:
         hub = Hub(around, directory, speed)
         hub.workspace.mkdir()
-        write_config(hub, direct=direct, extra=extra, http=http, timezone=timezone)
+        write_config(
+            hub, direct=direct, extra=extra, http=http, timezone=timezone, provider=provider, model=model
+        )
         async with hub.open(start=False):
             if start:
                 await hub.start()
@@ -116,11 +120,13 @@ def write_config(
     token: str = TOKEN,
     http: str = "port = 0",
     timezone: str = "UTC",
+    provider: str = "openai",
+    model: str = "",
 ) -> None:
     """The hub's configuration; `extra` comes last, in the channel's section unless it opens another."""
     around = hub.simulators
     channel = around.section("telegram", token, direct=direct) + extra
     zone, owners = f'timezone = "{timezone}"', [f"telegram:{OWNER}"]
     simulators.write_config(
-        hub.directory, around.model_section(), channel, owners=owners, hub=zone, http=http
+        hub.directory, around.model_section(provider, model), channel, owners=owners, hub=zone, http=http
     )

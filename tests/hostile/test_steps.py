@@ -1,20 +1,27 @@
 """What keeps one text from holding the event loop: doors that refuse it unread, bounds on Markdown, a thread
 for whatever is long."""
 
+import contextlib
 import json
+import os
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import cast
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.mcp.build import StdioConnector
+from bot.mcp.http import HttpConnector
 from channels.channel import Channel, Payload
 from channels.delivery import ChannelSession
+from channels.discord.client import DiscordClient
 from channels.text.blocks import Block, Paragraph, Table, weight
 from channels.text.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse
 from core.clock import SystemClock
@@ -23,15 +30,21 @@ from core.ids import RandomIds
 from core.inbound.credentials import InboundCredentials
 from core.inbound.hub import within_size
 from core.messages import Address, ChoiceAnswer, InboundMessage, Markdown, Message, Plain, Unreadable
-from core.model.base import ModelReply, ModelRequest, ReplyDelta, Usage
-from core.off_loop import json_with_breaks, off_loop
+from core.model.base import ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.openai import OpenAIModel
+from core.off_loop import ValueCount, json_with_breaks, off_loop
 from core.runs.attempts import RunModels
 from core.runs.model_list import ConfiguredModel, ModelList
 from core.safety.fencing import read_arguments
 from core.safety.leaks import Leak, LeakDetector
+from core.tools.mcp.connection import Connection, ServerFailed
 from core.transcript import Origin
+from tests.harness.simulators import DISCORD_TOKEN
 from tests.harness.telegram_hub import OWNER, open_hub
 from tests.hostile.works import message, person
+from tests.simulators.discord import DiscordSimulator
+from tests.simulators.mcp import raw
+from tests.simulators.mcp.web import open_web_server
 
 SHORT, LONG = "word " * 800, "word " * 900
 
@@ -130,6 +143,7 @@ class Says:
     """A model that says one thing, in one piece."""
 
     name = "says"
+    abilities = ModelAbilities()
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -198,6 +212,107 @@ def test_a_long_json_text_of_many_values_is_refused() -> None:
             json_with_breaks(f"[{unit * times}1]")
     with pytest.raises(InvalidArguments, match="too many values"):
         read_arguments(f'{{"text": [{"1," * 80_000}1]}}')
+
+
+# --- what is parsed on the loop ---------------------------------------------------------------------------
+@contextlib.contextmanager
+def parsed_here() -> Iterator[list[int]]:
+    """The lengths of the JSON texts that this thread parses."""
+    lengths: list[int] = []
+
+    def called(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_name == "raw_decode":
+            lengths.append(len(frame.f_locals["s"]))
+
+    sys.setprofile(called)
+    try:
+        yield lengths
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize("chars, most", [(2_000, 4_096), (40_000, 4_096), (900_000, 4_096)])
+async def test_a_long_event_of_a_models_stream_is_parsed_in_a_thread(chars: int, most: int) -> None:
+    event = {"choices": [{"index": 0, "delta": {"content": "z" * chars}, "finish_reason": "stop"}]}
+    body = f"data: {json.dumps(event)}\n\ndata: [DONE]\n\n".encode()
+    headers = {"content-type": "text/event-stream"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, content=body))
+    async with httpx.AsyncClient(transport=transport) as client:
+        model = OpenAIModel(
+            name="m", model="m", base_url="http://h/v1", api_key="", client=client, clock=SystemClock()
+        )
+        with parsed_here() as lengths:
+            pieces = [piece async for piece in model.reply(ModelRequest("", ()))]
+    assert isinstance(pieces[-1], ModelReply)
+    assert len(pieces[-1].text) == chars
+    assert max(lengths, default=0) <= most
+
+
+async def test_a_long_page_of_discords_history_is_parsed_in_a_thread() -> None:
+    async with DiscordSimulator() as discord:
+        discord.add_bot(DISCORD_TOKEN)
+        discord.add_user("7")
+        room = discord.dm_channel("7").id
+        for _ in range(100):
+            discord.user_sends_text("7", "z" * 2_000)
+        client = DiscordClient(DISCORD_TOKEN, discord.api_base_url, None)
+        with parsed_here() as lengths:
+            page = await client.newest(str(room))
+        await client.close()
+    assert [message["content"] for message in page] == ["z" * 2_000] * 100
+    assert max(lengths) <= 4_096
+
+
+@given(values, st.lists(st.integers(0, 400)), st.sampled_from(["", ': "\n', '"\r', '\\\n"\n']))
+def test_the_values_of_a_text_in_pieces_are_counted(value: object, cuts: list[int], before: str) -> None:
+    """Nothing in a string counts, however it is cut; a line before the text hides nothing of it."""
+
+    def numbered(value: object) -> int:
+        match value:
+            case list():
+                return 1 + sum(map(numbered, cast("list[object]", value))) + (not value)
+            case dict():
+                return 1 + sum(map(numbered, cast("dict[str, object]", value).values())) + (not value)
+            case _:
+                return 1
+
+    data = (before + json.dumps(value)).encode()
+    count, at = ValueCount(), 0
+    found = 0
+    for cut in sorted(cuts):
+        found += count.add(data[at:cut])
+        at = max(at, cut)
+    # each value but the first follows a bracket or a comma; an empty list or object has a bracket alone
+    assert found + count.add(data[at:]) == numbered(value) - 1
+
+
+@contextlib.asynccontextmanager
+async def mcp_server(way: str, mode: str, tmp_path: Path) -> AsyncIterator[Connection]:
+    if way == "stdio":
+        argv = [sys.executable, raw.__file__, str(tmp_path), mode]
+        async with StdioConnector("raw", argv, os.environ, str(tmp_path), str(tmp_path), 30).open() as opened:
+            yield opened
+        return
+    async with open_web_server() as web:
+        web.mode = mode
+        async with HttpConnector(web.url, {}, 30).open() as opened:
+            yield opened
+
+
+@pytest.mark.parametrize("way, mode", [("stdio", "values"), ("http", "values"), ("http", "events")])
+async def test_an_mcp_answer_of_too_many_values_ends_the_connection(
+    way: str, mode: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ServerFailed, match="its response is too large"):
+        async with mcp_server(way, mode, tmp_path) as connection:
+            await connection.call("note", {"text": "z"}, "key")
+
+
+@pytest.mark.parametrize("way", ["stdio", "http"])
+async def test_of_an_mcp_result_with_too_many_parts_the_first_are_read(way: str, tmp_path: Path) -> None:
+    async with mcp_server(way, "blocks", tmp_path) as connection:
+        reply = await connection.call("note", {"text": "z"}, "key")
+    assert reply.text.split("\n") == ["z"] * 1_000 + ["[4000 more parts, not shown]"]
 
 
 # --- doors --------------------------------------------------------------------------------------------------

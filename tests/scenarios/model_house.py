@@ -44,7 +44,7 @@ class House:
 
 @contextlib.asynccontextmanager
 async def open_house(
-    directory: Path, *, models: int = 2, verbosity: str = "", extra: str = "", **seams: Any
+    directory: Path, *, models: int = 2, model: str = "", verbosity: str = "", extra: str = "", **seams: Any
 ) -> AsyncIterator[House]:
     async with ModelSimulator(api_key=KEY, models=("sim-1",)) as backup:
         more = f"""
@@ -56,7 +56,7 @@ base_url = "{backup.openai_base_url}"
 api_key = "{KEY}"
 """
         extra = (more if models == 2 else "") + extra
-        async with open_hub(directory, speed=SPEED, start=False, extra=extra) as hub:
+        async with open_hub(directory, speed=SPEED, start=False, extra=extra, model=model) as hub:
             await hub.serve(Seams(clock=hub.clock, **seams))
             await hub.telegram.wait_polling(TOKEN, LIMIT_S)
             async with client(directory) as api:

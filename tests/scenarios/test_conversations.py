@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from bot.app import Seams
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import Hold, text
 
@@ -91,6 +91,11 @@ class CancellingItself:
     def name(self) -> str:
         """See Model."""
         return self._model.name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        """The model's own abilities."""
+        return self._model.abilities
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """See Model."""

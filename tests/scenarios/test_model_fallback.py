@@ -10,6 +10,7 @@ import pytest
 
 from core import texts
 from core.errors import ModelFault
+from core.runs.context import DROPPED_NOTE
 from core.runs.model_list import OPENS_AFTER
 from tests.harness.telegram_hub import OWNER
 from tests.scenarios.model_house import House, attempts_of, failures_in, open_house
@@ -62,17 +63,32 @@ async def test_an_overflow_changes_no_history(tmp_path: Path) -> None:
 async def test_an_overflow_goes_to_a_model_with_a_larger_window(
     tmp_path: Path, fault: HttpError | None
 ) -> None:
-    async with open_house(tmp_path, windows={"main": 8_000, "backup": 100_000}) as house:
+    main = 'context_tokens = 5_000\nthinking = "low"'
+    async with open_house(tmp_path, model=main) as house:
         said = "" if fault else STORY
         house.main.rule("too long", Reply(said, finish="model_context_window_exceeded"), fault=fault)
         house.backup.rule("too long", Reply("It fits."))
         before, taken = history(house), house.main.log.taken
-        await house.told("too long")
+        events = await house.told("too long")
         assert (await house.says())[-1] == "It fits."
+        chosen = [event["data"] for event in events if event["type"] == "model_selected"]
+        assert [(one["model"], one["thinking"]) for one in chosen] == [("main", "low"), ("backup", "off")]
+        narrow, wide = house.main.log[-1].body["messages"], house.backup.log[-1].body["messages"]
+        assert DROPPED_NOTE in str(narrow), "a request is built for the window it is sent to"
+        assert "say: ready" in str(wide)
         assert (house.main.log.taken - taken, house.backup.log.taken) == (1, 1)
         assert history(house)[: len(before)] == before
         await house.told("say: short again")
-        assert house.main.log[-1].user_text == "say: short again", "the next run begins with the first model"
+        assert house.main.log[-1].user_text.endswith("say: short again"), (
+            "the next run begins with the first model"
+        )
+
+
+async def test_a_conversation_stays_below_the_configured_context_in_a_larger_window(tmp_path: Path) -> None:
+    agent = "[agent]\ncontext_tokens = 5_000\n"
+    async with open_house(tmp_path, models=1, model="context_tokens = 100_000", extra=agent) as house:
+        await house.told("say: again")
+        assert DROPPED_NOTE in str(house.main.log[-1].body["messages"])
 
 
 # ---------------------------------------------------------------- keys
@@ -103,7 +119,7 @@ async def test_a_call_of_a_reply_that_broke_off_is_neither_run_nor_kept(tmp_path
     async with open_house(tmp_path, models=1, extra='[approvals]\npreset = "auto"\n') as house:
         first = ToolCall("write_file", {"path": "first.txt", "content": "1"})
         second = ToolCall("write_file", {"path": "second.txt", "content": "2"})
-        cut = Drop(at="mid_stream", after_events=len(STORY) // 12 + 20)
+        cut = Drop(at="mid_stream", after_events=len(STORY) // 12 + 6)  # all of the call has come
         house.main.enqueue(Reply(STORY, calls=(first,), chunk_chars=12, delay_s=0.005), fault=cut)
         house.main.enqueue(Reply("Now then.", calls=(second,)))
         events = await house.told("write something")
@@ -258,9 +274,17 @@ async def test_why_and_status_name_the_models(tmp_path: Path) -> None:
         assert f"Model: backup. Model main failed ({REASON_DOWN}). Trying the next one." in status
         house.backup.release()
         await house.hub.telegram.wait_text(OWNER, "At last.")
-        events = (await house.api.get("/api/why?query=slow one"))["events"]
-        turn = next(event["turn"] for event in events if event["text"] == "slow one")
-        assert (turn["state"], turn["model"]) == ("done", "backup")
+
+        async def slow_turn() -> dict[str, Any]:
+            events = (await house.api.get("/api/why?query=slow one"))["events"]
+            return next(event["turn"] for event in events if event["text"] == "slow one")
+
+        async def done() -> bool:  # a preview may have shown the text already
+            return (await slow_turn())["state"] == "done"
+
+        await house.hub.until(done)
+        turn = await slow_turn()
+        assert turn["model"] == "backup"
         assert [(one["model"], one["error"]) for one in turn["failures"]] == [("main", REASON_DOWN)] * 3
 
 

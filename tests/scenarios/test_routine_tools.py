@@ -12,6 +12,7 @@ from core.routine_json import definition_to_json
 from core.routines.definitions import read_text
 from core.routines.manage import RoutineRefused
 from core.transcript import ResultStatus, ToolResult
+from tests.bot.web.api_client import client
 from tests.clock import zone_at_noon
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, fired, greeted
@@ -143,6 +144,30 @@ async def test_a_long_line_allowed_below_a_notice_stays_when_the_routine_is_save
     newest, *_ = await ended(house, row, 2)
     assert [result.status for result in await results(house, newest.id)] == [ResultStatus.OK]
     assert (house.workspace / "long.txt").read_text() == f"{'x' * 900}\n"
+
+
+async def test_a_line_too_long_for_its_notice_is_whole_with_its_run_and_can_be_granted_from_there(
+    house: Hub,
+) -> None:
+    line = f"cat <<'END' > $PWD/longer.txt\n{'x' * 2_000}\nEND\n"
+    house.model.rule("Write it all", tools(ToolCall("shell", {"command": line})))
+    house.model.rule("Write it all", text("ROUTINE_OK"), on="tool")
+    action = using("Write it all", "shell")
+    run = await fired(house, "longer", action)
+    (row,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == run.routine_id]
+    notice = await house.telegram.wait_text(OWNER, f"Routine “{row.text.name}”")
+    assert "shows each of them whole" in notice.text
+    assert "Allow for this routine" not in str(notice.keyboard)
+    async with client(house.directory) as api:
+        (shown,) = await api.get(f"/api/routines/{row.id}/runs")
+    assert shown["missing_grants"] == [f"shell {line}"]
+    granted = {"action": {"type": "lightweight", **action, "grants": shown["missing_grants"]}}
+    await desk_of(house).change(OLIVIA, row.text.name, granted)
+    await desk_of(house).fire(OLIVIA, row.text.name, "again")
+    newest, *_ = await ended(house, row, 2)
+    assert [result.status for result in await results(house, newest.id)] == [ResultStatus.OK]
+    assert newest.missing_grants == ()
+    assert (house.workspace / "longer.txt").read_text() == f"{'x' * 2_000}\n"
 
 
 async def test_a_notice_allows_no_more_than_a_routine_may_hold(house: Hub) -> None:

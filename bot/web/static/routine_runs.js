@@ -1,5 +1,6 @@
 /** What the last runs of a routine came to: a plot of how long they took, and a table. */
 
+import { codeView } from "./blocks.js";
 import { h } from "./dom.js";
 import { clip, shortTime } from "./format.js";
 import { timeView } from "./parts.js";
@@ -44,9 +45,16 @@ function rowView(run) {
     statusBadge(run.status),
     took(run),
     String(run.input_tokens + run.output_tokens),
-    clip(run.error ?? run.result ?? "", 160),
+    [clip(run.error ?? run.result ?? "", 160), ...missingView(run.missing_grants)],
   ];
-  return h("tr", {}, ...cells.map((cell) => h("td", {}, cell)));
+  return h("tr", {}, ...cells.map((cell) => h("td", {}, ...[cell].flat())));
+}
+
+/** The grants that its refused calls lacked, each whole, to be copied. @param {string[]} grants */
+function missingView(grants) {
+  if (!grants.length) return [];
+  const rows = h("div", { class: "steps-rows" }, ...grants.map((grant) => codeView(grant, "grant")));
+  return [h("details", { class: "steps" }, h("summary", {}, `Missing grants: ${grants.length}`), rows)];
 }
 
 /** @param {RoutineRun} run */

@@ -9,9 +9,9 @@ At startup and when a lease has lapsed, in one transaction, of what no hub has i
 - Running calls that may be repeated (effect `none` or `idempotent`) return to their previous
   state.
 - Turns that a person had stopped end here, unless a call with an effect was interrupted in them.
-- Running calls with an effect are reported: a person must be asked about each (`mark_unknown`).
-- The other running turns are reported with their starts without progress and the crashes put down to
-  them, and idle threads with waiting input.
+- Running calls with an effect are reported: their outcome is unknown.
+- The other running runs of every kind are in this hub's hand from now on. They are reported with their
+  starts without progress and the crashes put down to them, as are idle threads with waiting input.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -19,6 +19,7 @@ At startup and when a lease has lapsed, in one transaction, of what no hub has i
 from collections.abc import Sequence
 
 from core.errors import StaleTurn
+from core.events import RunKind
 from core.gates import Gate
 from core.ports import OutboxRow
 from core.store.rows import (
@@ -28,7 +29,7 @@ from core.store.rows import (
     RunningCall,
     TurnStart,
     TurnState,
-    UnfinishedTurn,
+    UnfinishedRun,
 )
 from core.store.sql import gate_open, turns
 from core.store.sql.gates import find_pressed
@@ -60,7 +61,7 @@ def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
         f"SELECT {CALL}, {PRINCIPAL}, {THREAD} FROM {CALL_FROM}"
         " JOIN runs tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
         f" JOIN threads t ON t.id = tn.thread_id {ACTIVE_TURN}"
-        f" WHERE c.state = 'running' AND tn.kind = 'chat' AND {not_held('tn')} ORDER BY c.turn_id, c.seq"
+        f" WHERE c.state = 'running' AND {not_held('tn')} ORDER BY c.turn_id, c.seq"
     )
     return tuple(
         RunningCall(
@@ -73,13 +74,13 @@ def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
 
 
 def _blame(tx: Transaction) -> None:
-    """Put the crash of each hub down to the turn it had in hand alone, or had started last as a suspect.
+    """Put the crash of each hub down to the run it had in hand alone, or had started last as a suspect.
 
     What others had begun beside it, or had got on since its start, did not crash the hub as far as is known.
     """
     in_hand = "FROM runs o WHERE o.state = 'running' AND o.fence = runs.fence"
     tx.run(
-        "UPDATE runs SET crashes = crashes + 1 WHERE state = 'running' AND kind = 'chat' AND attempts > 0"
+        "UPDATE runs SET crashes = crashes + 1 WHERE state = 'running' AND attempts > 0"
         f" AND fence IS NOT NULL AND {not_held('runs')} AND ((SELECT count(*) {in_hand}) = 1"
         f" OR attempts > ?1 AND NOT EXISTS (SELECT 1 {in_hand} AND o.attempts > ?1"
         " AND o.running_since > runs.running_since))",
@@ -98,8 +99,32 @@ def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
             withdraw(tx, turn_id)
 
 
+def resume(tx: Transaction, run_id: str) -> None:
+    """Count one more start of a run that this hub has in hand. Raises StaleTurn if it does not.
+
+    The time until the run's last journalled step counts as spent."""
+    last_step = tx.one(
+        "SELECT e.at FROM runs t JOIN entries e ON e.thread_id = t.thread_id AND e.seq = t.last_seq"
+        " WHERE t.id = ?",
+        run_id,
+    )
+    at = 0 if last_step is None else last_step[0]
+    changed = tx.run(
+        "UPDATE runs SET attempts = attempts + 1, running_since = ?, spent_us = spent_us +"
+        f" {SPENT_SINCE}"
+        " WHERE id = ? AND state = 'running' AND fence = ?",
+        tx.clock.now(),
+        at,
+        at,
+        run_id,
+        tx.lease.fence,
+    )
+    if not changed:
+        raise StaleTurn(f"run {run_id} is not running, or another hub's")
+
+
 class RecoveryUnits(Facet):
-    """The units of TurnRecovery."""
+    """The units of UnfinishedRuns."""
 
     @writes
     def recover(self, tx: Transaction) -> Recovery:
@@ -116,15 +141,14 @@ class RecoveryUnits(Facet):
             f" AND turn_id IN (SELECT r.id FROM runs r WHERE r.state = 'running' AND {not_held('r')})"
         )
         running_calls = _running_calls(tx)
-        cut_short = {running.call.turn_id for running in running_calls}
-        _end_stopped(tx, cut_short)
+        _end_stopped(tx, {running.call.turn_id for running in running_calls})
         _blame(tx)
-        turns = tx.all(
-            "SELECT id, thread_id, attempts, crashes FROM runs WHERE state = 'running' AND kind = 'chat'"
+        runs = tx.all(
+            "SELECT id, kind, thread_id, attempts, crashes FROM runs WHERE state = 'running'"
             f" AND {not_held('runs')} ORDER BY running_since, id"
         )
         tx.run(
-            f"UPDATE runs SET fence = ? WHERE state = 'running' AND kind = 'chat' AND {not_held('runs')}",
+            f"UPDATE runs SET fence = ? WHERE state = 'running' AND {not_held('runs')}",
             tx.lease.fence,
         )
         idle = tx.all(
@@ -134,41 +158,23 @@ class RecoveryUnits(Facet):
         )
         return Recovery(
             running_calls,
-            tuple(UnfinishedTurn(*row) for row in turns if row[0] not in cut_short),
+            tuple(UnfinishedRun(row[0], RunKind(row[1]), *row[2:]) for row in runs),
             tuple(row[0] for row in idle),
             previews,
         )
 
     @writes
     def resume_turn(self, tx: Transaction, turn_id: str) -> TurnStart:
-        # The time until the turn's last journaled step counts as spent.
-        last_step = tx.one(
-            "SELECT e.at FROM runs t JOIN entries e ON e.thread_id = t.thread_id AND e.seq = t.last_seq"
-            " WHERE t.id = ?",
-            turn_id,
-        )
-        at = 0 if last_step is None else last_step[0]
-        changed = tx.run(
-            "UPDATE runs SET attempts = attempts + 1, running_since = ?, fence = ?, spent_us = spent_us +"
-            f" {SPENT_SINCE}"
-            " WHERE id = ? AND state = 'running'",
-            tx.clock.now(),
-            tx.lease.fence,
-            at,
-            at,
-            turn_id,
-        )
-        if not changed:
-            raise StaleTurn(f"turn {turn_id} is not running")
+        resume(tx, turn_id)
         return started(tx, turn_id)
 
     @writes
-    def release_turns(self, tx: Transaction, turn_ids: Sequence[str]) -> None:
-        for turn_id in turn_ids:
+    def release_runs(self, tx: Transaction, run_ids: Sequence[str]) -> None:
+        for run_id in run_ids:
             tx.run(
                 "UPDATE runs SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END,"
                 " fence = NULL WHERE id = ? AND state = 'running'",
-                turn_id,
+                run_id,
             )
 
     @writes

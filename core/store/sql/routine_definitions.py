@@ -110,7 +110,6 @@ def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
         storable(why),
         routine_id,
     )
-    run_journal.close_skipped(tx, routine_id)
 
 
 def delete(tx: Transaction, routine_id: str) -> bool:

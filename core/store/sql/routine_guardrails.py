@@ -98,7 +98,6 @@ def claim_slot(tx: Transaction, routine: RoutineRow, new: NewRun) -> Claim:
             COALESCED,
             routine.id,
         )
-        run_journal.close_skipped(tx, routine.id)
     _insert(tx, new, not_before, rests_from=max(now, not_before))
     return Claim(new.id)
 

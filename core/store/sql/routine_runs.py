@@ -1,5 +1,7 @@
 """Runs of routines: `waiting → running → ok | attention | failed | interrupted`, or `skipped` unstarted.
 
+A running one is a row of `runs` too, as every run that a hub has in hand.
+
 What becomes a run is decided in routine_guardrails.py; listings and notices are in routine_views.py.
 """
 
@@ -23,7 +25,7 @@ from core.store.routine_rows import (
     StartedRun,
 )
 from core.store.sql import routine_definitions, run_journal
-from core.store.sql.leases import not_held
+from core.store.sql.recovery import resume
 from core.store.sql.routine_definitions import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.sql.routine_guardrails import claim, claim_slot, day_left, skip_for_budget, tell_of_budget
 from core.store.transaction import Row, Transaction
@@ -37,27 +39,62 @@ unique."""
 RUN = (
     "r.id, r.routine_id, r.key, r.kind, r.input, r.state, r.due_at, r.not_before, r.attempts,"
     " r.started_at, r.ended_at, r.result, r.error, r.input_tokens, r.output_tokens,"
-    " r.notice, r.notice_state, r.created_at, r.cost_micro_usd"
+    " r.notice, r.notice_state, r.created_at, r.cost_micro_usd, r.missing_grants"
 )
 
 
 def run_of(row: Row) -> RoutineRunRow:
     """Return a run from the columns `RUN`."""
     id_, routine_id, key, kind, fired_by, state = row[:6]
-    return RoutineRunRow(id_, routine_id, key, kind, fired_by, RunStatus(state), *row[6:])
+    missing = grants_of(row[-1])
+    return RoutineRunRow(
+        id_, routine_id, key, kind, fired_by, RunStatus(state), *row[6:-1], missing_grants=missing
+    )
+
+
+def grants_of(stored: str | None) -> tuple[str, ...]:
+    """Return grants from the column `missing_grants`."""
+    return () if stored is None else tuple(json.loads(stored))
 
 
 def _started_of(row: Row) -> StartedRun:
     return StartedRun(run_of(row[ROUTINE_COLUMNS:]), routine_of(row[:ROUTINE_COLUMNS]))
 
 
-def _started(tx: Transaction, condition: str, *parameters: object) -> tuple[StartedRun, ...]:
-    rows = tx.all(
+def _started(tx: Transaction, run_id: str) -> StartedRun | None:
+    row = tx.one(
         f"SELECT {ROUTINE}, {RUN} FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
-        f" WHERE r.state = 'running' AND {condition} ORDER BY r.started_at, r.id",
-        *parameters,
+        " WHERE r.id = ? AND r.state = 'running'",
+        run_id,
     )
-    return tuple(_started_of(row) for row in rows)
+    return None if row is None else _started_of(row)
+
+
+def _start(tx: Transaction, run_id: str, routine_id: str, day: BudgetDay) -> DayLeft | None:
+    """Start a run, unless the day's budget is used up: then it is skipped. Return what is left of the
+    budget."""
+    tx.changes.runs.add(routine_id)
+    left = day_left(tx, routine_id, day.since)
+    if isinstance(left, str):
+        skip_for_budget(tx, run_id, left, day)
+        return None
+    tx.run(
+        "UPDATE routine_runs SET state = 'running', attempts = attempts + 1, started_at = ? WHERE id = ?",
+        tx.clock.now(),
+        run_id,
+    )
+    return left
+
+
+def _in_hand(tx: Transaction, run_id: str) -> str | None:
+    """Return the routine of a run that this hub has in hand."""
+    row = tx.one(
+        "SELECT r.routine_id FROM routine_runs r JOIN runs j ON j.id = r.id"
+        " WHERE r.id = ? AND j.state = 'running' AND j.fence = ?",
+        run_id,
+        tx.lease.fence,
+    )
+    return None if row is None else row[0]
 
 
 def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
@@ -175,46 +212,48 @@ class RunUnits(Facet):
         for run_id, routine_id, limit in queued:
             if len(chosen) == room:
                 break
-            if running.get(routine_id, 0) < limit:
-                tx.changes.runs.add(routine_id)
-                left = day_left(tx, routine_id, day.since)
-                if isinstance(left, str):
-                    skip_for_budget(tx, run_id, left, day)
-                    continue
+            if running.get(routine_id, 0) >= limit:
+                continue
+            left = _start(tx, run_id, routine_id, day)
+            if left is not None:
                 running[routine_id] = running.get(routine_id, 0) + 1
                 chosen[run_id] = left
-                tx.run(
-                    "UPDATE routine_runs SET state = 'running', attempts = attempts + 1, fence = ?,"
-                    " started_at = ? WHERE id = ? AND state = 'waiting'",
-                    tx.lease.fence,
-                    now,
-                    run_id,
-                )
-                run_journal.go_on(tx, run_id)
-        return tuple(
-            replace(started, left=left)
-            for run_id, left in chosen.items()
-            for started in _started(tx, "r.id = ?", run_id)
-        )
+                run_journal.begin(tx, run_id)
+        started = ((_started(tx, run_id), left) for run_id, left in chosen.items())
+        return tuple(replace(run, left=left) for run, left in started if run is not None)
+
+    @writes
+    def resume_run(self, tx: Transaction, run_id: str, *, day: "BudgetDay") -> "StartedRun | None":
+        routine_id = _in_hand(tx, run_id)
+        if routine_id is None:
+            return None
+        run_journal.settle(tx, run_id, goes_on=True)
+        # What it used before is no part of what others have used of the day.
+        tx.run("UPDATE routine_runs SET started_at = NULL WHERE id = ?", run_id)
+        left = _start(tx, run_id, routine_id, day)
+        if left is None:
+            return None
+        resume(tx, run_id)
+        started = _started(tx, run_id)
+        return None if started is None else replace(started, left=left)
+
+    @reads
+    def started_run(self, tx: Transaction, run_id: str) -> "StartedRun | None":
+        return _started(tx, run_id)
 
     @writes
     def finish_run(self, tx: Transaction, run_id: str, end: "RunEnd") -> bool:
         now = tx.clock.now()
-        found = tx.one(
-            "SELECT routine_id FROM routine_runs WHERE id = ? AND state = 'running' AND fence = ?",
-            run_id,
-            tx.lease.fence,
-        )
-        if found is None:
+        routine_id = _in_hand(tx, run_id)
+        if routine_id is None:
             return False
-        (routine_id,) = found
-        run_journal.close(tx, run_id, end.state)
+        run_journal.close(tx, run_id, end.state, end.answer)
         paused = _count(tx, routine_id, end, now)
         notice = end.pause_notice if paused and end.pause_notice else end.notice
         if end.budget_since and not tell_of_budget(tx, run_id, end.budget_since):
             notice = None
         tx.run(
-            "UPDATE routine_runs SET state = ?, fence = NULL, ended_at = ?, result = ?, error = ?,"
+            "UPDATE routine_runs SET state = ?, ended_at = ?, result = ?, error = ?,"
             " input_tokens = ?, output_tokens = ?, cost_micro_usd = ?, notice = ?, notice_state = ?,"
             " notice_at = ?, menu_id = ?, missing_grants = ? WHERE id = ?",
             end.state.value,
@@ -234,27 +273,3 @@ class RunUnits(Facet):
         _forget_old(tx, routine_id, now)
         tx.changes.runs.add(routine_id)
         return True
-
-    @writes
-    def take_lapsed_runs(self, tx: Transaction) -> "Sequence[StartedRun]":
-        lapsed = _started(tx, not_held("r"))
-        for taken in lapsed:
-            for table in ("routine_runs", "runs"):
-                tx.run(
-                    f"UPDATE {table} SET fence = ? WHERE id = ? AND state = 'running'",
-                    tx.lease.fence,
-                    taken.run.id,
-                )
-        return lapsed
-
-    @writes
-    def requeue_run(self, tx: Transaction, run_id: str) -> bool:
-        changed = tx.run(
-            "UPDATE routine_runs SET state = 'waiting', fence = NULL, started_at = NULL"
-            " WHERE id = ? AND state = 'running' AND fence = ?",
-            run_id,
-            tx.lease.fence,
-        )
-        if changed:
-            run_journal.suspend(tx, run_id)
-        return changed > 0

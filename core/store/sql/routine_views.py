@@ -2,20 +2,15 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-import json
 from collections.abc import Sequence
 
 from core.audit_chain import AuditKind
 from core.routine import RunStatus
 from core.store.routine_rows import DueNotice, MenuView, NextDue, RoutineRunRow
 from core.store.sql.audit import record
-from core.store.sql.routine_runs import RUN, run_of
+from core.store.sql.routine_runs import RUN, grants_of, run_of
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
-
-
-def _grants(stored: str | None) -> tuple[str, ...]:
-    return () if stored is None else tuple(json.loads(stored))
 
 
 def _record_answer(tx: Transaction, run_id: str) -> None:
@@ -53,7 +48,7 @@ def menu(tx: Transaction, menu_id: str) -> MenuView | None:
         bool(enabled),
         RunStatus(state),
         *row[6:-1],
-        missing_grants=_grants(row[-1]),
+        missing_grants=grants_of(row[-1]),
     )
 
 
@@ -89,7 +84,7 @@ class RunViewUnits(Facet):
             " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
             now,
         )
-        return tuple(DueNotice(*row[:-1], missing_grants=_grants(row[-1])) for row in rows)
+        return tuple(DueNotice(*row[:-1], missing_grants=grants_of(row[-1])) for row in rows)
 
     @writes
     def keep_own_place(self, tx: Transaction, routine_id: str, place: str) -> None:

@@ -9,6 +9,7 @@ Runs of one routine at the same time have a thread each; one after the other the
 from collections.abc import Sequence
 
 from core.errors import StaleTurn
+from core.events import RunKind
 from core.gates import ConsentSettings
 from core.routine import RunStatus, Spent
 from core.store.codecs import said_from_columns, storable
@@ -18,7 +19,7 @@ from core.store.sql.grants import in_thread
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
 from core.store.sql.steps import end_calls, record_reply
-from core.store.sql.turns import start_turn, thread
+from core.store.sql.turns import append, require_running, start_turn, thread
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
@@ -48,12 +49,12 @@ def steps(tx: Transaction, run_id: str) -> RunSteps:
     )
 
 
-def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> None:
+def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> str | None:
     """Settle a run's open calls. Running calls get an unknown outcome for good; if the run ends, calls
-    not begun are cancelled."""
+    not begun are cancelled. Return the journal's thread; None if the run has not begun one."""
     journal = tx.one("SELECT thread_id FROM runs WHERE id = ?", run_id)
     if journal is None:
-        return
+        return None
     results: list[ToolResult] = []
     for call in steps(tx, run_id).calls:
         if call.state is CallState.RUNNING:
@@ -61,32 +62,33 @@ def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> None:
         elif call.state is CallState.INTENT and not goes_on:
             results.append(ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_RUN))
     end_calls(tx, journal[0], run_id, results)
+    return journal[0]
 
 
-def suspend(tx: Transaction, run_id: str) -> None:
-    """Have a run wait for its next start; until then nothing of it is recorded."""
-    settle(tx, run_id, goes_on=True)
+def begin(tx: Transaction, run_id: str) -> None:
+    """Begin a run's journal. Its question comes with its scope (`open_run_journal`)."""
+    row = tx.one(
+        "SELECT o.id, o.owner_id, o.thread_id, r.key FROM routine_runs r"
+        " JOIN routines o ON o.id = r.routine_id WHERE r.id = ?",
+        run_id,
+    )
+    assert row is not None  # noqa: S101 - a routine takes its runs with it
+    routine_id, owner_id, consent_thread, key = row
+    on = thread(tx, _free_thread(tx, routine_id, run_id))
+    start_turn(tx, on, known_user(tx, owner_id), run_id, [], CHANNEL, on.address, events=[key])
     tx.run(
-        "UPDATE runs SET state = 'waiting', running_since = NULL, fence = NULL"
-        " WHERE id = ? AND state = 'running'",
+        "UPDATE runs SET kind = ?, consent_thread = ? WHERE id = ?",
+        RunKind.ROUTINE.value,
+        consent_thread,
         run_id,
     )
 
 
-def go_on(tx: Transaction, run_id: str) -> None:
-    """Have a run that waited go on after its last step."""
-    now = tx.clock.now()
-    tx.run(
-        "UPDATE runs SET state = 'running', running_since = ?, fence = ? WHERE id = ? AND state = 'waiting'",
-        now,
-        tx.lease.fence,
-        run_id,
-    )
-
-
-def close(tx: Transaction, run_id: str, status: RunStatus) -> None:
-    """End a run's journal: every call of it has an outcome, and nothing follows."""
-    settle(tx, run_id, goes_on=False)
+def close(tx: Transaction, run_id: str, status: RunStatus, answer: AssistantSaid | None = None) -> None:
+    """End a run's journal: every call of it has an outcome, then comes the answer, and nothing follows."""
+    journal = settle(tx, run_id, goes_on=False)
+    if journal is not None and answer is not None:
+        append(tx, journal, run_id, [answer])
     tx.run(
         "UPDATE runs SET state = ?, running_since = NULL, fence = NULL, ended_at = ?"
         f" WHERE id = ? AND state IN {ACTIVE}",
@@ -94,17 +96,6 @@ def close(tx: Transaction, run_id: str, status: RunStatus) -> None:
         tx.clock.now(),
         run_id,
     )
-
-
-def close_skipped(tx: Transaction, routine_id: str) -> None:
-    """End the journals of a routine's runs that were interrupted and are not to go on."""
-    skipped = tx.all(
-        "SELECT j.id FROM runs j JOIN routine_runs r ON r.id = j.id"
-        " WHERE r.routine_id = ? AND r.state = 'skipped' AND j.state = 'waiting'",
-        routine_id,
-    )
-    for (run_id,) in skipped:
-        close(tx, run_id, RunStatus.SKIPPED)
 
 
 def forget(tx: Transaction, runs: str, *parameters: object) -> None:
@@ -152,21 +143,14 @@ class RunJournalUnits(Facet):
 
     @writes
     def open_run_journal(self, tx: Transaction, run_id: str, scope: str, asked: UserSaid) -> None:
-        begun = tx.one(
-            "UPDATE routine_runs SET scope = ? WHERE id = ? AND state = 'running' AND scope IS NULL"
-            " RETURNING routine_id, key",
+        begun = tx.run(
+            "UPDATE routine_runs SET scope = ? WHERE id = ? AND state = 'running' AND scope IS NULL",
             storable(scope),
             run_id,
         )
-        if begun is None:
+        if not begun:
             raise StaleTurn(f"run {run_id} is not running, or has already begun")
-        owner_id, consent_thread = tx.one(
-            "SELECT owner_id, thread_id FROM routines WHERE id = ?", begun[0]
-        ) or ("", None)
-        on = thread(tx, _free_thread(tx, begun[0], run_id))
-        owner = known_user(tx, owner_id)
-        start_turn(tx, on, owner, run_id, [asked], CHANNEL, on.address, events=[begun[1]])
-        tx.run("UPDATE runs SET kind = 'routine', consent_thread = ? WHERE id = ?", consent_thread, run_id)
+        append(tx, require_running(tx, run_id), run_id, [asked])
 
     @writes
     def record_run_reply(

@@ -169,6 +169,7 @@ def start_turn(
     """Start a turn on a thread without an active one. It answers to the given address, as a reply to
     that message if there is one.
 
+    `inputs`: none if what it begins with is journalled later.
     `events`: the keys of the messages it answers."""
     now = tx.clock.now()
     row = tx.one(
@@ -192,7 +193,7 @@ def start_turn(
         number,
         principal.user_id,
         first_seq,
-        last_seq,
+        max(first_seq, last_seq),
         last_seq,
         now,
         now,

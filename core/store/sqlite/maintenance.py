@@ -155,7 +155,6 @@ INVARIANTS = (
     ("an entry is in another thread than its turn", "SELECT e.thread_id || ' ' || e.seq FROM entries e"
      " JOIN runs tn ON tn.id = e.turn_id WHERE tn.thread_id <> e.thread_id"),
     ("a waiting turn has no open gate", "SELECT tn.id FROM runs tn WHERE tn.state = 'waiting'"
-     " AND tn.kind = 'chat'"
      " AND NOT EXISTS (SELECT 1 FROM gates g WHERE g.turn_id = tn.id AND g.state = 'open')"),
     ("an open gate belongs to a turn that is not waiting", "SELECT g.id FROM gates g JOIN runs tn"
      " ON tn.id = g.turn_id WHERE g.state = 'open' AND tn.state <> 'waiting'"),

@@ -17,6 +17,7 @@ from core.errors import AttachmentTooLarge, ChannelError, NobodyToTell, ToolDeni
 from core.lazy_module import LazyModule
 from core.messages import Attachment, File, Markdown, Message
 from core.names import folded, quoted
+from core.ports import AttachmentSource
 from core.safety.paths import PathGuard, Place, guard_of
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.builtin.file_changes import discard, draft_of, to_its_end, write_draft
@@ -54,14 +55,6 @@ class Conversations(Protocol):
 
     async def entries(self, thread_id: str, limit: int) -> "Sequence[Entry]":
         """Return its newest entries."""
-        ...
-
-
-class AttachmentSource(Protocol):
-    """Source of attached files (see channels.manager.ChannelManager)."""
-
-    async def fetch(self, channel: str, attachment: Attachment, limit_bytes: int) -> bytes:
-        """Download a file. Raises AttachmentTooLarge or another ChannelError."""
         ...
 
 

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from core.cancellation import finish
 from core.safety.fencing import HeadAndTail
 from core.tool import Arguments, ProcessInfo
 from core.tools.bounds import bound
@@ -19,6 +20,8 @@ ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
 """Limit of one answer, by any transport."""
 ANSWER_LIMIT_EVENTS = 1_000
 """Limit of the events before an answer, on a transport that has them."""
+ANSWER_LIMIT_VALUES = 50_000
+"""Limit of the JSON values in one answer: the client library parses and checks them on the event loop."""
 
 
 IDEMPOTENCY_META = "hubbub/idempotency-key"
@@ -181,15 +184,7 @@ class ServerChild:
             return
         self._ended = True
         self.kill("the hub stopped it")
-        burial = asyncio.create_task(self._bury(), name=f"end of {self._mark}")
-        cancelled: asyncio.CancelledError | None = None
-        while not burial.done():
-            try:
-                await asyncio.shield(burial)
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+        await finish(self._bury(), f"end of {self._mark}")
 
     async def _bury(self) -> None:
         try:

@@ -48,7 +48,7 @@ async def test_somebody_answers_its_questions_and_the_hub_runs(house: Hub) -> No
         terminal.types(TOKEN)
         await terminal.shows("(leave empty to pair later)")
         terminal.types(str(OWNER))
-        await terminal.shows("Model provider (openai, or demo) [openai]:")
+        await terminal.shows("Model provider (openai, anthropic or demo) [openai]:")
         terminal.types("")
         await terminal.shows("Model name [gpt-5-mini]:")
         terminal.types("sim-1")
@@ -85,6 +85,20 @@ async def test_a_script_is_asked_nothing(house: Hub) -> None:
         "hubbub.toml",
         "workspace",
     ]
+
+
+async def test_a_model_of_anthropic_is_tried_and_written(house: Hub) -> None:
+    env = {name: value for name, value in SECRETS.items() if name != "OPENAI_API_KEY"}
+    url = house.model.anthropic_base_url
+    made = await from_script(
+        house, "--provider", "anthropic", "--base-url", url, env=env | {"ANTHROPIC_API_KEY": KEY}
+    )
+    assert (made.code, "model main: ok, replied in " in made.out) == (0, True)
+    written = (house.directory / "hubbub.toml").read_text()
+    assert f'provider = "anthropic"\nmodel = "sim-1"\nbase_url = "{url}"' in written
+    (model,) = load(environ={}, cwd=house.directory).config.models
+    assert (model.provider, model.api_key.get_secret_value()) == ("anthropic", KEY)
+    assert {one.wire for one in house.model.log.all()} == {"anthropic"}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +152,7 @@ async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: Hub) 
         (["--no-input", "--platform", "fax"], "fax is not a platform; use telegram, slack, discord or none"),
         (
             ["--no-input", "--platform", "none", "--provider", "x"],
-            "x is not a provider; use openai or demo",
+            "x is not a provider; use openai, anthropic or demo",
         ),
     ],
 )

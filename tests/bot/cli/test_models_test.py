@@ -4,8 +4,11 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.bot.cli.in_process import command
 from tests.harness.telegram_hub import KEY, LIMIT_S, open_hub
+from tests.simulators.model import HttpError, ToolCall, tools
 
 
 async def test_each_model_is_called_and_told_about(tmp_path: Path) -> None:
@@ -19,10 +22,46 @@ async def test_each_model_is_called_and_told_about(tmp_path: Path) -> None:
         assert main["input_tokens"] > 0
         assert main["output_tokens"] > 0
         assert 0 < main["first_s"] <= main["total_s"]
-        (called,) = await house.model.wait_requests(timeout_s=LIMIT_S)
-        assert "ready" in json.dumps(called.body)
+        asked, _ = await house.model.wait_requests(2, timeout_s=LIMIT_S)
+        assert "ready" in json.dumps(asked.body)
+        assert (main["streams"], main["calls_tools"], main["sees_images"]) == (True, False, None)
         table = await asyncio.to_thread(command, tmp_path, "models", "test")
         assert "spare" in table.out
+        assert "main: streams, calls no tools\n" in table.out
+
+
+NO_STREAM = {
+    "error": {
+        "message": "Your organization must be verified to stream this model.",
+        "type": "invalid_request_error",
+        "param": "stream",
+        "code": "unsupported_value",
+    }
+}
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_what_a_model_can_do_is_tried_and_what_was_learned_is_told(
+    tmp_path: Path, provider: str
+) -> None:
+    async with open_hub(tmp_path, start=False, provider=provider, model="images = true") as house:
+        house.model.rule("Call the tool", tools(ToolCall("report", {"word": "ready"})))
+        first = await asyncio.to_thread(command, tmp_path, "models", "test")
+        assert "main: streams, calls tools, sees images\n" in first.out
+        assert [one.status for one in house.model.log.all()] == [200] * 3
+
+
+async def test_a_provider_that_refuses_streams_and_images_still_answers(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, start=False, model="images = true") as house:
+        house.model.fault(HttpError(400, body=json.dumps(NO_STREAM)))
+        refusal = {"error": {"message": "No endpoints found that support image input", "code": 404}}
+        house.model.fault(HttpError(404, body=json.dumps(refusal)), match="Which color")
+        ended = await asyncio.to_thread(command, tmp_path, "models", "test")
+        (told,) = [line for line in ended.out.splitlines() if line.startswith("main: ")]
+        assert told == "main: does not stream, calls no tools, sees no images, takes no images"
+        assert [one.body.get("stream", False) for one in house.model.log.all()] == [True] + [False] * 4
+        page = await asyncio.to_thread(command, tmp_path, "models", "test", "--json")
+        assert json.loads(page.out)[0]["learned"] == [], "learned by another process"
 
 
 async def test_a_refused_key_is_told_and_not_shown(tmp_path: Path) -> None:

@@ -31,12 +31,27 @@ ONE_LINE_EACH = [
         ' use a range such as "08:00-22:00", or "" for all day',
     ),
     (
-        "[[models]]\nprovider = 'demo'\nthinking = 'off'",
-        "3: models[0].thinking: is not supported in this version; remove it",
+        "[[models]]\nprovider = 'openai'\nmodel = 'm'\nthinking = 'maximum'",
+        '4: models[0].thinking: "maximum" is not one of the choices; did you mean "medium"?',
+    ),
+    (
+        "[[models]]\nprovider = 'openai'\nmodel = 'm'\ncontext_tokens = 4000",
+        "4: models[0].context_tokens: 4000 must be more than [agent] reserve_tokens; lower that, or use a"
+        " model with a larger window",
+    ),
+    (
+        "[agent]\nreserve_tokens = 8192\n[[models]]\nprovider = 'openai'\nmodel = 'gpt-4'",
+        "3: models[0].context_tokens: 8192 must be more than [agent] reserve_tokens; lower that, or use a"
+        " model with a larger window",
     ),
     (
         "[[models]]\nprovider = 'anthropic'",
-        '2: models[0].provider: "anthropic" is not supported in this version; use "openai" or "demo"',
+        '1: models[0].model: missing; for example model = "claude-sonnet-5-5"',
+    ),
+    (
+        "[[models]]\nprovider = 'cli'",
+        '2: models[0].provider: "cli" is not supported in this version;'
+        ' use "openai" or "anthropic" or "demo"',
     ),
     (
         "[hub]\nstore = 'postgresql://user:pw@host/db'",

@@ -13,7 +13,6 @@ LISTS = {
     "[approvals] whitelist": _CONFIG.approvals.whitelist,
     "[approvals] dangerous_tools": _CONFIG.approvals.dangerous_tools,
     "[approvals] autonomous_denylist": _CONFIG.approvals.autonomous_denylist,
-    "[approvals] tool_timeouts": tuple(_CONFIG.approvals.tool_timeouts),
     "[roles.member] tools": _CONFIG.roles.member.tools,
     "[roles.guest] tools": _CONFIG.roles.guest.tools,
     "core: guests": GUEST_TOOLS,

@@ -160,6 +160,17 @@ async def test_a_refused_key_of_a_model(house: Hub) -> None:
     assert "rejected the API key" in (await broken(house, "model main"))["message"]
 
 
+async def test_a_model_of_anthropic(house: Hub) -> None:
+    config = house.directory / "hubbub.toml"
+    section = house.simulators.model_section("anthropic")
+    config.write_text(config.read_text().replace(house.simulators.model_section(), section))
+    found = findings(await examined(house))
+    assert found["model main"]["message"].endswith("accepts the key and lists sim-1")
+    assert [one.path for one in house.model.log.all() if one.wire == "anthropic"] == ["/v1/models"]
+    config.write_text(config.read_text().replace(KEY, "another-key"))
+    assert "rejected the API key" in (await broken(house, "model main"))["message"]
+
+
 async def test_a_model_nobody_serves(house: Hub) -> None:
     config = house.directory / "hubbub.toml"
     with socket.create_server(("127.0.0.1", 0)) as other:

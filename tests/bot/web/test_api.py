@@ -258,6 +258,11 @@ async def test_a_bad_body_is_refused_by_the_name_of_its_field(
 async def test_a_body_over_the_limit_is_refused(standing: Client) -> None:
     status, page = await standing.ask("POST", "/api/chat/gate/resolve", b" " * (BODY_LIMIT_BYTES + 1))
     assert (status, page["error"]["code"]) == (413, "too_large")
+    event = {"source": "s", "event_type": "t", "payload": {"rows": [[]] * 21_000}}
+    status, page = await standing.ask("POST", "/api/events/emit", event)
+    assert (status, page["error"]["code"]) == (413, "too_large")
+    text = {"source": "s", "event_type": "t", "payload": {"text": '[{,\\"' * 21_000}}
+    assert (await standing.ask("POST", "/api/events/emit", text))[0] == 200
 
 
 ACTION = {"type": "lightweight", "prompt": "Say so."}

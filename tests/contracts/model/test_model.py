@@ -11,11 +11,15 @@ from dataclasses import dataclass
 import pytest
 
 from core.clock import SystemClock
+from core.model.anthropic import AnthropicModel
 from core.model.base import (
     Model,
+    ModelAbilities,
     ModelReply,
     ModelRequest,
     ReplyDelta,
+    Thinking,
+    ThinkingStyle,
     ToolSpec,
     closing,
 )
@@ -74,6 +78,25 @@ async def openai(*, stream: bool = True) -> AsyncIterator[Subject]:
 
 
 @asynccontextmanager
+async def anthropic(
+    *, stream: bool = True, style: ThinkingStyle = ThinkingStyle.NONE
+) -> AsyncIterator[Subject]:
+    async with ModelSimulator() as provider, model_client(tls=NO_TLS) as client:
+        model = AnthropicModel(
+            name="subject",
+            model="sim-1",
+            base_url=provider.anthropic_base_url,
+            api_key="test-key",
+            client=client,
+            clock=SystemClock(),
+            stream=stream,
+            abilities=ModelAbilities(thinking=style, max_temperature=1.0),
+            thinking=Thinking.LOW,
+        )
+        yield Subject(model, "please run: {}")
+
+
+@asynccontextmanager
 async def demo() -> AsyncIterator[Subject]:
     yield Subject(DemoModel("subject"), "run: {}")
 
@@ -82,6 +105,11 @@ SUBJECTS = {
     "demo": demo,
     "openai": openai,
     "openai-whole": lambda: openai(stream=False),
+    "anthropic": anthropic,
+    "anthropic-whole": lambda: anthropic(stream=False),
+    "anthropic-adaptive": lambda: anthropic(style=ThinkingStyle.ADAPTIVE),
+    "anthropic-budget": lambda: anthropic(style=ThinkingStyle.BUDGET),
+    "anthropic-budget-whole": lambda: anthropic(stream=False, style=ThinkingStyle.BUDGET),
 }
 
 

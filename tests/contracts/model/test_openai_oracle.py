@@ -3,20 +3,26 @@
 import json
 import ssl
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, cast
 
 import httpx
 import pytest
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion
+from openai.types.chat.completion_create_params import (
+    CompletionCreateParamsNonStreaming,
+    CompletionCreateParamsStreaming,
+)
 
 from core.clock import SystemClock
-from core.model.base import ModelReply, ModelRequest, ToolSpec
+from core.model.base import ImagePart, ModelReply, ModelRequest, Thinking, ToolSpec
 from core.model.http import model_client
 from core.model.openai import OpenAIModel, RequestTexts
 from core.model.openai_messages import Dialect
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.recorded_server import RecordedServer, answer
+from tests.core.model.sdk_types import complaints
 from tests.core.model.support import recorded
 from tests.simulators.model import CutArguments, ModelSimulator, Reply, ToolCall, Usage
 
@@ -64,7 +70,7 @@ async def ours(client: httpx.AsyncClient, base_url: str, *, stream: bool = True)
 async def theirs(base_url: str, *, stream: bool = True) -> ChatCompletion:
     """What the official client makes of the answer to the very request the adapter sends."""
     texts = RequestTexts(model="sim-1", host="127.0.0.1")
-    body = json.loads(texts.encoded(REQUEST, Dialect(), stream=False))
+    body = json.loads(texts.encoded(REQUEST, Dialect(stream=False)))
     async with AsyncOpenAI(api_key="test-key", base_url=base_url, max_retries=0) as client:
         completions = cast("Any", client.chat.completions)
         if not stream:
@@ -155,3 +161,35 @@ async def test_cut_arguments_are_the_same_for_both(client: httpx.AsyncClient) ->
         provider.enqueue(call, call, fault=CutArguments(keep_chars=6))
         own = compared_ours(await ours(client, provider.openai_base_url, stream=False))
         assert own == compared(await theirs(provider.openai_base_url, stream=False))
+
+
+# --- requests, judged by the client's types --------------------------------------------------------------
+
+IMAGE = ImagePart("cat.png", "image/png", b"\x89PNG\r\n\x1a\n")
+DIALECTS = [
+    Dialect(),
+    Dialect(stream=False),
+    Dialect(include_usage=False),
+    Dialect(output_limit="max_completion_tokens"),
+    Dialect(output_limit=""),
+    Dialect(tools=False),
+    Dialect(reasoning=False),
+    Dialect(user_after_tool=False),
+]
+REQUESTS = [
+    REQUEST,
+    replace(REQUEST, images=[IMAGE, ImagePart("b", "image/png", problem="it is too large")]),
+    replace(REQUEST, tools=(), temperature=0.5),
+    replace(REQUEST, thinking=Thinking.HIGH),
+    replace(REQUEST, conversation=[AssistantSaid("I speak first."), AssistantSaid(" ")], system=""),
+    replace(REQUEST, conversation=REQUEST.conversation[:4]),
+]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=range(len(DIALECTS)))
+@pytest.mark.parametrize("request_", REQUESTS, ids=range(len(REQUESTS)))
+def test_every_request_is_of_the_clients_types(request_: ModelRequest, dialect: Dialect) -> None:
+    body = json.loads(RequestTexts(model="sim-1", host="127.0.0.1").encoded(request_, dialect))
+    kind: Any = CompletionCreateParamsStreaming if dialect.stream else CompletionCreateParamsNonStreaming
+    assert complaints(body, kind) == []
+    assert complaints(body | {"top_k": 1}, kind) == ["body.top_k: is not known"]

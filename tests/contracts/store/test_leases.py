@@ -7,19 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import LeaseLost
+from core.errors import LeaseLost, StaleTurn
+from core.events import RunKind
 from core.messages import MessageRef
 from core.ports import Posted, SendState
-from core.routine import RunStatus
+from core.routine import RunStatus, Spent
 from core.store.lease import LeaseTerms
 from core.store.routine_rows import RunEnd
-from core.store.rows import UnfinishedTurn
+from core.store.rows import TurnState
 from core.tool import Effect
-from core.transcript import AssistantSaid
+from core.transcript import AssistantSaid, UserSaid
 from tests.contracts.store.bench import ADA, CHANNEL, SECOND, Bench
 from tests.contracts.store.calls import go
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.test_routines import ON_WORD, begin, kept, started
+from tests.contracts.store.test_routines import ON_WORD, begin, kept, started, today
 
 LASTS_S = 30
 
@@ -53,8 +54,7 @@ async def test_nothing_of_a_live_hub_is_taken(database: Database, first: Bench) 
     second = await hub(database)
     assert not await second.store.leases.has_lapsed()
     found = await second.store.recovery.recover()
-    assert (found.running_calls, found.turns, found.previews) == ((), (), ())
-    assert await second.store.runs.take_lapsed_runs() == ()
+    assert (found.running_calls, found.runs, found.previews) == ((), (), ())
     assert await second.store.outbox.pending_outbox(CHANNEL) == ()
     await first.store.outbox.record_part_sent(sending.id, Posted(MessageRef("1"), "1"), last=True)
     for mine, call_id in ((start, call[0]), (idle, quiet[0])):
@@ -75,14 +75,17 @@ async def test_what_a_lapsed_hub_had_is_taken_over_once(database: Database, firs
     assert await second.store.leases.has_lapsed()
 
     found = await second.store.recovery.recover()
-    assert found.turns == (UnfinishedTurn(start.turn_id, start.thread.id, 1, 0),)
+    assert [(run.run_id, run.kind, run.attempts, run.crashes) for run in found.runs] == [
+        (start.turn_id, RunKind.CHAT, 1, 0),
+        (working.turn_id, RunKind.CHAT, 0, 0),
+        (run_id, RunKind.ROUTINE, 1, 0),
+    ]
     assert [running.call.call_id for running in found.running_calls] == [call_id]
     assert [row.state for row in found.previews] == [SendState.STREAMING]
     assert (await second.row(sending.id)).state is SendState.AMBIGUOUS
-    assert [left.run.id for left in await second.store.runs.take_lapsed_runs()] == [run_id]
     assert not await third.store.leases.has_lapsed()
     again = await third.store.recovery.recover()
-    assert (again.running_calls, again.turns) == ((), ())
+    assert (again.running_calls, again.runs) == ((), ())
     await second.store.recovery.resume_turn(start.turn_id)
     await second.finish(start)
 
@@ -93,18 +96,26 @@ async def test_a_run_that_two_hubs_could_take_is_taken_by_one(database: Database
     database.clock.advance(LASTS_S - 1)
     second, third = await hub(database), await hub(database)
     database.clock.advance(2)
-    for taking in (second, third):
-        await taking.store.recovery.recover()
-    assert [left.run.id for left in await second.store.runs.take_lapsed_runs()] == [run_id]
-    assert await third.store.runs.take_lapsed_runs() == ()
-    assert not await third.store.runs.requeue_run(run_id)
-    assert await second.store.runs.requeue_run(run_id)
-    (again,) = await begin(second)
-    assert again.run.id == run_id
-    assert not await third.store.runs.requeue_run(run_id), "another hub is at it"
+    (taken,) = (await second.store.recovery.recover()).runs
+    assert (taken.run_id, taken.kind) == (run_id, RunKind.ROUTINE)
+    assert (await third.store.recovery.recover()).runs == ()
+    assert await third.store.runs.resume_run(run_id, day=today(third)) is None
+    assert await second.store.runs.resume_run(run_id, day=today(second))
+    assert await third.store.runs.resume_run(run_id, day=today(third)) is None, "another hub is at it"
     assert not await third.store.runs.finish_run(run_id, RunEnd(RunStatus.FAILED, error="late"))
     assert await begin(third) == []
     assert await second.store.runs.finish_run(run_id, RunEnd(RunStatus.OK))
+
+
+async def test_a_turn_is_resumed_by_the_hub_that_took_it_alone(database: Database, first: Bench) -> None:
+    turn_id = (await first.turn()).turn_id
+    database.clock.advance(LASTS_S - 1)
+    second, third = await hub(database), await hub(database)
+    database.clock.advance(2)
+    await second.store.recovery.recover()
+    with pytest.raises(StaleTurn):
+        await third.store.recovery.resume_turn(turn_id)
+    await second.store.recovery.resume_turn(turn_id)
 
 
 async def after_a_crash(database: Database) -> tuple[Bench, dict[str, int]]:
@@ -112,7 +123,7 @@ async def after_a_crash(database: Database) -> tuple[Bench, dict[str, int]]:
     database.clock.advance(LASTS_S + 1)
     taking = await hub(database)
     found = await taking.store.recovery.recover()
-    return taking, {turn.turn_id: turn.crashes for turn in found.turns}
+    return taking, {run.run_id: run.crashes for run in found.runs}
 
 
 async def test_a_crash_is_put_down_to_a_turn_that_ran_alone(database: Database, first: Bench) -> None:
@@ -153,11 +164,31 @@ async def test_of_suspects_the_one_started_last_is_to_blame(database: Database, 
     assert (await after_a_crash(database))[1] == {one: 1, two: 1}
 
 
+async def test_a_crash_is_put_down_to_runs_of_every_kind_alike(database: Database, first: Bench) -> None:
+    await first.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    run_id = await started(first, await kept(first, replace(ON_WORD, reruns=True)))
+    turn_id = (await first.turn()).turn_id
+    world, blamed = await after_a_crash(database)
+    assert blamed == {run_id: 0, turn_id: 0}, "neither ran alone"
+    await world.store.recovery.resume_turn(turn_id)
+    await world.store.turns.finish_turn_and_enqueue(
+        turn_id, TurnState.DONE, None, [], next_turn_id=world.ids.row_id()
+    )
+    for crashes in (1, 2, 3):
+        assert await world.store.runs.resume_run(run_id, day=today(world))
+        world, blamed = await after_a_crash(database)
+        assert blamed == {run_id: crashes}
+    assert await world.store.runs.resume_run(run_id, day=today(world))
+    await world.store.journal.open_run_journal(run_id, "{}", UserSaid("Look."))
+    await world.store.journal.record_run_reply(run_id, AssistantSaid("I look."), [], Spent())
+    assert (await after_a_crash(database))[1] == {run_id: 0}, "it had got on"
+
+
 async def test_a_hub_that_was_stopped_has_not_crashed(database: Database, first: Bench) -> None:
     turn = (await first.turn()).turn_id
     world, _ = await after_a_crash(database)
     await world.store.recovery.resume_turn(turn)
-    await world.store.recovery.release_turns([turn])
+    await world.store.recovery.release_runs([turn])
     assert (await after_a_crash(database))[1] == {turn: 1}
 
 
@@ -219,7 +250,7 @@ async def test_a_hub_that_is_alone_ends_all_other_leases(database: Database, fir
     start = await first.turn()
     second = await hub(database, alone=True)
     found = await second.store.recovery.recover()
-    assert [turn.turn_id for turn in found.turns] == [start.turn_id]
+    assert [run.run_id for run in found.runs] == [start.turn_id]
     with pytest.raises(LeaseLost):
         await first.finish(start)
 
@@ -230,4 +261,4 @@ async def test_what_waits_for_a_person_is_in_nobodys_hand(database: Database, fi
     database.clock.advance(LASTS_S + 1)
     second = await hub(database)
     found = await second.store.recovery.recover()
-    assert (found.running_calls, found.turns) == ((), ())
+    assert (found.running_calls, found.runs) == ((), ())

@@ -3,11 +3,12 @@
 import pytest
 
 from core.errors import StaleTurn
+from core.events import RunKind
 from core.gates import GateKind, Option
 from core.messages import MessageRef, plain
 from core.ports import Posted, SendState
 from core.store.effects import CloseGate, Say, StopThread
-from core.store.rows import CallState, RunningCall, TurnState, UnfinishedTurn
+from core.store.rows import CallState, RunningCall, TurnState, UnfinishedRun
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench
@@ -18,7 +19,7 @@ from tests.contracts.store.conftest import Database
 async def test_nothing_unfinished(world: Bench) -> None:
     await world.finish(await world.turn())
     found = await world.store.recovery.recover()
-    assert (found.running_calls, found.turns, found.idle_threads_with_input) == ((), (), ())
+    assert (found.running_calls, found.runs, found.idle_threads_with_input) == ((), (), ())
 
 
 async def test_running_turns_are_found_with_their_starts_without_progress(database: Database) -> None:
@@ -31,9 +32,9 @@ async def test_running_turns_are_found_with_their_starts_without_progress(databa
 
     world = await database.open()
     found = await world.store.recovery.recover()
-    assert found.turns == (
-        UnfinishedTurn(first.turn_id, first.thread.id, 1, 0),
-        UnfinishedTurn(second.turn_id, second.thread.id, 2, 0),
+    assert found.runs == (
+        UnfinishedRun(first.turn_id, RunKind.CHAT, first.thread.id, 1, 0),
+        UnfinishedRun(second.turn_id, RunKind.CHAT, second.thread.id, 2, 0),
     )
     assert found.running_calls == ()
 
@@ -48,7 +49,7 @@ async def test_a_call_with_an_effect_is_reported_with_its_child(database: Databa
 
     world = await database.open()
     found = await world.store.recovery.recover()
-    assert found.turns == ()
+    assert [run.run_id for run in found.runs] == [start.turn_id]
     (running,) = found.running_calls
     call = await world.call_row(start, call_id)
     thread = await world.store.threads.thread(start.thread.id)
@@ -78,7 +79,7 @@ async def test_a_call_that_may_be_repeated_is_simply_run_again(database: Databas
     world = await database.open()
     found = await world.store.recovery.recover()
     assert found.running_calls == ()
-    assert [turn.turn_id for turn in found.turns] == [start.turn_id]
+    assert [run.run_id for run in found.runs] == [start.turn_id]
     assert await world.states(start) == [CallState.INTENT, CallState.APPROVED]
     for call_id in (plain_call, approved_call):
         assert await world.store.turns.mark_running(start.turn_id, call_id, go) is None
@@ -140,7 +141,7 @@ async def test_a_turn_that_was_being_stopped_is_ended(database: Database) -> Non
 
     world = await database.open()
     found = await world.store.recovery.recover()
-    assert (found.turns, found.idle_threads_with_input) == ((), (start.thread.id,))
+    assert (found.runs, found.idle_threads_with_input) == ((), (start.thread.id,))
     following = await world.store.recovery.start_waiting(start.thread.id, "next")
     assert following is not None
     said = await world.said(following)
@@ -159,7 +160,7 @@ async def test_an_effect_cut_short_while_stopping_is_still_asked_about(database:
     world = await database.open()
     found = await world.store.recovery.recover()
     assert [running.call.call_id for running in found.running_calls] == [call_id]
-    assert found.turns == ()
+    assert [run.run_id for run in found.runs] == [start.turn_id]
     gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.RETRY,))
     await world.store.recovery.mark_unknown(call_id, gate, [])
     accepted = await world.rule(CloseGate(gate.id, Option.RETRY, "Retry", plain("settled")))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
+from core.events import RunKind
 from core.routine import RunStatus
 from core.store.routine_rows import (
     BudgetDay,
@@ -279,7 +280,7 @@ async def test_a_run_ends_once(world: Bench) -> None:
     run_id = await started(world, await kept(world))
     assert await world.store.runs.finish_run(run_id, RunEnd(RunStatus.ATTENTION, "look", notice="look"))
     assert not await world.store.runs.finish_run(run_id, RunEnd(RunStatus.FAILED, error="no"))
-    assert not await world.store.runs.requeue_run(run_id)
+    assert await world.store.runs.resume_run(run_id, day=today(world)) is None
 
 
 async def test_a_dead_hubs_runs_are_found_and_start_again_or_end(database: Database) -> None:
@@ -288,11 +289,16 @@ async def test_a_dead_hubs_runs_are_found_and_start_again_or_end(database: Datab
     other = await kept(world, replace(HOURLY, max_concurrent=1))
     run_id, lost = await started(world, row), await started(world, other)
     world = await database.open()
-    assert {run.run.id for run in await world.store.runs.take_lapsed_runs()} == {run_id, lost}
-    assert await world.store.runs.requeue_run(run_id)
+    found = (await world.store.recovery.recover()).runs
+    assert {(run.run_id, run.kind) for run in found} == {
+        (run_id, RunKind.ROUTINE),
+        (lost, RunKind.ROUTINE),
+    }
     assert await world.store.runs.finish_run(lost, RunEnd(RunStatus.INTERRUPTED, error="the hub went away"))
-    (again,) = await begin(world)
+    again = await world.store.runs.resume_run(run_id, day=today(world))
+    assert again is not None
     assert (again.run.id, again.run.attempts) == (run_id, 2)
+    assert await begin(world) == []
 
 
 async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Bench) -> None:

@@ -9,10 +9,10 @@ from core.errors import StaleTurn
 from core.gates import ConsentSettings, ToolSetting
 from core.routine import RunStatus, Spent
 from core.store.feed import ThreadsWanted
-from core.store.routine_rows import DayLeft, RunEnd
+from core.store.routine_rows import DayLeft, RoutineRow, RunEnd
 from core.store.rows import CallRow, CallState, NewCall
 from core.tool import TOOLS_PAUSED, Effect, ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Note, ResultStatus, ToolCalled, ToolResult, UserSaid
+from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Principal
 from tests.contracts.store.bench import ADA, SECOND, Bench
 from tests.contracts.store.conftest import Database
@@ -32,9 +32,9 @@ def let_it(_call: CallRow, _who: Principal, _said: ConsentSettings) -> str | Non
     return None
 
 
-async def acting(world: Bench, *calls: NewCall) -> str:
+async def acting(world: Bench, *calls: NewCall, row: RoutineRow | None = None) -> str:
     """A run that has asked for these calls."""
-    run_id = await started(world, await kept(world, replace(ON_WORD, reruns=True)))
+    run_id = await started(world, row or await kept(world, replace(ON_WORD, reruns=True)))
     await world.store.journal.open_run_journal(run_id, '{"tools": []}', ASKED)
     await world.store.journal.record_run_reply(run_id, REPLY, calls, Spent(10, 5, 3))
     return run_id
@@ -104,17 +104,17 @@ async def test_after_a_crash_what_ran_is_unknown_and_the_rest_goes_on(database: 
     await world.store.turns.mark_running(run_id, "call-1", let_it)
     await world.store.turns.record_process("call-1", PROCESS)
     world = await database.open()
-    (left,) = await world.store.runs.take_lapsed_runs()
-    assert left.run.spent == Spent(10, 5, 3)
-    assert [call.process for call in (await world.store.journal.run_steps(run_id)).calls] == [PROCESS, None]
-    assert await world.store.runs.requeue_run(run_id)
+    found = await world.store.recovery.recover()
+    assert [run.run_id for run in found.runs] == [run_id]
+    assert [(cut.call.call_id, cut.call.process) for cut in found.running_calls] == [("call-1", PROCESS)]
+    again = await world.store.runs.resume_run(run_id, day=today(world))
+    assert again is not None
+    assert again.run.spent == Spent(10, 5, 3)
     steps = await world.store.journal.run_steps(run_id)
     assert [call.state for call in steps.calls] == [CallState.ENDED, CallState.INTENT]
     last = steps.said[-1]
     assert isinstance(last, ToolResult)
     assert (last.call_id, last.status) == ("call-1", ResultStatus.UNKNOWN)
-    (again,) = await begin(world)
-    assert again.run.id == run_id
     assert await world.store.turns.mark_running(run_id, "call-2", let_it) is None
 
 
@@ -131,12 +131,13 @@ async def test_every_call_of_a_run_that_ended_has_an_outcome(world: Bench) -> No
         await world.store.turns.record_process("call-1", PROCESS)
 
 
-async def test_a_starting_hub_leaves_runs_to_their_engine(world: Bench) -> None:
+async def test_the_last_reply_follows_all_outcomes(world: Bench) -> None:
     run_id = await acting(world, effect())
-    await world.store.turns.mark_running(run_id, "call-1", let_it)
-    recovery = await world.store.recovery.recover()
-    assert (recovery.running_calls, recovery.turns) == ((), ())
-    assert await states(world, run_id) == [CallState.RUNNING]
+    answer = AssistantSaid("All quiet.", Origin("openai", "main"))
+    assert await world.store.runs.finish_run(run_id, RunEnd(RunStatus.OK, answer=answer))
+    *_, result, last = (await world.store.journal.run_steps(run_id)).said
+    assert isinstance(result, ToolResult)
+    assert last == answer
 
 
 async def test_a_journal_is_no_conversation(world: Bench) -> None:
@@ -147,19 +148,6 @@ async def test_a_journal_is_no_conversation(world: Bench) -> None:
     assert await world.store.feed.thread_glance(run_id) is None
     assert not await world.store.inbound.take_up_thread("ada", "routine", "key", run_id)
     assert not await world.store.held.session_changes(0)
-
-
-async def test_nothing_is_recorded_of_a_run_that_waits_to_go_on(world: Bench) -> None:
-    run_id = await acting(world, effect(1), effect(2))
-    assert await world.store.runs.requeue_run(run_id)
-    with pytest.raises(StaleTurn):
-        await world.store.turns.mark_running(run_id, "call-1", let_it)
-    with pytest.raises(StaleTurn):
-        await world.store.turns.finish_calls(run_id, [ToolResult("call-1", ResultStatus.OK, "late")])
-    with pytest.raises(StaleTurn):
-        await world.store.journal.record_run_reply(run_id, REPLY, [], Spent())
-    await begin(world)
-    assert await world.store.turns.mark_running(run_id, "call-1", let_it) is None
 
 
 async def test_runs_of_one_routine_keep_their_steps_apart(world: Bench) -> None:
@@ -177,12 +165,33 @@ async def test_runs_of_one_routine_keep_their_steps_apart(world: Bench) -> None:
         assert (await world.store.journal.run_steps(run_id)).said == (UserSaid(question),)
 
 
-async def test_a_run_that_is_skipped_instead_of_going_on_leaves_no_call_open(world: Bench) -> None:
-    run_id = await acting(world, effect())
-    assert await world.store.runs.requeue_run(run_id)
-    (row,) = await world.store.routines.routines("ada")
-    await world.store.routines.switch_routine(row.id, enabled=False, next_slot_at=None, because="enough")
-    assert await states(world, run_id) == [CallState.ENDED]
+async def test_a_run_beyond_the_days_budget_is_skipped_instead_of_going_on(database: Database) -> None:
+    world = await database.open()
+    await world.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    row = await kept(world, replace(ON_WORD, reruns=True, max_concurrent=2, daily_tokens=20))
+    run_id = await acting(world, effect(1), effect(2), row=row)
+    await world.store.turns.mark_running(run_id, "call-1", let_it)
+    other = await started(world, row, "event:2")
+    await world.store.runs.finish_run(other, RunEnd(RunStatus.OK, input_tokens=20))
+    world = await database.open()
+    await world.store.recovery.recover()
+    assert await world.store.runs.resume_run(run_id, day=today(world)) is None
+    assert await states(world, run_id) == [CallState.ENDED, CallState.ENDED]
+    assert RunStatus.SKIPPED in {run.state for run in await world.store.run_views.routine_runs(row.id, 10)}
+    with pytest.raises(StaleTurn):
+        await world.store.turns.record_notes(run_id, [Note("late")])
+
+
+async def test_what_a_run_used_before_it_was_cut_short_is_its_own(database: Database) -> None:
+    world = await database.open()
+    await world.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    row = await kept(world, replace(ON_WORD, reruns=True, daily_runs=1, daily_tokens=100))
+    run_id = await acting(world, row=row)
+    world = await database.open()
+    await world.store.recovery.recover()
+    again = await world.store.runs.resume_run(run_id, day=today(world))
+    assert again is not None
+    assert again.left == DayLeft(tokens=100)
 
 
 async def test_steps_go_with_their_routine(world: Bench) -> None:

@@ -328,8 +328,9 @@ async def test_marking_a_call_running_is_no_progress(world: Bench) -> None:
 
 async def test_a_start_cut_short_in_good_order_does_not_count(world: Bench) -> None:
     start = await world.turn()
-    await world.store.recovery.release_turns([start.turn_id, "no such turn"])
-    await world.store.recovery.release_turns([start.turn_id])
+    await world.store.recovery.release_runs([start.turn_id, "no such turn"])
+    await world.store.recovery.release_runs([start.turn_id])
+    await world.store.recovery.recover()
     assert (await world.store.recovery.resume_turn(start.turn_id)).attempt == 1
 
 

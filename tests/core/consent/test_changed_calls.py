@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from core.consent import card_texts
-from core.consent.decisions import Decisions
+from core.consent.presses import Decisions
 from core.gates import Gate, GateKind, GateState, Option, Options, Vote, VoteRule
 from core.inbound.judge import decided_by_word
 from core.inbound.submission import BareAnswer

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from core.errors import ContextOverflow, ModelError, ModelRejected, ModelReplyInvalid, ModelUnavailable
 from core.model.base import CallRequest, ModelReply, Usage
-from core.model.openai_reply import CALLS_LIMIT, REPLY_LIMIT_CHARS, ReplyAssembler
+from core.model.openai_reply import ReplyAssembler
+from core.model.provider import CALLS_LIMIT, REPLY_LIMIT_CHARS
 from core.model.sse import SseParser
 from core.transcript import Origin
 from tests.core.model.support import recorded
@@ -124,9 +125,12 @@ def test_a_reply_that_breaks_off_is_never_a_short_success(name: str) -> None:
             assembled(stream[:cut])
 
 
-def test_done_alone_does_not_finish_a_reply() -> None:
+def test_done_alone_ends_a_reply_but_not_an_empty_one_or_half_a_call() -> None:
+    assert of(chunk({"content": "Hello"}), "[DONE]").truncated is False
     with pytest.raises(ModelReplyInvalid, match="ended early"):
-        of(chunk({"content": "Hello"}), "[DONE]")
+        of("[DONE]")
+    half = call({"name": "shell", "arguments": '{"comm'}, index=0, id="call_1")
+    assert of(chunk(half), "[DONE]").truncated is True
 
 
 @pytest.mark.parametrize("reason", ["error", "network_error"])

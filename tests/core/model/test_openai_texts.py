@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.model.base import ModelRequest
-from core.model.openai import ConversationTexts, MessageWriter, RequestTexts
+from core.model.base import ImagePart, ModelRequest
+from core.model.openai import MessageWriter, RequestTexts
 from core.model.openai_messages import Dialect
+from core.model.request_texts import ConversationTexts
 from core.transcript import (
     AssistantSaid,
     Note,
@@ -44,7 +45,7 @@ DIALECTS = st.sampled_from([Dialect(), Dialect(replay=False), Dialect(user_after
 
 def sent(texts: RequestTexts, said: list[Said], dialect: Dialect) -> Any:
     request = ModelRequest("Be kind.", said)
-    return json.loads(texts.encoded(request, dialect, stream=True))
+    return json.loads(texts.encoded(request, dialect))
 
 
 def whole(said: list[Said], dialect: Dialect) -> Any:
@@ -107,7 +108,8 @@ class Counting:
     def __init__(self) -> None:
         self.given: list[int] = []
 
-    def written(self, piece: Sequence[Said]) -> str:
+    def written(self, piece: Sequence[Said], images: Sequence[ImagePart] = ()) -> str:
+        assert not images
         self.given.append(len(piece))
         return ",".join(json.dumps(said.text) for said in piece if not isinstance(said, ToolCalled))
 

@@ -1,14 +1,17 @@
 """The request's JSON, and what is left out of it once a provider has refused it."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from core.model.base import ModelRequest, ToolSpec
-from core.model.openai import RequestTexts, ToolTexts
-from core.model.openai_messages import Dialect, wire_call_id
+from core.model.base import ImagePart, ModelRequest, Thinking, ToolSpec
+from core.model.conversation import wire_call_id
+from core.model.openai import RequestTexts
+from core.model.openai_messages import Dialect, tool_object
 from core.model.provider_errors import read_error_body
+from core.model.request_texts import ToolTexts
 from core.transcript import AssistantSaid, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.support import SHELL, asking
 
@@ -19,17 +22,17 @@ def body(
     request: ModelRequest, dialect: Dialect | None = None, *, host: str = HOST, stream: bool = True
 ) -> Any:
     texts = RequestTexts(model="m-1", host=host)
-    return json.loads(texts.encoded(request, dialect or Dialect(), stream=stream))
+    return json.loads(texts.encoded(request, dialect or Dialect(stream=stream)))
 
 
 def after(dialect: Dialect, status: int, message: str, **error: str) -> Dialect | None:
-    return dialect.after(
-        read_error_body(status, json.dumps({"error": {"message": message, **error}}).encode())
-    )
+    body = json.dumps({"error": {"message": message, **error}}).encode()
+    image = ImagePart("a.png", "image/png", b"\x89PNG")
+    return dialect.after(read_error_body(status, body), replace(asking("Hi"), images=[image]))
 
 
 def test_the_text_of_tools_is_kept_for_those_very_tools_alone() -> None:
-    texts = ToolTexts()
+    texts = ToolTexts(tool_object)
     other = ToolSpec(SHELL.name, "Something else under this name.", SHELL.parameters)
     assert texts.of([SHELL]) == texts.of((SHELL,))
     assert b"Something else" in texts.of([other])
@@ -84,6 +87,11 @@ OPENAI_TOKENS = (
 )
 
 
+NO_STREAM = (
+    "Your organization must be verified to stream this model. Please go to: https://example.org/verify"
+)
+
+
 @pytest.mark.parametrize(
     "status, message, error, learned",
     [
@@ -108,6 +116,17 @@ OPENAI_TOKENS = (
         ),
         (400, "messages.1.reasoning_content: not permitted", {}, Dialect(replay=False)),
         (400, "Unexpected role 'user' after role 'tool'", {}, Dialect(user_after_tool=False)),
+        (400, NO_STREAM, {"param": "stream", "code": "unsupported_value"}, Dialect(stream=False)),
+        (403, NO_STREAM, {}, Dialect(stream=False)),
+        (400, "Unrecognized request argument supplied: max_tokens", {}, Dialect(output_limit="")),
+        (400, "Unrecognized request argument supplied: reasoning_effort", {}, Dialect(reasoning=False)),
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools", {}, Dialect(tools=False)),
+        (404, "No endpoints found that support tool use.", {}, Dialect(tools=False)),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice', {}, Dialect(tools=False)),
+        (500, "tools param requires --jinja flag", {}, Dialect(tools=False)),
+        (400, "unknown variant `image_url`, expected `text`", {}, Dialect(images=False)),
+        (404, "No endpoints found that support image input", {}, Dialect(images=False)),
+        (500, "image input is not supported", {}, Dialect(images=False)),
     ],
 )
 def test_a_refusal_that_names_a_part_teaches_to_leave_it_out(
@@ -124,14 +143,44 @@ def test_a_refusal_that_names_a_part_teaches_to_leave_it_out(
         (400, "max_tokens is too large"),
         (500, "stream_options"),
         (401, "x"),
+        (400, "Invalid schema for function 'shell': unsupported keyword in tools[0].function.parameters"),
+        (400, "temperature must be between 0 and 2"),
+        (429, "This model does not support tools"),
     ],
 )
 def test_other_refusals_teach_nothing(status: int, message: str) -> None:
     assert after(Dialect(), status, message) is None
 
 
+def test_a_lesson_about_a_part_that_was_not_sent_is_not_learned() -> None:
+    for message in ("does not support tools", "image input is not supported"):
+        error = read_error_body(400, json.dumps({"error": {"message": message}}).encode())
+        assert Dialect().after(error, asking("Hi", tools=())) is None
+
+
+def test_calls_are_told_as_text_to_a_model_without_tools() -> None:
+    request = asking(
+        "run it",
+        AssistantSaid("Yes."),
+        ToolCalled("a", "shell", '{"command": "ls"}'),
+        ToolResult("a", ResultStatus.DENIED, "by Ann"),
+        "next",
+    )
+    sent = body(request, Dialect(tools=False))
+    assert "tools" not in sent
+    assert sent["messages"][2:] == [
+        {"role": "assistant", "content": 'Yes.\n[I called the tool shell with {"command": "ls"}]'},
+        {"role": "user", "content": "[Result of shell]\nDenied, the call was not run: by Ann\n\nnext"},
+    ]
+
+
 def test_what_was_learned_is_left_out() -> None:
     request = asking("Hi")
+    assert "stream" not in body(request, Dialect(stream=False))
+    assert not {"max_tokens", "max_completion_tokens"} & set(body(request, Dialect(output_limit="")))
+    thinks = replace(request, thinking=Thinking.LOW)
+    assert body(thinks)["reasoning_effort"] == "low"
+    assert "reasoning_effort" not in body(thinks, Dialect(reasoning=False))
     assert "stream_options" not in body(request, Dialect(include_usage=False))
     sent = body(request, Dialect(output_limit="max_completion_tokens"))
     assert sent["max_completion_tokens"] == 4096

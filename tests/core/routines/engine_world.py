@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,23 +13,26 @@ from bot.config.schema import Config
 from bot.routines.management import build_manager
 from bot.routines.service import build_routines
 from bot.timers import ScheduledTimers
-from core.clock import Clock
+from core.clock import SECOND_US, Clock
 from core.errors import ModelRejected
-from core.events import SilentListener
+from core.events import RunKind, SilentListener
 from core.ids import Ids, RandomIds
 from core.messages import Address, Message
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.people.notices import Notices, Recipient
 from core.routines.manage import RoutineManager
 from core.routines.service import RoutineService
 from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.recovery import RunRecovery, RunsOfKind
 from core.runs.registry import RunRegistry
 from core.safety.leaks import LeakDetector
+from core.store.lease import LeaseTerms
 from core.store.port import Store
 from core.store.routine_port import RoutineRuns
 from core.store.routine_rows import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite.store import open_store
 from core.timers import Timers
+from core.tool import ProcessInfo
 from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid
 from core.users import Principal, Role
@@ -38,6 +42,8 @@ from tests.patience import PATIENCE_S
 
 OLIVIA = Principal("owner", Role.OWNER, "Olivia")
 LIMIT_S = 5 * PATIENCE_S
+DAY_US = 24 * 3600 * SECOND_US
+"""A lease that outlasts what a test does with the clock is renewed by nobody."""
 SETTINGS = """
 [hub]
 data_dir = "data"
@@ -59,6 +65,7 @@ class HeldModel:
     asked: list[str] = field(default_factory=list[str])
     asking: int = 0
     refuses: bool = False
+    abilities: ModelAbilities = field(default_factory=ModelAbilities)
     _gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     def open(self) -> None:
@@ -84,10 +91,12 @@ class HeldModel:
 
 
 class CountingRuns:
-    """The real facet of runs; notes how many there are each time after some were begun."""
+    """The real facet of runs; notes how many there are each time after some were begun. `running` counts
+    them."""
 
-    def __init__(self, runs: RoutineRuns) -> None:
+    def __init__(self, runs: RoutineRuns, running: Callable[[], int]) -> None:
         self._runs = runs
+        self._running = running
         self.begun = 0
         self.most_running = 0
 
@@ -97,7 +106,7 @@ class CountingRuns:
     async def begin_runs(self, **limits: Any) -> Sequence[StartedRun]:
         """See RoutineRuns."""
         started = await self._runs.begin_runs(**limits)
-        self.most_running = max(self.most_running, len(await self._runs.take_lapsed_runs()))
+        self.most_running = max(self.most_running, self._running())
         self.begun += 1
         return started
 
@@ -105,9 +114,10 @@ class CountingRuns:
 class CountingStore:
     """The real store with counted runs."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, running: Callable[[], int]) -> None:
         self._store = store
-        self.runs = CountingRuns(store.runs)
+        self.runs = CountingRuns(store.runs, running)
+        self.running = running
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -167,6 +177,7 @@ class Works:
     told: Told = field(default_factory=Told)
     ids: RandomIds = field(default_factory=RandomIds)
     timers: ScheduledTimers = field(init=False)
+    recovery: RunRecovery = field(init=False)
     _service: RoutineService | None = None
     _tasks: tuple[asyncio.Task[None], ...] = ()
 
@@ -181,16 +192,29 @@ class Works:
         """What the owner does."""
         return build_manager(self.config, cast("Store", self.store), self.service, self.clock, self.ids)
 
-    async def start(self) -> None:
-        """As a starting hub does it."""
+    async def start(self, *, carries_out: bool = True) -> None:
+        """As a starting hub does it: whoever had runs in hand is gone. `carries_out`: it has routines."""
         store = cast("Store", self.store)
+        await store.leases.take_lease(LeaseTerms("host", DAY_US, alone=True))
         self.timers = timers = ScheduledTimers(self.clock)
         self._service = service_of(self.config, store, self.model, self.told, self.clock, timers, self.ids)
         await self._service.prepare()
+        kinds: dict[RunKind, RunsOfKind] = {RunKind.ROUTINE: self._service} if carries_out else {}
+        self.recovery = RunRecovery(store.recovery, kinds, _none_waits, _none_left, self.clock)
+        recovered = await self.recovery.recover()
+        if not carries_out:
+            return
         self._tasks = (
+            asyncio.create_task(self.recovery.start_suspects(recovered), name="suspects"),
             asyncio.create_task(self._service.run(), name="routines"),
             asyncio.create_task(timers.run(), name="timers"),
         )
+
+    async def stop(self) -> None:
+        """In good order."""
+        unfinished = self.service.unfinished()
+        await self.crash()
+        await self.store.recovery.release_runs(unfinished)
 
     async def crash(self) -> None:
         """Nobody is left, and nothing was tidied up."""
@@ -232,7 +256,7 @@ class Works:
         async with asyncio.timeout(LIMIT_S):
             while True:
                 await self.looked()
-                if await self._something_due() or await self.store.runs.take_lapsed_runs():
+                if await self._something_due() or self.store.running():
                     continue
                 if not await self._something_due():
                     return
@@ -248,14 +272,28 @@ class Works:
                 await asyncio.sleep(0.001)
 
 
+async def _none_waits(thread_id: str) -> None:
+    raise AssertionError(f"no conversation is started: {thread_id}")
+
+
+async def _none_left(process: ProcessInfo, call_id: str) -> bool:
+    raise AssertionError(f"no call has a process: {process}, {call_id}")
+
+
 @contextlib.asynccontextmanager
 async def open_works(directory: Path, *, most: int = 10) -> AsyncIterator[Works]:
     """An engine at work on a new database. The model answers at once until it is held."""
     (directory / "hubbub.toml").write_text(SETTINGS.format(most=most))
     config = load(directory / "hubbub.toml", environ={}).config
     clock, ids = JumpingClock(), RandomIds()
-    store = await open_store(lay_database(directory / "hub.db"), clock, ids)
-    works = Works(config, CountingStore(store), clock, ids=ids)
+    path = lay_database(directory / "hub.db")
+    store = await open_store(path, clock, ids)
+    reader = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+
+    def running() -> int:
+        return reader.execute("SELECT count(*) FROM routine_runs WHERE state = 'running'").fetchone()[0]
+
+    works = Works(config, CountingStore(store, running), clock, ids=ids)
     await store.people.ensure_user(OLIVIA.user_id, OLIVIA.role, OLIVIA.name)
     works.model.open()
     try:
@@ -263,4 +301,5 @@ async def open_works(directory: Path, *, most: int = 10) -> AsyncIterator[Works]
         yield works
     finally:
         await works.crash()
+        reader.close()
         await store.close()

@@ -12,7 +12,9 @@ from core.routine import ManualInput, RunStatus, SlotInput, claim_key
 from core.routine_json import input_from_json, input_to_json
 from core.routines.engine import budget_day
 from core.routines.notices import MAX_AN_HOUR
+from core.runs.recovery import CRASH_LIMIT
 from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow
+from core.transcript import AssistantSaid, Origin, UserSaid
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile
@@ -33,6 +35,35 @@ def slots(runs: list[RoutineRunRow]) -> list[int]:
     return sorted(one.slot_at // SECOND_US for one in fired_by if isinstance(one, SlotInput))
 
 
+# --- the journal ----------------------------------------------------------------------------------------
+
+
+async def test_a_run_without_tools_is_journalled_from_its_question_to_its_reply(works: Works) -> None:
+    row = await works.make("watch", trigger={"type": "manual"})
+    works.model.answer = "Look at this.\nROUTINE_STATE:\nseen: 1"
+    await works.desk.fire(OLIVIA, row.id, "first")
+    await works.settled()
+    (run,) = await works.runs(row)
+    question, reply = (await works.store.journal.run_steps(run.id)).said
+    assert isinstance(question, UserSaid)
+    assert question.text.startswith("watch\n")
+    assert reply == AssistantSaid(works.model.answer, Origin("held", "held"))
+
+
+async def test_a_run_without_tools_that_was_cut_off_goes_on_with_the_question_it_began_with(
+    works: Works,
+) -> None:
+    row = await works.make("watch", trigger={"type": "manual"}, guardrails=RERUNS)
+    await cut_off(works, row)
+    await works.desk.change(OLIVIA, row.id, {"action": {"type": "lightweight", "prompt": "something else"}})
+    works.model.open()
+    await works.start()
+    await works.settled()
+    (run,) = await works.runs(row)
+    assert (run.state, works.model.asked) == (RunStatus.OK, ["watch", "watch"])
+    assert [said.kind for said in (await works.store.journal.run_steps(run.id)).said] == ["user", "assistant"]
+
+
 # --- limits ---------------------------------------------------------------------------------------------
 
 
@@ -47,7 +78,7 @@ async def test_many_slots_at_once_run_each_once_and_never_more_than_the_limit(
     await works.until(lambda: works.model.asking == 10)
     for _ in range(3):
         await works.looked()
-    assert len(await works.store.runs.take_lapsed_runs()) == 10
+    assert works.store.running() == 10
     works.model.open()
     await works.settled()
     assert Counter(works.model.asked) == Counter(row.text.name for row in rows)
@@ -219,7 +250,8 @@ async def test_a_run_whose_lease_lapsed_is_ended_while_the_hub_runs(works: Works
     await works.store.runs.claim_run(NewRun(run_id, row.id, key, "manual", input_to_json(fired_by), now))
     day = budget_day(now, "UTC")
     await works.store.runs.begin_runs(most=1, day=day)  # by a hub that is gone
-    await works.service.take_over()
+    await works.store.recovery.release_runs([run_id])
+    await works.recovery.recover()
     (run,) = await works.runs(row)
     assert run.state is RunStatus.INTERRUPTED
     await works.settled()
@@ -228,9 +260,11 @@ async def test_a_run_whose_lease_lapsed_is_ended_while_the_hub_runs(works: Works
     assert works.model.asked == []
 
 
+RERUNS = {"cooldown_s": 0, "rerun_interrupted": True}
+
+
 async def test_a_run_that_may_is_started_again_but_not_for_ever(works: Works) -> None:
-    guardrails = {"cooldown_s": 0, "rerun_interrupted": True}
-    row = await works.make("watch", trigger={"type": "manual"}, guardrails=guardrails)
+    row = await works.make("watch", trigger={"type": "manual"}, guardrails=RERUNS)
     await cut_off(works, row)
     for attempt in (2, 3):
         await works.start()
@@ -244,6 +278,57 @@ async def test_a_run_that_may_is_started_again_but_not_for_ever(works: Works) ->
     (run,) = await works.runs(row)
     assert (run.state, run.attempts) == (RunStatus.FAILED, 3)
     assert len(works.model.asked) == 3
+
+
+async def test_a_hub_that_is_stopped_has_not_crashed(works: Works) -> None:
+    row = await works.make("watch", trigger={"type": "manual"}, guardrails=RERUNS)
+    works.model.hold()
+    await works.desk.fire(OLIVIA, row.id, works.ids.row_id())
+    for stops in (1, 2, 3, 4):
+        await works.until(lambda stops=stops: len(works.model.asked) == stops)
+        await works.stop()
+        await works.start()
+    works.model.open()
+    await works.settled()
+    (run,) = await works.runs(row)
+    assert run.state is RunStatus.OK
+
+
+async def test_a_run_is_not_set_aside_for_the_crashes_of_another(works: Works) -> None:
+    poison, neighbour = [
+        await works.make(name, trigger={"type": "manual"}, guardrails=RERUNS) for name in ("poison", "calm")
+    ]
+    works.model.hold()
+    for row, asking in ((poison, 1), (neighbour, 2)):
+        await works.desk.fire(OLIVIA, row.id, works.ids.row_id())
+        await works.until(lambda asking=asking: works.model.asking == asking)
+    for asking in (2, 1, 1, 1):  # both at once, then one at a time
+        await works.crash()
+        await works.start()
+        await works.until(lambda asking=asking: works.model.asking == asking)
+    assert works.model.asked[-3:] == ["poison"] * 3
+    await works.crash()
+    works.model.open()
+    await works.start()
+    await works.settled()
+    ((first,), (second,)) = await works.runs(poison), await works.runs(neighbour)
+    assert (first.state, second.state) == (RunStatus.FAILED, RunStatus.OK)
+    assert first.error == "The hub crashed 3 times during this run, so it will not be started again."
+
+
+async def test_a_hub_that_carries_out_no_routines_leaves_their_runs_alone(works: Works) -> None:
+    row = await works.make("watch", trigger={"type": "manual"}, guardrails=RERUNS)
+    await cut_off(works, row)
+    works.model.open()
+    for _ in range(CRASH_LIMIT + 1):
+        await works.start(carries_out=False)
+        (run,) = await works.runs(row)
+        assert run.state is RunStatus.RUNNING
+        await works.crash()
+    await works.start()
+    await works.settled()
+    (run,) = await works.runs(row)
+    assert (run.state, run.attempts) == (RunStatus.OK, 2)
 
 
 async def test_a_run_that_waits_for_another_begins_as_soon_as_that_ends(works: Works) -> None:

@@ -26,7 +26,8 @@ def calls(*requests: tuple[str, Mapping[str, object]], truncated: bool = False) 
 
 
 class Script:
-    """Replies in order; every call is settled as `fails` says, `asks` pauses before that tool."""
+    """Replies in order; every call is settled as `fails` says, `asks` pauses before that tool. `inputs`: what
+    somebody writes during the model call of that number."""
 
     def __init__(
         self,
@@ -37,8 +38,10 @@ class Script:
         limit_after: int | None = None,
         limit_pauses: bool = True,
         raises: Exception | None = None,
+        inputs: Mapping[int, str] | None = None,
     ) -> None:
         self._raises = raises
+        self._inputs = dict(inputs or {})
         self._replies = list(replies)
         self._fails = fails
         self._asks = asks
@@ -60,6 +63,12 @@ class Script:
             self.journal.append(f"run {call.tool}")
             self._open.pop(0)
         return None
+
+    async def join_input(self) -> bool:
+        text = self._inputs.pop(len(self.offered_tools), None)
+        if text is not None:
+            self.journal.append(f"input {text}")
+        return text is not None
 
     def transcript(self) -> Sequence[Entry]:
         return ()
@@ -116,6 +125,33 @@ async def test_a_question_stops_everything_behind_it() -> None:
     script = Script([calls(("a", {}), ("b", {}), ("c", {}))], asks="b")
     assert await play(script) == Paused()
     assert script.journal == ["calls a b c", "run a", "ask b"]
+
+
+async def test_input_joins_between_the_results_of_a_reply_and_the_next_model_call() -> None:
+    replies = [calls(("a", {}), ("b", {})), calls(("c", {})), said("done")]
+    script = Script(replies, inputs={1: "rather d", 2: "quickly"})
+    await play(script)
+    assert script.journal == [
+        *("calls a b", "run a", "run b", "input rather d"),
+        *("calls c", "run c", "input quickly"),
+    ]
+
+
+async def test_input_does_not_join_while_a_person_is_asked() -> None:
+    script = Script([calls(("a", {}), ("b", {}))], asks="b", inputs={1: "rather c"})
+    assert await play(script) == Paused()
+    assert script.journal == ["calls a b", "run a", "ask b"]
+
+
+async def test_input_counts_before_the_limit_and_begins_the_count_of_repeated_failures_anew() -> None:
+    replies = [calls(("a", {})) for _ in range(6)]
+    script = Script([*replies, said("done")], fails=True, limit_after=6, inputs={2: "again", 4: "again"})
+    await play(script)
+    assert not any(line.startswith("note") for line in script.journal)
+    assert script.offered_tools[:6] == [True] * 6
+    limited = Script([calls(("a", {}))], limit_after=1, inputs={1: "go on"})
+    await play(limited)
+    assert limited.journal == ["calls a", "run a", "input go on", "limit enough"]
 
 
 async def test_a_cut_off_call_is_never_run_and_words_only_follow_the_third() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from core.gates import Chose, Option, Wrote
 from core.messages import Attachment, as_told
-from core.model.openai_messages import operator_text, user_text
+from core.model.conversation import operator_text, user_text
 from core.names import NAME_LIMIT_CHARS, folded, quoted
 from core.routine import Lightweight, ManualInput, MessageInput, SlotInput, SystemInput, WebhookInput
 from core.routines.run import Asked, system_text

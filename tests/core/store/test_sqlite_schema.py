@@ -14,14 +14,16 @@ import pytest
 
 from core.approvals import UNSAID, ApprovalSettings, Preset
 from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
+from core.events import RunKind
 from core.gates import Chose, GateKind, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, plain
 from core.store.effects import CloseGate
 from core.store.facets import NoticeAddress
 from core.store.feed import CardShown
+from core.store.routine_rows import BudgetDay
 from core.store.rows import CallState, GateView
 from core.store.sql.store import SqlStore
-from core.store.sqlite.maintenance import Schema, current_schema, migrate, schema_version, upgrade
+from core.store.sqlite.maintenance import Schema, check, current_schema, migrate, schema_version, upgrade
 from core.store.sqlite.offline import Listings, open_listings
 from core.store.sqlite.store import open_store
 from core.transcript import UserSaid
@@ -245,8 +247,8 @@ async def _everything_is_there(world: Bench) -> None:
     )
     pending = await store.outbox.pending_outbox(CHANNEL)
     assert len([row for row in pending if text_of(row.message) not in (*answers, OPERATOR)]) == 5
-    (unfinished,) = (await store.recovery.recover()).turns
-    resumed = await store.recovery.resume_turn(unfinished.turn_id)
+    (unfinished,) = (await store.recovery.recover()).runs
+    resumed = await store.recovery.resume_turn(unfinished.run_id)
     (call,) = (await store.turns.load_turn(resumed)).calls
     assert (call.state, call.answered_by) == (CallState.UNKNOWN, "Ada")
 
@@ -274,8 +276,46 @@ async def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) 
     await (await opened(fresh)).close()
     assert schema_of(upgraded) == schema_of(fresh)
     with contextlib.closing(sqlite3.connect(upgraded)) as connection:
-        assert schema_version(connection) == current_schema().version == 24
+        assert schema_version(connection) == current_schema().version == 25
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+RUN_UNDER_WAY = (
+    "INSERT INTO routine_runs (id, routine_id, key, kind, input, state, due_at, not_before, attempts, fence,"
+    " started_at, created_at) VALUES (?1, 'routine-1', ?1, 'manual', '{}', ?2, 1, 1, 1, ?3, 1, 1)"
+)
+JOURNAL_OF_BEFORE = (
+    "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at, last_seq,"
+    " last_turn, kind) VALUES (?1, 'ada', 'routine', 'routine-1', '', '', 1, 1, 1, 1, 'routine')",
+    "INSERT INTO runs (id, thread_id, number, principal_id, state, attempts, first_seq, last_seq,"
+    " budget_from, created_at, kind) VALUES (?1, ?1, 1, 'ada', 'waiting', 1, 1, 1, 1, 1, 'routine')",
+)
+
+
+async def test_runs_of_routines_under_way_are_taken_over_after_the_upgrade_to_one_recovery(
+    tmp_path: Path,
+) -> None:
+    """One without tools had no journal then; one that was to go on waited for that."""
+    path = tmp_path / "hub.db"
+    path.write_bytes(gzip.decompress((PAYLOADS / "sqlite-0023.db.gz").read_bytes()))
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(RUN_UNDER_WAY, ("without", "running", 7))
+        connection.execute(RUN_UNDER_WAY, ("waiting", "waiting", None))
+        connection.execute(RUN_UNDER_WAY, ("unstarted", "waiting", None))
+        for statement in JOURNAL_OF_BEFORE:
+            connection.execute(statement, ("waiting",))
+    store = await opened(path)
+    try:
+        found = (await store.recovery.recover()).runs
+        runs = [run.run_id for run in found if run.kind is RunKind.ROUTINE]
+        assert sorted(runs) == ["waiting", "without"]
+        for run_id in runs:
+            assert await store.runs.resume_run(run_id, day=BudgetDay(0, lambda *_: ("", 0)))
+        await store.journal.open_run_journal("without", "{}", UserSaid("Look."))
+        assert (await store.journal.run_steps("without")).said == (UserSaid("Look."),)
+    finally:
+        await store.close()
+    assert check(path).problems == ()
 
 
 def test_an_upgrade_killed_at_any_statement_changes_nothing_and_the_next_one_is_whole(tmp_path: Path) -> None:

@@ -140,8 +140,8 @@ class Server:
                 write(b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}\n' * 1000, 1000)
             case "shouts":
                 sys.stderr.write("y" * 100 * 1024 * 1024)
-            case "nonsense":
-                return {"result": {"content": "not a list"}}
+            case mode if mode in ANSWERS:
+                return ANSWERS[mode]
             case "changes":
                 (self.directory / "changed").touch()
                 say({"method": "notifications/tools/list_changed"})
@@ -171,6 +171,14 @@ class Server:
 
 def text(said: str) -> dict[str, Any]:
     return {"result": {"content": [{"type": "text", "text": said}]}}
+
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "nonsense": {"result": {"content": "not a list"}},
+    "values": {"result": {"content": [], "structuredContent": {"rows": [[]] * 60_000}}},
+    "blocks": {"result": {"content": [{"type": "text", "text": "z"}] * 5_000}},
+}
+"""By the mode."""
 
 
 def doubling(levels: int) -> dict[str, Any]:

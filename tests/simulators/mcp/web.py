@@ -13,9 +13,17 @@ from typing import Any
 from aiohttp import web
 
 from tests.patience import PATIENCE_S
-from tests.simulators.mcp.raw import TOOLS, text, tool
+from tests.simulators.mcp.raw import ANSWERS, TOOLS, text, tool
 
 SESSION = "mcp-session-id"
+NEWS = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
+HIDING = b': "\ndata: ' + json.dumps({"jsonrpc": "2.0", "id": 1, **ANSWERS["values"]}).encode() + b"\n\n"
+STREAMS = {
+    "floods": ("application/json", b'"' + b"x" * 1024 * 1024, 100),
+    "chatters": ("text/event-stream", NEWS * 1000, 1000),
+    "events": ("text/event-stream", HIDING, 1),
+}
+"""Type, piece and how many of them, by the mode."""
 
 
 class WebServer:
@@ -23,6 +31,7 @@ class WebServer:
 
     def __init__(self) -> None:
         self.mode = ""
+        self.given: Mapping[str, Any] = {}
         self.calls: list[Mapping[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.sessions = 0
@@ -70,11 +79,8 @@ class WebServer:
         match self.mode:
             case "hangs":
                 return await asyncio.Event().wait()
-            case "floods":
-                return await self.stream(request, "application/json", b'"' + b"x" * 1024 * 1024, 100)
-            case "chatters":
-                event = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
-                return await self.stream(request, "text/event-stream", event * 1000, 1000)
+            case mode if mode in STREAMS:
+                return await self.stream(request, *STREAMS[mode])
             case "compressed":
                 body = gzip.compress(b"x" * 10 * 1024 * 1024)
                 return web.Response(body=body, headers={"Content-Encoding": "gzip"})
@@ -84,6 +90,10 @@ class WebServer:
                 return web.Response(status=404)
             case "nonsense":
                 return web.Response(text="{", content_type="application/json")
+            case "given":
+                return self.given
+            case "values" | "blocks":
+                return ANSWERS[self.mode]
             case "drops":
                 assert request.transport is not None
                 request.transport.abort()

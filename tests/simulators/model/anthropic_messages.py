@@ -16,6 +16,14 @@ from tests.simulators.model.replies import tokens_in
 MESSAGES_LIMIT = 100_000
 TOKENS_PER_MESSAGE = 4
 """What the simulator counts for a message besides its text."""
+IMAGE_TYPES = {
+    "image/png": b"\x89PNG",
+    "image/jpeg": b"\xff\xd8",
+    "image/gif": b"GIF8",
+    "image/webp": b"RIFF",
+}
+IMAGE_LIMIT_BYTES = 5 * 1024 * 1024
+"""Of the Base64 text."""
 ID_PATTERN = "^[a-zA-Z0-9_-]+$"
 BLOCKS = {
     "user": ("text", "image", "document", "search_result", "tool_result"),
@@ -127,6 +135,9 @@ class Conversation:
             case "tool_result":
                 _string(block, "tool_use_id", where)
                 return result_text(block.get("content"), where)
+            case "image":
+                check_image(where, block.get("source"))
+                return ""
             case _:
                 return ""
 
@@ -225,6 +236,24 @@ def result_text(content: Any, where: str) -> str:
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise errors.wrong_type(f"{where}.tool_result.content", "list")
     return "\n".join(text_of(block, where) for block in content if block.get("type") == "text")
+
+
+def check_image(where: str, source: Any) -> None:
+    """An image comes as Base64 in one of four formats (docs, "Vision")."""
+    if not isinstance(source, dict) or source.get("type") != "base64":
+        raise errors.refusal(f"{where}.image.source: Input should be a base64 source")
+    where = f"{where}.image.source.base64"
+    if source.get("media_type") not in IMAGE_TYPES:
+        raise errors.refusal(f"{where}.media_type: Input should be {', '.join(IMAGE_TYPES)}")
+    data, limit = source.get("data", ""), IMAGE_LIMIT_BYTES
+    if len(data) > limit:
+        raise errors.refusal(f"{where}: image exceeds 5 MB maximum: {len(data)} bytes > {limit} bytes")
+    try:
+        content = base64.b64decode(data, validate=True)
+    except ValueError:
+        content = b""
+    if not content.startswith(IMAGE_TYPES[source["media_type"]]):
+        raise errors.refusal(f"{where}.data: Could not process image")
 
 
 def _string(block: dict[str, Any], key: str, where: str) -> str:

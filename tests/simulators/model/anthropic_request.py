@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.simulators.model import anthropic_errors as errors
 from tests.simulators.model.anthropic_messages import Conversation, text_of
+from tests.simulators.model.caches import MarkCache
 from tests.simulators.model.openai_tools import SCHEMA_TYPES
 from tests.simulators.model.replies import tokens_in
 from tests.simulators.model.wire import ApiError, Prompt, Provider, said_by_user
@@ -22,7 +23,9 @@ SAMPLING = ("temperature", "top_k", "top_p")
 """Gone since version 2026-10-21: refused there, even at their defaults."""
 BODY_LIMIT_BYTES = 32 * 1024 * 1024
 """Docs, "Errors", request size limits."""
+MARKS_LIMIT = 4
 NAME_PATTERN = "^[a-zA-Z0-9_-]{1,128}$"
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
 THINKING_MINIMUM_TOKENS = 1024
 """Docs, "Extended thinking": the smallest budget."""
 FIELDS = frozenset(
@@ -57,6 +60,7 @@ class RequestReader:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
+        self._cache = MarkCache()
 
     def authenticate(self, headers: Mapping[str, str]) -> None:
         """Raises ApiError unless the request carries the provider's API key and a version.
@@ -86,13 +90,14 @@ class RequestReader:
         _check_temperature(request.get("temperature"))
         thinking = _thinking(request, max_tokens)
         names, tool_tokens = _tools(request)
-        _check_choice(request.get("tool_choice"), names, thinking)
+        _check_choice(request.get("tool_choice"), names, bool(thinking))
         if "messages" not in request:
             raise errors.required("messages")
-        conversation = Conversation(thinking)
+        conversation = Conversation(thinking == "enabled")
         conversation.read(request["messages"])
         tokens = conversation.tokens + tool_tokens + tokens_in(_system(request.get("system")))
         self._check_size(tokens, max_tokens)
+        read, written = self._cache.read(*_marked_blocks(request))
         return Prompt(
             model=request["model"],
             stream=bool(request.get("stream")),
@@ -101,7 +106,9 @@ class RequestReader:
             tool_names=names,
             prompt_tokens=tokens,
             max_output_tokens=max_tokens,
-            thinking=thinking,
+            thinking=bool(thinking),
+            cached_tokens=read,
+            cache_write_tokens=written,
         )
 
     def _check_model(self, request: dict[str, Any]) -> None:
@@ -164,14 +171,20 @@ def _check_temperature(temperature: Any) -> None:
         raise errors.refusal("temperature: range: 0..1")
 
 
-def _thinking(request: dict[str, Any], max_tokens: int) -> bool:
+def _thinking(request: dict[str, Any], max_tokens: int) -> str:
+    """ "enabled", "adaptive", or nothing."""
+    effort = (request.get("output_config") or {}).get("effort")
+    if effort not in (None, *EFFORTS):
+        raise errors.refusal(f"output_config.effort: Input should be {', '.join(map(repr, EFFORTS))}")
     thinking = request.get("thinking")
     if thinking is None:
-        return False
+        return ""
     if not isinstance(thinking, dict) or thinking.get("type") not in ("enabled", "disabled", "adaptive"):
         raise errors.refusal("thinking.type: Input should be 'enabled', 'disabled' or 'adaptive'")
+    if thinking["type"] != "disabled" and request.get("temperature") not in (None, 1):
+        raise errors.refusal("`temperature` may only be set to 1 when thinking is enabled.")
     if thinking["type"] != "enabled":
-        return False
+        return thinking["type"] if thinking["type"] == "adaptive" else ""
     budget = thinking.get("budget_tokens")
     if budget is None:
         raise errors.required("thinking.enabled.budget_tokens")
@@ -182,9 +195,7 @@ def _thinking(request: dict[str, Any], max_tokens: int) -> bool:
         )
     if budget >= max_tokens:
         raise errors.refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
-    if request.get("temperature") not in (None, 1):
-        raise errors.refusal("`temperature` may only be set to 1 when thinking is enabled.")
-    return True
+    return "enabled"
 
 
 def _tools(request: dict[str, Any]) -> tuple[tuple[str, ...], int]:
@@ -251,6 +262,31 @@ def _check_choice(choice: Any, names: tuple[str, ...], thinking: bool) -> None:
         raise errors.refusal(f"Tool '{choice.get('name')}' not found in provided tools")
     if thinking and choice["type"] in ("any", "tool"):
         raise errors.refusal("Thinking may not be enabled when tool_choice forces tool use.")
+
+
+def _marked_blocks(request: dict[str, Any]) -> tuple[list[str], list[int]]:
+    """The prompt's blocks in order, without their marks, and the positions of those that carry one."""
+    system, blocks = request.get("system") or [], list(request.get("tools") or [])
+    blocks += [{"type": "text", "text": system}] if isinstance(system, str) else system
+    for message in request["messages"]:
+        content = message["content"]
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        blocks += [{"role": message["role"], **part} for part in parts]
+    marks = [place for place, block in enumerate(blocks) if _mark(block.get("cache_control"))]
+    if _mark(request.get("cache_control")):
+        marks.append(len(blocks) - 1)
+    if len(marks) > MARKS_LIMIT:
+        raise errors.refusal(
+            f"A maximum of {MARKS_LIMIT} blocks with cache_control may be provided. Found {len(marks)}."
+        )
+    texts = [json.dumps({k: v for k, v in block.items() if k != "cache_control"}) for block in blocks]
+    return texts, marks
+
+
+def _mark(mark: Any) -> bool:
+    if mark is not None and (not isinstance(mark, dict) or mark.get("type") != "ephemeral"):
+        raise errors.refusal("cache_control.type: Input should be 'ephemeral'")
+    return mark is not None
 
 
 def _system(system: Any) -> str:

@@ -176,10 +176,13 @@ def _block_events(index: int, block: dict[str, Any], reply: Reply) -> list[bytes
 
 
 def _usage(reply: Reply, prompt: Prompt, content: str) -> dict[str, Any]:
-    usage = reply.usage or Usage(prompt.prompt_tokens, completion_tokens(reply, content))
+    usage = reply.usage or Usage(
+        prompt.prompt_tokens, completion_tokens(reply, content), prompt.cached_tokens
+    )
+    written = 0 if reply.usage else prompt.cache_write_tokens
     return {
-        "input_tokens": usage.prompt_tokens - usage.cached_tokens,
-        "cache_creation_input_tokens": 0,
+        "input_tokens": usage.prompt_tokens - usage.cached_tokens - written,
+        "cache_creation_input_tokens": written,
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.completion_tokens,
         "service_tier": "standard",

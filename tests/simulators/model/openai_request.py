@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.simulators.model import openai_errors as errors
+from tests.simulators.model.caches import PrefixCache
 from tests.simulators.model.openai_messages import Conversation
 from tests.simulators.model.openai_tools import check_tools
 from tests.simulators.model.replies import tokens_in
@@ -82,6 +83,7 @@ class RequestReader:
         self._provider = provider
         self._known: tuple[Any, Any, Any] | None = None
         self._known_result: tuple[tuple[str, ...], int] = ((), 0)
+        self._cache = PrefixCache()
 
     def authenticate(self, headers: Mapping[str, str]) -> None:
         """Raises ApiError unless the request carries the provider's API key as a bearer token."""
@@ -103,6 +105,7 @@ class RequestReader:
         tool_names, tool_tokens = self._check_tools(request)
         max_output = request.get("max_completion_tokens") or request.get("max_tokens")
         self._check_size(conversation.tokens, tool_tokens, max_output, request)
+        cached = self._cache.read(json.dumps([request.get("tools"), request["messages"]]))
         return Prompt(
             model=request["model"],
             stream=bool(request.get("stream")),
@@ -112,6 +115,7 @@ class RequestReader:
             prompt_tokens=conversation.tokens + tool_tokens,
             max_output_tokens=max_output,
             include_usage=bool((request.get("stream_options") or {}).get("include_usage")),
+            cached_tokens=min(cached, conversation.tokens + tool_tokens),
         )
 
     def _check_model(self, request: dict[str, Any]) -> None:

@@ -157,7 +157,9 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _usage(reply: Reply, prompt: Prompt, content: str) -> dict[str, Any]:
-    usage = reply.usage or Usage(prompt.prompt_tokens, completion_tokens(reply, reply.refusal or content))
+    usage = reply.usage or Usage(
+        prompt.prompt_tokens, completion_tokens(reply, reply.refusal or content), prompt.cached_tokens
+    )
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,

@@ -39,6 +39,9 @@ class Prompt:
     max_output_tokens: int | None = None
     include_usage: bool = False
     thinking: bool = False
+    cached_tokens: int = 0
+    """Those of `prompt_tokens` that an earlier prompt began with too."""
+    cache_write_tokens: int = 0
 
 
 class ApiError(Exception):

@@ -492,7 +492,6 @@ CREATE TABLE routine_runs (
     due_at         INTEGER NOT NULL,
     not_before     INTEGER NOT NULL,
     attempts       INTEGER NOT NULL DEFAULT 0,
-    fence          INTEGER,  -- running: the lease of the hub that has it in hand
     started_at     INTEGER,
     ended_at       INTEGER,
     result         TEXT,
@@ -508,7 +507,6 @@ CREATE TABLE routine_runs (
     scope          TEXT,  -- JSON: the tools it was given when it began
     missing_grants TEXT,  -- JSON list: grants that calls were refused for want of; the notice offers them
     CHECK ((state IN ('waiting', 'running')) = (ended_at IS NULL)),
-    CHECK ((state = 'running') = (fence IS NOT NULL)),
     CHECK ((notice_state = 'none') = (notice IS NULL)),
     UNIQUE (routine_id, key)
 ) STRICT, WITHOUT ROWID;
