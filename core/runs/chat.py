@@ -157,7 +157,7 @@ class ChatDelegate:
         settings, start = self._settings, self._start
         offered = self._services.pipeline.offered
         tools = offered(start.principal, start.disabled, prompt.mode) if with_tools else ()
-        system = prompt.system([tool.name for tool in tools], model.name, with_tools=with_tools)
+        system = prompt.system(tuple(tool.name for tool in tools), model.name, with_tools=with_tools)
         limit_tokens = min(model.context_tokens, settings.context_tokens)
         limit_tokens -= settings.reserve_tokens + tool_tokens(tools) + len(system) // CHARS_PER_TOKEN
         return ModelRequest(

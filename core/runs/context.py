@@ -49,13 +49,13 @@ class PromptFacts:
     configured: str
     speaker: Principal
     channel: str
-    tools: Sequence[str]
+    tools: tuple[str, ...]
     group: bool = False
     hint: str = ""
     model: str = ""
     version: str = ""
-    documents: Sequence[Document] = ()
-    skills: Sequence[Skill] = ()
+    documents: tuple[Document, ...] = ()
+    skills: tuple[Skill, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def system_parts(facts: PromptFacts, *, with_tools: bool = True) -> list[PromptP
     if not with_tools:
         parts.append(PromptPart("tools", WITHOUT_TOOLS))
     elif facts.tools:
-        parts.append(PromptPart("tools", _on_offer(tuple(facts.tools))))
+        parts.append(PromptPart("tools", _on_offer(facts.tools)))
     for skill in facts.skills:
         text = f"# Active skill: {folded(skill.name)}\n\n{skill.text}"
         parts.append(PromptPart(f"skill {folded(skill.name)}", text))
@@ -93,6 +93,7 @@ def documents_parts(documents: Sequence[Document]) -> list[PromptPart]:
     return [PromptPart(one.name, f"# {folded(one.name)}\n\n{one.text}") for one in documents]
 
 
+@lru_cache(64)  # a thread's requests differ in none of the facts
 def system_prompt(facts: PromptFacts, *, with_tools: bool = True) -> str:
     """Return the system text as one: strict providers take one system message, at the beginning."""
     return "\n\n".join(part.text for part in system_parts(facts, with_tools=with_tools))
@@ -109,7 +110,6 @@ def _conversation(facts: PromptFacts) -> str:
     return " ".join(filter(None, (said, others, facts.hint)))
 
 
-@lru_cache(32)  # the same few tool lists occur in every prompt
 def _on_offer(names: tuple[str, ...]) -> str:
     return f"Available tools: {', '.join(map(folded, names))}. A call may need a person's approval."
 

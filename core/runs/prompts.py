@@ -31,15 +31,15 @@ class TurnPrompt:
     facts: PromptFacts
     mode: Interactive
 
-    def system(self, tools: Sequence[str], model: str, *, with_tools: bool) -> str:
+    def system(self, tools: tuple[str, ...], model: str, *, with_tools: bool) -> str:
         """Return the system text for a configured model."""
         return system_prompt(self._facts(tools, model), with_tools=with_tools)
 
-    def parts(self, tools: Sequence[str], model: str) -> list[PromptPart]:
+    def parts(self, tools: tuple[str, ...], model: str) -> list[PromptPart]:
         """Return the parts of the same text."""
         return system_parts(self._facts(tools, model))
 
-    def _facts(self, tools: Sequence[str], model: str) -> PromptFacts:
+    def _facts(self, tools: tuple[str, ...], model: str) -> PromptFacts:
         return replace(self.facts, tools=tools, model=self.settings.models.get(model, model))
 
 

@@ -6,6 +6,7 @@ say `description`, `keywords`, `tools` and `members`; all below is text for the 
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from core.users import Principal, Role
 
@@ -128,10 +129,16 @@ def chosen(skills: Sequence[Skill], message: str) -> tuple[Skill, ...]:
 
 def _says(said: str, phrase: str) -> bool:
     """Return whether the phrase stands in a text as whole words; in scripts without spaces, anywhere."""
+    wanted = _wanted(phrase)
+    return bool(wanted) and wanted in said
+
+
+@lru_cache(1024)  # the same few phrases are looked for in every message
+def _wanted(phrase: str) -> str:
     wanted = _spaced(phrase)
     if wanted.isspace():
-        return False
-    return (wanted.strip() if wanted[1] >= _FIRST_WIDE else wanted) in said
+        return ""
+    return wanted.strip() if wanted[1] >= _FIRST_WIDE else wanted
 
 
 def _spaced(text: str) -> str:

@@ -61,10 +61,10 @@ class PromptTexts:
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """Texts, and the status of each of their files shortly before they were read."""
+    """Texts as they were read, and the status of what they depend on shortly before: the workspace itself
+    first, whose status changes with each new name in it, then what is there of documents and skills."""
 
-    paths: tuple[str, ...]
-    stamps: tuple[_Stamp, ...]
+    watched: Sequence[tuple[str, _Stamp]]
     texts: PromptTexts
 
 
@@ -89,27 +89,39 @@ class WorkspaceTexts:
         return known if known is not None else self.read()
 
     def read(self) -> PromptTexts:
-        """Read all files."""
+        """Read the files, if one of them changed."""
         # Each status is taken first: a change while its file is read is seen the next time.
-        paths: tuple[str, ...] = (*DOCUMENTS, SKILLS)
-        stamps = self._stamps(paths)
+        watched = [self._watch("")]
+        watched += [self._watch(name) for name in (*DOCUMENTS, SKILLS) if self._is_there(name)]
         folders = tuple(self._folders())
-        files = tuple(f"{SKILLS}/{folder}/{SKILL_FILE}" for folder in folders)
-        stamps += self._stamps(files)
-        found = ((name, self._text(name)) for name in DOCUMENTS)
-        documents = tuple(Document(name, _cut(text)) for name, text in found if text)
-        texts = PromptTexts(documents, tuple(self._skills(folders)))
-        self._snapshot = _Snapshot((*paths, *files), stamps, texts)
+        watched += map(self._watch_skill, folders)
+        known = self._snapshot
+        if known is not None and known.watched[1:] == watched[1:]:
+            texts = known.texts  # another file of the workspace came or went
+        else:
+            found = ((name, self._text(name)) for name in DOCUMENTS)
+            documents = tuple(Document(name, _cut(text)) for name, text in found if text)
+            texts = PromptTexts(documents, tuple(self._skills(folders)))
+        self._snapshot = _Snapshot(watched, texts)
         return texts
 
     def _unchanged(self) -> PromptTexts | None:
         known = self._snapshot
-        if known is None or self._stamps(known.paths) != known.stamps:
+        if known is None or any(_stamp(path) != stamp for path, stamp in known.watched):
             return None
         return known.texts
 
-    def _stamps(self, paths: Sequence[str]) -> tuple[_Stamp, ...]:
-        return tuple(_stamp(f"{self._root}/{path}") for path in paths)
+    def _watch_skill(self, folder: str) -> tuple[str, _Stamp]:
+        here = self._watch(f"{SKILLS}/{folder}")  # it changes when a file comes
+        file = f"{SKILLS}/{folder}/{SKILL_FILE}"
+        return self._watch(file) if self._is_there(file) else here
+
+    def _watch(self, path: str) -> tuple[str, _Stamp]:
+        whole = f"{self._root}/{path}"
+        return whole, _stamp(whole)
+
+    def _is_there(self, path: str) -> bool:
+        return os.path.lexists(f"{self._root}/{path}")
 
     def _folders(self) -> Iterator[str]:
         """Yield the names of skill folders in order. Names are one word, so that they need no quoting."""

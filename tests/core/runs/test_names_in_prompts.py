@@ -56,7 +56,7 @@ FACTS = PromptFacts(
     "",
     Principal("u", Role.OWNER, "Ann"),
     "telegram",
-    ["shell", "http"],
+    ("shell", "http"),
     hint="Plain text only.",
     model="m-1",
     version="1.0",
