@@ -26,7 +26,7 @@ from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
 from core.errors import NobodyToTell, StoreError
-from core.events import RunKind, TurnListener, TurnListeners
+from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
 from core.messages import plain
@@ -38,6 +38,7 @@ from core.runs.previews import TurnPreviews
 from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind
 from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
+from core.store.units import patiently
 from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolPause
 from core.tools.processes import end_process
@@ -92,7 +93,7 @@ class Tools:
         self._dependencies = dependencies
         self._manager = channels.manager
         self.pause = pause
-        self.registry = RunRegistry(channels.turns, self._tell_owner, fields)
+        self.registry = RunRegistry(channels.turns, self._tell_owner, self._keep_models, fields)
         tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
         self.servers = build_mcp(loaded, tools, clock)
         self.pipeline = build_pipeline(loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks)
@@ -139,6 +140,11 @@ class Tools:
             await self.notices().send(key, ToPerson(dependencies.owner.user_id), plain(text))
         except (NobodyToTell, StoreError) as error:
             logger.warning("model.fault_not_told owner=%s error=%s", dependencies.owner.user_id, error)
+
+    async def _keep_models(self, run_id: str, models: ModelTrace) -> None:
+        """Store the models of a run."""
+        dependencies = self._dependencies
+        await patiently(lambda: dependencies.store.journal.keep_models(run_id, models), dependencies.clock)
 
     def _in_words(self) -> "RoutinesInWords":
         from bot.routines.management import build_words  # the first such tool that is used needs it

@@ -26,18 +26,16 @@ from core.inbound.submission import (
     ApprovePairing,
     Grants,
     Help,
-    Link,
     NewThread,
     Resume,
     Skills,
     Start,
     Status,
-    Submission,
     UnknownCommand,
     Verbose,
 )
 from core.lazy_module import LazyModule
-from core.messages import ChoiceAnswer, InboundMessage, plain
+from core.messages import InboundMessage, plain
 from core.people import pairing_texts
 from core.people.access import Access
 from core.people.pairing import Claim, ClaimRules
@@ -343,21 +341,6 @@ def usage(name: str) -> str | None:
 
 
 # Pairing other people and linking one's own accounts: the codes and commands for both.
-
-
-def code_of(event: InboundMessage | ChoiceAnswer, submission: Submission) -> str | None:
-    """Return the code that a person sends from another of their accounts.
-
-    Codes count only in private, because everyone in a group could read them."""
-    if not event.direct:
-        return None
-    match submission:
-        case Link(code) if code:
-            return code
-        case Start(code) if is_code(normalise_code(code)):
-            return normalise_code(code)
-        case _:
-            return None
 
 
 def claimed(submission: ApprovePairing, principal: Principal, access: Access) -> str | None:

@@ -20,7 +20,6 @@ from core.inbound.commands import (
     SkillsOf,
     approve_pairing,
     claimed,
-    code_of,
     command,
     link,
     no_models,
@@ -45,6 +44,7 @@ from core.inbound.submission import (
     Submission,
     Timezone,
     UserInput,
+    code_of,
     parse_submission,
 )
 from core.lazy_module import LazyModule

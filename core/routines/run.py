@@ -271,7 +271,8 @@ class LightweightRuns:
         if problems := [*not_permitted(definition_of(started.routine), owner, priced=True)]:
             raise ToolDenied(f"the owner no longer has permission for it: {problems[0].message}")
         asked = await self._asked(started, action, owner)
-        models = self._models.begin(run.report, spent.add)
+        run.earlier = started.models
+        models = self._models.begin(run.report, spent.add, started.models.spent, run.keep)
         run.models = models.models
         conversation = await self._tools.begin(asked, started, owner, models, spent)
         fault = ""

@@ -43,7 +43,11 @@ class ChatDelegate:
         self._entries: list[Entry] = list(loaded.entries)
         self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private)
         if run.models is None:
-            run.models = RunModels(services.models, services.leaks, run.report, _unmetered)
+            run.earlier = loaded.models
+            run.models = RunModels(
+                services.models, services.leaks, run.report, _unmetered, loaded.models.spent, run.keep
+            )
+        self._run = run
         self._models = run.models
         self._images = TurnImages(services.images, self._thread.channel, self._start.turn_id)
         self._standing: ConsentSettings | None = None
@@ -177,9 +181,11 @@ class ChatDelegate:
         calls, refused = intents.calls, intents.refused
         ended = {result.call_id for result in refused}
         said = AssistantSaid(reply.text, reply.origin)
-        turn_id = self._start.turn_id
+        turn_id, models = self._start.turn_id, self._run.trace()
         await patiently(
-            lambda: services.store.turns.record_reply_and_intents(turn_id, said, calls, refused=refused),
+            lambda: services.store.turns.record_reply_and_intents(
+                turn_id, said, calls, refused=refused, models=models
+            ),
             services.clock,
         )
         self._append(said)

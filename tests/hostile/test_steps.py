@@ -1,6 +1,7 @@
 """What keeps one text from holding the event loop: doors that refuse it unread, bounds on Markdown, a thread
 for whatever is long."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from bot.mcp.build import StdioConnector
 from bot.mcp.http import HttpConnector
+from bot.web.items import Presenter
 from channels.channel import Channel, Payload
 from channels.delivery import ChannelSession
 from channels.discord.client import DiscordClient
@@ -35,13 +37,21 @@ from core.model.openai import OpenAIModel
 from core.off_loop import ValueCount, json_with_breaks, off_loop
 from core.runs.attempts import RunModels
 from core.runs.model_list import ConfiguredModel, ModelList
-from core.safety.fencing import read_arguments
+from core.safety.fencing import ResultLimits, read_arguments
 from core.safety.leaks import Leak, LeakDetector
+from core.store.feed import CallShown, FeedItem
+from core.store.rows import CallState
+from core.tool import CallContext
+from core.tools.definition import tool
+from core.tools.execution import run_call
 from core.tools.mcp.connection import Connection, ServerFailed
-from core.transcript import Origin
+from core.transcript import AssistantSaid, Origin, ToolCalled
+from tests.clock import ManualClock
+from tests.core.tools.support import Call, place
 from tests.harness.simulators import DISCORD_TOKEN
 from tests.harness.telegram_hub import OWNER, open_hub
 from tests.hostile.works import message, person
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.mcp import raw
 from tests.simulators.mcp.web import open_web_server
@@ -165,6 +175,34 @@ async def test_a_long_reply_is_looked_through_in_a_thread() -> None:
         reply = await run.reply(lambda _: ModelRequest("", ()), lambda _: None)
         assert reply.text == text
         assert {one != threading.get_ident() for one in leaks.threads} == {in_a_thread}
+
+
+async def test_a_long_result_of_a_tool_is_looked_through_in_a_thread(tmp_path: Path) -> None:
+    for text, in_a_thread in ((SHORT, False), (LONG, True)):
+        leaks = Watched()
+
+        @tool(name="say")
+        async def say(call: CallContext, said: str = text) -> str:
+            """Says it."""
+            return said
+
+        call, limits = Call(workspace=place(tmp_path)), ResultLimits(100_000, leaks)
+        assert LONG[:100] in (await run_call("c1", say, {}, call, ManualClock(), limits)).text
+        assert {one != threading.get_ident() for one in leaks.threads} == {in_a_thread}
+
+
+async def test_a_thread_with_a_long_text_is_made_ready_for_the_console_in_a_thread() -> None:
+    for text, in_a_thread in ((SHORT, False), (LONG, True)):
+        threads: set[int] = set()
+
+        def sensitive(_tool: str, threads: set[int] = threads) -> frozenset[str]:
+            threads.add(threading.get_ident())
+            return frozenset()
+
+        called = CallShown(ToolCalled("c1", "echo", "{}"), CallState.ENDED)
+        shown = (FeedItem(1, 0, "t", AssistantSaid(text)), FeedItem(2, 0, "t", called))
+        assert len(await Presenter(sensitive).items("thread", shown)) == 2
+        assert {one != threading.get_ident() for one in threads} == {in_a_thread}
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------
@@ -304,7 +342,7 @@ async def test_an_mcp_answer_of_too_many_values_ends_the_connection(
     way: str, mode: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ServerFailed, match="its response is too large"):
-        async with mcp_server(way, mode, tmp_path) as connection:
+        async with mcp_server(way, mode, tmp_path) as connection, asyncio.timeout(PATIENCE_S):
             await connection.call("note", {"text": "z"}, "key")
 
 

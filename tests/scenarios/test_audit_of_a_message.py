@@ -99,6 +99,20 @@ async def test_a_press_leads_to_the_request_it_answered_and_to_the_message_behin
     assert records[0]["detail"]["events"] == [key]
 
 
+async def test_what_a_person_changed_and_granted_by_a_message_stands_in_its_chain(house: Hub) -> None:
+    house.telegram.user_sends_text(OWNER, RUN)
+    card = await house.card(OWNER)
+    await house.settled_sends()
+    house.telegram.user_sends_text(OWNER, "command: echo changed >> out.txt", reply_to=card.id)
+    await house.telegram.wait_text(OWNER, "Done:")
+    kinds = [record["kind"] for record in (await page(house, key_of(house, RUN)))["records"]]
+    assert kinds == ["asked", "edited", "vote", "decided", "started", "ended", "answered"]
+    house.telegram.user_sends_text(OWNER, "/pause")
+    await house.telegram.wait_text(OWNER, "paused")
+    (record,) = (await page(house, key_of(house, "/pause")))["records"]
+    assert (record["kind"], record["actor"]) == ("paused", "owner")
+
+
 async def test_people_read_it_line_by_line(house: Hub) -> None:
     key = await approved(house)
     done = await exported(house, key)

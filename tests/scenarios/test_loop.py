@@ -9,7 +9,7 @@ import pytest
 
 from tests.bot.web.api_client import Client, Stream, client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
-from tests.simulators.model import Reply, ToolCall, text, tools
+from tests.simulators.model import Hold, Reply, ToolCall, text, tools
 
 LOOK = ToolCall("list_dir", {"path": "."})
 SLEEP = ToolCall("shell", {"command": "sleep 20"})
@@ -114,6 +114,28 @@ async def test_the_seconds_of_a_turn_end_the_call_that_outlasts_them(tmp_path: P
         results = [one["content"] for one in house.model.log[-1].body["messages"] if one["role"] == "tool"]
         assert "timed out" in results[0] or "Stopped after" in results[0]
         assert results[-1].endswith("the call was not run: I have worked on this for 3 s.")
+
+
+async def test_the_seconds_before_a_person_was_asked_count_and_those_of_waiting_do_not(
+    tmp_path: Path,
+) -> None:
+    extra = '[approvals]\npreset = "manual"\nloop_timeout_s = 100\n'
+    async with place(tmp_path, extra) as (house, _, _, _):
+        house.model.fault(Hold())
+        house.model.enqueue(tools(LOOK))
+        house.model.enqueue(tools(LOOK))
+        house.telegram.user_sends_text(OWNER, "look twice")
+        await house.model.wait_requests(state="held")
+        house.clock.pass_by(60)
+        house.model.release()
+        asked = await house.card(OWNER)
+        house.clock.pass_by(70)
+        house.model.fault(Hold())
+        await house.pressed(OWNER, asked, 0)
+        await house.model.wait_requests(state="held")
+        house.clock.pass_by(60)
+        house.model.release()
+        await house.telegram.wait_text(OWNER, "I have worked on this for 100 s.")
 
 
 async def test_one_tool_that_takes_too_long_ends_and_the_turn_goes_on(tmp_path: Path) -> None:

@@ -65,6 +65,12 @@ async def test_where_several_have_to_agree_nobody_can_agree_for_good(tmp_path: P
         team.ben.say(writes("two"))
         await card(team.owner)
         assert notes(team) == "one", "the next one is asked about again"
+        team.ben.say("/stop")
+        team.ben.say("please run: ls")
+        await team.owner.until(lambda: any("ls" in one.text and one.buttons for one in team.owner.shown()))
+        await team.lea.change(await card(team.lea), "ls -a")
+        await team.owner.until(lambda: any("ls -a" in one.text and one.buttons for one in team.owner.shown()))
+        assert not any("Always allow" in one.buttons for one in team.owner.shown()), "nor once it was edited"
 
 
 async def only_prompt(team: Team) -> str:

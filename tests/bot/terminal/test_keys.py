@@ -1,6 +1,7 @@
 """One key answers a card; the first letter of a sentence does not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from prompt_toolkit.buffer import Buffer
 
@@ -106,6 +107,14 @@ def test_a_key_for_a_card_that_is_gone_answers_nothing() -> None:
     line.timers.pass_by()
     assert (line.answered, line.buffer.text) == ([], "a")
     assert not line.keys.answers("a")
+
+
+def test_a_key_for_one_card_does_not_answer_the_next_one() -> None:
+    line = Line()
+    line.type("a")
+    line.card = replace(APPROVAL, gate_id="another")
+    line.timers.pass_by()
+    assert (line.answered, line.buffer.text) == ([], "a")
 
 
 def test_editing_is_for_calls_whose_arguments_are_known() -> None:

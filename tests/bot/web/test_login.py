@@ -139,6 +139,7 @@ FOREIGN: dict[str, dict[str, str]] = {
     "a page of another port": {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"},
     "a form of another site": {"Sec-Fetch-Site": "cross-site"},
     "an old browser": {"Origin": "http://evil.example"},
+    "an old browser on another port": {"Origin": "http://127.0.0.1:1"},
     "a frame without an origin": {"Origin": "null"},
 }
 

@@ -284,6 +284,25 @@ async def test_a_message_of_another_open_row_is_neither_taken_nor_changed() -> N
         assert (other.text, other.history) == (B.blocks[0].text, [])
 
 
+async def test_a_message_in_another_topic_is_not_the_one() -> None:
+    async with open_forum() as (stage, one, two):
+        await stage.shows(B, two)
+        assert await stage.find(row(A, 5, one)) is None
+
+
+async def test_what_others_send_meanwhile_is_not_tried() -> None:
+    async with open_search() as stage:
+        stage.sim.user_sends_text(8, "in between")
+        other = await stage.shows(B)
+        searching = asyncio.create_task(stage.find(row(A)))
+        while not stage.looks:
+            await asyncio.sleep(0)
+        stage.around = replace(stage.around, shown=frozenset({MessageRef(ref(other))}))
+        assert await searching is None
+        assert stage.asked()[0] == other.id - 1
+        assert other.id not in stage.asked()
+
+
 async def test_of_two_open_rows_each_finds_its_own() -> None:
     async with open_forum() as (stage, one, two):
         shown = {two: await stage.shows(B, two), one: await stage.shows(A, one)}

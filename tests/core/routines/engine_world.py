@@ -137,7 +137,7 @@ def service_of(
         config,
         store,
         models,
-        RunRegistry(SilentListener(), told.owner),
+        RunRegistry(SilentListener(), told.owner, store.journal.keep_models),
         no_tools,
         lambda: notices,
         open_thread,

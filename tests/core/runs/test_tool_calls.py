@@ -11,7 +11,7 @@ import pytest
 from core.approvals import LoopLimits
 from core.clock import SystemClock
 from core.consent.facts import Autonomous, Mode
-from core.errors import StaleTurn
+from core.errors import StaleTurn, ToolFailed
 from core.gates import ConsentSettings
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
@@ -71,7 +71,12 @@ def tools_on(floor: Floor) -> Sequence[Tool]:
         del call
         return await floor.pass_by(name)
 
-    return look, note, pay
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
+    async def fall(call: CallContext, name: Annotated[str, "whose"]) -> str:
+        """Fail."""
+        raise ToolFailed(f"{name} fell")
+
+    return look, note, pay, fall
 
 
 @dataclass
@@ -115,7 +120,12 @@ class Book:
 
 
 async def settled(
-    floor: Floor, book: Book, *names: str, mode: Mode = INTERACTIVE, most: int = 20
+    floor: Floor,
+    book: Book,
+    *names: str,
+    mode: Mode = INTERACTIVE,
+    most: int = 20,
+    edited_by: str | None = None,
 ) -> Paused | None:
     """Settle calls of those tools; each call's id is its name, the tool's with a number."""
     clock = SystemClock()
@@ -133,6 +143,7 @@ async def settled(
             json.dumps({"name": name}),
             CallState.INTENT,
             Effect.NONE,
+            edited_by=edited_by,
         )
         for at, name in enumerate(names)
     ]
@@ -207,6 +218,15 @@ async def test_a_run_that_has_been_stopped_ends_its_other_calls() -> None:
     with pytest.raises(StaleTurn):
         await settled(floor, book, "look1", "look2")
     assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("call ")] == []
+
+
+async def test_the_model_is_told_of_an_edit_whatever_came_of_the_call() -> None:
+    book = Book()
+    await settled(Floor(), book, "look1", edited_by="Ada")
+    await settled(Floor(), book, "fall1", edited_by="Ada")
+    assert [result.status for result in book.recorded] == [ResultStatus.OK, ResultStatus.ERROR]
+    for result in book.recorded:
+        assert result.text.startswith('["Ada" changed the arguments before approving; the call ran with: {')
 
 
 def test_the_model_is_given_results_in_call_order() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.safety.leaks import REMOVED, LeakDetector, RedactedStream
+from core.safety.leaks import REMOVED, Leak, LeakDetector, RedactedStream
 
 B62 = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ0cF2hJ4kL6nP8rS0tU2wX4zA6"
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{B62}\n{B62}\n-----END RSA PRIVATE KEY-----"
@@ -204,3 +204,25 @@ def test_long_streams_are_told_in_time_that_grows_with_their_length() -> None:
     stream = RedactedStream(LeakDetector())
     everything = "".join([*(stream.add(word) for word in words), stream.rest()])
     assert everything == LeakDetector().redacted("".join(words))
+
+
+class Counting(LeakDetector):
+    """Counts the characters it searches."""
+
+    searched_chars = 0
+
+    def find(self, text: str) -> tuple[Leak, ...]:
+        self.searched_chars += len(text)
+        return super().find(text)
+
+
+def test_a_private_key_without_an_end_is_searched_in_time_that_grows_with_its_length() -> None:
+    searched: list[int] = []
+    for lines in (1_000, 2_000):
+        detector = Counting()
+        stream = RedactedStream(detector)
+        stream.add("-----BEGIN PRIVATE KEY-----\n")
+        for _ in range(lines):
+            stream.add(f"{'x' * 60}\n")
+        searched.append(detector.searched_chars)
+    assert searched[1] <= 2.5 * searched[0]

@@ -164,6 +164,8 @@ def test_git_is_judged_where_it_works_and_not_outside(tmp_path: Path) -> None:
     (tmp_path / "inside/deep").mkdir(parents=True)
     guard = make_workspace(tmp_path / "inside")
     assert judge("cd deep && git status", guard).level is Level.LOW
+    git(tmp_path, "init", "-q", "--bare", "inside/deep/bare")
+    assert judge("cd deep/bare && git log", guard).level is Level.ALWAYS_ASK
     shutil.rmtree(tmp_path / "inside/.git")
     assert judge("git status", guard).level is Level.ALWAYS_ASK
 

@@ -281,6 +281,7 @@ def test_no_length_hides_what_a_file_reads(
         "git merge topic; make test",
         "git merge topic || make test",
         "ls && git pull && make test",
+        "git switch topic && echo done && make test",
         "git merge topic | make test",
         "make test | git merge topic",
         "git stash pop && sh build.sh",

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from bot.web.items import CallItem, Presenter
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
 from core.consent.facts import Autonomous, DenyReason, Policy, ScopeGrant
@@ -20,6 +21,7 @@ from core.consent.rules import EffectivePolicy
 from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
 from core.safety.network import NetworkGuard, SystemLookup
+from core.store.feed import CallShown, FeedItem
 from core.store.rows import CallRow, CallState
 from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Risk, Tool, Workspace
 from core.tools.builtin.basics import echo_tool
@@ -30,7 +32,7 @@ from core.tools.builtin.shell import shell_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Prepared, Ready, Refused
 from core.tools.registry import ToolRegistry
-from core.transcript import ResultStatus, ToolResult
+from core.transcript import ResultStatus, ToolCalled, ToolResult
 from core.users import Principal, Role
 
 OWNER = Principal("owner", Role.OWNER, "Olivia")
@@ -217,6 +219,10 @@ async def test_a_sensitive_argument_that_is_no_text_is_shown_nowhere(tmp_path: P
     prepared = desk.prepare("lock", {"door": "cellar", "pin": pin})
     assert isinstance(prepared, NeedsPerson)
     assert prepared.detail == "door: cellar\npin: •••"
+    called = ToolCalled("c1", "lock", json.dumps({"door": "cellar", "pin": pin}))
+    line = Presenter(lambda _: {"pin"}).item("t", FeedItem(1, 0, "t", CallShown(called, CallState.WAITING)))
+    assert isinstance(line, CallItem)
+    assert line.arguments == {"door": "cellar", "pin": "•••"}
     assert repr(pin) in (await desk.run("lock", {"door": "cellar", "pin": pin})).text
 
 

@@ -186,11 +186,13 @@ async def test_a_directory_that_became_a_way_out_is_not_entered(call: Call, tmp_
     assert not Path("/tmp/here").exists()
 
 
-async def test_what_is_closed_is_not_opened_by_a_redirect(call: Call, tmp_path: Path) -> None:
-    plan = planned(call, "cat < kept", closed=(tmp_path / "hub.db",))
+@pytest.mark.parametrize("line", ["cat < kept", "echo x > kept", "echo x >> kept", "ls 2> kept"])
+async def test_what_is_closed_is_not_opened_by_a_redirect(line: str, call: Call, tmp_path: Path) -> None:
+    plan = planned(call, line, closed=(tmp_path / "hub.db",))
     (tmp_path / "hub.db").write_text("its own\n")
     os.link(tmp_path / "hub.db", tmp_path / "kept")
     assert await plan.run(call) == "exit code: 1\nhubbub: kept: it belongs to the hub itself\n"
+    assert (tmp_path / "hub.db").read_text() == "its own\n"
 
 
 async def test_no_program_of_the_workspace_takes_the_place_of_another(call: Call, tmp_path: Path) -> None:
