@@ -18,8 +18,7 @@ from bot.parts import (
     build_pipeline,
     build_rules,
 )
-from bot.platforms import ChannelBuilder
-from bot.prompts.build import build_prompts
+from bot.platforms import ChannelBuilder, build_prompts
 from bot.routines.service import build_routines
 from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads

@@ -20,7 +20,7 @@ from bot.web.auth import AccessRules
 from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.login import LoginService
-from bot.web.prompts import PromptsApi
+from bot.web.threads import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
 from core.errors import VaultError

@@ -14,7 +14,6 @@ from bot.config.schema import Model as ModelSettings
 from bot.config.types import DATABASE_NAME
 from bot.live import Live
 from bot.ops.metrics import MeteredModel, Metrics
-from bot.prompts.build import build_texts
 from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
 from bot.timers import ScheduledTimers
 from bot.tools import build_approvals, build_effective_policy, vote_rule, workspace_of
@@ -37,11 +36,12 @@ from core.model.demo import DemoModel
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
 from core.runs.chat import ChatDelegate
+from core.runs.context import ChatPrompts
 from core.runs.model_list import ConfiguredModel, ModelList
-from core.runs.prompts import ChatPrompts
 from core.runs.registry import Run
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
+from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.fencing import ResultLimits
 from core.safety.leaks import LeakDetector
 from core.store.facets import SealedSecret
@@ -135,7 +135,7 @@ class Dependencies:
         self.models = models
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
-        self.texts = build_texts(loaded, self.leaks)
+        self.texts = WorkspaceTexts(workspace_of(loaded), self.leaks, self.config.workspace.trusted_skills)
         self.hooks: Hooks | None = configured_hooks(loaded, self.leaks, store, self.models, clock, ids)
 
 

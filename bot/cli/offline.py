@@ -12,11 +12,11 @@ from bot.config.load import Loaded
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
 from bot.parts import build_pipeline, build_rules, open_store
-from bot.prompts.build import build_prompts, build_texts
+from bot.platforms import build_prompts
 from bot.routines.management import routines_api
 from bot.routines.service import resting_routines
 from bot.runtime import AdminError
-from bot.tools import build_effective_policy, build_tools
+from bot.tools import build_effective_policy, build_tools, workspace_of
 from bot.views import StatusView
 from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
@@ -25,8 +25,8 @@ from bot.web.endpoints import application
 from bot.web.items import Presenter
 from bot.web.login import LoginService
 from bot.web.people import People
-from bot.web.prompts import PromptsApi
 from bot.web.settings import SettingsApi
+from bot.web.threads import PromptsApi
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
@@ -34,6 +34,7 @@ from core.inbound.judge import EventJudge, InboundRules
 from core.messages import Address, InboundEvent, Message
 from core.people.pairing import ClaimRules, PairingService
 from core.ports import Acceptance, OutboxRow, Seen
+from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
@@ -71,7 +72,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         def pipeline() -> CallPipeline:
             return build_pipeline(loaded, tools(), clock, leaks, ToolPause(), None)
 
-        texts = build_texts(loaded, leaks)
+        texts = WorkspaceTexts(workspace_of(loaded), leaks, config.workspace.trusted_skills)
         prompts = build_prompts(config, texts, lambda principal: pipeline().unattended(principal))
         routines = routines_api(config, store, resting_routines(store), clock, ids)
         login = LoginService(store.keys, owner, clock)

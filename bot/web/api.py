@@ -29,11 +29,10 @@ from bot.web.errors import ErrorPage
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.login import LoginService
 from bot.web.people import People, StatusApi
-from bot.web.prompts import PromptsApi
 from bot.web.routines_api import RoutinesApi
 from bot.web.settings import ApprovalPolicies, SettingsApi
 from bot.web.stream import ChannelStates
-from bot.web.threads import Threads
+from bot.web.threads import PromptsApi, Threads
 from bot.web.uploads import FileUploads
 from bot.web.webhooks import documented
 from channels.webchat import WebChannel

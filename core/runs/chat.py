@@ -10,11 +10,10 @@ from core.model.base import ModelReply, ModelRequest, Usage
 from core.runs.approval_requests import ApprovalRequests
 from core.runs.attempts import RunModels
 from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
-from core.runs.context import CHARS_PER_TOKEN, build_conversation, tool_tokens
+from core.runs.context import CHARS_PER_TOKEN, TurnPrompt, build_conversation, tool_tokens
 from core.runs.images import TurnImages
 from core.runs.loop import Answered, LoopOutcome, Paused
 from core.runs.model_list import Candidate
-from core.runs.prompts import TurnPrompt
 from core.runs.registry import Run
 from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import CallRules, ToolCallRunner

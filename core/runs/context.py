@@ -1,7 +1,7 @@
 """A thread's context for one model call: the system prompt, and as much of the conversation as fits."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
@@ -9,10 +9,11 @@ from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
+from core.consent.facts import Interactive
 from core.model.base import ModelRequest, ToolSpec
 from core.names import folded, quoted
-from core.runs.skills import Skill
-from core.runs.workspace_texts import Document
+from core.runs.skills import Skill, chosen, narrowed
+from core.runs.workspace_texts import Document, WorkspaceTexts
 from core.safety.fencing import FENCE_RULE
 from core.transcript import (
     AssistantSaid,
@@ -119,6 +120,78 @@ def time_note(minute: int, timezone: str) -> Note:
     """Return the note about the time when a turn took a message. `minute`: since the epoch, UTC."""
     moment = datetime.fromtimestamp(minute * 60, ZoneInfo(timezone))
     return Note(f"time: {moment:%A, %Y-%m-%d %H:%M} ({folded(timezone)})")
+
+
+# The prompts of chat turns, and the tools that active skills leave them.
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    """The parts of prompts that the operator sets. `models`: the providers' names of the configured models,
+    by their own."""
+
+    configured: str
+    timezone: str
+    version: str = ""
+    models: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPrompt:
+    """The prompt of one turn. `mode`: its calls are judged in it."""
+
+    settings: PromptSettings
+    facts: PromptFacts
+    mode: Interactive
+
+    def system(self, tools: tuple[str, ...], model: str, *, with_tools: bool) -> str:
+        """Return the system text for a configured model."""
+        return system_prompt(self._facts(tools, model), with_tools=with_tools)
+
+    def parts(self, tools: tuple[str, ...], model: str) -> list[PromptPart]:
+        """Return the parts of the same text."""
+        return system_parts(self._facts(tools, model))
+
+    def _facts(self, tools: tuple[str, ...], model: str) -> PromptFacts:
+        return replace(self.facts, tools=tools, model=self.settings.models.get(model, model))
+
+
+class ChatPrompts:
+    """Maker of turns' prompts.
+
+    `unattended`: the tools that need no approval, by person.
+    `hint`: how a channel shows replies."""
+
+    def __init__(
+        self,
+        settings: PromptSettings,
+        texts: WorkspaceTexts,
+        unattended: Callable[[Principal], Sequence[str]],
+        hint: Callable[[str], str],
+    ) -> None:
+        self.settings = settings
+        self._texts = texts
+        self._unattended = unattended
+        self._hint = hint
+
+    async def of_turn(self, principal: Principal, channel: str, said: Sequence[UserSaid]) -> TurnPrompt:
+        """Return the prompt of a turn about these messages of a person."""
+        texts = await self._texts.current()
+        skills = texts.skills_for(principal)
+        active = chosen(skills, "\n".join(one.text for one in said)) if skills else ()
+        only = narrowed(active, self._unattended(principal)) if active else None
+        facts = PromptFacts(
+            configured=self.settings.configured,
+            speaker=principal,
+            channel=channel,
+            tools=(),
+            group=any(one.sender for one in said),
+            hint=self._hint(channel),
+            version=self.settings.version,
+            documents=texts.documents_for(principal),
+            skills=active,
+        )
+        return TurnPrompt(self.settings, facts, Interactive(only))
 
 
 # The model's view of a conversation: a pure function of its live entries.

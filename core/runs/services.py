@@ -13,8 +13,8 @@ from core.gates import VoteRule, Wrote
 from core.ids import Ids
 from core.people.notices import ApproverCopies
 from core.ports import AttachmentSource, OutboxListener
+from core.runs.context import ChatPrompts
 from core.runs.model_list import ModelList
-from core.runs.prompts import ChatPrompts
 from core.safety.leaks import LeakDetector
 from core.store.port import People, Store
 from core.store.units import patiently
