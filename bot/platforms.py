@@ -4,7 +4,7 @@ Each platform is imported only when it is configured.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,8 @@ def build_prompts(
         version=version(),
         models={model.name: model.model or model.name for model in config.models},
     )
-    return ChatPrompts(settings, texts, unattended, partial(rendering_hint, config))
+    hint = lru_cache(64)(partial(rendering_hint, config))  # asked for with every message
+    return ChatPrompts(settings, texts, unattended, hint)
 
 
 class ChannelBuilder:
