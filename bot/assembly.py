@@ -18,7 +18,7 @@ from bot.parts import (
     build_pipeline,
     build_rules,
 )
-from bot.platforms import ChannelBuilder
+from bot.platforms import ChannelBuilder, build_prompts
 from bot.routines.service import build_routines
 from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads
@@ -96,9 +96,15 @@ class Tools:
         tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
         self.servers = build_mcp(loaded, tools, clock)
         self.pipeline = build_pipeline(loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks)
+        self.prompts = build_prompts(config, dependencies.texts, self.pipeline.unattended)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
         self.rules = build_rules(
-            config, dependencies.owner, dependencies.ids, self.pipeline.effective_policy, self.registry.trace
+            config,
+            dependencies.owner,
+            dependencies.ids,
+            self.pipeline.effective_policy,
+            self.registry.trace,
+            lambda principal: dependencies.texts.latest().skills_for(principal),
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         store.watch(ChangeListeners(dependencies.live, self.audit))
@@ -116,6 +122,7 @@ class Tools:
             dependencies.leaks,
             dependencies.hooks.replies if dependencies.hooks is not None else None,
             loaded.closed,
+            dependencies.texts,
         )
 
     def notices(self) -> "Notices":
@@ -166,7 +173,9 @@ class Turns:
             dependencies.ids,
         )
         approver_copies = ApproverCopies(store.notices, tools.rules.access, manager, ids)
-        delegates = build_chat(dependencies, tools.pipeline, manager, channels.turns, approver_copies)
+        delegates = build_chat(
+            dependencies, tools.pipeline, manager, channels.turns, approver_copies, tools.prompts
+        )
         runner = ChatTurnRunner(store.turns, delegates, manager, channels.turns, tools.registry, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
         self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)

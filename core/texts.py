@@ -32,6 +32,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("unpause", "let tools run again (owner only)"),
     ("timezone", "show your time zone; /timezone Europe/Berlin sets it, /timezone default clears it"),
     ("verbose", "show or set how much I show of my work here: /verbose off, on or full"),
+    ("skills", "list the skills that a message can use"),
     ("link", "link another account of yours"),
     ("help", "list the commands"),
 )
@@ -206,6 +207,15 @@ def timezone(own: str | None, hubs: str) -> str:
     if own is None:
         return f"You use the hub's time zone, {hubs}. Set your own with /timezone Europe/Berlin."
     return f"Your time zone is {own}. The hub's is {hubs}; /timezone default switches back to it."
+
+
+def skills(lines: Sequence[str]) -> str:
+    """List a person's skills, a line each."""
+    if not lines:
+        return (
+            "There are no skills for you here. The owner adds one as skills/NAME/SKILL.md in the workspace."
+        )
+    return "\n".join(["A message uses these skills if it has their name or a keyword:", *lines])
 
 
 def verbosity(chosen: Verbosity) -> str:

@@ -50,6 +50,11 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
+class Skills:
+    """The command `/skills`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Help:
     """The command `/help`."""
 
@@ -135,6 +140,7 @@ Submission = (
     | NewThread
     | Stop
     | Status
+    | Skills
     | Help
     | Pause
     | Resume
@@ -201,6 +207,7 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
     simple: dict[str, Submission] = {
         "new": NewThread(),
         "status": Status(),
+        "skills": Skills(),
         "help": Help(),
         "pause": Pause(paused=True),
         "unpause": Pause(paused=False),

@@ -49,8 +49,8 @@ PATIENCE_S = 5.0
 LONGEST_WAIT_S = 60.0
 """The longest wait for the only model. If its provider asks for more, the reply fails."""
 
-Build = Callable[[int], ModelRequest]
-"""Returns the request for a model with a context window of that many tokens."""
+Build = Callable[[Candidate], ModelRequest]
+"""Returns the request for a model of the list."""
 Tell = Callable[[TextDelta], None]
 Report = Callable[[ModelSelected | CandidateFailed], None]
 Keep = Callable[[], Awaitable[None]]
@@ -175,7 +175,7 @@ class RunModels:
 
     async def call(self, candidate: Candidate, key: int, build: Build, tell: Tell | None) -> ModelReply:
         """Call a model once. Raises ContextOverflow also if the reply says that the context was full."""
-        request = build(candidate.context_tokens)
+        request = build(candidate)
         if candidate is not self._selected:
             self._selected = candidate
             thinking = request.thinking or candidate.thinking
@@ -267,7 +267,7 @@ class _Attempts:
             return False
         repeats, self._may_repeat = self._may_repeat, False
         logger.warning("model.empty_reply model=%s again=%s", candidate.name, str(repeats).lower())
-        tools = self._build(candidate.context_tokens).tools
+        tools = self._build(candidate).tools
         reason = texts.EMPTY_WITH_TOOLS if tools else texts.EMPTY_TEXT
         self._run.report(self._failure(candidate, reason, 0.0 if repeats else None))
         return repeats

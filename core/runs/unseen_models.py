@@ -11,7 +11,7 @@ from core.events import NOTHING_SPENT, FailuresSpent
 from core.model.base import ModelReply, ModelRequest, Usage
 from core.off_loop import off_loop
 from core.runs.attempts import Keep, Report, RunModels, unkept
-from core.runs.model_list import ModelList
+from core.runs.model_list import Candidate, ModelList
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.transcript import UserSaid
@@ -55,8 +55,8 @@ class UnseenRun:
         chars = len(request.system) + sum(len(one.text) for one in _said(request))
         clean = await off_loop(chars, lambda: self._without_credentials(request))
 
-        def build(context_tokens: int) -> ModelRequest:
-            del context_tokens
+        def build(candidate: Candidate) -> ModelRequest:
+            del candidate
             return replace(clean, max_output_tokens=reserve(clean.max_output_tokens))
 
         reply = await self.models.reply(build, None)

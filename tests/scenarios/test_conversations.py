@@ -159,7 +159,7 @@ async def test_history_is_there_after_a_restart(house: Hub) -> None:
     await house.telegram.wait_text(OWNER, "You said: hello")
     asked = house.model.log[-1].body["messages"]
     assert [message["role"] for message in asked] == ["system", "user", "assistant", "user"]
-    assert asked[1]["content"] == "my cat is called Miau"
+    assert asked[1]["content"].startswith("my cat is called Miau\n\n[Note from the hub")
 
 
 async def test_commands_say_what_they_do(house: Hub) -> None:

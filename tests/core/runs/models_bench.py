@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from core.events import NOTHING_SPENT, CandidateFailed, FailuresSpent, ModelSelected, TextDelta
 from core.model.base import ModelReply, ModelRequest, Price, ReplyDelta, StopReason, Usage
 from core.runs.attempts import RunModels, Step
-from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.model_list import Candidate, ConfiguredModel, ModelList
 from core.safety.leaks import LeakDetector
 from core.transcript import Origin
 from tests.core.model.support import ScriptedModel, TestClock, asking
@@ -84,8 +84,8 @@ class BenchRun:
     async def reply(self) -> ModelReply:
         return await self.models.reply(self._build, self.deltas.append)
 
-    def _build(self, context_tokens: int) -> ModelRequest:
-        self.windows.append(context_tokens)
+    def _build(self, candidate: Candidate) -> ModelRequest:
+        self.windows.append(candidate.context_tokens)
         return asking("Hi")
 
     @property
