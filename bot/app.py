@@ -43,8 +43,7 @@ from core.people.pairing import PairingService
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.runs.actors import ThreadActors
-from core.runs.leases import LeaseKeeper
-from core.runs.recovery import CHECK_EVERY_S, RunRecovery
+from core.runs.recovery import CHECK_EVERY_S, LeaseKeeper, RunRecovery
 from core.store.lease import LEASE_S, RENEWALS, Leases, LeaseTerms
 from core.store.lock import DataDirectoryLock
 from core.store.port import Store

@@ -18,14 +18,14 @@ from bot.parts import (
     build_pipeline,
     build_rules,
 )
-from bot.platforms import ChannelBuilder
+from bot.platforms import ChannelBuilder, build_prompts
 from bot.routines.service import build_routines
 from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
 from core.errors import NobodyToTell, StoreError
-from core.events import RunKind, TurnListener, TurnListeners
+from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
 from core.messages import plain
@@ -37,6 +37,7 @@ from core.runs.previews import TurnPreviews
 from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind
 from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
+from core.store.units import patiently
 from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolPause
 from core.tools.processes import end_process
@@ -91,13 +92,19 @@ class Tools:
         self._dependencies = dependencies
         self._manager = channels.manager
         self.pause = pause
-        self.registry = RunRegistry(channels.turns, self._tell_owner, fields)
+        self.registry = RunRegistry(channels.turns, self._tell_owner, self._keep_models, fields)
         tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
         self.servers = build_mcp(loaded, tools, clock)
         self.pipeline = build_pipeline(loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks)
+        self.prompts = build_prompts(config, dependencies.texts, self.pipeline.unattended)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
         self.rules = build_rules(
-            config, dependencies.owner, dependencies.ids, self.pipeline.effective_policy, self.registry.trace
+            config,
+            dependencies.owner,
+            dependencies.ids,
+            self.pipeline.effective_policy,
+            self.registry.trace,
+            lambda principal: dependencies.texts.latest().skills_for(principal),
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         store.watch(ChangeListeners(dependencies.live, self.audit))
@@ -115,6 +122,7 @@ class Tools:
             dependencies.leaks,
             dependencies.hooks.replies if dependencies.hooks is not None else None,
             loaded.closed,
+            dependencies.texts,
         )
 
     def notices(self) -> "Notices":
@@ -131,6 +139,11 @@ class Tools:
             await self.notices().send(key, ToPerson(dependencies.owner.user_id), plain(text))
         except (NobodyToTell, StoreError) as error:
             logger.warning("model.fault_not_told owner=%s error=%s", dependencies.owner.user_id, error)
+
+    async def _keep_models(self, run_id: str, models: ModelTrace) -> None:
+        """Store the models of a run."""
+        dependencies = self._dependencies
+        await patiently(lambda: dependencies.store.journal.keep_models(run_id, models), dependencies.clock)
 
     def _in_words(self) -> "RoutinesInWords":
         from bot.routines.management import build_words  # the first such tool that is used needs it
@@ -160,7 +173,9 @@ class Turns:
             dependencies.ids,
         )
         approver_copies = ApproverCopies(store.notices, tools.rules.access, manager, ids)
-        delegates = build_chat(dependencies, tools.pipeline, manager, channels.turns, approver_copies)
+        delegates = build_chat(
+            dependencies, tools.pipeline, manager, channels.turns, approver_copies, tools.prompts
+        )
         runner = ChatTurnRunner(store.turns, delegates, manager, channels.turns, tools.registry, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
         self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)

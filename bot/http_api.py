@@ -20,6 +20,7 @@ from bot.web.auth import AccessRules
 from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.login import LoginService
+from bot.web.threads import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
 from core.errors import VaultError
@@ -105,6 +106,7 @@ def build_api(
         routines=routines_api(dependencies.config, store, tools.routines, clock, ids, dependencies.leaks),
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
+        prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
         url=url,
         clock=clock,
         ids=ids,

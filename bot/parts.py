@@ -26,7 +26,7 @@ from core.consent.rules import EffectivePolicy
 from core.errors import VaultError
 from core.events import TurnListener
 from core.ids import Ids
-from core.inbound.commands import ModelsOf, no_models
+from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
 from core.inbound.judge import InboundRules
 from core.inbound.sessions import SessionManager
@@ -36,10 +36,12 @@ from core.model.demo import DemoModel
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
 from core.runs.chat import ChatDelegate
+from core.runs.context import ChatPrompts
 from core.runs.model_list import ConfiguredModel, ModelList
 from core.runs.registry import Run
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
+from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.fencing import ResultLimits
 from core.safety.leaks import LeakDetector
 from core.store.facets import SealedSecret
@@ -133,6 +135,7 @@ class Dependencies:
         self.models = models
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
+        self.texts = WorkspaceTexts(workspace_of(loaded), self.leaks, self.config.workspace.trusted_skills)
         self.hooks: Hooks | None = configured_hooks(loaded, self.leaks, store, self.models, clock, ids)
 
 
@@ -260,6 +263,7 @@ def build_rules(
     ids: Ids,
     effective_policy: EffectivePolicy,
     models: ModelsOf = no_models,
+    skills: SkillsOf = no_skills,
 ) -> InboundRules:
     """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
@@ -283,6 +287,7 @@ def build_rules(
         effective_policy,
         config.hub.timezone,
         models,
+        skills,
     )
 
 
@@ -314,6 +319,7 @@ def build_chat(
     manager: ChannelManager,
     turns: TurnListener,
     approver_copies: ApproverCopies,
+    prompts: ChatPrompts,
 ) -> DelegateFactory:
     """Return the factory of chat turns' delegates."""
     config, hooks = dependencies.config, dependencies.hooks
@@ -336,6 +342,7 @@ def build_chat(
         dependencies.leaks,
         approver_copies,
         guests,
+        prompts,
         manager if any(map(_sees, config.models)) else None,
     )
     if hooks is not None:
@@ -368,8 +375,6 @@ def _pipeline_settings(loaded: Loaded, leaks: LeakDetector) -> PipelineSettings:
 def _chat_settings(config: Config) -> ChatSettings:
     approvals = config.approvals
     return ChatSettings(
-        system_prompt=config.agent.system_prompt,
-        timezone=config.hub.timezone,
         context_tokens=config.agent.context_tokens,
         reserve_tokens=config.agent.reserve_tokens,
         temperature=config.agent.temperature,

@@ -1,23 +1,65 @@
-"""Builds the adapters of the configured channels. Each platform is imported only when it is configured."""
+"""Builds the adapters of the configured channels, and the prompts of conversations there.
 
-from collections.abc import Callable, Sequence
+Each platform is imported only when it is configured.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.config.schema import Config
 from bot.config.sections import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
-from bot.runtime import CHANNELS_PATH, HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, Certificates, left_out
+from bot.runtime import (
+    CHANNELS_PATH,
+    HTTPX_COMMAND_LINE,
+    PASSPORT_CRYPTOGRAPHY,
+    Certificates,
+    left_out,
+    version,
+)
 from bot.tools import SPILL_NAME
 from channels.channel import Channel
+from channels.webchat import RENDERING_HINT, WEB
 from core import texts
 from core.clock import Clock
 from core.errors import ToolDenied, ToolFailed
+from core.lazy_module import LazyModule
+from core.runs.context import ChatPrompts, PromptSettings
+from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.paths import PathGuard
+from core.users import Principal
 
 if TYPE_CHECKING:
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
 
 ReadFile = Callable[[str, int], bytes]
+
+_RENDERED_BY: Mapping[str, Any] = {
+    platform: LazyModule(f"channels.{platform}.outbound") for platform in ("telegram", "slack", "discord")
+}
+
+
+def rendering_hint(config: Config, channel: str) -> str:
+    """Return what models are told of how a channel shows replies; empty for a channel that is gone."""
+    if channel == WEB:
+        return RENDERING_HINT
+    settings = config.channels.get(channel)
+    return "" if settings is None else str(_RENDERED_BY[settings.platform].RENDERING_HINT)
+
+
+def build_prompts(
+    config: Config, texts: WorkspaceTexts, unattended: Callable[[Principal], Sequence[str]]
+) -> ChatPrompts:
+    """Build the maker of prompts. `unattended`: the tools of a person that need no approval."""
+    settings = PromptSettings(
+        configured=config.agent.system_prompt,
+        timezone=config.hub.timezone,
+        version=version(),
+        models={model.name: model.model or model.name for model in config.models},
+    )
+    hint = lru_cache(64)(partial(rendering_hint, config))  # asked for with every message
+    return ChatPrompts(settings, texts, unattended, hint)
 
 
 class ChannelBuilder:

@@ -330,6 +330,37 @@ async def conversation(threads: Threads, thread_id: str, limit: int) -> Conversa
     return ConversationView(thread=ThreadView.of(row), entries=entries, earlier=len(newest) > limit)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptPartView:
+    """A part of a system prompt. `tokens` is an estimate."""
+
+    name: str
+    chars: int
+    tokens: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptView:
+    """The next request of a thread to its first model, without the conversation itself.
+
+    `prompt`: the system text, which is all `parts` in order.
+    `time`: the note at the conversation's end.
+    `tools`, `tools_tokens`: the tools on offer, and the size of their descriptions.
+    `messages`, `messages_tokens`: the number of messages so far, and their size."""
+
+    thread_id: str
+    user_id: str
+    model: str
+    prompt: str
+    parts: tuple[PromptPartView, ...]
+    time: str
+    tools: tuple[str, ...]
+    tools_tokens: int
+    messages: int
+    messages_tokens: int
+
+
 # How the hub does, as the API and `--json` show it: one shape for both.
 
 

@@ -16,6 +16,8 @@ from core.messages import Address, Attachment, InboundMessage, Message, MessageR
 from core.ports import Acceptance, Inbox, Posted
 
 WEB = "web"
+RENDERING_HINT = "Markdown is shown there, with headings, tables and code blocks."
+"""What models are told of it."""
 ORDER_DIGITS = 20
 
 

@@ -1,7 +1,11 @@
-"""Cancellations with details. Separate from core.errors, which processes without an event loop
-load too."""
+"""Cancellations with details, and work that outlasts them. Separate from core.errors, which processes
+without an event loop load too."""
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class LeftRunning(asyncio.CancelledError):
@@ -10,3 +14,18 @@ class LeftRunning(asyncio.CancelledError):
     def __init__(self, tool: str) -> None:
         super().__init__(f"{tool} could not be stopped")
         self.tool = tool
+
+
+async def finish(work: Coroutine[Any, Any, T], name: str) -> T:
+    """Run work in a task of that name, to its end. Cancellations of the caller do not cut it short; the last
+    one is raised afterwards."""
+    task = asyncio.create_task(work, name=name)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return task.result()

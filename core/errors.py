@@ -217,3 +217,7 @@ class SchemaTooOld(StoreError):
 
 class StaleTurn(StoreError):
     """The turn was ended, stopped or taken over; nothing was written."""
+
+
+class SchemaRefused(Exception):
+    """Error for a refused schema or tool; the message gives the reason and may quote the server."""

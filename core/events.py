@@ -81,11 +81,33 @@ class CandidateFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class FailuresSpent:
+    """The part of a run's patience with its models that is used up, over gates and restarts.
+
+    `attempts`, `seconds`: failed ones and the time in them and in waits.
+    `room_made`: the steps taken to make room in an overflowing context, each of which is taken once.
+    `above_tokens`: the window that overflowed; only larger ones are used.
+    `given_up`: models that are not called again.
+    `faults`: by model, those that only the operator can mend."""
+
+    attempts: int = 0
+    seconds: float = 0.0
+    room_made: tuple[str, ...] = ()
+    above_tokens: int = 0
+    given_up: tuple[str, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
+
+
+NOTHING_SPENT = FailuresSpent()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelTrace:
     """The models of one run. `selected`: the one that was called last, empty if none was."""
 
     selected: str = ""
     failures: tuple[CandidateFailed, ...] = ()
+    spent: FailuresSpent = NOTHING_SPENT
 
 
 NO_MODELS = ModelTrace()

@@ -82,7 +82,8 @@ class _WithBreaks(json.JSONDecoder):
 
 class ValueCount:
     """The count of the values in JSON texts that come in pieces: of their commas and opening brackets
-    outside strings. It is for texts that a library parses on the event loop. No string goes past a line end, so none that begins before a text hides any of it."""
+    outside strings. It is for texts that a library parses on the event loop. No string goes past a line
+    end, so none that begins before a text hides any of it."""
 
     def __init__(self) -> None:
         self._in_string = False

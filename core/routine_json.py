@@ -19,6 +19,7 @@ from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
+from core.errors import HubError
 from core.messages import Address
 from core.routine import (
     Action,
@@ -64,6 +65,21 @@ class Problem:
 
     field: str
     message: str
+
+
+class RoutineNotFound(HubError):
+    """Error for a routine that the person does not have."""
+
+
+class RoutineRefused(HubError):
+    """A refused change. `problems`: all problems, each with its field ("" for none in particular); `formal`:
+    the page is
+    not a routine at all, whatever its values."""
+
+    def __init__(self, *problems: Problem, formal: bool = False) -> None:
+        super().__init__("; ".join(f"{problem.field} {problem.message}".strip() for problem in problems))
+        self.problems = problems
+        self.formal = formal
 
 
 class Form:

@@ -32,6 +32,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("unpause", "let tools run again (owner only)"),
     ("timezone", "show your time zone; /timezone Europe/Berlin sets it, /timezone default clears it"),
     ("verbose", "show or set how much I show of my work here: /verbose off, on or full"),
+    ("skills", "list the skills that a message can use"),
     ("link", "link another account of yours"),
     ("help", "list the commands"),
 )
@@ -106,6 +107,8 @@ CONTEXT_TOO_LONG = (
     "This conversation is too long for the model. Send a shorter message, or start over with /new."
 )
 ALLOWANCE_USED_UP = "The daily limit for guests has been reached. Please try again tomorrow."
+EMPTY_WITH_TOOLS = "it returned neither text nor a tool call, although tools were offered"
+EMPTY_TEXT = "it returned an empty reply"
 EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."
 INTERNAL_FAILURE = "Something went wrong and I couldn't finish. Steps already completed still apply."
 REFERENCE = "{text} Reference: {reference}"
@@ -204,6 +207,15 @@ def timezone(own: str | None, hubs: str) -> str:
     if own is None:
         return f"You use the hub's time zone, {hubs}. Set your own with /timezone Europe/Berlin."
     return f"Your time zone is {own}. The hub's is {hubs}; /timezone default switches back to it."
+
+
+def skills(lines: Sequence[str]) -> str:
+    """List a person's skills, a line each."""
+    if not lines:
+        return (
+            "There are no skills for you here. The owner adds one as skills/NAME/SKILL.md in the workspace."
+        )
+    return "\n".join(["A message uses these skills if it has their name or a keyword:", *lines])
 
 
 def verbosity(chosen: Verbosity) -> str:

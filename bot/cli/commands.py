@@ -258,14 +258,17 @@ def threads_show(
     thread: Annotated[str, typer.Argument(metavar="ID", help="The thread, with or without dashes.")],
     limit: LimitOption = 100,
     prompt: Annotated[
-        bool, typer.Option("--prompt", help="Show the system prompt of the next turn instead.")
+        bool, typer.Option("--prompt", help="Show the prompt that the next message would have instead.")
     ] = False,
+    message: Annotated[
+        str, typer.Option(metavar="TEXT", help="With --prompt: the next message, which may activate skills.")
+    ] = "",
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a conversation, with tool calls and their results."""
     if prompt:
-        finish(lambda: ops.show_prompt(config, thread, as_json=as_json))
+        finish(lambda: ops.show_prompt(config, thread, message, as_json=as_json))
     finish(lambda: show.show_thread(config, thread, limit, as_json=as_json))
 
 

@@ -11,11 +11,12 @@ from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
-from bot.parts import build_rules, open_store
+from bot.parts import build_pipeline, build_rules, open_store
+from bot.platforms import build_prompts
 from bot.routines.management import routines_api
 from bot.routines.service import resting_routines
 from bot.runtime import AdminError
-from bot.tools import build_effective_policy, build_tools
+from bot.tools import build_effective_policy, build_tools, workspace_of
 from bot.views import StatusView
 from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
@@ -25,6 +26,7 @@ from bot.web.items import Presenter
 from bot.web.login import LoginService
 from bot.web.people import People
 from bot.web.settings import SettingsApi
+from bot.web.threads import PromptsApi
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
@@ -32,8 +34,12 @@ from core.inbound.judge import EventJudge, InboundRules
 from core.messages import Address, InboundEvent, Message
 from core.people.pairing import ClaimRules, PairingService
 from core.ports import Acceptance, OutboxRow, Seen
+from core.runs.workspace_texts import WorkspaceTexts
+from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
+from core.tools.execution import ToolPause
+from core.tools.pipeline import CallPipeline
 from core.tools.registry import ToolRegistry
 from core.users import Role
 
@@ -61,6 +67,13 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
 
         settings = SettingsService(store, ring, lambda: tools().names, clock, owner.user_id)
         presenter = Presenter(lambda name: tools().lookup(name).sensitive)
+        leaks = LeakDetector()  # of texts with the form of a secret: the configured ones are not read here
+
+        def pipeline() -> CallPipeline:
+            return build_pipeline(loaded, tools(), clock, leaks, ToolPause(), None)
+
+        texts = WorkspaceTexts(workspace_of(loaded), leaks, config.workspace.trusted_skills)
+        prompts = build_prompts(config, texts, lambda principal: pipeline().unattended(principal))
         routines = routines_api(config, store, resting_routines(store), clock, ids)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
@@ -69,6 +82,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
             *SettingsApi(store, settings, NoReloader()).endpoints(),
             *ApprovalsApi(store.feed, inbox, presenter, clock, ids).endpoints(),
             *routines.endpoints(),
+            *PromptsApi(store, prompts, pipeline, clock).endpoints(),
         ]
         yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))
 

@@ -10,19 +10,20 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import typer
 from pydantic import BaseModel, SecretStr
 
-from bot.cli.api import api_at, running
+from bot.cli.api import HubApi, api_at, running, with_api
 from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
 from bot.cli.serve import models_in_words
-from bot.cli.show import asked, row_id
+from bot.cli.show import row_id
 from bot.config.load import Loaded, load
 from bot.config.schema import secret_values
 from bot.operator.reload import ReloadView
@@ -32,17 +33,10 @@ from bot.ops.logs import LOG_NAME, STRUCK_OUT, Redactor, log_files
 from bot.ops.model_trial import Trial, try_model, words
 from bot.ops.probes import Health, broken
 from bot.runtime import AdminError, ConfigError
-from bot.tools import build_effective_policy, build_tools
-from bot.views import StatusView
+from bot.views import PromptView, StatusView
 from core.clock import SystemClock
-from core.gates import ToolSetting
 from core.lazy_module import LazyModule
-from core.runs.context import PromptFacts, system_prompt
 from core.store.lock import is_held
-from core.tools.pipeline import INTERACTIVE
-
-if TYPE_CHECKING:
-    from core.store.sql.store import SqlViews
 
 if TYPE_CHECKING:
     from bot import parts, runtime
@@ -399,47 +393,29 @@ def _row(trial: Trial, redact: Redactor) -> Sequence[str]:
 # `hubbub threads show ID --prompt`: what the model would be told first in a thread's next turn.
 
 
-@dataclass(frozen=True, slots=True)
-class PromptView:
-    """A thread's system prompt as of now, and whom it is about."""
+def show_prompt(path: Path | None, thread_id: str, message: str, *, as_json: bool) -> None:
+    """Print a thread's next prompt: the sizes of its parts, then their texts."""
+    wanted = row_id(thread_id)
 
-    thread_id: str
-    user_id: str
-    prompt: str
+    async def prompt(api: HubApi) -> PromptView | None:
+        try:
+            return await api.get(f"/threads/{quote(wanted, safe='')}/prompt", PromptView, message=message)
+        except AdminError as error:
+            if error.code == "not_found":
+                return None
+            raise
 
-
-def show_prompt(path: Path | None, thread_id: str, *, as_json: bool) -> None:
-    """Print the system prompt of the thread's next turn, assembled by the same code as a turn's, from
-    the current configuration and thread."""
-    loaded = load(path)
-    view = asked(path, lambda reader: _prompt(reader, loaded, row_id(thread_id)))
-    if view is None:
+    page = with_api(path, prompt)
+    if page is None:
         raise CommandFailed(
             f"No thread has the ID {printable(thread_id)}; `hubbub threads list` shows the IDs."
         )
     if as_json:
-        print_json(view)
-    else:
-        typer.echo(printable_lines(view.prompt))
-
-
-async def _prompt(reader: "SqlViews", loaded: Loaded, thread_id: str) -> PromptView | None:
-    thread = await reader.threads.thread(thread_id)
-    owner = None if thread is None else await reader.people.user(thread.owner_id)
-    if thread is None or owner is None:
-        return None
-    said = await reader.consents.tool_settings(owner.user_id)
-    disabled = frozenset(one.tool for one in said if one.setting is ToolSetting.DISABLED)
-    clock, config = SystemClock(), loaded.config
-    tools = build_tools(loaded, None, clock).specs(
-        owner, INTERACTIVE, build_effective_policy(config).policy(), disabled
-    )
-    facts = PromptFacts(
-        configured=config.agent.system_prompt,
-        speaker=owner,
-        channel=thread.channel,
-        now=clock.now(),
-        timezone=config.hub.timezone,
-        tools=[tool.name for tool in tools],
-    )
-    return PromptView(thread_id=thread.id, user_id=owner.user_id, prompt=system_prompt(facts))
+        print_json(page)
+        return
+    rows = [(part.name, f"{part.chars:,}", f"{part.tokens:,}") for part in page.parts]
+    rows.append((f"(descriptions of {len(page.tools)} tools)", "", f"{page.tools_tokens:,}"))
+    rows.append((f"(conversation, {page.messages} messages)", "", f"{page.messages_tokens:,}"))
+    rows.append((f"({page.time})", f"{len(page.time)}", ""))
+    print_table((whole("part"), "characters", "tokens (estimated)"), rows)
+    typer.echo(f"\n{printable_lines(page.prompt)}")

@@ -178,9 +178,10 @@ class Network(Section):
 
 
 class Workspace(Section):
-    """The tools' directory."""
+    """The tools' directory, and the skills in it that the operator vouches for."""
 
     dir: FilePath = Field(default=Path("./workspace"), json_schema_extra=RESTART)
+    trusted_skills: tuple[str, ...] = Field(default=(), json_schema_extra=RESTART)
 
 
 class Log(Section):

@@ -22,6 +22,7 @@ from core.runs.model_list import ModelList
 from core.runs.registry import RunRegistry
 from core.runs.services import ReplyHook
 from core.runs.unseen_models import UnseenModels
+from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.leaks import LeakDetector
 from core.safety.paths import PathGuard
 from core.store.port import Store
@@ -45,6 +46,7 @@ def build_engine(
     leaks: LeakDetector,
     hook: ReplyHook | None,
     closed: Sequence[Path],
+    texts: WorkspaceTexts | None,
 ) -> RoutineEngine:
     """Build the engine. `closed`: files and directories of which routines read nothing."""
 
@@ -55,7 +57,7 @@ def build_engine(
     unseen = UnseenModels(models, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
     tool_runs = ToolRuns(ToolRunServices(store, pipeline, clock, ids))
-    runs = LightweightRuns(unseen, read_file, store.people.user, clock, timezones, tool_runs)
+    runs = LightweightRuns(unseen, read_file, store.people.user, clock, timezones, tool_runs, texts)
     notice_threads = NoticeThreads(store.run_views, lambda to: notices().addresses(to), open_thread)
     notifier = RoutineNotifier(store.run_views, send, notice_threads, clock)
     heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)

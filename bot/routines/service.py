@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from core.routine import Match
     from core.routines import heartbeat
     from core.routines.notices import ThreadOpener
+    from core.runs.workspace_texts import WorkspaceTexts
 else:
     engine_builder = LazyModule("bot.routines.engine_builder")
     heartbeat = LazyModule("core.routines.heartbeat")
@@ -44,6 +45,7 @@ def build_routines(
     leaks: LeakDetector,
     hook: ReplyHook | None = None,
     closed: Sequence[Path] = (),
+    texts: "WorkspaceTexts | None" = None,
 ) -> RoutineService:
     """Build this hub's routines. Their parts are loaded with the first routine. `closed`: files and
     directories from which routines read nothing."""
@@ -66,6 +68,7 @@ def build_routines(
             leaks,
             hook,
             closed,
+            texts,
         )
 
     own = partial(_keep_heartbeat, config, store, clock)

@@ -32,7 +32,7 @@ from bot.web.people import People, StatusApi
 from bot.web.routines_api import RoutinesApi
 from bot.web.settings import ApprovalPolicies, SettingsApi
 from bot.web.stream import ChannelStates
-from bot.web.threads import Threads
+from bot.web.threads import PromptsApi, Threads
 from bot.web.uploads import FileUploads
 from bot.web.webhooks import documented
 from channels.webchat import WebChannel
@@ -201,6 +201,7 @@ class ApiParts:
     routines: RoutinesApi
     sensitive: SensitiveArguments
     effective_policy: EffectivePolicy
+    prompts: PromptsApi
     url: str
     clock: Clock
     ids: Ids
@@ -219,6 +220,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *parts.accounts.endpoints(), *threads.endpoints(), *chat.endpoints()]
     found += [
+        *parts.prompts.endpoints(),
         *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),

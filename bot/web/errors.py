@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from bot.runtime import AdminError
 from core.errors import HubError, InboxUnavailable, StoreUnavailable
-from core.routines.manage import RoutineNotFound, RoutineRefused
+from core.routine_json import RoutineNotFound, RoutineRefused
 
 
 class ErrorDetail(BaseModel):

@@ -75,25 +75,23 @@ def _plain(data: Any) -> Any:
     return data.model_dump(mode="json") if isinstance(data, BaseModel) else data
 
 
+@dataclass(frozen=True, slots=True)
 class Onlooker:
-    """The parts of one stream."""
+    """The reader of one stream. `on`: its subscription to news."""
 
-    def __init__(
-        self, feeds: Feeds, live: Live, presenter: Presenter, caller: Caller, subscription: Subscription
-    ) -> None:
-        self._feeds = feeds
-        self._live = live
-        self._presenter = presenter
-        self._caller = caller
-        self._on = subscription
+    feeds: Feeds
+    live: Live
+    presenter: Presenter
+    caller: Caller
+    on: Subscription
 
     async def gates(self, gate_ids: Mapping[str, str]) -> AsyncIterator[Event]:
         """Return gates as they stand now, as far as the caller may see them."""
         for gate_id in gate_ids:
-            glance = await self._feeds.gate_glance(gate_id)
+            glance = await self.feeds.gate_glance(gate_id)
             if glance is None or not self._concerns(glance.gate.requester_id, glance.gate.rule.named):
                 continue
-            approval = self._presenter.approval(glance, self._caller.principal)
+            approval = self.presenter.approval(glance, self.caller.principal)
             if glance.gate.state is GateState.CLOSED:
                 yield Event("approval_resolved", approval, approval.thread_id)
             else:
@@ -101,24 +99,16 @@ class Onlooker:
                 yield Event("gate_required", approval, approval.thread_id)
 
     def _concerns(self, requester_id: str, named: tuple[str, ...]) -> bool:
-        user_id = self._caller.principal.user_id
-        return self._caller.is_owner or user_id == requester_id or user_id in named
+        user_id = self.caller.principal.user_id
+        return self.caller.is_owner or user_id == requester_id or user_id in named
 
 
-class ThreadStream(Onlooker):
+class ThreadStream:
     """One thread's stream."""
 
-    def __init__(
-        self,
-        feeds: Feeds,
-        live: Live,
-        presenter: Presenter,
-        caller: Caller,
-        subscription: Subscription,
-        thread_id: str,
-        after: int,
-    ) -> None:
-        super().__init__(feeds, live, presenter, caller, subscription)
+    def __init__(self, onlooker: Onlooker, thread_id: str, after: int) -> None:
+        self._onlooker = onlooker
+        self._live = onlooker.live
         self._thread_id = thread_id
         self._after = after
         self._turn: LiveTurn | None = None
@@ -129,18 +119,18 @@ class ThreadStream(Onlooker):
 
     async def news(self) -> AsyncIterator[Event]:
         """Return the news so far. Lines come first: what a turn says it did is committed by then."""
-        on = self._on
+        onlooker, on = self._onlooker, self._onlooker.on
         gates, on.gates = on.gates, {}
         while on.changed:
             on.changed = False
-            items = await self._feeds.feed_after(self._thread_id, self._after, BATCH)
+            items = await onlooker.feeds.feed_after(self._thread_id, self._after, BATCH)
             for item in items:
                 self._meet(item, gates)
-                (shown,) = await self._presenter.items(self._thread_id, [item])
+                (shown,) = await onlooker.presenter.items(self._thread_id, [item])
                 yield Event("item", shown, self._thread_id, item.seq)
                 self._after = item.seq
             on.changed = on.changed or len(items) == BATCH
-        async for event in self.gates(gates):
+        async for event in onlooker.gates(gates):
             yield event
         if not self._met:
             self._met = True
@@ -149,7 +139,7 @@ class ThreadStream(Onlooker):
                 yield event
         while on.news:
             turn_id, event = on.news.popleft()
-            yield Event(*_turn_event(turn_id, event), self._thread_id)
+            yield self._event(turn_id, event)
         for event in self._text():
             yield event
 
@@ -161,8 +151,8 @@ class ThreadStream(Onlooker):
                 turn = self._live.turn(self._thread_id)
                 said = texts.without_mark(text)
                 if turn is not None and turn.turn_id == item.turn_id and turn.text.strip() == said:
-                    self._follow(turn)  # it is told as a line just now
-                    self._told_chars, self._told_pieces = turn.chars, len(turn.pieces)
+                    self._follow(turn)
+                    self._text_after(turn)  # it is told as a line just now
             case _:
                 pass
 
@@ -183,9 +173,10 @@ class ThreadStream(Onlooker):
         return [*self._events(turn, begun), *self._text(), *self._events(turn, since)]
 
     def _events(self, turn: LiveTurn, news: Sequence[TurnEvent | None]) -> list[Event]:
-        return [
-            Event(*_turn_event(turn.turn_id, event), self._thread_id) for event in news if event is not None
-        ]
+        return [self._event(turn.turn_id, event) for event in news if event is not None]
+
+    def _event(self, turn_id: str, event: TurnEvent) -> Event:
+        return Event(*_turn_event(turn_id, event), self._thread_id)
 
     def _text(self) -> list[Event]:
         turn = self._live.turn(self._thread_id)
@@ -195,10 +186,20 @@ class ThreadStream(Onlooker):
         self._follow(turn)
         if turn.chars == self._told_chars:
             return []
-        text = turn.text_from(self._told_pieces)
-        delta = {"turn": turn.turn_id, "attempt": turn.attempt, "offset": self._told_chars, "text": text}
-        self._told_chars, self._told_pieces = turn.chars, len(turn.pieces)
+        offset = self._told_chars
+        delta = {
+            "turn": turn.turn_id,
+            "attempt": turn.attempt,
+            "offset": offset,
+            "text": self._text_after(turn),
+        }
         return [Event("turn_delta", delta, self._thread_id)]
+
+    def _text_after(self, turn: LiveTurn) -> str:
+        """Return a reply's text since the last call for it."""
+        text = turn.text_from(self._told_pieces)
+        self._told_chars, self._told_pieces = turn.chars, len(turn.pieces)
+        return text
 
 
 def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
@@ -256,21 +257,13 @@ SEEN_LIMIT = 10_000
 ChannelStates = Callable[[], Mapping[str, ChannelState]]
 
 
-class ListStream(Onlooker):
+class ListStream:
     """Hints for lists: read again what they name."""
 
-    def __init__(
-        self,
-        feeds: Feeds,
-        live: Live,
-        presenter: Presenter,
-        caller: Caller,
-        subscription: Subscription,
-        states: ChannelStates,
-        routines: Routines,
-        runs: RunViews,
-    ) -> None:
-        super().__init__(feeds, live, presenter, caller, subscription)
+    def __init__(self, onlooker: Onlooker, states: ChannelStates, routines: Routines, runs: RunViews) -> None:
+        self._onlooker = onlooker
+        self._on = onlooker.on
+        self._caller = onlooker.caller
         self._states = states
         self._routines = routines
         self._runs = runs
@@ -287,7 +280,7 @@ class ListStream(Onlooker):
             if await self._may_see(thread_id):
                 yield Event("thread_changed", {"thread_id": thread_id}, thread_id)
         gates, on.gates = on.gates, {}
-        async for event in self.gates(gates):
+        async for event in self._onlooker.gates(gates):
             if event.type != "gate_required":
                 yield event
         async for event in self._routine_news():
@@ -313,30 +306,23 @@ class ListStream(Onlooker):
     async def _routine_news(self) -> AsyncIterator[Event]:
         """Yield changes of the caller's own routines. If there are very many at once, none is
         named: the whole list is to be read again."""
-        on, owner_id = self._on, self._caller.principal.user_id
+        on = self._on
         changed, on.routines = on.routines, set()
         ran, on.runs = on.runs, set()
         if len(changed) + len(ran) > NAMED_AT_ONCE:
             yield Event("routine_changed", {"routine_id": None})
             return
-        for routine_id in sorted(changed):
+        for routine_id in sorted(changed | ran):
             row = await self._routines.routine(routine_id)
-            if row is None or row.owner_id == owner_id:
+            if row is not None and row.owner_id != self._caller.principal.user_id:
+                continue
+            if routine_id in changed:
                 yield Event("routine_changed", {"routine_id": routine_id})
-        for routine_id in sorted(ran):
-            row = await self._routines.routine(routine_id)
-            if row is None or row.owner_id != owner_id:
+            if row is None or routine_id not in ran:
                 continue
             for run in await self._runs.routine_runs(routine_id, 1):
-                yield Event(
-                    "routine_run",
-                    {
-                        "routine_id": routine_id,
-                        "name": row.text.name,
-                        "run_id": run.id,
-                        "status": run.state.value,
-                    },
-                )
+                page = {"name": row.text.name, "run_id": run.id, "status": run.state.value}
+                yield Event("routine_run", {"routine_id": routine_id, **page})
 
     async def _may_see(self, thread_id: str) -> bool:
         if self._caller.is_owner:
@@ -344,7 +330,7 @@ class ListStream(Onlooker):
         if thread_id not in self._own:
             if len(self._own) >= SEEN_LIMIT:
                 self._own.clear()
-            glance = await self._feeds.thread_glance(thread_id)
+            glance = await self._onlooker.feeds.thread_glance(thread_id)
             self._own[thread_id] = (
                 glance is not None and glance.owner.user_id == self._caller.principal.user_id
             )

@@ -1,25 +1,39 @@
-"""Threads of all channels: the list, one thread's lines, and speaking in the assistant's place."""
+"""Threads of all channels: the list, one thread's lines, its next prompt, and the owner's answers there."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from bot.live import Live, TooManySubscribers
+from bot.views import PromptPartView, PromptView
 from bot.web.approvals import ApprovalPage
 from bot.web.auth import AccessRules
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, cursor_of, position_of
 from bot.web.errors import ApiError, not_found
 from bot.web.items import Item, Presenter, ThreadPage, WaitingView
-from bot.web.stream import ChannelStates, EventStream, ListStream, ThreadStream, resumed_at
+from bot.web.stream import ChannelStates, EventStream, ListStream, Onlooker, ThreadStream, resumed_at
 from channels.webchat import WebChannel
 from core.clock import Clock
+from core.gates import ToolSetting
 from core.ids import Ids
 from core.inbound.hub import Hub
 from core.messages import Sender
+from core.runs.context import (
+    MINUTE_US,
+    ChatPrompts,
+    PromptPart,
+    build_conversation,
+    estimate_tokens,
+    time_note,
+    tool_tokens,
+)
 from core.store.feed import Feeds, ThreadGlance, ThreadsWanted
 from core.store.port import Store
+from core.tools.pipeline import CallPipeline
+from core.transcript import Note, UserSaid
 
 # Conversations as the API shows them: the list, and one with its lines and what runs.
 
@@ -255,11 +269,11 @@ class Threads:
             on = self._live.subscribe(None if glance is None else glance.thread.id, call.caller.principal)
         except TooManySubscribers as error:
             raise ApiError(429, "too_many", "too many streams are open; close one") from error
-        common = self._store.feed, self._live, self._presenter, call.caller, on
+        onlooker = Onlooker(self._store.feed, self._live, self._presenter, call.caller, on)
         if glance is None:
-            stream = ListStream(*common, self._states, self._store.routines, self._store.run_views)
+            stream = ListStream(onlooker, self._states, self._store.routines, self._store.run_views)
         else:
-            stream = ThreadStream(*common, glance.thread.id, resumed_at(call.request, query.after))
+            stream = ThreadStream(onlooker, glance.thread.id, resumed_at(call.request, query.after))
         may_read = partial(self._gate.still_holds, call.caller)
         return EventStream(self._live, on, stream, may_read, self._clock)
 
@@ -272,3 +286,78 @@ class Threads:
             for call_id, (tool, state) in turn.steps.items()
         )
         return LiveView(turn=turn.turn_id, attempt=turn.attempt, text=turn.text, steps=steps)
+
+
+# The prompt that a thread's next message would have, in parts with their sizes.
+
+MAX_ENTRIES = 100_000
+"""The number of a thread's newest entries that are read: more than fit into any context."""
+_NO_LIMIT_TOKENS = 10**12
+
+
+class PromptQuery(Given):
+    """`message`: the next message, which may activate skills."""
+
+    message: str = Field(default="", max_length=30_000)
+
+
+class PromptsApi:
+    """Prompts, assembled by the code that assembles a turn's."""
+
+    def __init__(
+        self, store: Store, prompts: ChatPrompts, pipeline: Callable[[], CallPipeline], clock: Clock
+    ) -> None:
+        self._store = store
+        self._prompts = prompts
+        self._pipeline = pipeline
+        self._clock = clock
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint(
+                "GET",
+                "/threads/{id}/prompt",
+                self.prompt,
+                PromptView,
+                PromptQuery,
+                refusals=(404,),
+                owner_only=True,
+            )
+        ]
+
+    async def prompt(self, call: Call) -> PromptView:
+        """Return the prompt that the thread's next message would have."""
+        query: PromptQuery = call.query
+        store, settings = self._store, self._prompts.settings
+        thread = await store.threads.thread(call.thread_id)
+        owner = None if thread is None else await store.people.user(thread.owner_id)
+        if thread is None or owner is None:
+            raise not_found("no thread has this ID")
+        entries = await store.threads.entries(thread.id, MAX_ENTRIES)
+        said = [entry.said for entry in entries if isinstance(entry.said, UserSaid)]
+        following = UserSaid(query.message, said[-1].sender if said else "")
+        prompt = await self._prompts.of_turn(owner, thread.channel, [following])
+        own = await store.consents.tool_settings(owner.user_id)
+        disabled = frozenset(one.tool for one in own if one.setting is ToolSetting.DISABLED)
+        tools = self._pipeline().offered(owner, disabled, prompt.mode)
+        names = tuple(tool.name for tool in tools)
+        model = next(iter(settings.models), "")
+        conversation = build_conversation(entries, _NO_LIMIT_TOKENS, settings.timezone)
+        return PromptView(
+            thread_id=thread.id,
+            user_id=owner.user_id,
+            model=model,
+            prompt=prompt.system(names, model, with_tools=True),
+            parts=tuple(map(_page, prompt.parts(names, model))),
+            time=time_note(self._clock.now() // MINUTE_US, settings.timezone).text,
+            tools=names,
+            tools_tokens=tool_tokens(tools),
+            messages=len(conversation),
+            messages_tokens=sum(map(estimate_tokens, conversation)),
+        )
+
+
+def _page(part: PromptPart) -> PromptPartView:
+    tokens = estimate_tokens(Note(part.text))
+    return PromptPartView(name=part.name, chars=len(part.text), tokens=tokens, text=part.text)

@@ -109,6 +109,16 @@ class _Response(aiohttp.ClientResponse):
         return value
 
 
+class _Connector(aiohttp.TCPConnector):
+    """Connections whose requests get such responses."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> Any:
+        req.response_class = _Response
+        return await super().connect(req, traces, timeout)
+
+
 class DiscordHttp(HTTPClient):
     """The SDK's HTTP client with such rate limits and responses. `base_url`: Discord's address for this
     bot."""
@@ -116,16 +126,11 @@ class DiscordHttp(HTTPClient):
     def __init__(self, base_url: str, tls: ssl.SSLContext | None) -> None:
         super().__init__(
             asyncio.get_running_loop(),
-            aiohttp.TCPConnector(limit=CONNECTIONS, ssl=tls or True),
+            _Connector(limit=CONNECTIONS, ssl=tls or True),
             max_ratelimit_timeout=WAIT_LIMIT_S,
         )
         self._base_url = base_url
         self._limits: dict[str, _Bucket] = {}
-
-    async def static_login(self, token: str) -> Any:
-        account = await super().static_login(token)
-        vars(self)["_HTTPClient__session"]._response_class = _Response
-        return account
 
     async def request(self, route: Route, **sent: Any) -> Any:
         """Send a request to this bot's address, which the SDK keeps for all bots together."""

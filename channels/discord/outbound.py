@@ -24,6 +24,11 @@ from core.texts import EDIT_LABEL
 
 MAX_TEXT_UNITS = 2000
 """Create Message: "Message contents (up to 2000 characters)"."""
+RENDERING_HINT = (
+    "Markdown is shown there: bold, italic, strikethrough, links, headings, lists, quotes and code blocks; "
+    "tables become monospaced text, and mentions plain text. Replies over 2,000 characters are split."
+)
+"""What models are told of it."""
 
 _AROUND_URL_UNITS = 32
 """More than the markup of a link, of all its styles and of its line, plus one escaped character."""

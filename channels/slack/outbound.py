@@ -31,6 +31,11 @@ from core.texts import EDIT_LABEL
 
 MAX_TEXT_CHARS = 3000
 """The limit of a section. Slack names none for rich text, but refuses messages with far larger blocks."""
+RENDERING_HINT = (
+    "Write Markdown, not mrkdwn: bold, italic, strikethrough, links, lists, quotes and code blocks are "
+    "shown; tables become monospaced text, and mentions plain text. Replies over 3,000 characters are split."
+)
+"""What models are told of it."""
 FALLBACK_CHARS = 480
 """The limit on the fallback text. chat.update accepts at most 4,000 characters of text.
 

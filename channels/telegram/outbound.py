@@ -35,6 +35,11 @@ from core.messages import File, Message
 
 MAX_TEXT_UNITS = 4096
 """Bot API, sendMessage: "1-4096 characters after entities parsing"."""
+RENDERING_HINT = (
+    "Markdown is shown there: bold, italic, strikethrough, links, lists, quotes and code blocks; tables "
+    "become monospaced text. Replies over 4,096 characters are split."
+)
+"""What models are told of it."""
 
 TAB_COLUMNS = 4
 """The width of a tab in code. Telegram shows a tab as one space, so tabs are widened."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from core import texts
+from core.names import folded
 
 NOTHING_WAITS = "Nothing is waiting for an answer here."
 NO_SUCH_GATE = "There is no request with that ID."
@@ -59,9 +60,21 @@ FILE_CHANGED = "It was approved before, but a file that it changes or runs is di
 CALL_CHANGED = "It was approved before, but the call or the tool has changed since."
 
 
-def approval_title(tool: str, reason: str) -> str:
-    """Return the headline of an approval card. `reason`: why a person is asked."""
-    return f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
+MODELS_REASON_LIMIT_CHARS = 240
+"""The limit on what a card quotes of a model's text."""
+
+
+def approval_title(tool: str, reason: str, narrative: str = "") -> str:
+    """Return the headline of an approval card. `reason`: why a person is asked; `narrative`: what the model
+    wrote beside the call."""
+    title = f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
+    return f"{title}{_models_reason(narrative)}"
+
+
+def _models_reason(narrative: str) -> str:
+    """Return the line of a card that quotes the model; empty if it wrote nothing."""
+    quote = folded(narrative, MODELS_REASON_LIMIT_CHARS) if narrative.strip() else ""
+    return f'\nThe model\'s reason: "{quote}"' if quote else ""
 
 
 def left_out(count: int, of_all: int) -> str:
@@ -69,9 +82,9 @@ def left_out(count: int, of_all: int) -> str:
     return f"⚠ {count} of {of_all} characters are not shown here. Read all of it in the console, or deny it."
 
 
-def joint_title(count: int) -> str:
-    """Return the headline of a card about several calls."""
-    return f"May I run these {count} calls?"
+def joint_title(count: int, narrative: str = "") -> str:
+    """Return the headline of a card about several calls. `narrative`: what the model wrote beside them."""
+    return f"May I run these {count} calls?{_models_reason(narrative)}"
 
 
 def joint_heading(number: int, tool: str, reason: str) -> str:

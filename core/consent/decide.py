@@ -7,7 +7,8 @@ The first rule that matches decides:
 the users a tool was made ready for, it is in the list, unless they are guests.
 2. A hard safety block: deny, in every mode. Only after this is a tool outside a member's list
 put to an owner, so that no person is asked for a call that would be refused anyway.
-3. Autonomous: denylisted, or not in every scope: AUTONOMOUS_UNAVAILABLE.
+3. Autonomous: denylisted, or not in every scope: AUTONOMOUS_UNAVAILABLE. Interactive: not among the
+tools that the run's active skills leave it: deny.
 4. The requirement is the highest of the tool's own, the one its arguments raise it to, and
 `ask` for a dangerous operation.
 5. The mode: the person's own setting, then the preset's table; or the scope's grants.
@@ -144,7 +145,9 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
     if call.risk is not None and call.risk.blocked is not None:
         return Deny(DenyReason.BLOCKED, f"{tool.name} is blocked: {call.risk.blocked}")
     match mode:
-        case Interactive():
+        case Interactive(only):
+            if only is not None and tool.name not in only:
+                return Deny(DenyReason.NOT_IN_SKILL, f"{tool.name} can't be used with the active skills.")
             return _interactive(call, tool, principal, policy, access)
         case Autonomous():
             return _autonomous(call, tool, principal, mode, policy, access)
@@ -160,8 +163,8 @@ def never_runs(
     if isinstance(access, Deny):
         return True
     match mode:
-        case Interactive():
-            return False
+        case Interactive(only):
+            return only is not None and tool.name not in only
         case Autonomous():
             requirement = requirement_of(CallFacts(tool, "", 0), tool, policy)
             return _out_of_scope(tool, requirement, mode, policy, access) is not None

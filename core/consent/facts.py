@@ -78,7 +78,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Interactive:
-    """The mode of a run with a person who waits for the answer and can be asked."""
+    """The mode of a run with a person who waits for the answer and can be asked.
+
+    `only`: the tools that the run's skills leave it; None: all the person's."""
+
+    only: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,7 @@ class DenyReason(StrEnum):
     NOT_IN_ROLE = "not_in_role"
     BLOCKED = "blocked"
     AUTONOMOUS_UNAVAILABLE = "autonomous_unavailable"
+    NOT_IN_SKILL = "not_in_skill"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The effects of commands. They apply when the event is accepted and never wait behind a turn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -26,20 +26,20 @@ from core.inbound.submission import (
     ApprovePairing,
     Grants,
     Help,
-    Link,
     NewThread,
     Resume,
+    Skills,
     Start,
     Status,
-    Submission,
     UnknownCommand,
     Verbose,
 )
 from core.lazy_module import LazyModule
-from core.messages import ChoiceAnswer, InboundMessage, plain
+from core.messages import InboundMessage, plain
 from core.people import pairing_texts
 from core.people.access import Access
 from core.people.pairing import Claim, ClaimRules
+from core.runs.skills import Skill, in_words
 from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused
 from core.store.effects import (
     NoteWrongCode,
@@ -188,7 +188,17 @@ def no_models(run_id: str) -> ModelTrace:
     return NO_MODELS
 
 
-Command = NewThread | Status | Approvals | Grants | Verbose | Start | Resume | Help | UnknownCommand
+SkillsOf = Callable[[Principal], Sequence[Skill]]
+"""Returns the skills that a person's runs may use."""
+
+
+def no_skills(principal: Principal) -> Sequence[Skill]:
+    """Return no skills: no run is started here."""
+    del principal
+    return ()
+
+
+Command = NewThread | Status | Approvals | Grants | Verbose | Skills | Start | Resume | Help | UnknownCommand
 
 
 def command(
@@ -198,6 +208,7 @@ def command(
     ids: Ids,
     now: int,
     models: ModelsOf,
+    skills: SkillsOf,
 ) -> Verdict:
     """Handle a command that affects this conversation only, or nothing."""
     match submission:
@@ -215,16 +226,22 @@ def command(
             told = _status(view, effective_policy, now, models)
             told = f"{texts.TOOLS_PAUSED}\n{told}" if paused else told
             return Verdict("command: /status", (Say(plain(told)),))
+        case Skills():
+            return _said("command: /skills", texts.skills(list(in_words(skills(view.principal)))))
         case Start(code):
             return _started(code)
-        case Resume():
-            return Verdict("command: /resume", (Say(plain(texts.RESUME_NOT_YET)),))
-        case Help():
-            return Verdict("command: /help", (Say(plain(texts.help_text())),))
         case UnknownCommand(name):
             return _not_a_command(name)
+        case Resume() | Help():
+            return _fixed(submission)
         case _:
             assert_never(submission)
+
+
+def _fixed(submission: Resume | Help) -> Verdict:
+    if isinstance(submission, Resume):
+        return _said("command: /resume", texts.RESUME_NOT_YET)
+    return _said("command: /help", texts.help_text())
 
 
 def _started(code: str) -> Verdict:
@@ -315,7 +332,7 @@ _USAGES = {
     "deny": f"Type {_ANSWERS.format('/deny')}",
     "no": f"Type {_ANSWERS.format('/no')}",
 }
-_ALONE = frozenset({"new", "status", "help", "pause", "unpause", "resume"})
+_ALONE = frozenset({"new", "status", "skills", "help", "pause", "unpause", "resume"})
 
 
 def usage(name: str) -> str | None:
@@ -324,21 +341,6 @@ def usage(name: str) -> str | None:
 
 
 # Pairing other people and linking one's own accounts: the codes and commands for both.
-
-
-def code_of(event: InboundMessage | ChoiceAnswer, submission: Submission) -> str | None:
-    """Return the code that a person sends from another of their accounts.
-
-    Codes count only in private, because everyone in a group could read them."""
-    if not event.direct:
-        return None
-    match submission:
-        case Link(code) if code:
-            return code
-        case Start(code) if is_code(normalise_code(code)):
-            return normalise_code(code)
-        case _:
-            return None
 
 
 def claimed(submission: ApprovePairing, principal: Principal, access: Access) -> str | None:

@@ -17,12 +17,13 @@ from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
 from core.ids import Ids
 from core.inbound.commands import (
     ModelsOf,
+    SkillsOf,
     approve_pairing,
     claimed,
-    code_of,
     command,
     link,
     no_models,
+    no_skills,
     pause,
     runs,
     stop,
@@ -43,6 +44,7 @@ from core.inbound.submission import (
     Submission,
     Timezone,
     UserInput,
+    code_of,
     parse_submission,
 )
 from core.lazy_module import LazyModule
@@ -168,7 +170,8 @@ class InboundRules:
     `max_waiting`: the limit on inputs that wait in one thread.
     `effective_policy`: the admin policy that people's settings must stay within.
     `timezone`: the hub's, for people who chose none.
-    `models`: what `/status` says of a running turn's models."""
+    `models`: what `/status` says of a running turn's models.
+    `skills`: what `/skills` lists."""
 
     access: Access
     sessions: SessionManager
@@ -177,6 +180,7 @@ class InboundRules:
     effective_policy: EffectivePolicy
     timezone: str = "UTC"
     models: ModelsOf = no_models
+    skills: SkillsOf = no_skills
 
 
 class EventJudge:
@@ -292,7 +296,8 @@ class EventJudge:
                 return timezone(wanted, view, self._rules.timezone)
             case _:
                 rules = self._rules
-                return command(submission, view, rules.effective_policy, rules.ids, self._now, rules.models)
+                policy, ids = rules.effective_policy, rules.ids
+                return command(submission, view, policy, ids, self._now, rules.models, rules.skills)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
         about_gate = self._replied(event, view)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from core.gates import Option
 from core.ids import GATE_ID_LENGTH, is_code, normalise_code, normalise_gate_id
+from core.messages import ChoiceAnswer, InboundMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class Pause:
 @dataclass(frozen=True, slots=True)
 class Resume:
     """`/resume`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skills:
+    """The command `/skills`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,7 @@ Submission = (
     | NewThread
     | Stop
     | Status
+    | Skills
     | Help
     | Pause
     | Resume
@@ -200,6 +207,7 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
     simple: dict[str, Submission] = {
         "new": NewThread(),
         "status": Status(),
+        "skills": Skills(),
         "help": Help(),
         "pause": Pause(paused=True),
         "unpause": Pause(paused=False),
@@ -230,3 +238,18 @@ def _approve_pairing(text: str, words: list[str], *, command: bool) -> ApprovePa
     if len(words) != 2 or not is_code(code := normalise_code(words[1])):
         return None
     return ApprovePairing(text, words[0].lower(), code, command)
+
+
+def code_of(event: InboundMessage | ChoiceAnswer, submission: Submission) -> str | None:
+    """Return the code that a person sends from another of their accounts.
+
+    Codes count only in private, because everyone in a group could read them."""
+    if not event.direct:
+        return None
+    match submission:
+        case Link(code) if code:
+            return code
+        case Start(code) if is_code(normalise_code(code)):
+            return normalise_code(code)
+        case _:
+            return None

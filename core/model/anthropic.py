@@ -329,7 +329,7 @@ class AnthropicModel(ProviderModel[Dialect]):
         abilities: ModelAbilities | None = None,
         thinking: Thinking = Thinking.OFF,
     ) -> None:
-        """See ProviderModel."""
+        """Take a `base_url` with or without `/v1`."""
         style = abilities.thinking if abilities is not None else ThinkingStyle.NONE
         super().__init__(
             Dialect(stream=stream, thinking=style),

@@ -64,7 +64,7 @@ class MessageWriter:
 
 
 class OpenAIModel(ProviderModel[Dialect]):
-    """A model at a provider with OpenAI's API. Its `base_url` includes `/v1`."""
+    """A model at a provider with OpenAI's API."""
 
     PATH = "/chat/completions"
 
@@ -81,7 +81,7 @@ class OpenAIModel(ProviderModel[Dialect]):
         abilities: ModelAbilities | None = None,
         thinking: Thinking = Thinking.OFF,
     ) -> None:
-        """See ProviderModel."""
+        """Take a `base_url` that includes `/v1`."""
         super().__init__(
             Dialect(stream=stream),
             name=name,

@@ -387,6 +387,7 @@ class RoutineEngine:
             timezone=self._timezones.default,
             owners_timezone=owners,
         )
+        end = replace(end, models=self._parts.registry.trace(started.run.id))
         await patiently(lambda: self._store.runs.finish_run(started.run.id, end), self._clock)
         logger.info(
             "run.finished run=%s routine=%r status=%s",

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from core.clock import Clock
-from core.errors import HubError
 from core.ids import Ids
 from core.routine import Cron, Definition, ManualInput, Webhook, claim_key
-from core.routine_json import Problem, input_to_json, read_definition
+from core.routine_json import Problem, RoutineNotFound, RoutineRefused, input_to_json, read_definition
 from core.routines.definitions import definition_of, not_permitted, text_of
 from core.routines.events import HUB, SystemEvents
 from core.routines.heartbeat import HEARTBEAT_ID
@@ -24,21 +23,6 @@ from core.users import Principal, Role
 
 MAX_ROUTINES = 10_000
 """Limit per person."""
-
-
-class RoutineNotFound(HubError):
-    """Error for a routine that the person does not have."""
-
-
-class RoutineRefused(HubError):
-    """A refused change. `problems`: all problems, each with its field ("" for none in particular); `formal`:
-    the page is
-    not a routine at all, whatever its values."""
-
-    def __init__(self, *problems: Problem, formal: bool = False) -> None:
-        super().__init__("; ".join(f"{problem.field} {problem.message}".strip() for problem in problems))
-        self.problems = problems
-        self.formal = formal
 
 
 class RoutineManager:

@@ -3,7 +3,7 @@ ask."""
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, assert_never
@@ -28,8 +28,10 @@ from core.routine import (
 from core.routine_json import input_from_json
 from core.routines.budget import SpentSoFar
 from core.routines.definitions import definition_of, not_permitted
+from core.runs.context import documents_parts
 from core.runs.registry import Run
 from core.runs.unseen_models import UnseenModels, UnseenRun
+from core.runs.workspace_texts import Document, WorkspaceTexts
 from core.safety.fencing import FENCE_RULE, fence_tool_output
 from core.store.routine_rows import RunSteps, StartedRun
 from core.timezones import TimeZones
@@ -55,7 +57,8 @@ PATH_LIMIT_CHARS = 1_000
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A run's question. `files`: context by path, None for an unreadable file, with the reason in
-    `unreadable`; `now`: microseconds UTC; `told`: whether a reply is sent to the owner."""
+    `unreadable`; `now`: microseconds UTC; `told`: whether a reply is sent to the owner; `documents`: the
+    identity documents, in the owner's runs only."""
 
     name: str
     owner: str
@@ -67,10 +70,11 @@ class Asked:
     now: int
     timezone: str
     told: bool = True
+    documents: Sequence[Document] = ()
 
 
 def system_text(asked: Asked, *, with_tools: bool) -> str:
-    """Return the system prompt of a run."""
+    """Return the system prompt of a run: the most stable parts first, the time last."""
     moment = datetime.fromtimestamp(asked.now / SECOND_US, ZoneInfo(asked.timezone))
     owner, zone = quoted(asked.owner), folded(asked.timezone)
     tools = (
@@ -83,13 +87,18 @@ def system_text(asked: Asked, *, with_tools: bool) -> str:
         if asked.told
         else f"Your reply is stored for {owner} to look up; it is not sent."
     )
-    return (
+    parts = [part.text for part in documents_parts(asked.documents)]
+    parts.append(
         f"You are running the routine {quoted(asked.name)} for {owner}. There is no one to answer questions. "
-        f"It is {moment:%A, %Y-%m-%d %H:%M} ({zone}). {tools} {FENCE_RULE}\n\n"
+        f"{tools} {FENCE_RULE}"
+    )
+    parts.append(
         f"{reply} If there is nothing to report, reply with exactly "
         f"{NOTHING}. To remember something for the next run, end the reply with a line {STATE} and put the "
         "text to remember below it; it is not sent."
     )
+    parts.append(f"It is {moment:%A, %Y-%m-%d %H:%M} ({zone}).")
+    return "\n\n".join(parts)
 
 
 def user_text(asked: Asked) -> str:
@@ -241,6 +250,7 @@ class LightweightRuns:
         clock: Clock,
         timezones: TimeZones,
         tools: ScopedTools,
+        texts: WorkspaceTexts | None = None,
     ) -> None:
         self._models = models
         self._read_file = read_file
@@ -248,6 +258,7 @@ class LightweightRuns:
         self._clock = clock
         self._timezones = timezones
         self._tools = tools
+        self._texts = texts
 
     async def perform(
         self, started: StartedRun, action: Lightweight, spent: SpentSoFar, run: Run
@@ -260,7 +271,8 @@ class LightweightRuns:
         if problems := [*not_permitted(definition_of(started.routine), owner, priced=True)]:
             raise ToolDenied(f"the owner no longer has permission for it: {problems[0].message}")
         asked = await self._asked(started, action, owner)
-        models = self._models.begin(run.report, spent.add)
+        run.earlier = started.models
+        models = self._models.begin(run.report, spent.add, started.models.spent, run.keep)
         run.models = models.models
         conversation = await self._tools.begin(asked, started, owner, models, spent)
         fault = ""
@@ -302,6 +314,7 @@ class LightweightRuns:
             now=self._clock.now(),
             timezone=await self._timezones.of(owner.user_id),
             told=definition_of(started.routine).notify.on_attention,
+            documents=() if self._texts is None else (await self._texts.current()).documents_for(owner),
         )
 
     def _context(self, action: Lightweight) -> tuple[Mapping[str, str], Mapping[str, str]]:

@@ -173,6 +173,7 @@ class ToolRun:
         self._models = models
         self._spent = spent
         self._said: list[Said] = list(steps.said)
+        self._offered = False
         guardrails = definition_of(started.routine).guardrails
         self._budget = LoopBudget(
             LoopLimits(
@@ -243,9 +244,13 @@ class ToolRun:
 
     # --- the model -------------------------------------------------------------------------------------
 
+    def offered_tools(self) -> bool:
+        return self._offered
+
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         pipeline, mode = self._services.pipeline, self._scope.mode
         tools = pipeline.offered(self._owner, self._standing.disabled, mode) if with_tools else ()
+        self._offered = bool(tools)
         request = ModelRequest(
             system=system_text(self._asked, with_tools=bool(tools)),
             conversation=tuple(in_call_order(self._said)),

@@ -100,6 +100,7 @@ class ApprovalRequests:
     store and no longer runs here.
 
     `in_private`: returns whether no one else reads the conversation.
+    `narrative`: returns what the model wrote beside the call of that id.
     """
 
     def __init__(
@@ -108,12 +109,14 @@ class ApprovalRequests:
         settings: ChatSettings,
         start: TurnStart,
         in_private: Callable[[], bool],
+        narrative: Callable[[str], str],
     ) -> None:
         self._services = services
         self._settings = settings
         self._start = start
         self._thread = start.thread
         self._in_private = in_private
+        self._narrative = narrative
 
     async def decided(self, call: CallRow) -> CallRow | ToolResult | Paused:
         # A hook may change or hold back a written answer first.
@@ -171,17 +174,19 @@ class ApprovalRequests:
 
     async def _joint(self, asked: Sequence[Asked]) -> _Card:
         calls = tuple(_shown(one) for one in asked)
+        narrative = self._narrative(calls[0].call_id)
         offer = Options((Option.APPROVE, Option.DENY, Option.ONE_BY_ONE))
-        gate = self._gate(GateKind.APPROVAL, card_texts.joint_title(len(calls)), offer)
+        gate = self._gate(GateKind.APPROVAL, card_texts.joint_title(len(calls), narrative), offer)
         binding = joint_binding(call.binding for call in calls)
         return await self._ruled(replace(gate, calls=calls, binding=binding), self._rule(asked[0]))
 
     async def _single(self, asked: Asked) -> _Card:
         ask, tool = asked.needs.ask, asked.needs.tool
         rule = self._rule(asked)
+        title = card_texts.approval_title(tool.name, ask.reason, self._narrative(asked.call.call_id))
         offer = Options(ask.options(rule.vote.quorum))
         gate = replace(
-            self._gate(GateKind.APPROVAL, card_texts.approval_title(tool.name, ask.reason), offer),
+            self._gate(GateKind.APPROVAL, title, offer),
             call_id=asked.call.call_id,
             detail=asked.needs.detail,
             binding=asked.needs.binding,

@@ -2,9 +2,10 @@
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 
 from core import texts
 from core.errors import (
@@ -17,8 +18,9 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.events import CandidateFailed, ModelSelected, TextDelta
+from core.events import NOTHING_SPENT, CandidateFailed, FailuresSpent, ModelSelected, TextDelta
 from core.model.base import Model, ModelReply, ModelRequest, StopReason, Usage, closing
+from core.model.cleaning import Cleaner, cleaned_reply
 from core.off_loop import off_loop
 from core.runs.context import CHARS_PER_TOKEN, request_tokens
 from core.runs.model_list import (
@@ -47,10 +49,12 @@ PATIENCE_S = 5.0
 LONGEST_WAIT_S = 60.0
 """The longest wait for the only model. If its provider asks for more, the reply fails."""
 
-Build = Callable[[int], ModelRequest]
-"""Returns the request for a model with a context window of that many tokens."""
+Build = Callable[[Candidate], ModelRequest]
+"""Returns the request for a model of the list."""
 Tell = Callable[[TextDelta], None]
 Report = Callable[[ModelSelected | CandidateFailed], None]
+Keep = Callable[[], Awaitable[None]]
+"""Stores what a run has spent, before it goes on. Raises StaleTurn if it doesn't run any more."""
 Step = Callable[[], Awaitable[bool]]
 """Makes room after the context overflowed. Returns False if it can't."""
 
@@ -75,11 +79,16 @@ class RetryBudget:
         return True
 
 
+async def unkept() -> None:
+    """Store nothing: this run is not in the journal."""
+
+
 class RunModels:
-    """The models of one start of a run, and what may happen only once in it.
+    """The models of a run, and what may happen only once in it.
 
     `report`: receives selected models and failures.
     `settle`: receives the tokens of every call, also of a reply that broke off.
+    `earlier`: what earlier starts of the run spent. `keep`: called after each failure.
     `compact`, `reset`: the steps before and after a larger window that make room in an overflowing
     context; None: not available. Each step is taken at most once."""
 
@@ -89,30 +98,50 @@ class RunModels:
         leaks: LeakDetector,
         report: Report,
         settle: Callable[[Usage], None],
+        earlier: FailuresSpent = NOTHING_SPENT,
+        keep: Keep = unkept,
         *,
         compact: Step | None = None,
         reset: Step | None = None,
     ) -> None:
         self.models = models
-        self.budget = RetryBudget()
-        self.faults: dict[str, ModelFault] = {}
+        self.keep = keep
+        self.budget = RetryBudget(MAX_FAILED_ATTEMPTS - earlier.attempts, MAX_FAILED_S - earlier.seconds)
+        self.faults = {model: ModelFault(fault) for model, fault in earlier.faults}
         """The faults met that only the operator can mend, by model."""
         self._leaks = leaks
-        self._report = report
+        self.report = report
         self._settle = settle
         self._selected: Candidate | None = None
-        self._given_up: set[str] = set()
-        self._above_tokens = 0
-        self._attempt = -1
-        steps = (compact, self._larger_window, reset)
-        self._overflow_steps = deque(step for step in steps if step is not None)
+        self._given_up = set(earlier.given_up)
+        self._above_tokens = earlier.above_tokens
+        self._numbers = count()
+        self._room_made = list(earlier.room_made)
+        steps = {"compact": compact, "larger_window": self._larger_window, "reset": reset}
+        self._overflow_steps = deque(
+            (name, step) for name, step in steps.items() if step is not None and name not in self._room_made
+        )
 
-    async def reply(self, build: Build, tell: Tell | None) -> ModelReply:
-        """Return a whole reply, its text told as it comes. Credentials are redacted in both.
+    @property
+    def spent(self) -> FailuresSpent:
+        """Return what the run has spent so far, over all its starts."""
+        return FailuresSpent(
+            MAX_FAILED_ATTEMPTS - self.budget.attempts,
+            MAX_FAILED_S - self.budget.seconds,
+            tuple(self._room_made),
+            self._above_tokens,
+            tuple(sorted(self._given_up)),
+            tuple((model, fault.value) for model, fault in self.faults.items()),
+        )
 
-        `build`: called for each attempt. `tell`: None if people see only whole replies. Raises the
-        error of the last model, or one that sums all up."""
-        attempts = _Attempts(self, build, tell)
+    async def reply(self, build: Build, tell: Tell | None, *, repeats_empty: bool = False) -> ModelReply:
+        """Return a whole reply, its text told as it comes. Both are without reasoning, tool syntax and
+        credentials.
+
+        `build`: called for each attempt. `tell`: None if people see only whole replies.
+        `repeats_empty`: an empty reply is reported and requested once more; the second is returned even if
+        it is empty. Raises the error of the last model, or one that sums all up."""
+        attempts = _Attempts(self, build, tell, may_repeat=repeats_empty)
         while True:
             try:
                 return await attempts.run()
@@ -123,7 +152,10 @@ class RunModels:
     async def _make_room(self) -> bool:
         """Take the next step that makes room: compact, larger window, reset."""
         while self._overflow_steps:
-            if await self._overflow_steps.popleft()():
+            name, step = self._overflow_steps.popleft()
+            self._room_made.append(name)
+            if await step():
+                await self.keep()
                 return True
         return False
 
@@ -136,18 +168,19 @@ class RunModels:
         return True
 
     def candidates(self) -> Sequence[Candidate]:
-        """Return the models for the next reply, in order."""
-        return self.models.in_order(self._above_tokens, self._given_up)
+        """Return the models for the next reply, in order. After a restart there may be none with a larger
+        window any more; then the others are tried."""
+        fitting = self.models.in_order(self._above_tokens, self._given_up)
+        return fitting or self.models.in_order(without=self._given_up)
 
     async def call(self, candidate: Candidate, key: int, build: Build, tell: Tell | None) -> ModelReply:
         """Call a model once. Raises ContextOverflow also if the reply says that the context was full."""
-        request = build(candidate.context_tokens)
+        request = build(candidate)
         if candidate is not self._selected:
             self._selected = candidate
             thinking = request.thinking or candidate.thinking
-            self._report(ModelSelected(candidate.provider, candidate.name, thinking.value))
-        self._attempt += 1
-        stream = _ReplyStream(self._leaks, self._attempt, tell)
+            self.report(ModelSelected(candidate.provider, candidate.name, thinking.value))
+        stream = _ReplyStream(self._leaks, self._numbers, tell)
         try:
             reply = await stream.whole(candidate.model(key), request)
         except ModelError as error:
@@ -176,13 +209,13 @@ class RunModels:
             self.faults[failure.model] = error.fault
         if isinstance(error, ModelMisconfigured | ModelRejected) and failure.retry_in_s is None:
             self._given_up.add(failure.model)
-        self._report(failure)
+        self.report(failure)
 
 
 class _Attempts:
     """The attempts at one reply."""
 
-    def __init__(self, run: RunModels, build: Build, tell: Tell | None) -> None:
+    def __init__(self, run: RunModels, build: Build, tell: Tell | None, *, may_repeat: bool) -> None:
         self._run = run
         self._build = build
         self._tell = None if tell is None else partial(self._tell_people, tell)
@@ -190,6 +223,7 @@ class _Attempts:
         self._candidates: Sequence[Candidate] = ()
         self._place = self._tries = 0
         self._failures: dict[str, ModelError] = {}
+        self._may_repeat = may_repeat
         self._text_seen = False
         self._after_text = 0
 
@@ -206,7 +240,7 @@ class _Attempts:
                 self._next()
                 continue
             try:
-                return await self._call(candidate, permit)
+                reply = await self._call(candidate, permit)
             except ModelError as error:
                 self._tries += 1
                 wait_s = self._wait_s(candidate, error)
@@ -214,6 +248,11 @@ class _Attempts:
                 self._failed(candidate, error, None if is_last else wait_s)
                 if isinstance(error, ContextOverflow):
                     raise
+            else:
+                if self._repeats(candidate, reply):
+                    continue
+                return reply
+            await self._run.keep()
             if is_last:
                 break
             if wait_s is None:
@@ -221,6 +260,17 @@ class _Attempts:
             elif wait_s > 0:
                 await self._clock.sleep(wait_s)
         raise _summed_up(list(self._failures.values()))
+
+    def _repeats(self, candidate: Candidate, reply: ModelReply) -> bool:
+        """Report an empty reply. Return whether to request it once more."""
+        if reply.stop is not StopReason.END or reply.calls or reply.text.strip():
+            return False
+        repeats, self._may_repeat = self._may_repeat, False
+        logger.warning("model.empty_reply model=%s again=%s", candidate.name, str(repeats).lower())
+        tools = self._build(candidate).tools
+        reason = texts.EMPTY_WITH_TOOLS if tools else texts.EMPTY_TEXT
+        self._run.report(self._failure(candidate, reason, 0.0 if repeats else None))
+        return repeats
 
     def _next(self) -> None:
         self._place += 1
@@ -264,9 +314,11 @@ class _Attempts:
     def _failed(self, candidate: Candidate, error: ModelError, retry_in_s: float | None) -> None:
         self._failures[candidate.name] = error
         reason = texts.failure_reason(error)
+        self._run.failed(error, self._failure(candidate, reason, retry_in_s))
+
+    def _failure(self, candidate: Candidate, reason: str, retry_in_s: float | None) -> CandidateFailed:
         place, total = self._place + 1, len(self._candidates)
-        failure = CandidateFailed(candidate.provider, candidate.name, reason, place, total, retry_in_s)
-        self._run.failed(error, failure)
+        return CandidateFailed(candidate.provider, candidate.name, reason, place, total, retry_in_s)
 
     def _wait_s(self, candidate: Candidate, error: ModelError) -> float | None:
         """Return the wait before the same model is called again; None if another one is called instead."""
@@ -300,36 +352,58 @@ def _set_aside(candidate: Candidate, key: int, error: ModelError) -> None:
 
 
 class _ReplyStream:
-    """One attempt's text, told as it comes without credentials."""
+    """One attempt's text, told as it comes, without reasoning, tool syntax and credentials.
 
-    def __init__(self, leaks: LeakDetector, attempt: int, tell: Tell | None) -> None:
+    `numbers`: the numbers of attempts; a reply whose final answer starts over takes another one."""
+
+    def __init__(self, leaks: LeakDetector, numbers: Iterator[int], tell: Tell | None) -> None:
         self._leaks = leaks
         self._redacted = RedactedStream(leaks)
-        self._attempt = attempt
+        self._cleaner = Cleaner()
+        self._numbers = numbers
+        self._attempt = next(numbers)
+        self._started_over = False
         self._tell = tell
         self.heard_chars = 0
 
     async def whole(self, model: Model, request: ModelRequest) -> ModelReply:
         """Return the reply. Raises the model's errors, and ModelReplyInvalid if the stream has none."""
-        stream = self._redacted
         async with closing(model.reply(request)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, ModelReply):
-                    await self._pass_on(stream.look_chars(), stream.rest)
-                    text = await off_loop(len(piece.text), partial(self._leaks.redacted, piece.text))
-                    return replace(piece, text=text)
+                    return await self._ended(piece, request)
                 self.heard_chars += len(piece.text)
-                await self._pass_on(stream.look_chars(piece.text), partial(stream.add, piece.text))
+                if self._tell is not None:
+                    await self._show(self._tell, len(piece.text), partial(self._cleaner.feed, piece.text))
         raise ModelReplyInvalid("the model adapter returned no reply")
 
-    async def _pass_on(self, chars: int, released: Callable[[], str]) -> None:
-        """Pass on the text that a search of `chars` characters releases, if people see it."""
-        if self._tell is None:
-            return
-        told_before = self._redacted.told_chars
-        text = await off_loop(chars, released)
+    async def _ended(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
+        cleaner = self._cleaner
+        if self._tell is not None:
+            await self._show(self._tell, cleaner.fed_chars, cleaner.finish)
+            stream = self._redacted
+            self._pass_on(self._tell, await off_loop(stream.look_chars(), stream.rest))
+        offered = frozenset(tool.name for tool in request.tools)
+
+        def cleaned() -> ModelReply:
+            whole = cleaned_reply(reply, offered, cleaner if self._tell is not None else None)
+            return replace(whole, text=self._leaks.redacted(whole.text))
+
+        return await off_loop(len(reply.text), cleaned)
+
+    async def _show(self, tell: Tell, chars: int, read: Callable[[], str]) -> None:
+        """Tell people the text that reading `chars` characters releases."""
+        text = await off_loop(chars, read)
+        if self._cleaner.starts_over and not self._started_over:
+            self._started_over = True
+            self._redacted, self._attempt = RedactedStream(self._leaks), next(self._numbers)
         if text:
-            self._tell(TextDelta(told_before, text, self._attempt))
+            stream = self._redacted
+            self._pass_on(tell, await off_loop(stream.look_chars(text), partial(stream.add, text)))
+
+    def _pass_on(self, tell: Tell, text: str) -> None:
+        if text:
+            tell(TextDelta(self._redacted.told_chars - len(text), text, self._attempt))
 
 
 def _estimated(request: ModelRequest, heard_chars: int) -> Usage:

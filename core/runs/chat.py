@@ -10,9 +10,10 @@ from core.model.base import ModelReply, ModelRequest, Usage
 from core.runs.approval_requests import ApprovalRequests
 from core.runs.attempts import RunModels
 from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
-from core.runs.context import PromptFacts, build_conversation, system_prompt, tool_tokens
+from core.runs.context import CHARS_PER_TOKEN, TurnPrompt, build_conversation, tool_tokens
 from core.runs.images import TurnImages
 from core.runs.loop import Answered, LoopOutcome, Paused
+from core.runs.model_list import Candidate
 from core.runs.registry import Run
 from core.runs.services import ChatServices, ChatSettings
 from core.runs.tool_calls import CallRules, ToolCallRunner
@@ -39,12 +40,18 @@ class ChatDelegate:
         self._start = loaded.start
         self._thread = loaded.start.thread
         self._entries: list[Entry] = list(loaded.entries)
-        self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private)
+        self._asking = ApprovalRequests(services, settings, loaded.start, self._in_private, self._narrative)
         if run.models is None:
-            run.models = RunModels(services.models, services.leaks, run.report, _unmetered)
+            run.earlier = loaded.models
+            run.models = RunModels(
+                services.models, services.leaks, run.report, _unmetered, loaded.models.spent, run.keep
+            )
+        self._run = run
         self._models = run.models
         self._images = TurnImages(services.images, self._thread.channel, self._start.turn_id)
         self._standing: ConsentSettings | None = None
+        self._offered = False
+        self._prompted: TurnPrompt | None = None
         self._budget = LoopBudget(
             services.pipeline.effective_policy.configured.limits,
             loaded.rounds,
@@ -71,6 +78,7 @@ class ChatDelegate:
     # --- calls -----------------------------------------------------------------------------------------
 
     async def settle_calls(self) -> Paused | None:
+        self._calls.judge_in((await self._prompt()).mode)
         return await self._calls.settle()
 
     async def join_input(self) -> bool:
@@ -91,6 +99,21 @@ class ChatDelegate:
         may write."""
         said = (entry.said for entry in self._entries if entry.turn_id == self._start.turn_id)
         return not any(isinstance(one, UserSaid) and one.sender for one in said)
+
+    def _narrative(self, call_id: str) -> str:
+        """Return what the model wrote beside a call."""
+        text = ""
+        for entry in self._entries:
+            match entry.said:
+                case AssistantSaid():
+                    text = entry.said.text
+                case ToolCalled() if entry.said.call_id == call_id:
+                    return text
+                case ToolCalled():
+                    pass
+                case _:
+                    text = ""
+        return ""
 
     def last_batch_failed(self) -> bool:
         return self._calls.all_failed
@@ -122,6 +145,9 @@ class ChatDelegate:
 
     # --- the model -------------------------------------------------------------------------------------
 
+    def offered_tools(self) -> bool:
+        return self._offered
+
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         # One model call on the journal; its text is streamed as it comes.
         services, hook = self._services, self._services.reply_hook
@@ -129,31 +155,37 @@ class ChatDelegate:
         images = await self._images.newest(self._entries)
         tell = self._tell if services.tells_text else None  # hooks have to check the text first
 
-        def build(context_tokens: int) -> ModelRequest:
-            return replace(self._request(context_tokens, with_tools=with_tools), images=images)
+        prompt = await self._prompt()
 
-        reply = await self._models.reply(build, tell)
+        def build(candidate: Candidate) -> ModelRequest:
+            return replace(self._request(prompt, candidate, with_tools=with_tools), images=images)
+
+        reply = await self._models.reply(build, tell, repeats_empty=True)
         if hook is None or not reply.text.strip():
             return reply
         text = await hook.transformed(reply.text, self._start.principal.user_id, self._thread.id)
         return replace(reply, text=text)
 
-    def _request(self, context_tokens: int, *, with_tools: bool) -> ModelRequest:
-        settings, principal = self._settings, self._start.principal
-        tools = self._services.pipeline.offered(principal, self._start.disabled) if with_tools else ()
-        facts = PromptFacts(
-            configured=settings.system_prompt,
-            speaker=principal,
-            channel=self._thread.channel,
-            now=self._services.clock.now(),
-            timezone=settings.timezone,
-            tools=[tool.name for tool in tools],
-        )
-        limit_tokens = min(context_tokens, settings.context_tokens)
-        limit_tokens -= settings.reserve_tokens + tool_tokens(tools)
+    async def _prompt(self) -> TurnPrompt:
+        """Return the turn's prompt, made once per start of the turn."""
+        if self._prompted is None:
+            start, prompts = self._start, self._services.prompts
+            said = [entry.said for entry in self._entries if entry.turn_id == start.turn_id]
+            inputs = [one for one in said if isinstance(one, UserSaid)]
+            self._prompted = await prompts.of_turn(start.principal, self._thread.channel, inputs)
+        return self._prompted
+
+    def _request(self, prompt: TurnPrompt, model: Candidate, *, with_tools: bool) -> ModelRequest:
+        settings, start = self._settings, self._start
+        offered = self._services.pipeline.offered
+        tools = offered(start.principal, start.disabled, prompt.mode) if with_tools else ()
+        self._offered = bool(tools)
+        system = prompt.system(tuple(tool.name for tool in tools), model.name, with_tools=with_tools)
+        limit_tokens = min(model.context_tokens, settings.context_tokens)
+        limit_tokens -= settings.reserve_tokens + tool_tokens(tools) + len(system) // CHARS_PER_TOKEN
         return ModelRequest(
-            system=system_prompt(facts, with_tools=with_tools),
-            conversation=build_conversation(self._entries, limit_tokens),
+            system=system,
+            conversation=build_conversation(self._entries, limit_tokens, prompt.settings.timezone),
             tools=tools,
             max_output_tokens=settings.reserve_tokens,
             temperature=settings.temperature,
@@ -168,9 +200,11 @@ class ChatDelegate:
         calls, refused = intents.calls, intents.refused
         ended = {result.call_id for result in refused}
         said = AssistantSaid(reply.text, reply.origin)
-        turn_id = self._start.turn_id
+        turn_id, models = self._start.turn_id, self._run.trace()
         await patiently(
-            lambda: services.store.turns.record_reply_and_intents(turn_id, said, calls, refused=refused),
+            lambda: services.store.turns.record_reply_and_intents(
+                turn_id, said, calls, refused=refused, models=models
+            ),
             services.clock,
         )
         self._append(said)

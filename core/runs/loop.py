@@ -20,6 +20,12 @@ from core.transcript import Entry
 TRUNCATED_LIMIT = 3
 """The number of consecutive replies with calls cut off at the output limit. Then the model must answer
 without tools."""
+MAX_NUDGES = 2
+"""The number of times in a run that a model is reminded to call the tool it announced."""
+NUDGE = (
+    "You said what you are going to do, but called no tool. Call the tool now. If there is nothing to do, "
+    "give your answer."
+)
 REPEATS_WARNED = 3
 REPEATS_LIMIT = 5
 """The number of times the same calls may fail in a row. After a warning, tools are withheld."""
@@ -64,6 +70,10 @@ class LoopDelegate(Protocol):
 
     async def at_limit(self, limit: Exhausted) -> Paused | None:
         """Ask whether to continue. Returns None if the model may only give a final answer without tools."""
+        ...
+
+    def offered_tools(self) -> bool:
+        """Return whether the last model call offered tools."""
         ...
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
@@ -126,6 +136,9 @@ async def _steps(delegate: LoopDelegate) -> LoopOutcome:
         with_tools = limit is None and not guard.words_only
         reply = await delegate.call_model(with_tools=with_tools)
         if not reply.calls or not with_tools:
+            if delegate.offered_tools() and guard.may_nudge(reply):
+                await delegate.record_note(reply, NUDGE)
+                continue
             return Answered(reply)
         if reply.truncated:
             await delegate.record_note(reply, guard.truncated())
@@ -139,10 +152,18 @@ class _Guard:
 
     def __init__(self) -> None:
         self.words_only = False
+        self._nudges = 0
         self._truncated = 0
         self._batch: tuple[tuple[str, str], ...] = ()
         self._repeated = 0
         self._failed_batch: tuple[tuple[str, str], ...] = ()
+
+    def may_nudge(self, reply: ModelReply) -> bool:
+        """Return whether to remind the model of a call that it only announced, and count it."""
+        if reply.truncated or self._nudges >= MAX_NUDGES or not announces_call(reply.text):
+            return False
+        self._nudges += 1
+        return True
 
     def truncated(self) -> str:
         self._truncated += 1
@@ -177,3 +198,55 @@ def _canonical(arguments: str) -> str:
         return json.dumps(json_with_breaks(arguments, most_values=MAX_VALUES), sort_keys=True)
     except (ValueError, RecursionError):
         return arguments
+
+
+# Announcements: a model that says it is about to act, and requests no call.
+
+_OPENINGS = ("let me ", "i'll ", "i will ", "i'm going to ", "i am going to ")
+_ACTIONS = (
+    "search", "look up", "look into", "check", "fetch", "find", "read the", "write the", "create", "run the",
+    "execute", "query", "retrieve", "add it", "add the", "add this", "add that", "update the", "delete",
+    "remove the",
+)  # fmt: skip
+_TALK = (
+    "explain", "know", "think", "summarize", "clarify", "describe", "help", "understand", "break", "outline",
+    "walk you", "provide", "suggest", "elaborate", "start by",
+)  # fmt: skip
+_APOSTROPHES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'"})
+_SENTENCE_ENDS = str.maketrans({".": "\n", "!": "\n", ":": "\n", "?": "?\n"})
+ANNOUNCEMENT_LIMIT_CHARS = 2_000
+"""The limit on a reply that may be an announcement; longer ones are answers."""
+
+
+def announces_call(text: str) -> bool:
+    """Return whether a reply only announces an action: a sentence such as "Let me check the log."
+
+    Code and quotations don't count. It is a weak hint in English, for a reminder that costs little."""
+    if len(text) > ANNOUNCEMENT_LIMIT_CHARS:
+        return False
+    prose = _prose(text.lower().translate(_APOSTROPHES))
+    if any(f"let me {word}" in prose for word in _TALK):
+        return False
+    return any(map(_is_announcement, prose.translate(_SENTENCE_ENDS).splitlines()))
+
+
+def _is_announcement(sentence: str) -> bool:
+    if sentence.endswith("?"):  # it asks the person first
+        return False
+    for opening in _OPENINGS:
+        _, found, rest = f" {sentence}".partition(f" {opening}")
+        if found and any(f" {action} " in f" {rest.replace(',', ' ')} " for action in _ACTIONS):
+            return True
+    return False
+
+
+def _prose(text: str) -> str:
+    """Return the lines that are neither code nor quoted, without what stands in double quotes."""
+    lines: list[str] = []
+    in_code = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        elif not (in_code or line.startswith(("    ", "\t", ">"))):
+            lines.append("".join(line.split('"')[::2]))
+    return "\n".join(lines)

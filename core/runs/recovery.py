@@ -1,7 +1,7 @@
 """Recovery of runs left unfinished by a stopped hub, and expiry of gates."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -18,6 +18,7 @@ from core.people.notices import ApproverCopies
 from core.ports import OutboxListener, OutboxRow
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
+from core.store.lease import Leases
 from core.store.port import Store, UnfinishedRuns
 from core.store.rows import (
     REJOIN_US,
@@ -285,3 +286,32 @@ class GateExpiry:
     def _send(self, rows: tuple[OutboxRow, ...]) -> None:
         if rows:
             self._listener.outbox_ready(rows)
+
+
+class LeaseKeeper:
+    """Implementation of a hub's side of leases.
+
+    `sending`: called with previews that an ended hub left, once its messages are to be read from the store.
+    """
+
+    def __init__(
+        self,
+        leases: Leases,
+        recovery: RunRecovery,
+        sending: Callable[[Sequence[OutboxRow]], None],
+    ) -> None:
+        self._leases = leases
+        self._recovery = recovery
+        self._sending = sending
+
+    async def renew(self) -> None:
+        """Renew the lease. Raises LeaseLost."""
+        await self._leases.renew_lease()
+
+    async def look(self) -> None:
+        """Take over what hubs with lapsed leases had in hand. Raises StoreUnavailable."""
+        if await self._leases.has_lapsed():
+            logger.warning("lease.taking_over")
+            recovered = await self._recovery.recover()
+            self._sending(recovered.previews)
+            await self._recovery.start_suspects(recovered)

@@ -23,6 +23,8 @@ MAX_FAILURES_KEPT = 20
 
 TellOwner = Callable[[str], Awaitable[None]]
 """Sends a notice to the hub's owner. Raises nothing."""
+KeepTrace = Callable[[str, ModelTrace], Awaitable[None]]
+"""Stores the models of the run with that id. Raises StaleTurn if it doesn't run any more."""
 Bind = Callable[..., AbstractContextManager[object]]
 """Puts the given fields on every log record made inside."""
 
@@ -31,6 +33,7 @@ Bind = Callable[..., AbstractContextManager[object]]
 class Run:
     """One run while it is executed.
 
+    `keep_trace`: stores its models. `earlier`: those of its earlier starts.
     `selected`: the model that its calls go to; `result`: known once it ends.
     `models`: kept here, because a run that the database interrupted begins again with the same."""
 
@@ -39,15 +42,24 @@ class Run:
     kind: RunKind
     verbosity: Verbosity
     listener: TurnListener
+    keep_trace: KeepTrace
+    earlier: ModelTrace = NO_MODELS
     selected: ModelSelected | None = None
     failures: list[CandidateFailed] = field(default_factory=list[CandidateFailed])
     result: RunResult = RunResult.STOPPED
     models: RunModels | None = None
 
     def trace(self) -> ModelTrace:
-        """Return the models of this run, for the store."""
-        selected = "" if self.selected is None else self.selected.model
-        return ModelTrace(selected, tuple(self.failures))
+        """Return the models of this run over all its starts, for the store."""
+        selected = self.earlier.selected if self.selected is None else self.selected.model
+        failures = (*self.earlier.failures, *self.failures)[-MAX_FAILURES_KEPT:]
+        return ModelTrace(
+            selected, failures, self.earlier.spent if self.models is None else self.models.spent
+        )
+
+    async def keep(self) -> None:
+        """Store the models of this run. Raises StaleTurn if it doesn't run any more."""
+        await self.keep_trace(self.run_id, self.trace())
 
     def report(self, event: ModelSelected | CandidateFailed) -> None:
         """Publish an event of the run, and remember it."""
@@ -67,11 +79,15 @@ def _unbound(**fields: str) -> AbstractContextManager[object]:
 class RunRegistry:
     """All runs of this hub that are being executed.
 
-    `bind`: puts fields on log records; by default there are none."""
+    `keep_trace`: stores the models of a run. `bind`: puts fields on log records; by default there are
+    none."""
 
-    def __init__(self, listener: TurnListener, tell_owner: TellOwner, bind: Bind = _unbound) -> None:
+    def __init__(
+        self, listener: TurnListener, tell_owner: TellOwner, keep_trace: KeepTrace, bind: Bind = _unbound
+    ) -> None:
         self._listener = listener
         self._tell_owner = tell_owner
+        self._keep_trace = keep_trace
         self._bind = bind
         self._runs: dict[str, Run] = {}
 
@@ -88,7 +104,7 @@ class RunRegistry:
         self, run_id: str, thread_id: str, kind: RunKind, verbosity: Verbosity = Verbosity.OFF
     ) -> Generator[Run]:
         """Register a run for the time of the block, however that ends. Log records name run and thread."""
-        run = Run(run_id, thread_id, kind, verbosity, self._listener)
+        run = Run(run_id, thread_id, kind, verbosity, self._listener, self._keep_trace)
         self._runs[run_id] = run
         try:
             with self._bind(run=run_id, thread=thread_id):

@@ -14,6 +14,7 @@ from core.events import (
     Began,
     Failed,
     Finished,
+    ModelTrace,
     Rested,
     RunKind,
     RunResult,
@@ -24,6 +25,7 @@ from core.events import (
 from core.ids import Ids
 from core.messages import Markdown, Message, plain
 from core.model.base import ModelReply, StopReason
+from core.model.visible_text import is_silent
 from core.ports import OutboxListener
 from core.runs.loop import Answered, LoopDelegate, Paused, run_agentic_loop
 from core.runs.registry import Run, RunRegistry
@@ -132,13 +134,19 @@ class ChatTurnRunner:
         self._ids = ids
         self._journals = Journals()
         self._ended_while_stopped: dict[str, TurnStart | None] = {}
+        self._cut_short: dict[str, ModelTrace] = {}
+        """The models of turns that were cancelled, until their end is stored."""
 
     async def run(self, start: TurnStart) -> TurnStart | None:
         thread = start.thread
         self._turn_listener.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
         try:
             with self._registry.running(start.turn_id, thread.id, RunKind.CHAT, thread.verbosity) as run:
-                return await self._run(start, run)
+                try:
+                    return await self._run(start, run)
+                except asyncio.CancelledError:
+                    self._cut_short[start.turn_id] = run.trace()
+                    raise
         finally:
             self._turn_listener.turn_event(thread.id, start.turn_id, Rested())
 
@@ -198,8 +206,11 @@ class ChatTurnRunner:
         reply, transcript = success.reply, success.transcript
         text = _answer(reply)
         said = AssistantSaid(text, reply.origin)
-        message = Message(blocks=(Markdown(text),))
-        following = await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
+        silent = is_silent(text)
+        message = None if silent else Message(blocks=(Markdown(text),))
+        following = await self._finish(
+            start, TurnState.DONE, said, message, event=Finished("" if silent else text)
+        )
         last = Entry(transcript[-1].seq + 1, start.turn_id, self._clock.now(), said)
         self._journals.keep(start.thread.id, (*transcript, last))
         return following
@@ -229,6 +240,7 @@ class ChatTurnRunner:
             else []
         )
         next_turn_id = self._ids.row_id()
+        models = self._cut_short.pop(start.turn_id, None) or self._registry.trace(start.turn_id)
 
         async def finish() -> TurnFinished:
             return await self._turns.finish_turn_and_enqueue(
@@ -238,7 +250,7 @@ class ChatTurnRunner:
                 drafts,
                 next_turn_id=next_turn_id,
                 error=error,
-                models=self._registry.trace(start.turn_id),
+                models=models,
                 send_now=self._listener.may_send_now(thread.channel, thread.address),
                 meanwhile=meanwhile,
             )

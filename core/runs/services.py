@@ -13,6 +13,7 @@ from core.gates import VoteRule, Wrote
 from core.ids import Ids
 from core.people.notices import ApproverCopies
 from core.ports import AttachmentSource, OutboxListener
+from core.runs.context import ChatPrompts
 from core.runs.model_list import ModelList
 from core.safety.leaks import LeakDetector
 from core.store.port import People, Store
@@ -52,8 +53,6 @@ class ChatSettings:
 
     `context_tokens`: conversations are kept below it, also where a model's window is larger."""
 
-    system_prompt: str
-    timezone: str
     context_tokens: int
     reserve_tokens: int
     temperature: float
@@ -96,6 +95,7 @@ class ChatServices:
     leaks: LeakDetector
     approver_copies: ApproverCopies
     guests: GuestAllowance
+    prompts: ChatPrompts
     images: AttachmentSource | None = None
     reply_hook: ReplyHook | None = None
     answer_hook: AnswerHook | None = None

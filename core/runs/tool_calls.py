@@ -107,6 +107,10 @@ class ToolCallRunner:
         self._refused: list[ResultStatus] = []
         self._recording = asyncio.Lock()
 
+    def judge_in(self, mode: Mode) -> None:
+        """Judge calls in this mode from now on."""
+        self._rules = replace(self._rules, mode=mode)
+
     def add(self, call: CallRow) -> None:
         """Add a call after the others."""
         self._waiting.append(call)

@@ -7,10 +7,11 @@ files and trigger data may contain some.
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from core.events import NOTHING_SPENT, FailuresSpent
 from core.model.base import ModelReply, ModelRequest, Usage
 from core.off_loop import off_loop
-from core.runs.attempts import Report, RunModels
-from core.runs.model_list import ModelList
+from core.runs.attempts import Keep, Report, RunModels, unkept
+from core.runs.model_list import Candidate, ModelList
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.transcript import UserSaid
@@ -24,9 +25,16 @@ class UnseenModels:
         self._leaks = leaks
         self._hook = hook
 
-    def begin(self, report: Report, settle: Callable[[Usage], None]) -> "UnseenRun":
+    def begin(
+        self,
+        report: Report,
+        settle: Callable[[Usage], None],
+        earlier: FailuresSpent = NOTHING_SPENT,
+        keep: Keep = unkept,
+    ) -> "UnseenRun":
         """Return the models of one run; see RunModels."""
-        return UnseenRun(RunModels(self._models, self._leaks, report, settle), self._leaks, self._hook)
+        models = RunModels(self._models, self._leaks, report, settle, earlier, keep)
+        return UnseenRun(models, self._leaks, self._hook)
 
 
 class UnseenRun:
@@ -47,8 +55,8 @@ class UnseenRun:
         chars = len(request.system) + sum(len(one.text) for one in _said(request))
         clean = await off_loop(chars, lambda: self._without_credentials(request))
 
-        def build(context_tokens: int) -> ModelRequest:
-            del context_tokens
+        def build(candidate: Candidate) -> ModelRequest:
+            del candidate
             return replace(clean, max_output_tokens=reserve(clean.max_output_tokens))
 
         reply = await self.models.reply(build, None)

@@ -15,7 +15,9 @@ DOCUMENT_KINDS = frozenset(
     | {"ndjson", "srt", "vtt", "diff", "patch"}
 )
 """Extensions of files that are read and not run."""
-_INSTRUCTIONS = re.compile(r"(?:cmakelists|requirements|constraints)|(?:heartbeat|agents|claude|skill)\.")
+_INSTRUCTIONS = re.compile(
+    r"(?:cmakelists|requirements|constraints)|(?:heartbeat|agents|claude|skill|soul|user)\."
+)
 """Documents by extension that builders, installers, or models in the workspace follow."""
 _CACHES = frozenset({"__pycache__", "node_modules", "site-packages", "bin", "sbin", "venv", "env"})
 """Folders without a dot whose files run without being named."""

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, assert_never, cast
 
 from core.approvals import UNSAID, ApprovalSettings, Preset
-from core.events import CandidateFailed, ModelTrace
+from core.events import CandidateFailed, FailuresSpent, ModelTrace
 from core.gates import Answer, AskedCall, Chose, Option, Wrote
 from core.messages import (
     Attachment,
@@ -312,7 +312,7 @@ def trace_to_json(trace: ModelTrace) -> str | None:
     """Return a run's models as JSON, or None if none was called."""
     if not trace.selected:
         return None
-    return encode({"selected": trace.selected, "failures": [asdict(one) for one in trace.failures]})
+    return encode(asdict(trace))
 
 
 def trace_from_json(text: str | None) -> ModelTrace:
@@ -320,4 +320,9 @@ def trace_from_json(text: str | None) -> ModelTrace:
     if text is None:
         return ModelTrace()
     stored = json.loads(text)
-    return ModelTrace(stored["selected"], tuple(CandidateFailed(**one) for one in stored["failures"]))
+    spent = stored.get("spent", {})  # schema 24 had none
+    for name in ("room_made", "given_up"):
+        spent[name] = tuple(spent.get(name, ()))
+    spent["faults"] = tuple((model, fault) for model, fault in spent.get("faults", ()))
+    failures = tuple(CandidateFailed(**one) for one in stored["failures"])
+    return ModelTrace(stored["selected"], failures, FailuresSpent(**spent))

@@ -104,6 +104,7 @@ class Turns(Protocol):
         calls: Sequence[NewCall],
         *,
         refused: Sequence[ToolResult] = (),
+        models: ModelTrace = NO_MODELS,
     ) -> None:
         """Journal a model reply with the calls it asks for. Counts a round if there are any.
 

@@ -8,6 +8,7 @@ from core.store.rows import NewCall
 from core.transcript import AssistantSaid, ToolResult, UserSaid
 
 if TYPE_CHECKING:
+    from core.events import ModelTrace
     from core.routine import Spent
     from core.store.routine_rows import (
         BudgetDay,
@@ -194,6 +195,11 @@ class RunJournal(Protocol):
 
     async def open_run_journal(self, run_id: str, scope: str, asked: UserSaid) -> None:
         """Record the run's scope, which is fixed from here on, and its question."""
+        ...
+
+    async def keep_models(self, run_id: str, models: "ModelTrace") -> None:
+        """Record the models that a run of any kind has called so far. Raises StaleTurn also if a person
+        stopped it."""
         ...
 
     async def record_run_reply(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.events import NO_MODELS, ModelTrace
 from core.routine import RunStatus, Spent
 from core.store.rows import CallRow
 from core.transcript import AssistantSaid, Said
@@ -166,12 +167,15 @@ class DayLeft:
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run to be executed by this hub. `left`: the remaining budget at its start, not counting this
-    run's earlier use."""
+    """A run to be executed by this hub.
+
+    `left`: the remaining budget at its start, not counting this run's earlier use.
+    `models`: those that its earlier starts called."""
 
     run: RoutineRunRow
     routine: RoutineRow
     left: DayLeft = DayLeft()
+    models: ModelTrace = NO_MODELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,7 @@ class RunSteps:
 class RunEnd:
     """The end of a run.
 
-    `answer`: the model's last reply, for the journal.
+    `answer`: the model's last reply, and `models`: those it called, for the journal.
     `document`: the routine's new state document, None: unchanged.
     `notice`: the notice to its owner at `notice_at`; `menu_id`: the id of its buttons.
     `missing_grants`: the grants that refused calls lacked, see core.routine.Lightweight.
@@ -206,6 +210,7 @@ class RunEnd:
     result: str | None = None
     error: str | None = None
     answer: AssistantSaid | None = None
+    models: ModelTrace = NO_MODELS
     input_tokens: int = 0
     output_tokens: int = 0
     cost_micro_usd: int = 0

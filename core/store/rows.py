@@ -170,6 +170,7 @@ class LoadedTurn:
     `rounds`/`tools_run`: model rounds and executed calls since the last human input (a message, a
     reply to a question, or "continue" on a continue gate).
     `continued`: how the turn's newest continue gate ended.
+    `models`: those that earlier starts of the turn called.
     """
 
     start: TurnStart
@@ -179,6 +180,7 @@ class LoadedTurn:
     rounds: int
     tools_run: int
     continued: Option | None
+    models: ModelTrace = NO_MODELS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from core.cancellation import finish
 from core.errors import ToolFailed
 from core.safety.fencing import HeadAndTail
 from core.tools.bounds import MAX_PROCESSES, all_tasks, bound, is_crowd
@@ -132,15 +133,7 @@ class GatedChild:
             return
         self._ended = True
         kill_group(self.pid)
-        burial = asyncio.create_task(self._bury(), name=f"end of call {self._call_id}")
-        cancelled: asyncio.CancelledError | None = None
-        while not burial.done():
-            try:
-                await asyncio.shield(burial)
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+        await finish(self._bury(), f"end of call {self._call_id}")
 
     async def _bury(self) -> None:
         try:

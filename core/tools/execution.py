@@ -11,7 +11,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.cancellation import LeftRunning
+from core.cancellation import LeftRunning, finish
 from core.clock import Clock
 from core.errors import InvalidArguments, OutcomeUnknown, StoreError, ToolDenied, ToolError, ToolTimeout
 from core.off_loop import off_loop
@@ -158,6 +158,7 @@ class _Apart:
         self._name = name
         self._cleans_up_s = cleans_up_s
         self._threads: set[Future[Any]] = set()
+        self._runs_on = False
         self._coroutine = self._contained(tool)
         self.task = asyncio.create_task(self._coroutine, name=f"tool {name}")
 
@@ -179,18 +180,15 @@ class _Apart:
 
         A cancellation does not cut this short; it is passed on afterwards, as LeftRunning if the run is
         not over."""
-        ending = asyncio.create_task(self._end(), name=f"end of {self._name}")
-        cancelled: asyncio.CancelledError | None = None
-        while not ending.done():
-            try:
-                await asyncio.shield(ending)
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is None:
-            return ending.result()
-        raise cancelled if ending.result() else LeftRunning(self._name)
+        try:
+            await finish(self._end(), f"end of {self._name}")
+        except asyncio.CancelledError:
+            if self._runs_on:
+                raise LeftRunning(self._name) from None
+            raise
+        return not self._runs_on
 
-    async def _end(self) -> bool:
+    async def _end(self) -> None:
         for _ in range(CANCELS):
             self.task.cancel()
             done, _ = await asyncio.wait({self.task}, timeout=self._cleans_up_s)
@@ -201,10 +199,9 @@ class _Apart:
         at_work = {asyncio.wrap_future(work) for work in tuple(self._threads)}
         if at_work:
             _, at_work = await asyncio.wait(at_work, timeout=self._cleans_up_s)
-        if self.task.done() and not at_work:
-            return True
-        logger.error("tool.stop_failed tool=%s", self._name)
-        return False
+        if at_work or not self.task.done():
+            self._runs_on = True
+            logger.error("tool.stop_failed tool=%s", self._name)
 
     async def _close(self) -> None:
         """Force a tool that swallows cancellations out of its current await."""

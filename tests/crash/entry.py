@@ -20,7 +20,7 @@ from bot.config.load import load
 from bot.ops.logs import configure
 from channels.telegram.addresses import Timeouts
 from core.clock import Clock, SystemClock
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
 from core.store.lease import LEASE_S
 from core.store.port import Store
 from core.store.units import Facet
@@ -153,6 +153,11 @@ class PoisonedModel:
     def name(self) -> str:
         """The model's own name."""
         return self._model.name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        """The model's own abilities."""
+        return self._model.abilities
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """See Model.reply."""

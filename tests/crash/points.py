@@ -60,6 +60,7 @@ COMMITS = frozenset(
         "claim_slots",
         "begin_runs",
         "open_run_journal",
+        "keep_models",
         "record_run_reply",
         "finish_run",
         "resume_run",

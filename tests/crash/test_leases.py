@@ -16,7 +16,7 @@ from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.telegram.world import Message
 
-LEASE_S = 0.5
+LEASE_S = 1.0
 LIVED_S = 4.0
 """Long enough that no stall of a busy machine is taken for a hub that died."""
 FIRST = "take_lease:1:after"

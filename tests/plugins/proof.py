@@ -2,14 +2,15 @@
 
 A test hands facts to the fixture `proof_record`; they travel with its report to the process that reports
 and are written when the run ends. In other profiles they are dropped. What a run of some tests did not make
-anew stays, with the commit and time it is from.
+anew stays, with the commit and time it is from, as long as its test is collected.
 """
 
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,14 +44,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the writer in the process that reports, in profile `proof`."""
     profile = config.stash[PROFILE]
     if profile.name == "proof" and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Writer(profile, config.rootpath), "hubbub-proof-writer")
+        config.pluginmanager.register(_Writer(profile, config), "hubbub-proof-writer")
 
 
 class _Writer:
-    def __init__(self, profile: Profile, root: Path) -> None:
+    def __init__(self, profile: Profile, config: pytest.Config) -> None:
         self._profile = profile
-        self._root = root
-        self._commit = _commit_of(root)
+        self._root = config.rootpath
+        self._plugins: list[str] = config.option.plugins
+        self._commit = _commit_of(self._root)
         self._records: dict[str, list[Mapping[str, Any]]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -73,7 +75,7 @@ class _Writer:
         for suite, records in self._records.items():
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{suite}.json"
-            records = [*records, *_kept(path, self._root, {str(record["test"]) for record in records})]
+            records = [*records, *self._kept(path, {str(record["test"]) for record in records})]
             page = {
                 "suite": suite,
                 "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -84,6 +86,33 @@ class _Writer:
                 "records": sorted(records, key=lambda record: str(record["test"])),
             }
             path.write_text(json.dumps(page, indent=2, ensure_ascii=False) + "\n")
+
+    def _kept(self, path: Path, made_anew: Collection[str]) -> Iterator[Mapping[str, Any]]:
+        """Yield records of an earlier run, of tests that are still collected, with where they come from."""
+        if not path.exists():
+            return
+        page = json.loads(path.read_text())
+        earlier = [record for record in page["records"] if record["test"] not in made_anew]
+        there = self._collected({str(record["test"]).partition("::")[0] for record in earlier})
+        for record in earlier:
+            if record["test"] in there:
+                yield {**{fact: page[fact] for fact in ("made_at", "commit", "seed")}, **record}
+
+    def _collected(self, files: Iterable[str]) -> set[str]:
+        """Return the ids of all tests in files. The run itself may have been given only some of them."""
+        existing = sorted(file for file in files if (self._root / file).exists())
+        if not existing:
+            return set()
+        plugins = [f"-p{name}" for name in self._plugins]
+        asked = subprocess.run(
+            [sys.executable, "-m", "pytest", "--collect-only", "-q", *plugins, *existing],
+            cwd=self._root,
+            env={**os.environ, "HUBBUB_PROFILE": "proof", "HUBBUB_SHARD": "1/1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return {line for line in asked.stdout.splitlines() if "::" in line}
 
 
 def _commit_of(root: Path) -> str:
@@ -96,16 +125,3 @@ def _commit_of(root: Path) -> str:
 def _git(root: Path, *words: str) -> str:
     asked = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
     return asked.stdout.strip()
-
-
-def _kept(path: Path, root: Path, made_anew: Collection[str]) -> Iterator[Mapping[str, Any]]:
-    """Records of an earlier run, of tests that are still there, with where they come from."""
-    if not path.exists():
-        return
-    page = json.loads(path.read_text())
-    for record in page["records"]:
-        file, _, name = str(record["test"]).partition("::")
-        source = root / file
-        is_there = source.exists() and f"def {name.partition('[')[0]}(" in source.read_text()
-        if is_there and record["test"] not in made_anew:
-            yield {**{fact: page[fact] for fact in ("made_at", "commit", "seed")}, **record}

@@ -59,9 +59,16 @@ def brought_again(place: SlackHub, messages: Sequence[object]) -> None:
         place.slack.redeliver(record.id)
 
 
-@pytest.mark.parametrize("broken", BROKEN)
-async def test_on_slack_each_is_part_of_one_turn_in_order(tmp_path: Path, *, broken: bool) -> None:
-    async with open_slack_hub(tmp_path, extra=GROUPS) as place:
+@pytest.mark.parametrize(
+    "mode, broken",
+    [
+        pytest.param("socket", False, id="away"),
+        pytest.param("http", False, id="away-http"),
+        pytest.param("socket", True, id="broken", marks=pytest.mark.slow),
+    ],
+)
+async def test_on_slack_each_is_part_of_one_turn_in_order(tmp_path: Path, mode: str, *, broken: bool) -> None:
+    async with open_slack_hub(tmp_path, mode=mode, extra=GROUPS) as place:
         place.slack.configure(retry_delays_s=[])  # the history alone has what was missed
         conversations = await on_slack(place)
         if broken:
@@ -75,7 +82,8 @@ async def test_on_slack_each_is_part_of_one_turn_in_order(tmp_path: Path, *, bro
             place.slack.cut_sockets()
         else:
             await place.start()
-        await place.slack.wait_connected(timeout_s=slack_hub.LIMIT_S)
+        if mode == "socket":
+            await place.slack.wait_connected(timeout_s=slack_hub.LIMIT_S)
         brought_again(place, messages)
         for conversation in conversations:
             conversation.says(conversation.live)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from bot.app import Seams
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import Hold, text
 
@@ -92,6 +92,11 @@ class CancellingItself:
         """See Model."""
         return self._model.name
 
+    @property
+    def abilities(self) -> ModelAbilities:
+        """The model's own abilities."""
+        return self._model.abilities
+
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """See Model."""
         if self._once:
@@ -154,7 +159,7 @@ async def test_history_is_there_after_a_restart(house: Hub) -> None:
     await house.telegram.wait_text(OWNER, "You said: hello")
     asked = house.model.log[-1].body["messages"]
     assert [message["role"] for message in asked] == ["system", "user", "assistant", "user"]
-    assert asked[1]["content"] == "my cat is called Miau"
+    assert asked[1]["content"].startswith("my cat is called Miau\n\n[Note from the hub")
 
 
 async def test_commands_say_what_they_do(house: Hub) -> None:

@@ -55,5 +55,5 @@ async def test_every_prompt_says_that_fenced_text_is_data(
 
 
 def test_final_words_without_tools_have_the_rule_as_well() -> None:
-    facts = PromptFacts("Be brief.", OLIVIA, "telegram", 0, "UTC", ["shell"])
+    facts = PromptFacts("Be brief.", OLIVIA, "telegram", ("shell",))
     assert RULE in system_prompt(facts, with_tools=False)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from core.routine import RunStatus
-from core.routines.manage import RoutineManager, RoutineRefused
+from core.routine_json import RoutineRefused
+from core.routines.manage import RoutineManager
 from core.store.routine_rows import RoutineRow, RoutineRunRow
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted

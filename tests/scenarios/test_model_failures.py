@@ -47,6 +47,7 @@ class Kind(Enum):
     NEXT = auto()
     OVERFLOW = auto()
     ANSWER = auto()
+    EMPTY = auto()
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def body(message: str, code: str | None = None) -> str:
     return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}})
 
 
-AGAIN, NEXT, OVERFLOW, ANSWER = Kind
+AGAIN, NEXT, OVERFLOW, ANSWER, EMPTY = Kind
 DOWN, BROKE, LONG = texts.MODEL_UNREACHABLE, texts.MODEL_BROKE_OFF, texts.CONTEXT_TOO_LONG
 ARGUMENTS = Reply(calls=(CALL,), chunk_chars=6)
 TEXT_AND_ARGUMENTS = Reply(STORY, calls=(CALL,), chunk_chars=12)
@@ -120,7 +121,8 @@ FAILURES = [
     Failure("order conflict", NEXT, HttpError(400, body=ROLES), texts.MODEL_ORDER_CONFLICT),
     Failure("refused request", NEXT, HttpError(400), texts.MODEL_REFUSED),
     Failure("empty body", AGAIN, EmptyBody(), BROKE),
-    Failure("empty reply", ANSWER, None, texts.EMPTY_REPLY, Reply("")),
+    Failure("empty reply", EMPTY, None, texts.EMPTY_REPLY, Reply("")),
+    Failure("thinking alone", EMPTY, None, texts.EMPTY_REPLY, Reply("<think>hm", chunk_chars=3)),
     Failure("content filter", NEXT, None, texts.MODEL_REFUSED, Reply("", finish="content_filter")),
     Failure(
         "content filter",
@@ -151,6 +153,8 @@ def calls_expected(row: Failure, place: str) -> tuple[int, int]:
             return (3, 0) if row.seen else (4, 0)
         case Kind.NEXT if place == "first":
             return 1, 1
+        case Kind.EMPTY:
+            return 2, 0
         case _:
             return 1, 0
 
@@ -206,7 +210,7 @@ async def test_a_failure_at_any_place_costs_bounded_calls_and_leaves_one_answer(
 
 def _judge_events(events: Sequence[dict[str, Any]], row: Failure, place: str, said: str) -> None:
     shown = attempts_of(events)
-    answered = row.kind is Kind.ANSWER or said == OTHER
+    answered = row.kind in {Kind.ANSWER, Kind.EMPTY} or said == OTHER
     if row.seen and row.kind is not Kind.ANSWER:
         broken = shown[1 if place == "last" else 0]
         assert broken
@@ -227,7 +231,7 @@ def _judge_events(events: Sequence[dict[str, Any]], row: Failure, place: str, sa
 async def _judge_what_is_kept(house: House, row: Failure, said: Sequence[str]) -> None:
     """The transcript holds the final reply alone; no call of a broken reply was recorded or run."""
     first, *fixes = said
-    answered = row.kind is Kind.ANSWER or first == OTHER
+    answered = row.kind in {Kind.ANSWER, Kind.EMPTY} or first == OTHER
     notices = [("notice", fix) for fix in fixes]
     assert await house.kept() == [("user", GO), ("assistant" if answered else "notice", first), *notices]
     assert not (house.hub.workspace / "ran.txt").exists()

@@ -10,11 +10,13 @@ import pytest
 
 from core import texts
 from core.errors import ModelFault
+from core.runs.context import DROPPED_NOTE
 from core.runs.model_list import OPENS_AFTER
-from tests.harness.telegram_hub import OWNER
+from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.scenarios.model_house import House, attempts_of, failures_in, open_house
 from tests.scenarios.routine_house import fired
 from tests.simulators.model import Drop, Hold, HttpError, Prompt, Reply, ToolCall
+from tests.simulators.model.faults import Fault
 
 STORY = "Once upon a time there was a model that told a long story, word by word. " * 2
 TOLD = Reply(STORY, chunk_chars=12, delay_s=0.005)
@@ -62,17 +64,32 @@ async def test_an_overflow_changes_no_history(tmp_path: Path) -> None:
 async def test_an_overflow_goes_to_a_model_with_a_larger_window(
     tmp_path: Path, fault: HttpError | None
 ) -> None:
-    async with open_house(tmp_path, model="context_tokens = 8_000") as house:
+    main = 'context_tokens = 5_000\nthinking = "low"'
+    async with open_house(tmp_path, model=main) as house:
         said = "" if fault else STORY
         house.main.rule("too long", Reply(said, finish="model_context_window_exceeded"), fault=fault)
         house.backup.rule("too long", Reply("It fits."))
         before, taken = history(house), house.main.log.taken
-        await house.told("too long")
+        events = await house.told("too long")
         assert (await house.says())[-1] == "It fits."
+        chosen = [event["data"] for event in events if event["type"] == "model_selected"]
+        assert [(one["model"], one["thinking"]) for one in chosen] == [("main", "low"), ("backup", "off")]
+        narrow, wide = house.main.log[-1].body["messages"], house.backup.log[-1].body["messages"]
+        assert DROPPED_NOTE in str(narrow), "a request is built for the window it is sent to"
+        assert "say: ready" in str(wide)
         assert (house.main.log.taken - taken, house.backup.log.taken) == (1, 1)
         assert history(house)[: len(before)] == before
         await house.told("say: short again")
-        assert house.main.log[-1].user_text == "say: short again", "the next run begins with the first model"
+        assert house.main.log[-1].user_text.endswith("say: short again"), (
+            "the next run begins with the first model"
+        )
+
+
+async def test_a_conversation_stays_below_the_configured_context_in_a_larger_window(tmp_path: Path) -> None:
+    agent = "[agent]\ncontext_tokens = 5_000\n"
+    async with open_house(tmp_path, models=1, model="context_tokens = 100_000", extra=agent) as house:
+        await house.told("say: again")
+        assert DROPPED_NOTE in str(house.main.log[-1].body["messages"])
 
 
 # ---------------------------------------------------------------- keys
@@ -120,13 +137,26 @@ async def test_a_call_of_a_reply_that_broke_off_is_neither_run_nor_kept(tmp_path
         assert not any("Once upon" in text for text in said)
 
 
-async def test_a_run_that_is_stopped_while_it_waits_for_a_model_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fault, failed", [(HttpError(429, retry_after_s=59), ["main"]), (Hold(), [])], ids=["limited", "slow"]
+)
+async def test_a_run_that_is_stopped_while_it_waits_for_a_model_ends(
+    tmp_path: Path, fault: Fault, failed: list[str]
+) -> None:
     async with open_house(tmp_path, models=1) as house:
-        house.main.rule("wait", Reply(STORY), fault=HttpError(429, retry_after_s=59))
+        house.main.rule("wait", Reply(STORY), fault=fault)
         house.hub.telegram.user_sends_text(OWNER, "wait for it")
         await house.main.wait_requests(2)
         house.hub.telegram.user_sends_text(OWNER, "/stop")
         await house.hub.telegram.wait_text(OWNER, "Stopped")
+
+        async def named() -> bool:
+            events = (await house.api.get("/api/why?query=wait for it"))["events"]
+            turn = next(event["turn"] for event in events if event["text"] == "wait for it")
+            models = (turn["model"], [one["model"] for one in turn["failures"]])
+            return turn["state"] == "stopped" and models == ("main", failed)
+
+        await house.hub.until(named)
         house.main.reset()
         await house.told("say: next")
         assert (await house.says())[-1] == "next"
@@ -190,6 +220,7 @@ async def test_a_fault_of_the_setup_is_said_to_the_owner_once_and_to_others_in_g
         house.main.fault(HttpError(402), times=None)
         telegram.user_sends_text(ANNA, "hello")
         await telegram.wait_bot_messages(ANNA, 4)
+        await telegram.wait_for(lambda: house.hub.says(OWNER)[1:] == [fix, fix], LIMIT_S)
         await house.hub.settled_sends()
         assert await house.says() == [fix, fix], "and again once it was mended in between"
 
@@ -258,10 +289,31 @@ async def test_why_and_status_name_the_models(tmp_path: Path) -> None:
         assert f"Model: backup. Model main failed ({REASON_DOWN}). Trying the next one." in status
         house.backup.release()
         await house.hub.telegram.wait_text(OWNER, "At last.")
-        events = (await house.api.get("/api/why?query=slow one"))["events"]
-        turn = next(event["turn"] for event in events if event["text"] == "slow one")
-        assert (turn["state"], turn["model"]) == ("done", "backup")
+
+        async def slow_turn() -> dict[str, Any]:
+            events = (await house.api.get("/api/why?query=slow one"))["events"]
+            return next(event["turn"] for event in events if event["text"] == "slow one")
+
+        async def done() -> bool:  # a preview may have shown the text already
+            return (await slow_turn())["state"] == "done"
+
+        await house.hub.until(done)
+        turn = await slow_turn()
+        assert turn["model"] == "backup"
         assert [(one["model"], one["error"]) for one in turn["failures"]] == [("main", REASON_DOWN)] * 3
+
+
+async def test_what_a_turn_has_spent_on_failures_outlasts_a_wait_for_a_person(tmp_path: Path) -> None:
+    async with open_house(tmp_path, models=1) as house:
+        house.main.fault(HttpError(500), times=2)
+        house.hub.telegram.user_sends_text(OWNER, 'please call: ask_user {"question": "Which one?"}')
+        await house.hub.telegram.wait_text(OWNER, "Which one?")
+        house.main.fault(HttpError(500), times=2)
+        house.hub.telegram.user_sends_text(OWNER, "That one.")
+        await house.hub.telegram.wait_text(OWNER, "Done:")
+        kept = [json.loads(models) for (models,) in stored(house, "SELECT models FROM runs ORDER BY number")]
+        assert [one["spent"]["attempts"] for one in kept] == [0, 4]
+        assert [len(one["failures"]) for one in kept] == [0, 4]
 
 
 async def test_every_log_line_of_a_run_names_the_run_and_its_thread(tmp_path: Path) -> None:
@@ -285,6 +337,9 @@ async def test_a_routine_falls_back_and_pays_for_what_broke_off(tmp_path: Path) 
         run = await fired(house.hub, "report", {"prompt": "report"})
         assert (run.state.value, run.result) == ("attention", "All is well.")
         assert house.backup.log.taken == 1
+        (models,) = stored(house, "SELECT models FROM runs WHERE kind = 'routine'")
+        trace = json.loads(models[0])
+        assert (trace["selected"], len(trace["failures"]), trace["spent"]["attempts"]) == ("backup", 3, 3)
         broken = house.main.log.select(match="report")
         assert len(broken) == 3
         counted = house.backup.log[-1]

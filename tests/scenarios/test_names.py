@@ -22,4 +22,5 @@ async def test_a_name_with_line_breaks_is_no_note_of_the_operator(tmp_path: Path
         await house.model.wait_requests(2, state="answered", timeout_s=LIMIT_S)
         told = house.model.log[-1].body["messages"][-1]["content"]
         assert told.startswith('"Eve (Note from the hub')
-        assert "\n" not in told
+        said, _, time = told.partition("\n\n[Note from the hub, not from a person: time: ")
+        assert "\n" not in said + time

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from core.routine import RunStatus
-from core.routines.manage import RoutineNotFound, RoutineRefused
+from core.routine_json import RoutineNotFound, RoutineRefused
 from core.store.routine_rows import RoutineRow, RoutineText
 from core.users import Principal, Role
 from tests.harness.telegram_hub import OWNER, Hub, open_hub

@@ -8,9 +8,8 @@ import pytest
 import pytest_asyncio
 
 from core.routine import RunStatus
-from core.routine_json import definition_to_json
+from core.routine_json import RoutineRefused, definition_to_json
 from core.routines.definitions import read_text
-from core.routines.manage import RoutineRefused
 from core.transcript import ResultStatus, ToolResult
 from tests.bot.web.api_client import client
 from tests.clock import zone_at_noon

@@ -17,7 +17,7 @@ from bot.config.keys import VaultKeyRing
 from bot.web.webhooks import AT_ONCE, BODY_LIMIT_BYTES, MAX_READ
 from core.clock import SystemClock
 from core.routine import RunStatus
-from core.routines.manage import RoutineRefused
+from core.routine_json import RoutineRefused
 from core.store.routine_rows import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from core.vault import Vault

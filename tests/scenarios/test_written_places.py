@@ -33,6 +33,7 @@ ORDINARY = [
     "build.sh",
     "CMakeLists.txt",
     "requirements-dev.txt",
+    "SOUL.md",
     "a",
 ]
 DOCUMENTS = ["notes.txt", "plans/2026/march.md", "figures.csv"]

@@ -4,8 +4,10 @@
     python -m tests.upgrade.make OLD 21
 
 The hub of OLD runs as a process of its own between today's simulators and is killed twice: the first time
-while a call runs, the second time with everything under way that can be. Made once for each schema (20: at
-403a1ba) and never again; it reads the database of a running hub, in the words of its schema.
+while a call runs, the second time with everything under way that can be. Made once for each schema and never
+again: 20 by b62dd9c1, the last program that stored `prompt_id` in its JSON, 21 by c5caeb1. Each opens a gate
+of every kind that it can open; neither opens a `budget` or a `menu`. It reads the database of a running hub,
+in the words of its schema.
 """
 
 import asyncio
@@ -31,6 +33,7 @@ from tests.upgrade.stored import (
     BEN,
     CONFIG,
     DAN,
+    EVA,
     FIXTURES,
     KEPT,
     KEY,
@@ -169,6 +172,7 @@ async def _first_life(hub: OldHub) -> None:
     await hub.start()  # it makes the database
     hub.command("users", "add", "Ben", "--account", f"telegram:{BEN}")
     hub.command("users", "add", "Dan", "--account", f"telegram:{DAN}")
+    hub.command("users", "add", "Eva", "--account", f"telegram:{EVA}")
     lea = json.loads(hub.command("users", "add", "Lea", "--account", f"telegram:{LEA}", "--json"))
     await hub.end(signal.SIGINT)
     hub.configure(lea["id"])
@@ -245,11 +249,11 @@ async def _second_life(hub: OldHub) -> None:
     # The last text of hers: the next one is taken for the secret.
     telegram.user_sends_text(OLIVIA, 'please call: tool_auth {"name": "shed", "purpose": "to open the shed"}')
     await telegram.wait_for(lambda: "shed" in telegram.bot_messages(OLIVIA)[-1].text, LIMIT_S)
-    telegram.fail("drop", method="sendMessage", chat_id=LEA, when="before")
-    telegram.user_sends_text(LEA, "say: Sent to Lea.")
-    await hub.until(
-        "an ambiguous row", lambda: hub.rows("SELECT 1 FROM outbox WHERE state = 'ambiguous' AND settled = 0")
-    )
+    for person, text in ((LEA, "say: Sent to Lea."), (EVA, "please run: echo late >> late.txt")):
+        telegram.fail("drop", method="sendMessage", chat_id=person, when="before")
+        telegram.user_sends_text(person, text)
+    ambiguous = "SELECT 1 FROM outbox WHERE state = 'ambiguous' AND settled = 0"
+    await hub.until("two ambiguous rows, one of a card", lambda: len(hub.rows(ambiguous)) == 2)
     await telegram.wait_confirmed(timeout_s=LIMIT_S)
     await model.wait_requests(state="held", timeout_s=LIMIT_S)
     await hub.end(signal.SIGKILL)

@@ -18,8 +18,8 @@ KEPT = ("hub.key", "vault.key", "audit.heads")
 WORKSPACE = Path("/tmp/hubbub-upgraded-workspace")
 """Consent is bound to the workspace's path, so the hub of the fixture and today's need the same one."""
 TOKEN, KEY = "123456:AAE-a-token-of-the-usual-length-0123456", "model-key"
-OLIVIA, BEN, LEA, DAN = 7, 8, 9, 10
-PEOPLE = {OLIVIA: "Olivia", BEN: "Ben", LEA: "Lea", DAN: "Dan"}
+OLIVIA, BEN, LEA, DAN, EVA = 7, 8, 9, 10, 11
+PEOPLE = {OLIVIA: "Olivia", BEN: "Ben", LEA: "Lea", DAN: "Dan", EVA: "Eva"}
 _TELEGRAM = "telegram.json"
 _DIRECTORY, _TELEGRAM_URL, _MODEL_URL = "@DIRECTORY@", "@TELEGRAM@", "@MODEL@"
 LEA_PLACE = "@LEA@"
@@ -158,7 +158,8 @@ def restore_telegram(telegram: TelegramSimulator, shown: Shown) -> None:
         telegram.add_user(person, first_name=name)
         bot.started_by.add(person)
     forum = world.add_chat(SUPERGROUP, "House", chat_id=shown.forum, is_forum=True)
-    forum.members = {OLIVIA: "creator", BEN: "member", LEA: "member", DAN: "member", bot.id: "administrator"}
+    members = dict.fromkeys(PEOPLE, "member")
+    forum.members = {**members, OLIVIA: "creator", bot.id: "administrator"}
     forum.topics = {number: Topic(number, name) for name, number in shown.topics.items()}
     chats = {forum.id: forum} | {user: world.private_chat(bot, telegram.person(user)) for user in PEOPLE}
     for stored in sorted(shown.messages, key=lambda stored: int(stored["id"])):

@@ -1,5 +1,5 @@
-"""A hub of schema 20, killed in mid-work by the program of its day, is taken over by today's: every button
-and typed id of its time works, once, and nothing that was done is done again.
+"""Hubs of schema 20 and 21, killed in mid-work by the program of their day, are taken over by today's: every
+button and typed id of their time works, once, and nothing that was done is done again.
 
 tests/upgrade/make.py made the fixture. The clocks of the hub and the platform go on from the kill.
 """
@@ -35,6 +35,7 @@ from tests.simulators.telegram.world import Message
 from tests.upgrade.make import SECRET, STORY
 from tests.upgrade.stored import (
     BEN,
+    EVA,
     FIXTURES,
     KEPT,
     KEY,
@@ -61,10 +62,9 @@ TWICE = {"Sent to Dan."}
 
 @dataclass(slots=True)
 class Upgraded(AnyHub):
-    """Today's hub on a fixture. `shown`: what the platform held at the kill. `schema`: its database's."""
+    """Today's hub on a fixture. `shown`: what the platform held at the kill."""
 
     shown: Shown = field(kw_only=True)
-    schema: int = field(kw_only=True)
 
     async def start(self) -> App:
         """Start the hub, until it takes messages."""
@@ -154,9 +154,7 @@ async def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         restore_telegram(telegram, shown)
         model.rule("tell the story", Reply(text=STORY))
         model.rule("count for ever", "Counted.", on="any")
-        hub = Upgraded(
-            Simulators(model, _telegram=telegram), tmp_path, SPEED, shown=shown, schema=request.param
-        )
+        hub = Upgraded(Simulators(model, _telegram=telegram), tmp_path, SPEED, shown=shown)
         hub.clock.skip(-behind_s)
         load(fixture / "hub.sql", tmp_path / "data" / "hub.db")
         for name in KEPT:
@@ -182,13 +180,12 @@ async def test_what_was_under_way_at_the_kill_goes_on_and_is_done_once(upgraded:
         "Skip",
     }
     await upgraded.says(LEA, "Sent to Lea.")
-    if upgraded.schema > 20:
-        assert "shell was interrupted" in (await upgraded.says(OLIVIA, "🔔 Routine “tending”")).text
+    assert "shell was interrupted" in (await upgraded.says(OLIVIA, "🔔 Routine “tending”")).text
     await upgraded.settled()
     assert upgraded.rows("SELECT state FROM routine_runs ORDER BY created_at") == [
         ("attention",),
         ("interrupted",),
-        *([("attention",)] if upgraded.schema > 20 else []),
+        ("attention",),
     ]
     assert not upgraded.rows("SELECT 1 FROM outbox WHERE state NOT IN ('sent', 'replaced')")
     _judge_once(upgraded)
@@ -208,7 +205,7 @@ def _judge_once(upgraded: Upgraded) -> None:
     assert (
         sum(repeats for (repeats,) in upgraded.rows("SELECT repeats FROM outbox WHERE state = 'sent'")) <= 2
     )
-    for name in ("running", "unknown", "granted", *(["tending"] if upgraded.schema > 20 else [])):
+    for name in ("running", "unknown", "granted", "tending"):
         assert lines(f"{name}.txt") == [name]
 
 
@@ -246,6 +243,13 @@ async def test_a_button_shown_before_the_upgrade_decides_once(
     await upgraded.settled()
     assert sorted(lines(name)) == written
     assert len([message for message in upgraded.of(chat) if message.text.startswith("Done:")]) <= 1
+
+
+async def test_a_card_not_shown_before_the_upgrade_is_shown_with_its_buttons(upgraded: Upgraded) -> None:
+    card = await upgraded.says(EVA, "May I run shell?")
+    await upgraded.press(card, buttons(card)["Approve"], by=EVA)
+    await upgraded.says(EVA, "Done:")
+    assert lines("late.txt") == ["late"]
 
 
 async def test_a_call_interrupted_before_the_upgrade_runs_again_once_it_is_asked_for(

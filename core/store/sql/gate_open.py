@@ -15,8 +15,7 @@ from core.store.sql.audit import record
 from core.store.sql.feed import put_card
 from core.store.sql.inbox import as_replies
 from core.store.sql.mapping import SPENT_SINCE
-from core.store.sql.outbox import Cause, enqueue
-from core.store.sql.previews import withdraw
+from core.store.sql.outbox import Cause, enqueue, withdraw
 from core.store.sql.turns import events_of, require_running
 from core.store.transaction import Transaction
 

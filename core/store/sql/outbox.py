@@ -16,9 +16,12 @@ from core.store.codecs import message_from_json, message_to_json, refs_from_json
 from core.store.rows import Draft
 from core.store.sql.leases import not_held
 from core.store.sql.mapping import OUTBOX, outbox_of
-from core.store.transaction import Transaction
+from core.store.transaction import Row, Transaction
 
 NEWEST_EVENT = "(SELECT max(id) FROM inbox)"
+NOTHING = Message(())
+"""The stored message of a preview, which has no text and only names the message it replies to. As
+a change of the preview, it removes it."""
 REPEATS_LIMIT = 1
 """Maximum number of repeats of an unanswered request; then its outcome stays ambiguous."""
 
@@ -78,6 +81,51 @@ def enqueue(
         rows.append(row)
         replaces = None
     return tuple(rows)
+
+
+def enqueue_instead(
+    tx: Transaction, turn_id: str, drafts: Sequence[Draft], *, send_now: bool
+) -> tuple[OutboxRow, ...]:
+    """Queue a turn's last messages. The first replaces its preview if that is in the same
+    conversation; without messages the preview is removed."""
+    preview = _replace(tx, turn_id)
+    cause = Cause(turn_id=turn_id)
+    if preview is None:
+        return enqueue(tx, drafts, cause, send_now=send_now)
+    row_id, channel, address = preview
+    if drafts and (drafts[0].channel, drafts[0].address) == (channel, address):
+        return enqueue(tx, drafts, cause, send_now=send_now, replaces=row_id)
+    return (_take_away(tx, preview), *enqueue(tx, drafts, cause))
+
+
+def withdraw(tx: Transaction, turn_id: str) -> tuple[OutboxRow, ...]:
+    """Remove the preview, if any, of a turn that stops running without an answer."""
+    preview = _replace(tx, turn_id)
+    return () if preview is None else (_take_away(tx, preview),)
+
+
+def _replace(tx: Transaction, turn_id: str) -> Row | None:
+    return tx.one(
+        "UPDATE outbox SET state = 'replaced', settled = (refs <> '[]')"
+        " WHERE turn_id = ? AND state = 'streaming' RETURNING id, channel, address",
+        turn_id,
+    )
+
+
+def _take_away(tx: Transaction, preview: Row) -> OutboxRow:
+    target, channel, address = preview
+    nonce = tx.ids.row_id()
+    row_id = tx.insert(
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, attempts, created_at)"
+        " VALUES (?, ?, ?, 'queued', 0, ?, ?, 0, ?)",
+        channel,
+        address,
+        message_to_json(NOTHING),
+        nonce,
+        target,
+        tx.clock.now(),
+    )
+    return OutboxRow(row_id, channel, Address(address), NOTHING, SendState.QUEUED, nonce, edit_of=target)
 
 
 def take_away_received(

@@ -1,4 +1,4 @@
-"""Previews: the outbox row of a running turn, whose text is never stored, and its replacement.
+"""Previews: the outbox row of a running turn, whose text is never stored.
 
     streaming ──(the turn stops running, in that transaction)──▶ replaced
 
@@ -9,69 +9,14 @@ it is shown, unless its replacement is settled.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from core.messages import Address, Message
+from core.messages import Address
 from core.ports import OutboxRow, Posted, SendState
 from core.store.codecs import message_to_json, refs_from_json, refs_to_json
-from core.store.rows import Draft
 from core.store.sql.mapping import OUTBOX, outbox_of
-from core.store.sql.outbox import NEWEST_EVENT, Cause, enqueue
-from core.store.transaction import Row, Transaction
-
-NOTHING = Message(())
-"""The stored message of a preview, which has no text and only names the message it replies to. As
-a change of the preview, it removes it."""
-
-
-# --- units for turns ----------------------------------------------------------------------------------
-
-
-def enqueue_instead(
-    tx: Transaction, turn_id: str, drafts: Sequence[Draft], *, send_now: bool
-) -> tuple[OutboxRow, ...]:
-    """Queue a turn's last messages. The first replaces its preview if that is in the same
-    conversation; without messages the preview is removed."""
-    preview = _replace(tx, turn_id)
-    cause = Cause(turn_id=turn_id)
-    if preview is None:
-        return enqueue(tx, drafts, cause, send_now=send_now)
-    row_id, channel, address = preview
-    if drafts and (drafts[0].channel, drafts[0].address) == (channel, address):
-        return enqueue(tx, drafts, cause, send_now=send_now, replaces=row_id)
-    return (_take_away(tx, preview), *enqueue(tx, drafts, cause))
-
-
-def withdraw(tx: Transaction, turn_id: str) -> tuple[OutboxRow, ...]:
-    """Remove the preview, if any, of a turn that stops running without an answer."""
-    preview = _replace(tx, turn_id)
-    return () if preview is None else (_take_away(tx, preview),)
-
-
-def _replace(tx: Transaction, turn_id: str) -> Row | None:
-    return tx.one(
-        "UPDATE outbox SET state = 'replaced', settled = (refs <> '[]')"
-        " WHERE turn_id = ? AND state = 'streaming' RETURNING id, channel, address",
-        turn_id,
-    )
-
-
-def _take_away(tx: Transaction, preview: Row) -> OutboxRow:
-    target, channel, address = preview
-    nonce = tx.ids.row_id()
-    row_id = tx.insert(
-        "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, attempts, created_at)"
-        " VALUES (?, ?, ?, 'queued', 0, ?, ?, 0, ?)",
-        channel,
-        address,
-        message_to_json(NOTHING),
-        nonce,
-        target,
-        tx.clock.now(),
-    )
-    return OutboxRow(row_id, channel, Address(address), NOTHING, SendState.QUEUED, nonce, edit_of=target)
-
+from core.store.sql.outbox import NEWEST_EVENT, NOTHING
+from core.store.transaction import Transaction
 
 # --- units for senders --------------------------------------------------------------------------------
 

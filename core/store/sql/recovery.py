@@ -49,8 +49,8 @@ from core.store.sql.mapping import (
     principal_of,
     thread_of,
 )
-from core.store.sql.outbox import give_back_sending
-from core.store.sql.previews import settle_replaced, withdraw
+from core.store.sql.outbox import give_back_sending, withdraw
+from core.store.sql.previews import settle_replaced
 from core.store.sql.turns import end_turn, started
 from core.store.transaction import Transaction
 from core.store.units import Facet, writes

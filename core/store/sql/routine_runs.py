@@ -28,6 +28,7 @@ from core.store.sql import routine_definitions, run_journal
 from core.store.sql.recovery import resume
 from core.store.sql.routine_definitions import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.sql.routine_guardrails import claim, claim_slot, day_left, skip_for_budget, tell_of_budget
+from core.store.sql.turns import models_of
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
 
@@ -57,17 +58,16 @@ def grants_of(stored: str | None) -> tuple[str, ...]:
     return () if stored is None else tuple(json.loads(stored))
 
 
-def _started_of(row: Row) -> StartedRun:
-    return StartedRun(run_of(row[ROUTINE_COLUMNS:]), routine_of(row[:ROUTINE_COLUMNS]))
-
-
 def _started(tx: Transaction, run_id: str) -> StartedRun | None:
     row = tx.one(
         f"SELECT {ROUTINE}, {RUN} FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
         " WHERE r.id = ? AND r.state = 'running'",
         run_id,
     )
-    return None if row is None else _started_of(row)
+    if row is None:
+        return None
+    run, routine = run_of(row[ROUTINE_COLUMNS:]), routine_of(row[:ROUTINE_COLUMNS])
+    return StartedRun(run, routine, models=models_of(tx, run_id))
 
 
 def _start(tx: Transaction, run_id: str, routine_id: str, day: BudgetDay) -> DayLeft | None:
@@ -247,7 +247,7 @@ class RunUnits(Facet):
         routine_id = _in_hand(tx, run_id)
         if routine_id is None:
             return False
-        run_journal.close(tx, run_id, end.state, end.answer)
+        run_journal.close(tx, run_id, end.state, end.answer, end.models)
         paused = _count(tx, routine_id, end, now)
         notice = end.pause_notice if paused and end.pause_notice else end.notice
         if end.budget_since and not tell_of_budget(tx, run_id, end.budget_since):

@@ -9,17 +9,17 @@ Runs of one routine at the same time have a thread each; one after the other the
 from collections.abc import Sequence
 
 from core.errors import StaleTurn
-from core.events import RunKind
+from core.events import NO_MODELS, ModelTrace, RunKind
 from core.gates import ConsentSettings
 from core.routine import RunStatus, Spent
-from core.store.codecs import said_from_columns, storable
+from core.store.codecs import said_from_columns, storable, trace_to_json
 from core.store.routine_rows import RunSteps
 from core.store.rows import CallState, NewCall, TurnState
 from core.store.sql.grants import in_thread
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
 from core.store.sql.steps import end_calls, record_reply
-from core.store.sql.turns import append, require_running, start_turn, thread
+from core.store.sql.turns import append, keep_models, require_running, start_turn, thread
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
@@ -84,15 +84,22 @@ def begin(tx: Transaction, run_id: str) -> None:
     )
 
 
-def close(tx: Transaction, run_id: str, status: RunStatus, answer: AssistantSaid | None = None) -> None:
+def close(
+    tx: Transaction,
+    run_id: str,
+    status: RunStatus,
+    answer: AssistantSaid | None = None,
+    models: ModelTrace = NO_MODELS,
+) -> None:
     """End a run's journal: every call of it has an outcome, then comes the answer, and nothing follows."""
     journal = settle(tx, run_id, goes_on=False)
     if journal is not None and answer is not None:
         append(tx, journal, run_id, [answer])
     tx.run(
-        "UPDATE runs SET state = ?, running_since = NULL, fence = NULL, ended_at = ?"
-        f" WHERE id = ? AND state IN {ACTIVE}",
+        "UPDATE runs SET state = ?, models = coalesce(?, models), running_since = NULL, fence = NULL,"
+        f" ended_at = ? WHERE id = ? AND state IN {ACTIVE}",
         _ENDED_AS.get(status, TurnState.FAILED).value,
+        trace_to_json(models),
         tx.clock.now(),
         run_id,
     )
@@ -151,6 +158,11 @@ class RunJournalUnits(Facet):
         if not begun:
             raise StaleTurn(f"run {run_id} is not running, or has already begun")
         append(tx, require_running(tx, run_id), run_id, [asked])
+
+    @writes
+    def keep_models(self, tx: Transaction, run_id: str, models: ModelTrace) -> None:
+        require_running(tx, run_id, heed_stop=True)
+        keep_models(tx, run_id, models)
 
     @writes
     def record_run_reply(

@@ -33,7 +33,7 @@ from core.store.sql.mapping import (
     call_of,
 )
 from core.store.sql.people import known_user
-from core.store.sql.turns import append, audited, history, progress
+from core.store.sql.turns import append, audited, history, keep_models, models_of, progress
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
 from core.tool import ProcessInfo, UseLimit
@@ -199,6 +199,7 @@ class TurnUnits(Facet):
             rounds=used.rounds,
             tools_run=used.tools_run,
             continued=_continued(tx, turn_id),
+            models=models_of(tx, turn_id),
         )
 
     @writes
@@ -210,8 +211,11 @@ class TurnUnits(Facet):
         calls: Sequence[NewCall],
         *,
         refused: Sequence[ToolResult] = (),
+        models: ModelTrace = NO_MODELS,
     ) -> None:
         record_reply(tx, turn_id, reply, calls, refused)
+        if models != NO_MODELS:
+            keep_models(tx, turn_id, models)
 
     @writes
     def record_notes(self, tx: Transaction, turn_id: str, notes: Sequence[Note]) -> None:

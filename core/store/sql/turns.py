@@ -12,7 +12,7 @@ from core.errors import StaleTurn
 from core.events import NO_MODELS, ModelTrace
 from core.messages import Address, MessageRef
 from core.ports import OutboxRow
-from core.store.codecs import encode, said_to_columns, trace_to_json
+from core.store.codecs import encode, said_to_columns, trace_from_json, trace_to_json
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
 from core.store.sql.audit import record
 from core.store.sql.feed import put_messages
@@ -30,8 +30,8 @@ from core.store.sql.mapping import (
     principal_of,
     thread_of,
 )
+from core.store.sql.outbox import enqueue_instead
 from core.store.sql.people import known_user
-from core.store.sql.previews import enqueue_instead
 from core.store.transaction import Row, Transaction
 from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolResult, UserSaid
 from core.users import Principal
@@ -149,6 +149,17 @@ def progress(tx: Transaction, turn_id: str) -> str:
         raise StaleTurn(f"turn {turn_id} is not running")
     thread_id: str = row[0]
     return thread_id
+
+
+def keep_models(tx: Transaction, run_id: str, models: ModelTrace) -> None:
+    """Record the models of a run that goes on."""
+    tx.run("UPDATE runs SET models = ? WHERE id = ?", trace_to_json(models), run_id)
+
+
+def models_of(tx: Transaction, run_id: str) -> ModelTrace:
+    """Return the models of a run as recorded; none for a run that is not known."""
+    row = tx.one("SELECT models FROM runs WHERE id = ?", run_id)
+    return NO_MODELS if row is None else trace_from_json(row[0])
 
 
 # --- starting -------------------------------------------------------------------------------------------
@@ -385,8 +396,9 @@ def end_turn(
         append(tx, thread_id, turn_id, said)
     now = tx.clock.now()
     tx.run(
-        "UPDATE runs SET state = ?, error = ?, models = ?, ended_at = ?, running_since = NULL, fence = NULL,"
-        f" spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state IN {ACTIVE}",
+        "UPDATE runs SET state = ?, error = ?, models = coalesce(?, models), ended_at = ?,"
+        f" running_since = NULL, fence = NULL, spent_us = spent_us + {SPENT_SINCE}"
+        f" WHERE id = ? AND state IN {ACTIVE}",
         state.value,
         error,
         trace_to_json(models),

@@ -57,14 +57,9 @@ class Listings:
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self._path = path
-        self._clock = clock or SystemClock()
+        self.clock = clock or SystemClock()
         self._opened: aiosqlite.Connection | None = None
         self.lease = Lease()
-
-    @property
-    def clock(self) -> Clock:
-        """The time listings are made at."""
-        return self._clock
 
     async def open(self) -> None:
         """Open the database for reading, whether or not a hub runs on it.

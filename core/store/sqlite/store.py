@@ -28,6 +28,7 @@ class SqliteEngine:
     `close`."""
 
     def __init__(self, writer: Writer, reader: ReaderThread, listings: Listings, lease: Lease) -> None:
+        self.clock = listings.clock
         self.lease = lease
         self._writer = writer
         self._reader = reader
@@ -60,11 +61,6 @@ class SqliteEngine:
             await writer.close()
             raise
         return cls(writer, ReaderThread(path, begin), listings, lease)
-
-    @property
-    def clock(self) -> Clock:
-        """The hub's."""
-        return self._listings.clock
 
     @property
     def healthy(self) -> bool:

@@ -14,11 +14,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from core.errors import InvalidArguments
+from core.errors import InvalidArguments, SchemaRefused
 from core.names import folded
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
-from core.tools.mcp.refusal import SchemaRefused
 
 # The time at which a server's schema is judged: at once, or at first use.
 

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from core.cancellation import finish
 from core.safety.fencing import HeadAndTail
 from core.tool import Arguments, ProcessInfo
 from core.tools.bounds import bound
@@ -183,15 +184,7 @@ class ServerChild:
             return
         self._ended = True
         self.kill("the hub stopped it")
-        burial = asyncio.create_task(self._bury(), name=f"end of {self._mark}")
-        cancelled: asyncio.CancelledError | None = None
-        while not burial.done():
-            try:
-                await asyncio.shield(burial)
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+        await finish(self._bury(), f"end of {self._mark}")
 
     async def _bury(self) -> None:
         try:

@@ -26,7 +26,7 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from core.tools.mcp.refusal import SchemaRefused
+from core.errors import SchemaRefused
 
 LIMIT_BYTES = 16 * 1024
 """Limit as JSON. It is sent to the model with every request: 16 KB are 4,000 tokens."""

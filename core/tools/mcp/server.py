@@ -17,13 +17,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.clock import Clock
-from core.errors import ToolFailed
+from core.errors import SchemaRefused, ToolFailed
 from core.off_loop import off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool
 from core.tools.mcp.catalog import Judge, Listed, Offer, Terms, offer
 from core.tools.mcp.connection import Connection, Connector, Known, NotCalled, Reply, ServerFailed
-from core.tools.mcp.refusal import SchemaRefused
 from core.tools.processes import end_marked
 
 FIRST_PAUSE_S = 1.0

@@ -74,39 +74,6 @@ async def test_a_conversation_is_listed_and_shown(house: Hub) -> None:
     assert ECHO not in cut.out
 
 
-async def test_the_prompt_of_the_next_turn_is_the_one_the_model_gets(house: Hub) -> None:
-    house.telegram.add_user(8, first_name="Gus")
-    for person in (OWNER, 8):
-        house.telegram.user_sends_text(person, "hello")
-        await house.telegram.wait_text(person, "You said: hello")
-    first, second = json.loads((await hubbub(house.directory, "threads", "list", "--json")).out)
-    show = ("threads", "show")
-    *ended, plain, none = await asyncio.gather(
-        hubbub(house.directory, *show, first["id"], "--prompt", "--json"),
-        hubbub(house.directory, *show, second["id"], "--prompt", "--json"),
-        hubbub(house.directory, *show, first["id"].replace("-", ""), "--prompt"),
-        hubbub(house.directory, *show, "x", "--prompt"),
-    )
-    pages = [json.loads(one.out) for one in ended]
-    prompts = {page["user_id"]: page["prompt"] for page in pages}
-    assert [(page["thread_id"], page["user_id"]) for page in pages] == [
-        (thread["id"], thread["owner_id"]) for thread in (first, second)
-    ]
-    assert without_time(plain.out.rstrip("\n")) == without_time(pages[0]["prompt"])
-    assert (none.code, none.complaint.split(";")[0]) == (1, "No thread has the ID x")
-    assert "shell" in prompts["owner"]
-    assert all(
-        "Available tools: time, json, ask_user." in text for user, text in prompts.items() if user != "owner"
-    )
-    told = {without_time(request.body["messages"][0]["content"]) for request in house.model.log}
-    assert {without_time(text) for text in prompts.values()} == told
-
-
-def without_time(prompt: str) -> str:
-    """A minute may pass between a turn and a command."""
-    return re.sub(r"It is .*\.", "", prompt)
-
-
 async def test_a_conversation_is_exported_whole_and_as_it_is(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo '```'")
     await house.pressed(OWNER, await house.card(OWNER), 0)

@@ -145,7 +145,10 @@ async def test_who_comes_back_far_behind_is_told_everything_at_once(tmp_path: Pa
     async with place(tmp_path) as (house, api):
         house.model.enqueue(tools(*(ToolCall("time", {}) for _ in range(110))))
         thread_id = (await api.send("what time is it?"))["thread_id"]
-        page = await api.until(f"/api/threads/{thread_id}", lambda page: page["thread"]["last_seq"] > 2 * 110)
+        page = await api.until(
+            f"/api/threads/{thread_id}",
+            lambda page: page["live"] is None and page["thread"]["last_seq"] > 2 * 110,
+        )
         async with api.stream(f"/api/events?thread={thread_id}&after=0") as stream:
             while int(stream.last_id or 0) < page["thread"]["last_seq"]:
                 await stream.next()

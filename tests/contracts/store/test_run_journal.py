@@ -6,6 +6,7 @@ import pytest
 import pytest_asyncio
 
 from core.errors import StaleTurn
+from core.events import CandidateFailed, FailuresSpent, ModelTrace
 from core.gates import ConsentSettings, ToolSetting
 from core.routine import RunStatus, Spent
 from core.store.feed import ThreadsWanted
@@ -103,13 +104,17 @@ async def test_after_a_crash_what_ran_is_unknown_and_the_rest_goes_on(database: 
     run_id = await acting(world, effect(1), effect(2))
     await world.store.turns.mark_running(run_id, "call-1", let_it)
     await world.store.turns.record_process("call-1", PROCESS)
+    models = ModelTrace(
+        "main", (CandidateFailed("openai", "main", "down", 1, 1, 1.0),), FailuresSpent(1, 2.5)
+    )
+    await world.store.journal.keep_models(run_id, models)
     world = await database.open()
     found = await world.store.recovery.recover()
     assert [run.run_id for run in found.runs] == [run_id]
     assert [(cut.call.call_id, cut.call.process) for cut in found.running_calls] == [("call-1", PROCESS)]
     again = await world.store.runs.resume_run(run_id, day=today(world))
     assert again is not None
-    assert again.run.spent == Spent(10, 5, 3)
+    assert (again.run.spent, again.models) == (Spent(10, 5, 3), models)
     steps = await world.store.journal.run_steps(run_id)
     assert [call.state for call in steps.calls] == [CallState.ENDED, CallState.INTENT]
     last = steps.said[-1]

@@ -1,14 +1,15 @@
 """A turn: journalled step by step, written to only while it runs, ended in one transaction."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from core.errors import StaleTurn
-from core.events import NO_MODELS, CandidateFailed, ModelTrace, Verbosity
+from core.events import NO_MODELS, CandidateFailed, FailuresSpent, ModelTrace, Verbosity
 from core.gates import ConsentSettings, Grant, GrantScope, Option
 from core.ports import SendState
-from core.store.effects import CloseGate, RecordGrant, SetVerbosity
+from core.store.effects import CloseGate, RecordGrant, SetVerbosity, StopThread
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
@@ -227,6 +228,33 @@ async def test_a_turn_says_which_models_it_called(world: Bench) -> None:
     explained = await world.store.explanations.explain(event.key)
     assert explained is not None
     assert explained.models == trace
+
+
+async def test_the_models_of_a_turn_are_kept_while_it_waits_and_however_it_ends(world: Bench) -> None:
+    event = world.message()
+    start = (await world.store.inbound.accept_event(event, world.queueing(), send_now=False)).started
+    assert start is not None
+    assert (await world.store.turns.load_turn(start)).models == NO_MODELS
+    spent = FailuresSpent(3, 4.5, ("larger_window",), 1000, ("main",), (("main", "key"),))
+    trace = ModelTrace("backup", (CandidateFailed("openai", "main", "its key was refused", 1, 2),), spent)
+    call = NewCall("call", "shell", "{}", Effect.EFFECT)
+    await world.store.turns.record_reply_and_intents(
+        start.turn_id, AssistantSaid("let me see"), [call], models=trace
+    )
+    gate = await world.ask(start, "call")
+    approved = CloseGate(gate.id, Option.APPROVE, "Approved", world.card(gate).message)
+    resumed = (await world.rule(approved)).started
+    assert resumed is not None
+    assert (await world.store.turns.load_turn(resumed)).models == trace
+    later = replace(trace, spent=replace(spent, attempts=4))
+    await world.store.journal.keep_models(start.turn_id, later)
+    await world.rule(StopThread("Stopped."))
+    with pytest.raises(StaleTurn):
+        await world.store.journal.keep_models(start.turn_id, trace)
+    await world.finish(start, None, state=TurnState.STOPPED)
+    explained = await world.store.explanations.explain(event.key)
+    assert explained is not None
+    assert explained.models == later
 
 
 async def test_a_thread_keeps_how_much_is_shown_of_its_runs(world: Bench) -> None:

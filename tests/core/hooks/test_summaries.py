@@ -11,7 +11,7 @@ from core.clock import SECOND_US, SystemClock
 from core.hooks.chain import HookEvent, Point
 from core.hooks.summaries import TRANSCRIPT_LIMIT_CHARS, SessionSummaries, Unfinished
 from core.messages import Address
-from core.model.base import ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.runs.model_list import ConfiguredModel, ModelList
 from core.runs.unseen_models import UnseenModels
 from core.safety.leaks import LeakDetector
@@ -35,6 +35,7 @@ class Place:
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
     files: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     name: str = "held"
+    abilities: ModelAbilities = field(default_factory=ModelAbilities)
 
     async def user(self, user_id: str) -> Principal | None:
         return ADA if user_id == "ada" else None

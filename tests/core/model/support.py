@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, ToolSpec
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec
 from core.transcript import Said, UserSaid
 
 PAYLOADS = Path(__file__).parents[2] / "payloads" / "openai"
@@ -75,6 +75,7 @@ class ScriptedModel:
     calls: list[Sequence[ReplyDelta | ModelReply | Exception]]
     asked: int = 0
     closed: int = 0
+    abilities: ModelAbilities = field(default_factory=ModelAbilities)
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         self.asked += 1

@@ -18,7 +18,7 @@ from core.errors import ModelRejected
 from core.events import RunKind, SilentListener
 from core.ids import Ids, RandomIds
 from core.messages import Address, Message
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.people.notices import Notices, Recipient
 from core.routines.manage import RoutineManager
 from core.routines.service import RoutineService
@@ -65,6 +65,7 @@ class HeldModel:
     asked: list[str] = field(default_factory=list[str])
     asking: int = 0
     refuses: bool = False
+    abilities: ModelAbilities = field(default_factory=ModelAbilities)
     _gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     def open(self) -> None:
@@ -136,7 +137,7 @@ def service_of(
         config,
         store,
         models,
-        RunRegistry(SilentListener(), told.owner),
+        RunRegistry(SilentListener(), told.owner, store.journal.keep_models),
         no_tools,
         lambda: notices,
         open_thread,

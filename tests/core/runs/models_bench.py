@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.events import CandidateFailed, ModelSelected, TextDelta
+from core.events import NOTHING_SPENT, CandidateFailed, FailuresSpent, ModelSelected, TextDelta
 from core.model.base import ModelReply, ModelRequest, Price, ReplyDelta, StopReason, Usage
 from core.runs.attempts import RunModels, Step
-from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.model_list import Candidate, ConfiguredModel, ModelList
 from core.safety.leaks import LeakDetector
 from core.transcript import Origin
 from tests.core.model.support import ScriptedModel, TestClock, asking
@@ -46,27 +46,46 @@ class Bench:
             uniform=lambda low, high: low + (high - low) * self.share,
         )
 
-    def run(self, *, compact: Step | None = None, reset: Step | None = None) -> "BenchRun":
-        return BenchRun(self, compact, reset)
+    def run(
+        self,
+        *,
+        compact: Step | None = None,
+        reset: Step | None = None,
+        earlier: FailuresSpent = NOTHING_SPENT,
+    ) -> "BenchRun":
+        return BenchRun(self, compact, reset, earlier)
 
 
 class BenchRun:
     """One run, and everything it told."""
 
-    def __init__(self, bench: Bench, compact: Step | None = None, reset: Step | None = None) -> None:
+    def __init__(
+        self, bench: Bench, compact: Step | None, reset: Step | None, earlier: FailuresSpent
+    ) -> None:
+        self.kept: list[FailuresSpent] = []
         self.events: list[ModelSelected | CandidateFailed] = []
         self.usages: list[Usage] = []
         self.deltas: list[TextDelta] = []
         self.windows: list[int] = []
         self.models = RunModels(
-            bench.list, LeakDetector(), self.events.append, self.usages.append, compact=compact, reset=reset
+            bench.list,
+            LeakDetector(),
+            self.events.append,
+            self.usages.append,
+            earlier,
+            self._keep,
+            compact=compact,
+            reset=reset,
         )
+
+    async def _keep(self) -> None:
+        self.kept.append(self.models.spent)
 
     async def reply(self) -> ModelReply:
         return await self.models.reply(self._build, self.deltas.append)
 
-    def _build(self, context_tokens: int) -> ModelRequest:
-        self.windows.append(context_tokens)
+    def _build(self, candidate: Candidate) -> ModelRequest:
+        self.windows.append(candidate.context_tokens)
         return asking("Hi")
 
     @property

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,7 @@ PERMANENT = [
     SETUP,
     ModelOrderConflict("roles must alternate"),
 ]
-BEGUN = ReplyDelta("Once upon ")
+BEGUN = ReplyDelta("Once upon a")
 
 
 # ---------------------------------------------------------------- one model
@@ -405,6 +406,37 @@ async def test_the_budget_is_one_for_all_replies_of_the_run() -> None:
             await run.reply()
     assert len(run.failed) == MAX_FAILED_ATTEMPTS
     assert run.failed[-1][3] is None
+
+
+async def test_a_later_start_of_a_run_goes_on_with_what_is_left() -> None:
+    bench = Bench([scripted("main", *[BUSY, fine()] * 20)])
+    run = bench.run()
+    for _ in range(5):
+        await run.reply()
+    assert [spent.attempts for spent in run.kept] == [1, 2, 3, 4, 5], "kept before the next attempt"
+    assert run.kept[-1].seconds == pytest.approx(sum(bench.clock.slept_s))
+    again = bench.run(earlier=run.kept[-1])
+    with pytest.raises(ModelUnavailable):
+        for _ in range(20):
+            await again.reply()
+    assert len(again.failed) == MAX_FAILED_ATTEMPTS - 5
+
+
+async def test_a_later_start_of_a_run_leaves_alone_what_an_earlier_one_gave_up() -> None:
+    long, windows = ContextOverflow("long"), {"large": 2000, "larger": 3000}
+    names = [scripted("bad", ModelAuthRejected("no")), scripted("small", long), scripted("large", fine())]
+    run = Bench(names, windows=windows).run()
+    await run.reply()
+    restarted = Bench([scripted(name, fine()) for name in ("bad", "small", "large")], windows=windows)
+    later = restarted.run(earlier=run.kept[-1])
+    assert later.models.faults == {"bad": ModelFault.KEY}
+    await later.reply()
+    assert [model.asked for model in restarted.models] == [0, 0, 1]
+    other = Bench([scripted("small", long), scripted("larger", fine())], windows=windows)
+    with pytest.raises(ContextOverflow):
+        await other.run(earlier=replace(run.kept[-1], above_tokens=0)).reply()
+    smaller = Bench([scripted("small", fine())], windows=windows)
+    assert (await smaller.run(earlier=run.kept[-1]).reply()).text == "Hello there."
 
 
 async def test_seconds_are_budgeted_too() -> None:

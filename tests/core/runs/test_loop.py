@@ -8,7 +8,15 @@ import pytest
 from core.errors import ModelUnavailable, StaleTurn, StoreUnavailable
 from core.model.base import CallRequest, ModelReply, StopReason, Usage
 from core.runs.budget import Exhausted, Limit
-from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
+from core.runs.loop import (
+    MAX_NUDGES,
+    NUDGE,
+    Answered,
+    LoopOutcome,
+    Paused,
+    announces_call,
+    run_agentic_loop,
+)
 from core.transcript import Entry, Origin
 
 ORIGIN = Origin("script", "script")
@@ -50,7 +58,7 @@ class Script:
         self._open: list[CallRequest] = []
         self._settled_now = False
         self.journal: list[str] = []
-        self.offered_tools: list[bool] = []
+        self.asked_with_tools: list[bool] = []
         self.ends: list[object] = []
 
     async def settle_calls(self) -> Paused | None:
@@ -65,7 +73,7 @@ class Script:
         return None
 
     async def join_input(self) -> bool:
-        text = self._inputs.pop(len(self.offered_tools), None)
+        text = self._inputs.pop(len(self.asked_with_tools), None)
         if text is not None:
             self.journal.append(f"input {text}")
         return text is not None
@@ -77,7 +85,7 @@ class Script:
         return self._settled_now and self._fails
 
     def limit_reached(self) -> Exhausted | None:
-        if self._limit_after is None or len(self.offered_tools) < self._limit_after:
+        if self._limit_after is None or len(self.asked_with_tools) < self._limit_after:
             return None
         return Exhausted(Limit.ROUNDS, "enough")
 
@@ -91,8 +99,11 @@ class Script:
         self.journal.append(f"limit {limit.said}")
         return Paused() if self._limit_pauses else None
 
+    def offered_tools(self) -> bool:
+        return self.asked_with_tools[-1]
+
     async def call_model(self, *, with_tools: bool) -> ModelReply:
-        self.offered_tools.append(with_tools)
+        self.asked_with_tools.append(with_tools)
         if self._raises is not None:
             raise self._raises
         return self._replies.pop(0)
@@ -148,7 +159,7 @@ async def test_input_counts_before_the_limit_and_begins_the_count_of_repeated_fa
     script = Script([*replies, said("done")], fails=True, limit_after=6, inputs={2: "again", 4: "again"})
     await play(script)
     assert not any(line.startswith("note") for line in script.journal)
-    assert script.offered_tools[:6] == [True] * 6
+    assert script.asked_with_tools[:6] == [True] * 6
     limited = Script([calls(("a", {}))], limit_after=1, inputs={1: "go on"})
     await play(limited)
     assert limited.journal == ["calls a", "run a", "input go on", "limit enough"]
@@ -159,7 +170,7 @@ async def test_a_cut_off_call_is_never_run_and_words_only_follow_the_third() -> 
     script = Script([cut] * 3 + [said("in words")])
     await play(script)
     assert not any(line.startswith("run") for line in script.journal)
-    assert script.offered_tools == [True] * 3 + [False]
+    assert script.asked_with_tools == [True] * 3 + [False]
 
 
 @pytest.mark.parametrize("reordered", [False, True])
@@ -170,7 +181,7 @@ async def test_the_same_failing_calls_are_warned_about_then_refused(*, reordered
     await play(script)
     warned = [line for line in script.journal if line.startswith("note")]
     assert len(warned) == 3, "after the third, the fourth and the fifth time"
-    assert script.offered_tools == [True] * 5 + [False]
+    assert script.asked_with_tools == [True] * 5 + [False]
 
 
 async def test_other_arguments_or_a_success_restart_the_count() -> None:
@@ -192,7 +203,7 @@ async def test_at_the_limit_a_person_is_asked() -> None:
 async def test_who_may_not_go_on_still_says_final_words_without_tools() -> None:
     script = Script([calls(("a", {})), said("this far")], limit_after=1, limit_pauses=False)
     assert await play(script) == Answered(said("this far"))
-    assert script.offered_tools == [True, False]
+    assert script.asked_with_tools == [True, False]
 
 
 async def test_how_a_run_ends_is_told_once() -> None:
@@ -215,3 +226,56 @@ async def test_calls_asked_for_where_no_tools_are_offered_are_not_run() -> None:
     script = Script([calls(("a", {})), calls(("b", {}))], limit_after=1, limit_pauses=False)
     await play(script)
     assert "run b" not in script.journal
+
+
+# --- announcements without a call
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me check the log.",
+        "I\u2019ll look up the price, then answer.",
+        "Sure! I'm going to run the tests:",
+        "I will now search for it",
+        "That may be. Let me find out.",
+    ],
+)
+def test_an_announcement_of_a_call_is_recognized(text: str) -> None:
+    assert announces_call(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'll write a poem",
+        "Let me think, then I'll query",
+        "I'll be brief. We later find out.",
+        "I'll summarize my findings here.",
+        "Let me know if I should check it.",
+        "Shall I? I'll delete the file if you say so, ok?",
+        '"Let me check the log" is what he said.',
+        "> Let me check the log.",
+        "```\nLet me check the log.\n```",
+        "    let me check the log",
+        "Let me check the log." + " It is long." * 200,
+    ],
+)
+def test_other_texts_announce_nothing(text: str) -> None:
+    assert not announces_call(text)
+
+
+async def test_a_model_that_only_announces_a_call_is_reminded_twice_at_most() -> None:
+    announced = said("Let me check the log.")
+    script = Script([announced, calls(("a", {})), announced, announced])
+    assert await play(script) == Answered(announced)
+    note = f"note {NUDGE}"
+    assert script.journal == [note, "calls a", "run a", note]
+    assert MAX_NUDGES == 2
+
+
+async def test_without_tools_no_model_is_reminded_of_them() -> None:
+    announced = said("Let me check the log.")
+    script = Script([announced], limit_after=0, limit_pauses=False)
+    assert await play(script) == Answered(announced)
+    assert script.journal == ["limit enough"]

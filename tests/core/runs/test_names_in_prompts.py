@@ -16,7 +16,9 @@ from core.routines.run import Asked, system_text
 from core.routines.run import user_text as question
 from core.runs.approval_requests import denied, reply_result, unknown
 from core.runs.context import PromptFacts, system_prompt
+from core.runs.skills import Skill
 from core.runs.tool_calls import told_of_edit
+from core.runs.workspace_texts import Document
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
 from core.tools.mcp.catalog import Listed, Terms, offer
@@ -50,7 +52,17 @@ def fired(by: Any) -> Asked:
     return Asked("news", "Ann", action, by, {"a.txt": "text"}, {"b.txt": "it is shut"}, "", 0, "UTC")
 
 
-FACTS = PromptFacts("", Principal("u", Role.OWNER, "Ann"), "telegram", 0, "UTC", ["shell", "http"])
+FACTS = PromptFacts(
+    "",
+    Principal("u", Role.OWNER, "Ann"),
+    "telegram",
+    ("shell", "http"),
+    hint="Plain text only.",
+    model="m-1",
+    version="1.0",
+    documents=(Document("SOUL.md", "Be kind."),),
+    skills=(Skill("deploy", text="Ship it."),),
+)
 FIRED = [
     MessageInput("k", "telegram", "Ann", "hi", ("x",), (("name", "x"),)),
     SystemInput("e", "build", "done"),
@@ -86,7 +98,9 @@ NO_NAMES = {
     "arguments": "of a call, as JSON",
     "tool": "judged when it is registered",
     "timezone": "an unknown one is refused",
-    "description": "a server's own text about its tool",
+    "description": "a server's own text about its tool, or a skill's about itself, which no model reads",
+    "hint": "a channel's own constant",
+    "problem": "of a skill that is not used, which no model reads",
 }
 """Texts that are no names, and why each may stand in a prompt as it is."""
 
@@ -134,7 +148,8 @@ def test_no_name_is_more_than_a_quoted_line(place: int) -> None:
 
 def test_the_walk_meets_every_name_of_the_system_prompt() -> None:
     texts = {system_prompt(other) for other in replaced(FACTS)}
-    assert len(texts) == 5  # the user's id is not told; as usual, speaker, channel, either tool
+    # The user's id is not told; as usual, speaker, channel, either tool, model, version, document, skill.
+    assert len(texts) == 9
 
 
 @pytest.mark.parametrize(

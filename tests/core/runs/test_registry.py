@@ -32,10 +32,14 @@ class Told:
         self.events: list[tuple[str, str, TurnEvent]] = []
         self.owner: list[str] = []
         self.bound: dict[str, str] = {}
-        self.registry = RunRegistry(self, self.tell_owner, self.bind)
+        self.kept: list[tuple[str, ModelTrace]] = []
+        self.registry = RunRegistry(self, self.tell_owner, self.keep, self.bind)
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
         self.events.append((thread_id, turn_id, event))
+
+    async def keep(self, run_id: str, models: ModelTrace) -> None:
+        self.kept.append((run_id, models))
 
     async def tell_owner(self, text: str) -> None:
         self.owner.append(text)

@@ -15,7 +15,7 @@ from tests.simulators.model.anthropic_messages import Conversation, text_of
 from tests.simulators.model.caches import MarkCache
 from tests.simulators.model.openai_tools import SCHEMA_TYPES
 from tests.simulators.model.replies import tokens_in
-from tests.simulators.model.wire import ApiError, Prompt, Provider
+from tests.simulators.model.wire import ApiError, Prompt, Provider, said_by_user
 
 VERSIONS = ("2023-06-01", "2026-10-21")
 """Docs, "Versions". The first, 2023-01-01, streams in another form and is not played here."""
@@ -101,7 +101,7 @@ class RequestReader:
         return Prompt(
             model=request["model"],
             stream=bool(request.get("stream")),
-            user_text="\n".join(conversation.user_texts),
+            user_text=said_by_user(conversation.user_texts),
             tool_results=tuple(conversation.tool_results),
             tool_names=names,
             prompt_tokens=tokens,

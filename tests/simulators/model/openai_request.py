@@ -15,7 +15,7 @@ from tests.simulators.model.caches import PrefixCache
 from tests.simulators.model.openai_messages import Conversation
 from tests.simulators.model.openai_tools import check_tools
 from tests.simulators.model.replies import tokens_in
-from tests.simulators.model.wire import Prompt, Provider
+from tests.simulators.model.wire import Prompt, Provider, said_by_user
 
 FIELDS = frozenset(
     {
@@ -109,7 +109,7 @@ class RequestReader:
         return Prompt(
             model=request["model"],
             stream=bool(request.get("stream")),
-            user_text="\n".join(conversation.user_texts),
+            user_text=said_by_user(conversation.user_texts),
             tool_results=tuple(conversation.tool_results),
             tool_names=tool_names,
             prompt_tokens=conversation.tokens + tool_tokens,

@@ -1,7 +1,8 @@
 """What both wires share: the provider's limits, what is read from a request, and what a wire can do."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,8 +24,9 @@ class Provider:
 class Prompt:
     """What a script may look at in a request that was accepted.
 
-    `user_text` joins with newlines the texts of the user's messages since the model last spoke; when the
-    request ends with tool results, it is that of the last such group before them. `tool_results` are the
+    `user_text` joins with newlines the texts of the user's messages since the model last spoke, without notes
+    of the time that a client adds below them; when the request ends with tool results, it is that of the
+    last such group before them. `tool_results` are the
     texts of the results the request ends with, in order.
     """
 
@@ -98,6 +100,14 @@ class Wire(Protocol):
     def with_request_id(self, body: dict[str, Any], request_id: str) -> dict[str, Any]:
         """An error body as it leaves, for providers that name the request in it."""
         ...
+
+
+_TIME_NOTE = re.compile(r"\n\n\[Note from the hub, not from a person: time: [^\]\n]*\]")
+
+
+def said_by_user(texts: Iterable[str]) -> str:
+    """What scripts search: the user's messages, as a model would repeat them."""
+    return _TIME_NOTE.sub("", "\n".join(texts))
 
 
 def cut_to(content: str, prompt: Prompt) -> tuple[str, bool]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.errors import SchemaRefused
 from core.tools.mcp.catalog import judge_of
-from core.tools.mcp.refusal import SchemaRefused
 from tests.simulators.mcp.raw import doubling
 
 ORDER: dict[str, Any] = {
