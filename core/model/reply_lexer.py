@@ -112,6 +112,8 @@ _BLOCK = re.compile(_REASONING_BLOCK.format(names=_NAMES_OF_BLOCKS, code="`~\n")
 _BLOCK_WITH_CODE = re.compile(_REASONING_BLOCK.format(names=_NAMES_OF_BLOCKS, code=""))
 """A whole reasoning block, so that most are read at once: without code, and with any."""
 _SKIPPED = Tag("think", False, False, True)
+_TICK = Token(Kind.TICKS, "`")
+_MAY_GO_ON = frozenset(["`", ""])
 _LONGEST_PLAIN_TAG = max(map(len, _PLAIN_TAGS))
 
 
@@ -179,6 +181,8 @@ class Lexer:
             return self._tag(text, at)
         if sign == "[":
             return _bracket(text, at, last=self._is_last)
+        if sign == "`" and text[at + 1 : at + 2] not in _MAY_GO_ON:
+            return _TICK
         found = _RUN.match(text, at)
         assert found is not None  # noqa: S101 - the sign itself is a run
         run = found.group()

@@ -68,6 +68,8 @@ OUTSIDE: Mapping[str, Mapping[str, Work]] = {
     "Listed.name": LISTED,
     "Listed.description": LISTED,
     "Reply.text": RESULT,
+    "ImagePart.name": NAME,
+    "ImagePart.media_type": NAME,
 }
 """Text parameters that carry what people, models, servers and files say, and what is done with it."""
 
@@ -185,6 +187,9 @@ NOT_SEARCHED: Mapping[str, str] = {
             "HookEvent.thread_ids",
             "HookEvent.channel",
             "HookEvent.address",
+            "AttachmentSource.fetch.channel",
+            "ImagePart.problem",
+            "ModelAbilities.learned",
         ],
         OURS,
     ),
@@ -200,6 +205,7 @@ NOT_SEARCHED: Mapping[str, str] = {
         ],
         BY_DIGEST,
     ),
+    **dict.fromkeys(["AttachmentSource.fetch.return", "ImagePart.data"], "an image: never read as text"),
     "Listed.parameters": "schemas of at most 16 kB and 5,000 steps",
     "Listed.output": "schemas of at most 16 kB and 5,000 steps",
 }
