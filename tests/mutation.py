@@ -169,7 +169,7 @@ class _Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def killed(pid: int, status: int) -> bool:
-    """Whether the tests noticed; anything but green is noticing."""
+    """Return whether the tests noticed; anything but green is noticing."""
     return not (os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0)
 
 

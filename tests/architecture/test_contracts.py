@@ -107,7 +107,7 @@ def each_and_at_length_all() -> Iterator[object]:
 
 
 @pytest.mark.parametrize("plant", list(each_and_at_length_all()))
-def test_what_a_contract_forbids_breaks_it_and_no_other(house: Path, tmp_path: Path, plant: Plant) -> None:
+def test_a_forbidden_import_breaks_only_its_contract(house: Path, tmp_path: Path, plant: Plant) -> None:
     planted = tmp_path / "house"
     shutil.copytree(house, planted)
     for name, line in plant.files.items():

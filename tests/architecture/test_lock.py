@@ -41,5 +41,5 @@ def test_every_release_has_hashes_and_no_address(lock: str) -> None:
     assert "://" not in text
 
 
-def test_what_runs_is_what_the_tests_ran_with() -> None:
+def test_installed_versions_match_the_lock() -> None:
     assert pins("runtime").items() <= pins("dev").items()

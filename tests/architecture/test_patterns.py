@@ -119,7 +119,7 @@ def attacks(pattern: str) -> Iterator[str]:
 
 
 def asked_of(module: str, name: str) -> list[Callable[[re.Pattern[str], str], object]]:
-    """What its module does with a pattern."""
+    """Return what its module does with a pattern."""
     methods = {
         node.attr
         for node in ast.walk(ast.parse((ROOT / module).read_text()))
@@ -138,7 +138,7 @@ def asked_of(module: str, name: str) -> list[Callable[[re.Pattern[str], str], ob
 
 
 @pytest.mark.parametrize("module, name", COMPILED)
-def test_what_is_listed_is_linear_where_nothing_bounds_it(module: str, name: str) -> None:
+def test_listed_patterns_without_a_bound_are_linear(module: str, name: str) -> None:
     pattern = getattr(importlib.import_module(module.removesuffix(".py").replace("/", ".")), name)
     if "at most" in ALLOWED[module][name] or not isinstance(pattern, re.Pattern):
         return  # bounded by a door, which has a test of its own

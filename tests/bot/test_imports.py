@@ -1,4 +1,4 @@
-"""What the hub does not load, and that it is there for whoever asks for it."""
+"""Modules the hub does not load at start, and that they load when they are used."""
 
 import asyncio
 import sys
@@ -38,7 +38,7 @@ print("main" in vars(uvicorn), uvicorn.Server is Server, callable(uvicorn.run), 
 
 
 async def output_of(code: str, directory: Path) -> list[str]:
-    """What a Python of its own prints."""
+    """Return what a Python of its own prints."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -63,5 +63,5 @@ async def test_a_hub_loads_nothing_that_only_rare_paths_need(tmp_path: Path) -> 
     assert loaded & NOT_BEFORE_THEY_ARE_NEEDED == set()
 
 
-async def test_what_was_put_off_is_there_for_whoever_asks(tmp_path: Path) -> None:
+async def test_a_deferred_value_is_made_when_asked_for(tmp_path: Path) -> None:
     assert await output_of(COMMAND_LINE, tmp_path) == ["False", "True", "True", "True"]

@@ -174,7 +174,7 @@ async def test_a_jump_is_seen_at_the_latest_after_twenty_seconds() -> None:
     await asyncio.gather(running, return_exceptions=True)
 
 
-def test_the_scheduler_is_told_the_hubs_time() -> None:
+def test_the_scheduler_uses_the_hubs_time() -> None:
     clock = ManualClock()
     hub_time = HubTime(clock)
     clock.advance(12.5)

@@ -48,7 +48,7 @@ async def telegram() -> AsyncIterator[TelegramSimulator]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def complaints() -> AsyncIterator[Complaints]:
-    """What pages complained of."""
+    """Return what pages complained of."""
     yield Complaints()
 
 

@@ -46,7 +46,7 @@ class Console:
 
     @property
     def field(self) -> Locator:
-        """Where messages are written."""
+        """Return where messages are written."""
         return self.page.locator(".composer textarea")
 
     async def say(self, text: str) -> None:
@@ -67,7 +67,7 @@ class Console:
         return self.page.locator("article.approval:not(.closed)").first
 
     def outcome(self) -> Locator:
-        """What became of the last question."""
+        """Return what became of the last question."""
         return self.page.locator("article.approval.closed .outcome").last
 
     async def decide(self, label: str) -> None:
@@ -81,7 +81,7 @@ class Console:
     # --- seeing -------------------------------------------------------------------------------------------
 
     def messages(self, kind: str = "") -> Locator:
-        """What was said, in order: user, assistant, operator, notice."""
+        """Return what was said, in order: user, assistant, operator, notice."""
         return self.page.locator(f".feed-items .message{'.' + kind if kind else ''}")
 
     async def sees(self, text: str, kind: str = "assistant") -> None:

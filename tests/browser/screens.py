@@ -80,7 +80,7 @@ def _axe() -> str:
 
 
 async def misfits(page: Page) -> list[str]:
-    """What does not fit: sideways scrolling, cut, spilled or overlapping text. Empty is good."""
+    """Return what does not fit: sideways scrolling, cut, spilled or overlapping text. Empty is good."""
     found: list[str] = [*await page.evaluate(MISFITS), *await page.evaluate(OVERLAPS)]
     return found
 

@@ -1,4 +1,4 @@
-"""What the console is made of, judged without a browser."""
+"""The console's files, judged without a browser."""
 
 import re
 

@@ -119,7 +119,7 @@ async def test_a_grant_is_listed_and_taken_back(
 
 
 @pytest.mark.parametrize("label, times", [("It happened", 1), ("Run it again", 2), ("Skip", 1)])
-async def test_what_became_of_a_call_that_was_cut_off_is_said_here(
+async def test_an_unknown_outcome_is_resolved_in_the_console(
     console: Console, hub: HubProcess, label: str, times: int
 ) -> None:
     workspace = hub.directory / "workspace"

@@ -40,7 +40,7 @@ async def test_a_denied_call_does_not_run(console: Console, hub: HubProcess, com
     assert complaints.lines == []
 
 
-async def test_what_was_edited_is_what_runs(
+async def test_edited_arguments_are_the_ones_that_run(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread("run: touch as-asked")
@@ -227,9 +227,7 @@ async def test_a_file_goes_with_a_message_by_drop_by_button_and_pasted(
     assert complaints.lines == []
 
 
-async def test_what_could_not_be_sent_is_kept_with_its_files(
-    console: Console, complaints: Complaints
-) -> None:
+async def test_an_unsent_message_keeps_its_files(console: Console, complaints: Complaints) -> None:
     page = console.page
     await console.open("chat/new")
     await page.locator("input[type=file]").set_input_files(

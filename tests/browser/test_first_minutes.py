@@ -72,7 +72,7 @@ async def test_the_first_approved_tool_takes_five_actions_at_most(
 
 
 async def _printed_link(hub: HubProcess) -> str:
-    """What the start printed for people to open."""
+    """Return what the start printed for people to open."""
     async with asyncio.timeout(START_LIMIT_S):
         return await _read_link(hub)
 

@@ -1,4 +1,4 @@
-"""What waits for people, in the console: answers of two at one instant, of somebody who could not see that it
+"""Open gates in the console: answers of two at one instant, of somebody who could not see that it
 was settled, in words, before the question; and a credential that is asked for."""
 
 import asyncio
@@ -59,7 +59,7 @@ async def hub(model: ModelSimulator, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def out(hub: HubProcess) -> Iterator[Path]:
-    """What calls write to; gone after each test."""
+    """Return what calls write to; gone after each test."""
     path = hub.directory / "workspace" / "out"
     yield path
     path.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ async def test_opposite_answers_at_one_instant_have_one_outcome(
     assert complaints.but(SETTLED) == []
 
 
-async def test_who_could_not_see_that_it_was_settled_is_told_who_did(
+async def test_a_late_press_shows_who_decided(
     browser: Browser, hub: HubProcess, out: Path, complaints: Complaints
 ) -> None:
     async with (

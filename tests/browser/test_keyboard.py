@@ -86,13 +86,13 @@ async def test_the_theme_and_the_way_out(console: Console) -> None:
     await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
 
 
-async def test_new_messages_are_told_to_those_who_listen(console: Console) -> None:
+async def test_new_messages_are_announced_to_screen_readers(console: Console) -> None:
     await console.say_in_a_new_thread("what time is it")
     await console.sees("It is")
     await expect(console.page.locator("#announcer")).to_contain_text("It is")
 
 
-async def test_an_answer_that_was_there_before_its_page_is_told_too(console: Console) -> None:
+async def test_an_answer_older_than_its_page_is_announced_too(console: Console) -> None:
     page = console.page
 
     async def once_answered(route: Route) -> None:

@@ -31,7 +31,7 @@ async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[HubP
         yield running
 
 
-async def test_somebody_is_let_in_answered_looked_up_and_let_in_no_more(
+async def test_a_person_is_paired_answered_found_and_removed(
     console: Console, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:
     page = console.page
@@ -91,7 +91,7 @@ async def test_somebody_is_let_in_answered_looked_up_and_let_in_no_more(
     assert complaints.lines == []
 
 
-async def test_what_waits_is_decided_among_all_approvals(
+async def test_a_gate_is_decided_on_the_approvals_page(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page

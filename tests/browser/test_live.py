@@ -1,4 +1,4 @@
-"""What happens is seen while it happens: in every tab, after a cut or a reload, nothing missing or twice."""
+"""Events are shown as they happen: in every tab, after a cut or a reload, nothing missing or twice."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -86,7 +86,7 @@ async def test_a_reply_is_seen_as_it_is_written_in_two_tabs_and_after_a_reload(
     assert complaints.lines == []
 
 
-async def test_how_far_a_run_of_tools_has_come_is_seen_while_it_runs(
+async def test_progress_of_a_tool_loop_is_shown(
     console: Console, model: ModelSimulator, complaints: Complaints
 ) -> None:
     look = tools(ToolCall("list_dir", {"path": "."}), ToolCall("time", {}))
@@ -181,7 +181,7 @@ async def test_a_cut_in_the_middle_of_a_reply_and_of_a_question_leaves_no_trace(
     assert complaints.but(*CUT) == []
 
 
-async def test_a_killed_hub_comes_back_and_the_open_page_goes_on(
+async def test_a_killed_hub_comes_back_and_the_open_page_continues(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread("please run: echo line >> out")

@@ -98,7 +98,7 @@ async def test_a_page_of_another_port_reads_uses_and_ends_nothing(
         await Console(page, hub.url).log_in(await hub.link())
 
 
-async def test_who_is_led_to_bad_links_stays_logged_in_and_can_log_in(
+async def test_bad_login_links_do_not_log_out_or_lock_out(
     browser: Browser, tmp_path: Path, other: OtherPort
 ) -> None:
     async with running_hub(tmp_path) as hub, tab(browser) as page:

@@ -53,7 +53,7 @@ async def test_this_is_me_makes_an_account_the_owners(
     assert complaints.lines == []
 
 
-async def test_who_is_refused_stays_outside(
+async def test_a_refused_login_shows_nothing(
     console: Console, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:
     telegram.user_sends_text(STRANGER, "let me in")
@@ -70,7 +70,7 @@ async def test_who_is_refused_stays_outside(
     assert complaints.lines == []
 
 
-async def test_a_double_click_lets_in_nobody_else(
+async def test_a_double_click_pairs_no_one_else(
     console: Console, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:
     for person in (STRANGER, PLOTTER):

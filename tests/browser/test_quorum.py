@@ -57,7 +57,7 @@ async def resolve(hub: HubProcess, token: str, gate_id: str, action: str, **more
         return answer.status
 
 
-async def test_how_many_have_agreed_is_seen_everywhere_until_enough_have(
+async def test_vote_counts_show_everywhere_until_the_quorum(
     browser: Browser, hub: HubProcess, complaints: Complaints
 ) -> None:
     token = await team_of(hub)

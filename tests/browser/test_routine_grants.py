@@ -1,4 +1,4 @@
-"""What a routine may do unasked, in the console's editor: shown whole, saved byte for byte."""
+"""Grants of a routine in the console's editor: shown whole, saved byte for byte."""
 
 from pathlib import Path
 from typing import Any

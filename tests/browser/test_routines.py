@@ -117,7 +117,7 @@ async def test_a_routine_is_paused_changed_and_forgotten(
     assert complaints.lines == []
 
 
-async def test_what_others_wrote_stays_text(
+async def test_text_of_others_is_never_markup(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page

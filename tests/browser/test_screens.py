@@ -104,7 +104,7 @@ EVERYWHERE = {
 
 
 async def judged(console: Console, name: str, place: str, width: int) -> list[str]:
-    """What is wrong with one page."""
+    """Return what is wrong with one page."""
     page = console.page
     await console.open("why?q=nowhere")
     await console.open(place)

@@ -1,4 +1,4 @@
-"""Whatever a chat user or a tool controls is text on the screen, never markup and never a script."""
+"""Text controlled by a chat user or a tool is text on the screen, never markup and never a script."""
 
 import pytest
 from playwright.async_api import expect

@@ -52,7 +52,7 @@ async def at_the_console(browser: Browser, house: Hub) -> AsyncIterator[Console]
     assert complaints.lines == []
 
 
-async def test_nobody_answering_is_reminded_once_and_means_no(browser: Browser, tmp_path: Path) -> None:
+async def test_an_unanswered_gate_reminds_once_and_then_denies(browser: Browser, tmp_path: Path) -> None:
     async with (
         open_hub(tmp_path, extra=PASSES, speed=SPEED) as house,
         at_the_console(browser, house) as console,
@@ -77,7 +77,7 @@ async def test_nobody_answering_is_reminded_once_and_means_no(browser: Browser, 
         assert not (house.workspace / "made").exists()
 
 
-async def test_what_runs_out_among_all_that_waits_is_seen_to_do_so(browser: Browser, tmp_path: Path) -> None:
+async def test_expiring_gates_show_their_time(browser: Browser, tmp_path: Path) -> None:
     async with (
         open_hub(tmp_path, extra=PASSES, speed=SPEED) as house,
         at_the_console(browser, house) as console,
@@ -92,9 +92,7 @@ async def test_what_runs_out_among_all_that_waits_is_seen_to_do_so(browser: Brow
         await expect(page.locator("article.approval").get_by_role("button", name="Approve")).to_have_count(0)
 
 
-async def test_what_a_member_is_not_answered_is_put_to_the_owner_here(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_a_members_unanswered_gate_escalates_to_the_owner(browser: Browser, tmp_path: Path) -> None:
     async with (
         open_hub(tmp_path, extra=ESCALATES.format(ben=BEN_ID), speed=SPEED) as house,
         at_the_console(browser, house) as console,

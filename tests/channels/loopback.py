@@ -22,7 +22,7 @@ class Shown:
 
     @property
     def says(self) -> str:
-        """What stands there now."""
+        """Return what stands there now."""
         return self.edits[-1] if self.edits else self.text
 
 
@@ -129,11 +129,11 @@ class LoopbackChannel(Watched):
         self.closed = True
 
     def texts(self, address: str) -> list[str]:
-        """What stands in a chat, as first shown."""
+        """Return what stands in a chat, as first shown."""
         return [shown.text for shown in self.shown if shown.address == address]
 
     def stands(self, address: str) -> list[str]:
-        """What stands in a chat now."""
+        """Return what stands in a chat now."""
         return [shown.says for shown in self.shown if shown.address == address and not shown.gone]
 
     async def _ask(self, what: str, to: Address, payload: Payload) -> None:

@@ -33,7 +33,7 @@ class Watched:
         self._condition: asyncio.Event = asyncio.Event()
 
     def changed(self) -> None:
-        """Whoever waits looks again."""
+        """Let every waiter look again."""
         self._condition.set()
 
     async def until(self, predicate: Callable[[], T], limit_s: float = PATIENCE_S) -> T:
@@ -187,7 +187,7 @@ class MemoryOutbox(Watched):
 
     @property
     def all_settled(self) -> bool:
-        """Whether nothing is left to do; previews are for others to settle."""
+        """Return whether nothing is left to do; previews are for others to settle."""
         return all(kept.settled or kept.row.state in PREVIEWS for kept in self._rows.values())
 
     async def settled(self, limit_s: float = PATIENCE_S) -> None:

@@ -1,4 +1,5 @@
-"""What a person sees: read from Markdown's tokens on one side, from Telegram messages on the other.
+"""Messages as a person sees them: read from Markdown's tokens on one side, from Telegram messages on the
+other.
 
 Both readers give one `Seen` for every visible character, in order. Neither shares code with the renderers:
 the one walks markdown-it's tokens, the other applies entities to UTF-16 code units as Telegram's clients do.
@@ -76,7 +77,8 @@ def _skip_dashes(actual: Sequence[Seen], position: int, following: Sequence[Seen
 
 
 def seen_in_tokens(tokens: Sequence[Token], looks: "Looks | None" = None) -> list[Seen]:
-    """What the tokens of a document say should be seen; `looks`: how a platform shows text under all these
+    """Return what the tokens of a document say should be seen; `looks`: how a platform shows text under all
+    these
     styles, Telegram if none is given."""
     reader = _TokenReader(looks or _looks)
     reader.blocks(tokens)
@@ -84,12 +86,12 @@ def seen_in_tokens(tokens: Sequence[Token], looks: "Looks | None" = None) -> lis
 
 
 def is_address(url: str) -> bool:
-    """Whether an address means something outside the document."""
+    """Return whether an address means something outside the document."""
     return re.match(r"https?://\S|mailto:\S", url, re.IGNORECASE) is not None
 
 
 def opens_in_telegram(url: str) -> bool:
-    """Whether an address is one that Telegram's clients open from a link."""
+    """Return whether an address is one that Telegram's clients open from a link."""
     return re.match(r"https?://[\w.-]*\w\.[\w-]+\.?(:\d+)?([/?#]|$)", url) is not None
 
 
@@ -234,7 +236,7 @@ NAMES_A_USER = re.compile(r"(?<!\w)@\w{2,}")
 
 
 def seen_in_messages(messages: Iterable[TelegramText]) -> list[Seen]:
-    """What a person sees of all the messages, one below the other."""
+    """Return what a person sees of all the messages, one below the other."""
     return [
         replace(seen, begins=place == 0)
         for message in messages

@@ -1,4 +1,4 @@
-"""Whatever Markdown a model writes, Discord is given Markdown of its own kind that shows the same."""
+"""Any Markdown of a model becomes Discord's own Markdown that shows the same."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -138,7 +138,7 @@ def test_an_address_longer_than_a_message_costs_only_the_link() -> None:
         assert any("link" in style for one in seen for style in one.styles) == (chars <= 1_968)
 
 
-def test_code_of_six_thousand_characters_goes_on_as_code_in_its_language() -> None:
+def test_code_of_six_thousand_characters_continues_as_code_in_its_language() -> None:
     lines = "\n".join(f"line_{number} = {number}" for number in range(400))
     contents = render_blocks((Markdown(f"Here:\n\n```python\n{lines}\n```"),))
     assert len(contents) > 2

@@ -136,7 +136,7 @@ async def test_a_refused_token_is_final_and_replaceable() -> None:
     assert right.closed
 
 
-async def test_what_the_old_channel_learns_late_does_not_fail_the_new_one() -> None:
+async def test_a_late_failure_of_the_old_channel_spares_the_new_one() -> None:
     old, new, outbox = LoopbackChannel(), LoopbackChannel(), MemoryOutbox()
     old.hold.add("a")
     old.trouble = lambda *_: AuthRejected("revoked")
@@ -163,7 +163,7 @@ async def test_a_send_that_learns_of_a_refused_token_fails_the_channel() -> None
         assert phase(manager) is Phase.FAILED
 
 
-async def test_what_the_store_kept_goes_out_at_start() -> None:
+async def test_stored_rows_are_sent_at_start() -> None:
     channel, outbox = LoopbackChannel(), MemoryOutbox()
     outbox.enqueue("a", "kept")
     outbox.enqueue("a", "elsewhere", channel="unconfigured")

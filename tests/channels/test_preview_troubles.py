@@ -1,4 +1,4 @@
-"""Whatever goes wrong while a turn is shown: the answer goes out, and nothing but what was stored is left."""
+"""Faults while a turn is shown: the answer goes out, and nothing but what was stored is left."""
 
 import asyncio
 
@@ -158,7 +158,7 @@ class MovedAway(LoopbackChannel):
         raise AddressGone("moved")
 
 
-async def test_where_a_preview_cannot_be_reached_the_answer_is_shown_all_the_same() -> None:
+async def test_the_answer_is_shown_when_its_preview_is_unreachable() -> None:
     async with timed_line(channel=MovedAway()) as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
@@ -201,7 +201,7 @@ class Troubled(LoopbackChannel):
     answer=st.sampled_from(["done", "0123456789abcdef", ""]),
     notices=st.integers(0, 2),
 )
-def test_whatever_goes_wrong_nothing_but_what_was_stored_is_left(
+def test_after_any_fault_only_stored_messages_remain(
     troubles: list[tuple[ChannelError | None, bool]], texts: list[str], answer: str, notices: int
 ) -> None:
     asyncio.run(_survives(troubles, texts, answer, notices))

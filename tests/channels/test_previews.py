@@ -1,4 +1,4 @@
-"""What a conversation is shown of a turn while it runs, and what is left of it in the end."""
+"""Previews in a conversation while a turn runs, and what is left of them in the end."""
 
 import asyncio
 import itertools
@@ -95,7 +95,7 @@ async def test_nothing_of_a_preview_is_recorded_but_its_place() -> None:
         assert on.outbox.row(1).message == Message(())
 
 
-async def test_whatever_else_is_to_be_sent_goes_first() -> None:
+async def test_previews_yield_to_other_messages() -> None:
     async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
@@ -124,7 +124,7 @@ class SlowToBegin(MemoryOutbox):
         return row
 
 
-async def test_what_comes_while_a_preview_begins_is_sent_before_it() -> None:
+async def test_a_message_queued_as_a_preview_begins_is_sent_first() -> None:
     outbox = SlowToBegin()
     async with timed_line(outbox) as on:
         turn = on.begin(text="one")
@@ -194,7 +194,7 @@ async def test_two_turns_in_a_conversation_share_its_second_and_others_do_not_wa
 # --- after a restart --------------------------------------------------------------------------------------
 
 
-async def test_a_turn_that_goes_on_goes_on_with_its_preview() -> None:
+async def test_a_continued_turn_keeps_its_preview() -> None:
     outbox, channel = MemoryOutbox(), LoopbackChannel()
     await channel.post(Address("a"), {"text": "before"}, nonce="")
     outbox.preview_left("t1", "a", ref="0")
@@ -209,7 +209,7 @@ async def test_a_turn_that_goes_on_goes_on_with_its_preview() -> None:
 
 
 @pytest.mark.parametrize("taken", [True, False])
-async def test_a_preview_nobody_heard_of_is_looked_for_before_anything_is_sent(*, taken: bool) -> None:
+async def test_an_unconfirmed_preview_is_searched_before_sending(*, taken: bool) -> None:
     outbox, channel = MemoryOutbox(), LoopbackChannel()
     if taken:
         await channel.post(Address("a"), {"text": "before"}, nonce="")

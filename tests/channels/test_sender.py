@@ -1,4 +1,4 @@
-"""What reaches a platform, in which order, and what the outbox says about it."""
+"""Messages that reach a platform, their order, and what the outbox says about them."""
 
 import asyncio
 
@@ -73,7 +73,7 @@ async def test_a_part_goes_out_only_when_the_part_before_is_recorded() -> None:
         assert to.outbox.row(1).refs == ("0", "1", "2")
 
 
-async def test_what_was_sent_of_a_row_is_not_sent_again() -> None:
+async def test_sent_parts_are_not_sent_again() -> None:
     async with line() as to:
         to.channel.trouble = once(None, RateLimited(3))  # type: ignore[arg-type]
         to.outbox.enqueue("a", "0123456789abc")
@@ -118,7 +118,7 @@ class Drawing(LoopbackChannel):
         return super().render(message)
 
 
-async def test_what_is_coming_is_drawn_once_before_its_row_is_there() -> None:
+async def test_a_reply_is_rendered_once_before_its_row_exists() -> None:
     channel, message = Drawing(), Message((Plain("hello"),))
     async with line(channel=channel) as to:
         to.prerender("tg", message)
@@ -142,7 +142,7 @@ async def test_a_channel_that_took_anothers_place_draws_for_itself() -> None:
         assert (old.texts("a"), new.texts("a"), new.drawn) == ([], ["hello"], [message])
 
 
-async def test_what_came_to_nothing_makes_way() -> None:
+async def test_a_failed_row_lets_the_next_one_go() -> None:
     channel = Drawing()
     async with line(channel=channel) as to:
         messages = [Message((Plain(f"n{number}"),)) for number in range(MAX_PRERENDERED + 1)]
@@ -176,7 +176,7 @@ class SlowRecords(MemoryOutbox):
         await super().record_part_sent(row_id, posted, last=last)
 
 
-async def test_a_record_behind_delays_an_edit_and_no_message() -> None:
+async def test_a_late_record_delays_an_edit_but_no_message() -> None:
     outbox = SlowRecords()
     async with line(outbox) as to:
         outbox.enqueue("a", "card")

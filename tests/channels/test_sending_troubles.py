@@ -1,4 +1,4 @@
-"""Whatever goes wrong on the way to a platform: nothing is lost, order is kept, the outbox says what was."""
+"""Faults on the way to a platform: nothing is lost, order is kept, the outbox says what was."""
 
 import asyncio
 from collections import defaultdict
@@ -97,7 +97,7 @@ async def test_at_start_ambiguous_rows_get_their_one_repeat() -> None:
         assert outbox.row(2).state is SendState.AMBIGUOUS
 
 
-async def test_a_refused_message_fails_and_the_next_goes_on() -> None:
+async def test_a_refused_message_fails_and_the_next_continues() -> None:
     async with line() as to:
         to.channel.trouble = once(MessageRejected("message is too long"), AddressGone("blocked"))
         for text in ("one", "two", "three"):
@@ -199,7 +199,7 @@ TROUBLES = [
     ),
     troubles=st.lists(st.tuples(st.sampled_from(TROUBLES), st.booleans()), max_size=15),
 )
-def test_whatever_goes_wrong_order_is_kept_and_every_row_ends(
+def test_after_any_fault_order_holds_and_every_row_settles(
     rows: list[tuple[str, int, bool]], troubles: list[tuple[ChannelError | None, bool]]
 ) -> None:
     asyncio.run(_survives(rows, troubles))
@@ -253,7 +253,7 @@ async def _survives(
 
 
 def _shows_in_order(channel: Troubled, address: str, parts: list[str]) -> None:
-    """What is missing was refused; what is there twice went unanswered at first."""
+    """Return what is missing was refused; what is there twice went unanswered at first."""
     shown = [item for item in channel.shown if item.address == address]
     texts = [item.text for item in shown]
     assert list(dict.fromkeys(texts)) == [part for part in parts if part in texts]

@@ -1,4 +1,4 @@
-"""Whatever Markdown a model writes, Slack is given rich text that shows what the Markdown says."""
+"""Any Markdown of a model becomes Slack's rich text that shows what the Markdown says."""
 
 import json
 import re
@@ -156,7 +156,7 @@ def test_an_outcome_is_shown_as_it_is(outcome: str) -> None:
     assert "<" not in str(part["text"])
 
 
-def test_code_of_six_thousand_characters_goes_on_as_code_in_its_language() -> None:
+def test_code_of_six_thousand_characters_continues_as_code_in_its_language() -> None:
     lines = "\n".join(f"line_{number} = {number}" for number in range(400))
     messages = render_blocks((Markdown(f"Here:\n\n```python\n{lines}\n```"),))
     assert len(messages) > 1
@@ -173,7 +173,7 @@ def test_code_of_six_thousand_characters_goes_on_as_code_in_its_language() -> No
     assert shown == lines
 
 
-def test_what_is_escaped_still_fits_a_change() -> None:
+def test_escaped_text_still_fits_an_edit() -> None:
     """chat.update refuses more than 4,000 characters of text, however few they were before."""
     card = Message((Plain("&" * 3000),), gate_id="k3f9a7mzq2", outcome="<" * 400)
     for part in outbound.render(card):

@@ -1,4 +1,4 @@
-"""What the hub says on Telegram: facts written out by hand."""
+"""Hub texts on Telegram: facts written out by hand."""
 
 import pytest
 from hypothesis import example, given
@@ -134,7 +134,7 @@ def test_a_style_inside_itself_is_one() -> None:
         ("https://example.com/" + "a" * 2100, False),
     ],
 )
-def test_which_addresses_become_links(url: str, opens: bool) -> None:
+def test_web_addresses_become_links(url: str, opens: bool) -> None:
     links = [entity for entity in rendered(f"[here](<{url}>)").entities if entity.type == "text_link"]
     assert len(links) == opens
 
@@ -161,11 +161,11 @@ def test_which_addresses_become_links(url: str, opens: bool) -> None:
         ("```\n@decorator\n@other\n```", "@decorator\n@other"),
     ],
 )
-def test_nobody_is_mentioned(source: str, text: str) -> None:
+def test_rendered_text_mentions_no_one(source: str, text: str) -> None:
     assert rendered(source).text == text
 
 
-def test_entities_move_with_the_text_behind_a_disarmed_mention() -> None:
+def test_entities_move_with_the_text_after_a_disarmed_mention() -> None:
     assert marked(rendered("@a1 **b @c2** *@d3*")) == [("bold", f"b @{WJ}c2"), ("italic", f"@{WJ}d3")]
     assert marked(rendered("@**admin**")) == [("bold", "admin")]
 
@@ -267,7 +267,7 @@ def test_plain_text_is_not_read_as_markdown() -> None:
     assert message == TelegramText(f"*a* `b` <c> @{WJ}admin\n\n\n    # d")
 
 
-def test_what_the_hub_says_is_one_run_of_messages() -> None:
+def test_a_hub_text_renders_as_consecutive_messages() -> None:
     said = (messages.Plain("*as is*"), messages.Code("rm -rf @home", "bash"), messages.Markdown("**sure?**"))
     [message] = render_blocks(said)
     assert message.text == "*as is*\n\nrm -rf @home\n\nsure?"
@@ -290,7 +290,7 @@ ALMOST_PLAIN = st.text(st.sampled_from("abé中 \n\t1.)-+=#>:!?'\"/%\u3000\xa0")
 @example("\t1 ")
 @given(ALMOST_PLAIN)
 def test_plain_text_takes_a_short_cut_to_the_same_message(text: str) -> None:
-    """Whatever skips the parser must read as if it had not: a style further on makes it be parsed.
+    """Text that skips the parser must read as if it had not: a style further on makes it be parsed.
 
     Blanks at the end of code are kept where something follows, and trimmed, as Telegram does, where the
     message ends.

@@ -1,4 +1,4 @@
-"""What a terminal is shown: all of the text, in order, and nothing that steers the terminal."""
+"""Text on a terminal: all of it, in order, and nothing that steers the terminal."""
 
 import re
 import unicodedata
@@ -28,7 +28,7 @@ def shown(source: str, columns: int | None = None) -> str:
 
 
 def written(blocks: Sequence[Block]) -> Iterator[str]:
-    """What the blocks say, piece by piece, read independently of the renderer."""
+    """Return what the blocks say, piece by piece, read independently of the renderer."""
     for block in blocks:
         match block:
             case Paragraph(content) | Heading(_, content):

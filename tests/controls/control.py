@@ -70,7 +70,7 @@ def _is_node_id(value: object) -> bool:
 
 
 def patched_files(control: Control) -> list[Path]:
-    """What the fault changes, relative to the project."""
+    """Return what the fault changes, relative to the project."""
     return [Path(path) for path in sorted(_touched(control.patch.read_text()))]
 
 

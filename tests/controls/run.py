@@ -27,7 +27,7 @@ FAULTY_PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one control; `why` is empty when it passed."""
+    """The result of one control; `why` is empty when it passed."""
 
     name: str
     promise: str

@@ -89,7 +89,7 @@ def run(project: Path, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_what_was_just_green_is_not_run_again(project: Path) -> None:
+def test_tests_that_just_passed_are_not_run_again(project: Path) -> None:
     add(project, "noticed", "test_doubles")
     code, printed = run(project, "--tested", "test")
     assert code == 0
@@ -124,7 +124,7 @@ def test_red_alone_passes(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_not_green_without_the_fault_fails(project: Path) -> None:
+def test_a_control_fails_if_its_test_is_red_without_the_fault(project: Path) -> None:
     add(project, "red", "test_always_red")
     add(project, "skipped", "test_skipped")
     code, printed = run(project)

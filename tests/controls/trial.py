@@ -24,7 +24,7 @@ class PatchRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a run of tests came to. `problem` is set when it came to nothing that can be judged."""
+    """The result of a run of tests. `problem` is set when it came to nothing that can be judged."""
 
     outcomes: Mapping[str, frozenset[str]]
     """By node id asked for: passed, failed, error, skipped of the tests it covers; empty: none ran."""
@@ -165,6 +165,6 @@ def _outcome(report: Mapping[str, str]) -> str:
 
 
 def covers(node_id: str, test: str) -> bool:
-    """Whether a node id as written names this test, or a class or parametrised test it belongs to."""
+    """Return whether a node id as written names this test, or a class or parametrised test it belongs to."""
     test = test.partition("@")[0] if "@" not in node_id else test  # xdist appends @group
     return test == node_id or test.startswith((f"{node_id}[", f"{node_id}::"))

@@ -1,4 +1,4 @@
-"""What is kept can be read with its key, under its name, and by nobody else."""
+"""Vault values can be read with their key, under their name, and by nobody else."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def vault(shelf: Shelf, *keys: bytes) -> Vault:
     return Vault(shelf, VaultKeys(keys or (FIRST,)), SystemClock())
 
 
-async def test_what_is_kept_is_read_again_and_not_there_in_clear() -> None:
+async def test_vault_values_are_read_back_and_stored_encrypted() -> None:
     shelf = Shelf()
     await vault(shelf).keep("telegram", "123:the-token")
     assert await vault(shelf).value("telegram") == "123:the-token"

@@ -29,7 +29,7 @@ class AskedHooks:
 
     @property
     def section(self) -> str:
-        """What a hub's configuration says of them."""
+        """Return what a hub's configuration says of them."""
         points = ", ".join(f'"{point}"' for point in POINTS)
         return (
             f'[network]\nallow_private = ["127.0.0.1:{self.port}"]\n'

@@ -10,19 +10,19 @@ APPROVED, DENIED = card_texts.outcome_line("approve", "owner"), card_texts.outco
 
 
 def lines(town: MortalHub) -> list[str]:
-    """What tools wrote."""
+    """Return what tools wrote."""
     out = town.workspace / "out"
     return out.read_text().split() if out.exists() else []
 
 
 def data_of(card: Message, button: int) -> str:
-    """What a button sends when it is pressed."""
+    """Return what a button sends when it is pressed."""
     assert card.keyboard is not None
     return [one["callback_data"] for row in card.keyboard["inline_keyboard"] for one in row][button]
 
 
 async def answer_to(town: MortalHub, press: CallbackQuery) -> str:
-    """What the person who pressed is told."""
+    """Return what the person who pressed is told."""
     answered = await town.telegram.wait_callback_answer(press.id, timeout_s=LIMIT_S)
     assert len(answered.answers) == 1
     return answered.answers[0]["text"]

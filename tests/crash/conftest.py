@@ -1,4 +1,4 @@
-"""What the stories assert is explained as in a test."""
+"""Failed assertions of the stories are explained as in a test."""
 
 import pytest
 

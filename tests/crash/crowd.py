@@ -33,7 +33,7 @@ class Said:
 
     @property
     def runs_tool(self) -> bool:
-        """Whether it asks for a call that writes its mark."""
+        """Return whether it asks for a call that writes its mark."""
         return _RUN.search(self.text) is not None
 
 
@@ -52,7 +52,8 @@ def compose(rng: random.Random) -> list[Said]:
 
 
 def reply(prompt: Prompt) -> Reply:
-    """What the model says: it runs what it was asked to run, then names the marks of all it was told."""
+    """Return what the model says: it runs what it was asked to run, then names the marks of all it was
+    told."""
     commands = _RUN.findall(prompt.user_text)
     if commands and not prompt.tool_results:
         return Reply(calls=tuple(ToolCall("shell", {"command": command}) for command in commands))

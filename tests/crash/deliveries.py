@@ -1,4 +1,4 @@
-"""What was sent twice, and what the hub says about it, judged against what it had committed when it died."""
+"""Messages that were sent twice, and what the hub says about them, judged against what it had committed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

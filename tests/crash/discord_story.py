@@ -34,7 +34,7 @@ class DiscordErrand(Errand):
 
     @property
     def channel(self) -> int:
-        """Where the owner speaks with the bot."""
+        """Return where the owner speaks with the bot."""
         return self.discord.dm_channel(OWNER).id
 
     async def acquaintance(self) -> None:
@@ -50,7 +50,7 @@ class DiscordErrand(Errand):
         return self.discord.is_connected()
 
     def shown(self) -> list[Message]:
-        """What the bot shows the owner in the story."""
+        """Return what the bot shows the owner in the story."""
         return [message for message in self.discord.bot_messages(self.channel) if message.text != GREETING]
 
     def texts(self) -> list[str]:

@@ -42,7 +42,7 @@ POISON = "poison pill"
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a hub process is started with. At `freeze_at` whoever commits waits for ever, and nothing else; at
+    """The arguments of a hub process. At `freeze_at` whoever commits waits for ever, and nothing else; at
     `stop_at` the whole process is suspended.
 
     `lease_s`: it is one of several on its database, with leases that last so long.

@@ -69,11 +69,11 @@ class Errand(AnyMortalHub):
 
     @abstractmethod
     def connected(self) -> bool:
-        """Whether the hub listens."""
+        """Return whether the hub listens."""
 
     @abstractmethod
     def texts(self) -> list[str]:
-        """What the bot shows the owner in the story, as people read it."""
+        """Return what the bot shows the owner in the story, as people read it."""
 
     @abstractmethod
     def open_cards(self) -> Sequence[Any]:
@@ -81,7 +81,7 @@ class Errand(AnyMortalHub):
 
     @abstractmethod
     def text_of(self, card: Any) -> str:
-        """What a card asks."""
+        """Return what a card asks."""
 
     @abstractmethod
     def ask(self, text: str) -> None:
@@ -93,7 +93,7 @@ class Errand(AnyMortalHub):
 
     @abstractmethod
     async def after_kill(self) -> None:
-        """What the platform does once nobody is there any more."""
+        """Return what the platform does once nobody is there any more."""
 
     async def listening(self) -> None:
         """Until the hub listens."""

@@ -50,7 +50,7 @@ TRIGGERS: dict[Kind, dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the people of the story know: `taken`, how often they were told that it was taken."""
+    """The knowledge of the story's people: `taken`, how often they heard that it was taken."""
 
     taken: int = 0
 
@@ -84,7 +84,7 @@ async def greeted(town: MortalHub) -> None:
 
 
 async def set_secret(town: MortalHub) -> None:
-    """What the town's webhooks are signed with is in its vault."""
+    """Return what the town's webhooks are signed with is in its vault."""
     data_dir = town.directory / "data"
     data_dir.mkdir(exist_ok=True)
     store = await open_store(data_dir / "hub.db", SystemClock(), RandomIds())
@@ -182,7 +182,7 @@ async def runs(town: MortalHub) -> list[dict[str, Any]]:
 
 
 def notices(town: MortalHub) -> list[str]:
-    """What the owner was told of them."""
+    """Return what the owner was told of them."""
     return [message.text for message in town.shown_to(OWNER) if TOLD in message.text]
 
 

@@ -1,4 +1,4 @@
-"""What a hub process had begun and finished committing, by id: kept beside it, read after its death.
+"""The units a hub process had begun and finished committing, by id: kept next to it, read after its death.
 
 One JSON object a line: the unit, whether it was about to be committed or had been, and whom it was about.
 """
@@ -56,7 +56,8 @@ class Ledger:
         return self.begun("record_reply_and_intents")
 
     def was_running(self, call_id: str) -> bool | None:
-        """Whether the call was between its mark and its outcome; None where one of them was under way."""
+        """Return whether the call was between its mark and its outcome; None where one of them was under
+        way."""
         marked, ended = self.begun("mark_running"), self.begun("finish_calls")
         if call_id not in marked or call_id in self.done("finish_calls"):
             return False

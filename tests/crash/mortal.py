@@ -40,7 +40,7 @@ LEAVE_IT, APPROVE, DENY = 2, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What the hub is configured with: who owns it, who else may write, and its bots by channel name.
+    """The configuration of the hub: its owner, others who may write, and its bots by channel name.
 
     `webhook`: updates are brought to it; `topic`: the story plays in a topic of a forum, not in private;
     `extra` ends the configuration.
@@ -110,7 +110,7 @@ class AnyMortalHub(Surrounded):
         return self.hub
 
     def serves(self) -> bool:
-        """Whether the newest hub lives and has said that it serves."""
+        """Return whether the newest hub lives and has said that it serves."""
         return self._lives() and self._times_served() > self.served
 
     async def served_at_last(self) -> None:
@@ -152,11 +152,11 @@ class AnyMortalHub(Surrounded):
         return await self.hub.wait(LIMIT_S)
 
     def url(self) -> str:
-        """Where the newest hub that got so far serves."""
+        """Return where the newest hub that got so far serves."""
         return re.findall(r"hub\.serving url=(\S+)", (self.directory / "hub.log").read_text())[-1]
 
     async def command(self, *words: str) -> str:
-        """What `hubbub WORDS` says, asked of the data the hub left or works on, and rightly so."""
+        """Return what `hubbub WORDS` says, asked of the data the hub left or works on, and rightly so."""
         output = self.directory / f"said-{next(self._commands)}"
         ended = await self._command(output, *words)
         assert await ended.wait(LIMIT_S) == 0, output.read_text()
@@ -166,7 +166,7 @@ class AnyMortalHub(Surrounded):
         return await fork_into(output, words=[*words, "--config", str(self.directory / "hubbub.toml")])
 
     async def why(self) -> list[dict[str, Any]]:
-        """What the hub says became of every message: every event, with its deliveries."""
+        """Return what the hub says became of every message: every event, with its deliveries."""
         return json.loads(await self.command("why", "--json", "--limit", "1000"))["events"]
 
     async def account(self) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ class AnyMortalHub(Surrounded):
 
 
 def _unsettled(delivery: Mapping[str, Any]) -> bool:
-    """Whether something is still to be done about it; an ambiguous one is repeated once."""
+    """Return whether something is still to be done about it; an ambiguous one is repeated once."""
     return delivery["state"] in {"queued", "sending"} or (
         delivery["state"] == "ambiguous" and delivery["repeats"] == 0
     )
@@ -203,7 +203,7 @@ class MortalHub(AnyMortalHub):
         return await AnyMortalHub.start(self, die_at, freeze_at, **other)
 
     def listens(self) -> bool:
-        """Whether the newest hub hears of what is said."""
+        """Return whether the newest hub hears of what is said."""
         if self.port:
             return bool(self.telegram.requests("setWebhook", ok=True, since=self.newest_before_start))
         return self.telegram.is_polling(TOKEN)
@@ -211,12 +211,12 @@ class MortalHub(AnyMortalHub):
     # --- people ----------------------------------------------------------------------------------------
 
     def owner_says(self, text: str) -> None:
-        """Where the owner speaks with the bot."""
+        """Return where the owner speaks with the bot."""
         chat_id = None if self.topic_id is None else self.chat_id
         self.telegram.user_sends_text(OWNER, text, chat_id=chat_id, topic_id=self.topic_id)
 
     def shown_to(self, person: int) -> list[Message]:
-        """What the bot shows where this person speaks with it."""
+        """Return what the bot shows where this person speaks with it."""
         return self.telegram.bot_messages(self.chat_id if person == OWNER else person)
 
     def open_cards(self, person: int) -> list[Message]:
@@ -233,7 +233,7 @@ class MortalHub(AnyMortalHub):
                 self.telegram.user_presses_button(person, card.id, button, chat_id=chat_id)
 
     def has_unpressed(self, person: int) -> bool:
-        """Whether there is something to answer."""
+        """Return whether there is something to answer."""
         return any((person, card.id) not in self.pressed for card in self.open_cards(person))
 
     async def answer_cards_until(self, people: Iterable[int], over: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Where a hub can be killed: around each commit, inside a request somebody took, inside a tool."""
+"""The points where a hub can be killed: around each commit, inside a request somebody took, inside a tool."""
 
 from dataclasses import dataclass
 from typing import Literal

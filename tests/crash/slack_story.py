@@ -29,14 +29,14 @@ class SlackErrand(Errand):
 
     @property
     def channel(self) -> str:
-        """Where the owner speaks with the bot."""
+        """Return where the owner speaks with the bot."""
         return self.slack.direct_channel(OWNER).id
 
     def connected(self) -> bool:
         return self.serves() if self.port else bool(self.slack.connections())
 
     def shown(self) -> list[Message]:
-        """What the bot shows the owner, deletions left out."""
+        """Return what the bot shows the owner, deletions left out."""
         return self.slack.bot_messages(self.channel)
 
     def texts(self) -> list[str]:

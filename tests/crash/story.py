@@ -32,7 +32,7 @@ AS_TIME_ALLOWS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What is known of a kill. `trace`: what the dead hub had passed."""
+    """The facts about a kill. `trace`: what the dead hub had passed."""
 
     point: Point
     trace: tuple[str, ...]
@@ -159,7 +159,7 @@ async def _until_struck(town: MortalHub, point: Point, hub: Forked, lease_s: flo
 
 
 def make_gates(town: MortalHub) -> None:
-    """What a blocking tool tells through, and waits at."""
+    """Return what a blocking tool tells through, and waits at."""
     for name in ("written", "gate"):
         os.mkfifo(town.workspace / name)
 
@@ -212,7 +212,7 @@ async def judge(town: MortalHub, kill: Kill | None) -> None:
 
 
 def lines_written(town: MortalHub) -> list[str]:
-    """What the tool has left on disk."""
+    """Return what the tool has left on disk."""
     out = town.workspace / "out"
     return out.read_text().split() if out.exists() else []
 
@@ -225,7 +225,7 @@ def judge_places(town: MortalHub) -> None:
 
 
 def _judge_copies(town: MortalHub) -> None:
-    """What the platform took before the kill is found, and so nothing is sent twice."""
+    """Return what the platform took before the kill is found, and so nothing is sent twice."""
     sent = Counter(str(request.params["text"]) for request in town.telegram.requests("sendMessage", ok=True))
     twice = [text for text, times in sent.items() if times > 1]
     assert not twice, f"sent twice: {twice}"

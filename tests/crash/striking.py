@@ -13,7 +13,8 @@ P = TypeVar("P")
 async def strike_all(
     directory: Path, points: Sequence[P], story: Callable[[Path, P], Awaitable[None]]
 ) -> list[str]:
-    """What went wrong, a line for each point where something did. `story` is given an empty directory, plays
+    """Return what went wrong, a line for each point where something did. `story` is given an empty directory,
+    plays
     with the hub killed at the point, and judges: it raises AssertionError or TimeoutError."""
     at_once = asyncio.Semaphore(AT_ONCE)
 

@@ -25,7 +25,7 @@ class Syscall:
 
 
 def command(output: Path) -> list[str]:
-    """What to put in front of a command to trace it and everything it starts."""
+    """Return what to put in front of a command to trace it and everything it starts."""
     shown = ("-f", "-y", "-s", "16384")
     return ["strace", *shown, "-e", f"trace={','.join(TRACED)}", "-o", str(output), "--"]
 

@@ -102,7 +102,7 @@ class Team:
         return [one for one in due if _deed(*one) not in self._done]
 
     def _wish(self, person: int, text: str) -> str:
-        """What this person does about a card that says that; empty: nothing."""
+        """Return what this person does about a card that says that; empty: nothing."""
         if UNKNOWN in text:
             return "leave it"
         if self._answered():

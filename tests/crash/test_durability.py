@@ -1,4 +1,5 @@
-"""What a killed process cannot show: the disk has what was acknowledged, whatever happens to the machine."""
+"""Durability that no killed process shows: the disk has what was acknowledged, whatever happens to the
+machine."""
 
 import asyncio
 import contextlib

@@ -30,7 +30,7 @@ async def test_a_delivery_is_answered_when_its_run_is_kept(tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["webhook", "event", "cron"])
-async def test_wherever_it_is_killed_what_fires_fires_once_and_is_told(
+async def test_routines_fire_once_and_notify_at_every_kill_point(
     tmp_path: Path, kind: Kind, profile: Profile, proof_record: ProofRecord
 ) -> None:
     points = await points_of(tmp_path / "dry", kind)

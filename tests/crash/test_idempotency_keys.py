@@ -45,7 +45,7 @@ def call(kind: str, site: Website) -> tuple[str, dict[str, Any]]:
 
 
 def keys(kind: str, town: MortalHub, site: Website) -> list[str | None]:
-    """What the other side was given, try by try."""
+    """Return what the other side was given, try by try."""
     match kind:
         case "http":
             return [request.headers.get("Idempotency-Key") for request in site.seen]

@@ -44,7 +44,7 @@ class Blow:
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """What was cut off: the request that was under way, and what its message says."""
+    """The interrupted send: the request that was under way, and what its message says."""
 
     blow: Blow
     request: RequestRecord
@@ -140,7 +140,7 @@ class Story:
 
 
 def judge(story: Story) -> list[str]:
-    """What went wrong, from what the platform saw and what is marked."""
+    """Return what went wrong, from what the platform saw and what is marked."""
     telegram = story.town.telegram
     late = {struck.text for struck in story.struck if struck.blow.way == "late"}
     wrong: list[str] = []
@@ -170,7 +170,7 @@ def said_first(message: Message) -> str:
 
 
 def judge_struck(story: Story, struck: Struck) -> list[str]:
-    """Whether it is marked as it should be, and was not looked for too early."""
+    """Return whether it is marked as it should be, and was not looked for too early."""
     mark = struck.text.split()[0]
     marked = [repeats for _, text, repeats in stored(story.town) if f"{mark} part" in text]
     wrong = [] if marked == [int(struck.blow.way != "taken")] else [f"{struck.blow}: marked {marked}"]

@@ -55,7 +55,7 @@ async def test_after_a(tmp_path: Path, killed: str) -> None:
     await play(tmp_path, AFTER_A, killed)
 
 
-async def test_the_hub_is_killed_while_a_program_goes_on(tmp_path: Path) -> None:
+async def test_the_hub_is_killed_while_a_program_continues(tmp_path: Path) -> None:
     """The program would not end by itself: the leader has to notice at once, not when it is over."""
     await play(tmp_path, IN_A, "hub")
 

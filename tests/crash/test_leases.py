@@ -45,14 +45,14 @@ async def test_a_suspended_hub_is_fenced(tmp_path: Path, point: Point) -> None:
 
 
 async def test_a_suspended_hub_has_no_effect_that_needs_no_commit(tmp_path: Path) -> None:
-    """What a command starts is recorded, and so refused; a file is written by itself."""
+    """A command's start is recorded, and so refused; a file is written by itself."""
     request = f"please call: write_file {json.dumps({'path': 'out', 'content': LINE})}"
     await suspended_at(tmp_path, AtCommit("mark_running", 1, "after"), request)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-async def test_wherever_a_hub_is_suspended_nothing_is_lost_or_repeated(
+async def test_nothing_is_lost_or_repeated_at_every_suspension_point(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     points = [point for point in await dry_run(tmp_path / "dry", Setup()) if "lease" not in str(point)]

@@ -36,7 +36,7 @@ async def dry_run(directory: Path, house: Setup) -> list[Point]:
 
 
 async def strike_each(directory: Path, points: Sequence[Point], house: Setup) -> list[str]:
-    """What went wrong."""
+    """Return what went wrong."""
 
     async def story(directory: Path, point: Point) -> None:
         async with open_mortal_hub(directory, house) as town:

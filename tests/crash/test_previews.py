@@ -101,7 +101,8 @@ def finished(town: MortalHub) -> bool:
 
 
 async def judge(town: MortalHub, point: Point | None) -> None:
-    """What is shown is what is stored: the settled card, a question about the call if it was cut short, and
+    """Return what is shown is what is stored: the settled card, a question about the call if it was cut
+    short, and
     the answer; a message of them is shown twice only where the hub says that it may be."""
     rows = stored(town)
     assert all(state in {"sent", "replaced"} for state, _, _ in rows), rows
@@ -120,7 +121,7 @@ async def judge(town: MortalHub, point: Point | None) -> None:
 
 
 def is_card(shown: str, text: str) -> bool:
-    """Whether a card with its outcome is what was stored."""
+    """Return whether a card with its outcome is what was stored."""
     return shown.startswith(text.split("\n")[0])
 
 
@@ -167,7 +168,7 @@ def chosen(points: Sequence[Point], profile: Profile, every: int) -> list[Point]
 
 
 async def strike_each(directory: Path, points: Sequence[Point], house: Setup) -> list[str]:
-    """What went wrong, at whichever point; one that the hub never comes to is a failure."""
+    """Return what went wrong, at whichever point; one that the hub never comes to is a failure."""
 
     async def story(directory: Path, point: Point) -> None:
         async with open_mortal_hub(directory, house) as town:

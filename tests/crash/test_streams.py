@@ -32,7 +32,7 @@ STREAM_POINTS: tuple[Point, ...] = (
 
 
 def below(town: SlackErrand, thread_ts: str) -> list[str]:
-    """What the bot shows in the thread, as people read it."""
+    """Return what the bot shows in the thread, as people read it."""
     return [town.slack.look(message).text for message in town.shown() if message.thread_ts == thread_ts]
 
 

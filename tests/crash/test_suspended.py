@@ -33,7 +33,7 @@ async def until_ok(town: MortalHub, count: int) -> list[dict[str, Any]]:
     return await runs(town)
 
 
-async def test_a_suspended_hub_goes_on_with_the_newest_slot_and_repeats_none(
+async def test_a_suspended_hub_continues_with_the_newest_slot_and_repeats_none(
     tmp_path: Path, proof_record: ProofRecord
 ) -> None:
     async with open_mortal_hub(tmp_path) as town:

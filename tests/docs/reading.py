@@ -69,10 +69,10 @@ def commands() -> list[Written]:
 
 
 def words(command: Written) -> list[str]:
-    """What follows `hubbub`. Raises ValueError where the shell would not understand it."""
+    """Return what follows `hubbub`. Raises ValueError where the shell would not understand it."""
     return shlex.split(command.text)[1:]
 
 
 def is_whole(command: Written) -> bool:
-    """Whether it can be run as it stands: nothing in it stands for something else."""
+    """Return whether it can be run as it stands: nothing in it stands for something else."""
     return not any(_PLACEHOLDER.fullmatch(word) for word in words(command))

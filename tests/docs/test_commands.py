@@ -1,4 +1,4 @@
-"""What the pages tell people to type can be typed, and what can run here and now is run."""
+"""Commands on the pages can be typed, and those that can run here and now are run."""
 
 import re
 import tomllib
@@ -44,7 +44,7 @@ def known(typed: list[str]) -> tuple[list[str], list[str]]:
 
 
 def runs_here(line: Written) -> bool:
-    """Whether it ends by itself and needs neither a person nor a hub."""
+    """Return whether it ends by itself and needs neither a person nor a hub."""
     typed = words(line)
     return is_whole(line) and bool(typed) and not {typed[0], " ".join(typed[:2])} & (STAYS | ASKS)
 

@@ -1,4 +1,4 @@
-"""What a page points to is there: other pages, their headings, files of the project."""
+"""Links of a page lead somewhere: other pages, their headings, files of the project."""
 
 import itertools
 import re

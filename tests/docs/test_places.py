@@ -30,7 +30,7 @@ def test_every_place_a_page_names_is_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", UNVERIFIED, ids=lambda page: page.name)
-def test_what_is_to_be_typed_and_seen_exists(page: Path) -> None:
+def test_documented_commands_and_outputs_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     commands = {
         command.name or command.callback.__name__ for command in app.registered_commands if command.callback

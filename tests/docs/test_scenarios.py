@@ -25,7 +25,8 @@ def parameters(path: str) -> dict[str, set[str]]:
 
 
 def played_on(test: str) -> set[str]:
-    """Where a test plays, by what it is given and by its name; what names no platform is on Telegram."""
+    """Return where a test plays, by what it is given and by its name; what names no platform is on
+    Telegram."""
     path, _, name = test.partition("::")
     if EVERYWHERE & parameters(path)[name]:
         return set(PLATFORMS)
@@ -39,7 +40,7 @@ def test_each_scene_is_played_where_the_page_says(row: dict[str, str]) -> None:
     assert ticked == set().union(*map(played_on, tests))
 
 
-def test_what_is_asked_for_is_listed() -> None:
+def test_required_files_are_listed() -> None:
     listed = " ".join(row["scenario"] for row in ROWS)
     assert len(ROWS) >= 20
     for word in (

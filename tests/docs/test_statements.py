@@ -1,4 +1,4 @@
-"""What the pages state of the hub is how it is: tables are held against the code, the example is run."""
+"""Statements of the pages hold: tables are compared with the code, the example is run."""
 
 import itertools
 import re
@@ -113,7 +113,7 @@ def test_presets_ask_as_the_page_says(row: Mapping[str, str]) -> None:
 def decided(
     preset: Preset, requirement: Requirement, *, dangerous: bool, listed: bool, granted: bool
 ) -> type[object]:
-    """What becomes of a call under the preset."""
+    """Return what becomes of a call under the preset."""
     policy = Policy(
         preset=preset,
         whitelist=frozenset({"tool"} if listed else ()),
@@ -151,7 +151,7 @@ def says(tool: Tool, policy: Policy) -> str:
     return "dangerous" if tool.name in policy.dangerous_tools else "unless something allows it"
 
 
-def test_every_file_of_the_data_directory_is_told() -> None:
+def test_every_file_of_the_data_directory_is_documented() -> None:
     kept = {
         DATABASE_NAME,
         KEY_NAME,

@@ -51,14 +51,14 @@ NOTICE = "**Reminder**: the build is green, see [run 42](https://ci.example.com/
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What there was to see: the card while it waited, and everything at the end."""
+    """The screens of a conversation: the card while it waited, and everything at the end."""
 
     card: Seen
     transcript: list[Seen]
 
     @property
     def said(self) -> list[Seen]:
-        """What the bot said to the conversation."""
+        """Return what the bot said to the conversation."""
         return [one for one in self.transcript if one.by == "bot" and not one.aside]
 
 

@@ -1,4 +1,4 @@
-"""What a person sees of one message, read from what the platform has: no code of the product reads here."""
+"""One message as a person sees it, read from what the platform has: no code of the product reads here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

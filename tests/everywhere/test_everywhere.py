@@ -54,12 +54,12 @@ def visible(seen: Seen) -> str:
 
 
 def gap(name: str) -> str:
-    """What is between two blocks: on Slack and in the console, elements of their own."""
+    """Return what is between two blocks: on Slack and in the console, elements of their own."""
     return "\n\n" if name in {"telegram", "discord"} else "\n"
 
 
 def columns(line: str) -> list[int]:
-    """Where a table's column borders are, in cells of a terminal or a monospaced font."""
+    """Return where a table's column borders are, in cells of a terminal or a monospaced font."""
     wide = [2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line]
     return [sum(wide[:at]) for at, char in enumerate(line) if char in "|+"]
 
@@ -172,7 +172,7 @@ def _the_notice(seen: Seen) -> None:
     assert seen.links == (("run 42", "https://ci.example.com/run/42"),)
 
 
-async def test_people_are_told_where_they_are(tmp_path: Path) -> None:
+async def test_pages_show_where_people_are(tmp_path: Path) -> None:
     async with open_hub_everywhere(tmp_path) as town:
         with pytest.raises(NobodyToTell):
             await tell(town, "one", "web")
@@ -200,7 +200,7 @@ async def test_people_are_told_where_they_are(tmp_path: Path) -> None:
         assert not any("not to be missed" in one.text for one in other)
 
 
-async def test_a_notice_outlives_the_hub_and_is_told_once(tmp_path: Path) -> None:
+async def test_a_notice_outlives_the_hub_and_is_sent_once(tmp_path: Path) -> None:
     async with open_hub_everywhere(tmp_path) as town:
         await town.discord.go_down()
         await tell(town, "good morning", "discord")
@@ -216,7 +216,7 @@ async def test_a_notice_outlives_the_hub_and_is_told_once(tmp_path: Path) -> Non
 
 
 async def tell(town: HubEverywhere, text: str, channel: str | None = None) -> None:
-    """What is told is its own key."""
+    """Return what is told is its own key."""
     assert channel in {None, "web", *PLATFORMS}
     message: Message = plain(text)
     assert await town.app.notices().send(text, ToPerson(OWNER, channel), message)

@@ -1,4 +1,4 @@
-"""What `hubbub why` must know at the end: an answer to everything the platform delivered.
+"""Answers of `hubbub why` at the end: one to everything the platform delivered.
 
 Read from the database as the command does, and compared with the simulator's own record; how the hub reads
 updates plays no part in it.

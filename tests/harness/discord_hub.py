@@ -52,7 +52,7 @@ class DiscordHub(AnyHub):
         return await self.discord.wait_text(channel, text, LIMIT_S)
 
     def says(self, channel: int) -> list[str]:
-        """What the bot shows there, in order, to everybody."""
+        """Return what the bot shows there, in order, to everybody."""
         shown = self.discord.bot_messages(channel)
         return [message.text for message in shown if message.ephemeral_for is None]
 
@@ -70,7 +70,7 @@ class DiscordHub(AnyHub):
         return await self.discord.wait_interaction(pressed.id, LIMIT_S)
 
     def write_config(self) -> None:
-        """What it starts with."""
+        """Return what it starts with."""
         channel = self.simulators.section("discord", direct="open") + self.extra
         write_config(self.directory, self.simulators.model_section(), channel, owners=[f"discord:{OWNER}"])
 

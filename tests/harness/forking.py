@@ -69,7 +69,7 @@ class Piped(Forked):
         self._transports = (out.transport, err.transport)
 
     async def communicate(self) -> tuple[bytes, bytes]:
-        """What it wrote, once it is over."""
+        """Return what it wrote, once it is over."""
         out, err = await asyncio.gather(self.stdout.read(), self.stderr.read())
         await self.wait()
         return out, err
@@ -227,7 +227,7 @@ class _ForkServer:
 
 
 class _Order:
-    """What a forked process is to do."""
+    """The task of a forked process."""
 
     def __init__(self, order: dict[str, Any], streams: list[int]) -> None:
         self._order = order

@@ -53,7 +53,7 @@ class AnyHub(Surrounded):
 
     @property
     def database(self) -> Path:
-        """Where the hub keeps everything."""
+        """Return where the hub keeps everything."""
         return self.directory / "data" / "hub.db"
 
     async def start(self) -> App:

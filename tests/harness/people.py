@@ -25,7 +25,7 @@ class Shown:
     data: tuple[str, ...] = ()
 
     def carried(self, label: str) -> str:
-        """What the button of that label carries."""
+        """Return what the button of that label carries."""
         return self.data[self.buttons.index(label)]
 
 
@@ -41,7 +41,7 @@ class Person(Protocol):
         ...
 
     def shown(self) -> Sequence[Shown]:
-        """What the bot shows them, in order."""
+        """Return what the bot shows them, in order."""
         ...
 
     def asides(self) -> Sequence[str]:

@@ -45,7 +45,7 @@ class Ended:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What every command is started with: nothing of the tests' own surroundings."""
+    """Return what every command is started with: nothing of the tests' own surroundings."""
     return {"PYTHONPATH": str(ROOT), "PATH": os.defpath, **more}
 
 
@@ -125,7 +125,7 @@ class HubProcess:
         return url.replace(self.url, through) if through else url
 
     async def api(self, method: str, path: str, body: object = None) -> Any:
-        """What a program on this machine gets from the API."""
+        """Return what a program on this machine gets from the API."""
         access = json.loads((self.directory / "data" / "api.json").read_text())
         headers = {"Authorization": f"Bearer {access['token']}"}
         async with (

@@ -27,7 +27,7 @@ OLIVIA = {"telegram": "7", "slack": "U0OLIVIA", "discord": "100000000000000007"}
 
 @dataclass(slots=True)
 class Simulators:
-    """What runs around a hub; asking for what does not run is a mistake of the test. `guild`: the Discord
+    """The surroundings of a hub; asking for what does not run is a mistake of the test. `guild`: the Discord
     server that everybody is in."""
 
     model: ModelSimulator
@@ -88,7 +88,7 @@ api_key = "{KEY}"
 """
 
     def section(self, platform: str, token: str = "", **more: object) -> str:
-        """What the configuration says of a platform."""
+        """Return what the configuration says of a platform."""
         token = token or TOKENS[platform]
         match platform:
             case "telegram":
@@ -103,7 +103,7 @@ api_key = "{KEY}"
                 return section(platform, token=token, **urls, **more)
 
     def sections(self, tokens: Mapping[str, str] = TOKENS, **more: object) -> str:
-        """What the configuration says of all platforms that run."""
+        """Return what the configuration says of all platforms that run."""
         return "".join(self.section(platform, tokens[platform], **more) for platform in self.platforms)
 
 
@@ -136,7 +136,7 @@ class Surrounded:
 
     @property
     def workspace(self) -> Path:
-        """Where tools work."""
+        """Return where tools work."""
         return self.directory / "workspace"
 
 

@@ -62,7 +62,7 @@ class SlackHub(AnyHub):
         return await self.slack.wait_for(shown, LIMIT_S)
 
     def write_config(self) -> None:
-        """What it starts with."""
+        """Return what it starts with."""
         channel = self.simulators.section("slack", direct="open") + self.extra
         write_config(
             self.directory,

@@ -46,11 +46,11 @@ class Hub(AnyHub):
                 await asyncio.sleep(0.001)
 
     def says(self, person: int) -> list[str]:
-        """What the bot shows to a person, in order."""
+        """Return what the bot shows to a person, in order."""
         return [message.text for message in self.telegram.bot_messages(person)]
 
     async def told(self, tool: str, person: int = OWNER, **arguments: Any) -> str:
-        """What the model is told of a call that nobody is asked about."""
+        """Return what the model is told of a call that nobody is asked about."""
         asked, said_before = len(self.model.log), len(self.says(person))
         self.telegram.user_sends_text(person, f"please call: {tool} {json.dumps(arguments)}")
         await self.model.wait_requests(asked + 2, timeout_s=LIMIT_S)

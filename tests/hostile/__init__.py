@@ -1,1 +1,1 @@
-"""What texts made to take long cost, at every port they come in or go out by."""
+"""Costs of texts made to take long, at every port they come in or go out by."""

@@ -1,4 +1,4 @@
-"""What platforms send is read in little of the loop's time, whatever it holds: one mistake in a payload is
+"""Hostile payloads of platforms take little of the loop's time: one mistake in a payload is
 enough, and long payloads are parsed in a thread."""
 
 import asyncio

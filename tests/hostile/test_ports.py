@@ -1,4 +1,4 @@
-"""Whatever text comes in or goes out by a port: twice as much of it takes at most two and a half times the
+"""Linear costs of texts at every port: twice as much of it takes at most two and a half times the
 work, however it was made to take long. A text parameter that nobody says anything about is a failure."""
 
 import gc

@@ -1,4 +1,5 @@
-"""What keeps one text from holding the event loop: doors that refuse it unread, bounds on Markdown, a thread
+"""Bounds that keep one text from holding the event loop: doors that refuse it unread, bounds on Markdown, a
+thread
 for whatever is long."""
 
 import asyncio
@@ -133,9 +134,7 @@ class Drawing:
     "block, in_a_thread",
     [(Plain(SHORT), False), (Markdown(SHORT), False), (Plain(LONG), True), (Markdown("[" * 1_000), True)],
 )
-async def test_what_takes_long_to_draw_is_drawn_in_a_thread(
-    block: Plain | Markdown, in_a_thread: bool
-) -> None:
+async def test_long_texts_are_rendered_in_a_thread(block: Plain | Markdown, in_a_thread: bool) -> None:
     channel = Drawing()
     session = ChannelSession(cast("Channel", channel), lambda _: None)
     said = Message((block,))
@@ -376,7 +375,7 @@ def test_names_are_cut_and_texts_over_their_size_not_taken() -> None:
     assert within_size(replace(press, form="x")) == replace(press, form="x")
 
 
-async def test_whoever_sends_too_long_a_message_is_told_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
+async def test_an_oversized_message_is_refused_and_not_stored(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         house.telegram.user_sends_text(OWNER, "zebra " * 20_000)
         await house.telegram.wait_text(OWNER, "more than 100,000 characters")

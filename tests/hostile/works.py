@@ -1,4 +1,4 @@
-"""What the hub does with a text from outside, by where it comes in: the work whose cost is measured."""
+"""Work on a text from outside, by where it comes in, whose cost is measured."""
 
 import json
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def events(text: str) -> None:
 
 
 def hook_answer(text: str) -> None:
-    """What a hook at a URL answers: a change of the text or the arguments, a refusal, or no JSON."""
+    """Return what a hook at a URL answers: a change of the text or the arguments, a refusal, or no JSON."""
     pages = {"text": text}, {"arguments": {text: text}}, {"reject": text}
     for body in (text, "[" * len(text), *map(json.dumps, pages)):
         try:

@@ -78,7 +78,7 @@ def container(image: str) -> Iterator[str]:
 
 
 def ready(container: str) -> dict[str, object]:
-    """What `/readyz` says to the host, once it answers."""
+    """Return what `/readyz` says to the host, once it answers."""
     until = time.monotonic() + LIMIT_S
     while True:
         address = run("docker", "port", container, "8765/tcp").splitlines()[0]
@@ -91,7 +91,7 @@ def ready(container: str) -> dict[str, object]:
 
 
 def said(container: str, text: str) -> str:
-    """What the hub answers to a message."""
+    """Return what the hub answers to a message."""
     return run("docker", "exec", "--interactive", container, "hubbub", "chat", input=text)
 
 
@@ -100,7 +100,7 @@ def threads(container: str) -> list[dict[str, object]]:
     return json.loads(run("docker", "exec", container, "hubbub", "threads", "list", "--json"))
 
 
-def test_the_image_keeps_its_threads_and_is_nobody_on_a_root_it_cannot_write(container: str) -> None:
+def test_the_image_keeps_threads_and_runs_as_nobody_on_a_readonly_root(container: str) -> None:
     assert ready(container)["ready"] is True
     assert run("docker", "exec", container, "id", "-u") == "10001"
     assert "You said: hello" in said(container, "hello")

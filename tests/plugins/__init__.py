@@ -1,1 +1,1 @@
-"""What the test run itself is made of: profiles, groups that need a tool, proof files."""
+"""The parts of the test run itself: profiles, groups that need a tool, proof files."""

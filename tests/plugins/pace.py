@@ -1,4 +1,4 @@
-"""What lets a run of thousands of tests end sooner: few looks for garbage, and the longest first.
+"""Settings that let a run of thousands of tests end sooner: few looks for garbage, and the longest first.
 
 Collecting makes objects that live until the run ends; looking through them again and again is a quarter of
 what collecting costs. Under xdist (`--dist loadfile --no-loadscope-reorder`) the tests of a file stay in one

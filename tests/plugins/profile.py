@@ -40,7 +40,7 @@ class Profile:
                 return proof
 
     def takes(self, nodeid: str) -> bool:
-        """Whether a slow test belongs to this run's slice; stable across machines and order."""
+        """Return whether a slow test belongs to this run's slice; stable across machines and order."""
         return zlib.crc32(nodeid.encode()) % self.shards == self.shard - 1
 
 

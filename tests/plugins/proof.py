@@ -1,4 +1,4 @@
-"""What the long suites leave behind: docs/proof/<suite>.json, written by profile `proof` alone.
+"""Results of the long suites: docs/proof/<suite>.json, written by profile `proof` alone.
 
 A test hands facts to the fixture `proof_record`; they travel with its report to the process that reports
 and are written when the run ends. In other profiles they are dropped. What a run of some tests did not make
@@ -116,7 +116,7 @@ class _Writer:
 
 
 def _commit_of(root: Path) -> str:
-    """What the run is of, as it begins; what proofs before it have written is no change of that."""
+    """Return what the run is of, as it begins; what proofs before it have written is no change of that."""
     changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs/proof")
     commit = _git(root, "rev-parse", "HEAD") or "unknown"
     return f"{commit}-dirty" if changed else commit

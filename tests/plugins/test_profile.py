@@ -11,7 +11,7 @@ def test_the_default_is_the_short_profile_with_a_fixed_seed() -> None:
     assert read_profile({}) == Profile("test", seed=0, shard=1, shards=1)
 
 
-def test_long_profiles_take_a_fresh_seed_unless_told() -> None:
+def test_long_profiles_take_a_fresh_seed_by_default() -> None:
     seeds = {read_profile({"HUBBUB_PROFILE": "proof"}).seed for _ in range(5)}
     assert len(seeds) > 1
     told = read_profile({"HUBBUB_PROFILE": "ci", "HUBBUB_SEED": "7", "HUBBUB_SHARD": "2/3"})

@@ -132,7 +132,7 @@ def test_the_slice_runs_slow_tests_alone_and_all_slices_run_them_all(suite: Path
 NAMES_OF_RECORDS = ("traces", "contains", "gone", "contains[as it was]")
 
 
-def test_proof_writes_the_suites_page_and_keeps_what_it_did_not_make_anew(
+def test_proof_writes_the_suites_page_and_keeps_other_records(
     suite: Path,
 ) -> None:
     earlier = [{"test": f"test_suite.py::test_{name}", "syncs": 7} for name in NAMES_OF_RECORDS]

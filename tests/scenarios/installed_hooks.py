@@ -36,7 +36,7 @@ class Watch:
         return Change(text=event.text.replace("blue", "green"))
 
     def at(self, point: Point) -> list[HookEvent]:
-        """What it was asked there."""
+        """Return what it was asked there."""
         return [event for event in self.asked if event.point is point]
 
 

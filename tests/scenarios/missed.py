@@ -19,15 +19,15 @@ class Conversation:
 
     @property
     def live(self) -> str:
-        """What is said when the hub listens again."""
+        """Return what is said when the hub listens again."""
         return f"{self.name}-live."
 
     def missed(self) -> list[str]:
-        """What is said while it does not, in order."""
+        """Return what is said while it does not, in order."""
         return [f"{self.name}-{number:02}." for number in range(EACH)]
 
     def has_answered_all(self) -> bool:
-        """Whether the newest is part of an answer."""
+        """Return whether the newest is part of an answer."""
         return any(self.live in text for text in self.shown())
 
 

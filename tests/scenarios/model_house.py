@@ -1,4 +1,5 @@
-"""What scenarios of failing models share: a hub with one or two models, and its owner's open conversation."""
+"""The parts that scenarios of failing models share: a hub with one or two models, and its owner's open
+conversation."""
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
@@ -34,7 +35,7 @@ class House:
             return await stream.until("turn_rested")
 
     async def says(self) -> list[str]:
-        """What stands on the platform after the first answer, once everything is out."""
+        """Return what stands on the platform after the first answer, once everything is out."""
         await self.hub.settled_sends()
         return self.hub.says(OWNER)[1:]
 

@@ -1,4 +1,5 @@
-"""What scenarios of routines share: a routine of the owner's, asked for, and what its runs came to."""
+"""The parts that scenarios of routines share: a routine of the owner's, asked for, and what its runs came
+to."""
 
 from collections.abc import Mapping
 from typing import Any

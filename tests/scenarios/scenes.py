@@ -25,17 +25,17 @@ class Scene:
 
     @property
     def model(self) -> ModelSimulator:
-        """What the hub asks."""
+        """Return what the hub asks."""
         return self.place.model
 
     @property
     def files(self) -> Path:
-        """Where tools work."""
+        """Return where tools work."""
         return self.place.workspace
 
     @property
     def lines(self) -> list[str]:
-        """What calls wrote to `out.txt`, once for each time one ran."""
+        """Return what calls wrote to `out.txt`, once for each time one ran."""
         out = self.files / "out.txt"
         return out.read_text().split() if out.exists() else []
 

@@ -49,7 +49,7 @@ class Cast:
         return self.ben, self.owner, self.lea
 
     def account(self, name: str) -> str:
-        """Who that person is on their platform."""
+        """Return who that person is on their platform."""
         place = NAMES.index(name)
         return ACCOUNTS[self.on[place]][place]
 
@@ -74,7 +74,7 @@ class Team:
 
     @property
     def lines(self) -> list[str]:
-        """What the approved call wrote, once for each time it ran."""
+        """Return what the approved call wrote, once for each time it ran."""
         out = self.hub.directory / "workspace" / "out.txt"
         return out.read_text().split() if out.exists() else []
 

@@ -1,4 +1,4 @@
-"""Who may speak to the hub, end to end: strangers, members, second accounts, a group; codes and limits."""
+"""Access to the hub, end to end: strangers, members, second accounts, a group; codes and limits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ def invite(house: Hub) -> None:
 
 
 async def says(house: Hub, person: int, text: str) -> str:
-    """What the bot answers next, in private."""
+    """Return what the bot answers next, in private."""
     before = len(house.says(person))
     house.telegram.user_sends_text(person, text)
     messages = await house.telegram.wait_bot_messages(person, before + 1)
@@ -63,7 +63,7 @@ async def link(house: Hub, person: int, second: int) -> None:
 
 
 async def outcomes(house: Hub, *, count: int) -> list[str]:
-    """What `why` says of the newest events, in order."""
+    """Return what `why` says of the newest events, in order."""
     return [event.outcome for event in reversed(await house.app.store.explanations.explain_recent(count))]
 
 
@@ -101,7 +101,7 @@ async def test_a_stranger_hears_one_polite_word_and_the_model_nothing(house: Hub
     await everything_has_an_answer(house)
 
 
-async def test_who_was_let_in_is_answered_and_has_what_members_have(house: Hub) -> None:
+async def test_a_paired_person_is_answered_with_a_members_tools(house: Hub) -> None:
     await let_in(house, STAN)
     assert await says(house, STAN, "hello again") == "You said: hello again"
     assert await says(house, STAN, "/approve telegram ABCDEFGH") == (
@@ -143,7 +143,7 @@ async def test_a_code_expires(tmp_path: Path) -> None:
         assert await code_for(house, STAN) != code
 
 
-async def test_a_code_to_join_is_guessed_by_nobody(house: Hub) -> None:
+async def test_a_linking_code_cannot_be_guessed(house: Hub) -> None:
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
     for guess in ("ABCDEFGH", "ABCDEFGJ", "ABCDEFGK", "ABCDEFGM", "ABCDEFGN"):
         assert (await says(house, EVE, f"/link {guess}")).startswith("Unknown code.")
@@ -178,7 +178,7 @@ async def test_a_code_to_join_raced_for_joins_one(house: Hub) -> None:
     assert decided.count("Approved by owner") == 1
 
 
-async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(house: Hub) -> None:
+async def test_a_code_raced_for_pairs_once(house: Hub) -> None:
     await link(house, OWNER, SECOND)
     code = await code_for(house, STAN)
     before = {person: len(house.says(person)) for person in (OWNER, SECOND)}
@@ -210,7 +210,7 @@ async def test_pairing_outlives_a_restart(house: Hub) -> None:
     assert await says(house, STAN, "still there?") == "You said: still there?"
 
 
-async def test_who_is_revoked_is_out_at_the_next_message_and_press(tmp_path: Path) -> None:
+async def test_a_revoked_person_is_refused_at_the_next_message_and_press(tmp_path: Path) -> None:
     members = '[roles.member]\ntools = ["shell"]'
     async with open_hub(tmp_path, direct="pairing", extra=members) as house:
         invite(house)
@@ -295,7 +295,7 @@ async def test_in_a_group_each_sees_what_is_theirs(house: Hub) -> None:
     await everything_has_an_answer(house)
 
 
-async def test_in_a_group_nobody_hears_what_the_model_was_told_by_another(house: Hub) -> None:
+async def test_groups_do_not_reveal_private_threads(house: Hub) -> None:
     await let_in(house, MIA)
     await let_in(house, STAN)
     group = house.telegram.create_group("Five", [OWNER, MIA, STAN, SECOND, EVE]).id
@@ -356,7 +356,7 @@ async def press(house: Hub, person: int, chat: int, message: int, data: str) -> 
     return answered.answers[0].get("text", "")
 
 
-async def test_what_is_not_addressed_is_ignored_and_groups_that_are_off_are_noise(tmp_path: Path) -> None:
+async def test_unaddressed_messages_are_ignored_and_disabled_groups_are_noise(tmp_path: Path) -> None:
     async with open_hub(tmp_path, direct="pairing", extra='groups = "addressed"') as house:
         invite(house)
         group = house.telegram.create_group("Two", [OWNER, MIA]).id
@@ -402,7 +402,7 @@ async def test_a_flood_of_presses_by_somebody_else_is_counted_and_not_kept(
         await house.telegram.wait_text(group, "Done:")
 
 
-async def test_a_flood_of_one_sender_is_refused_with_one_word_and_nobody_else_waits(tmp_path: Path) -> None:
+async def test_a_flood_is_refused_once_and_delays_no_one_else(tmp_path: Path) -> None:
     extra = "[access]\nsender_per_minute = 5"
     async with open_hub(tmp_path, direct="pairing", extra=extra) as house:
         invite(house)

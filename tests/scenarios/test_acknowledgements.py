@@ -71,7 +71,7 @@ async def test_a_sign_that_cannot_be_given_delays_nothing(house: Hub, fault: dic
     assert signs(house) == {}
 
 
-async def test_what_is_taken_up_soon_gets_no_sign(tmp_path: Path) -> None:
+async def test_a_prompt_start_gets_no_reaction(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=1 / 60) as house:  # the hub's second is a minute: enough for any
         await busy(house)
         quick = house.telegram.user_sends_text(OWNER, "quick")

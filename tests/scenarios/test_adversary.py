@@ -38,7 +38,7 @@ async def house(tmp_path: Path) -> AsyncIterator[Hub]:
 
 
 async def tried(house: Hub, *calls: tuple[str, dict[str, Any] | str], person: int = OWNER) -> list[str]:
-    """What the model is told of calls that it makes at once and that nobody is asked about."""
+    """Return what the model is told of calls that it makes at once and that nobody is asked about."""
     asked = len(house.model.log)
     house.model.enqueue(tools(*(ToolCall(name, arguments) for name, arguments in calls)))
     house.telegram.user_sends_text(person, "good day")
@@ -48,7 +48,7 @@ async def tried(house: Hub, *calls: tuple[str, dict[str, Any] | str], person: in
 
 
 async def agreed(house: Hub, command: str) -> str:
-    """What the model is told of a command that its person lets run."""
+    """Return what the model is told of a command that its person lets run."""
     asked = len(house.model.log)
     house.telegram.user_sends_text(OWNER, f"please run: {command}")
     await house.pressed(OWNER, await house.card(OWNER), 0)
@@ -196,7 +196,7 @@ async def test_a_command_that_multiplies_is_stopped(house: Hub) -> None:
     assert "The command started more than 256 processes and was stopped." in said
 
 
-async def test_what_outlives_a_commands_time_is_ended_with_it(house: Hub) -> None:
+async def test_processes_over_the_time_limit_are_ended(house: Hub) -> None:
     (house.workspace / "late.sh").write_text("setsid sleep 1000 & echo $! > pid; sleep 1000\n")
     house.model.enqueue(tools(ToolCall("shell", {"command": "sh late.sh", "timeout_s": 1})))
     asked = len(house.model.log)
@@ -208,7 +208,7 @@ async def test_what_outlives_a_commands_time_is_ended_with_it(house: Hub) -> Non
     await until(lambda: not is_alive(pid), "it was ended")
 
 
-async def test_what_a_command_leaves_behind_is_ended_with_it(house: Hub) -> None:
+async def test_leftover_processes_are_ended_with_their_command(house: Hub) -> None:
     (house.workspace / "stay.sh").write_text("setsid sleep 1000 & echo $! > pid\n")
     await agreed(house, "sh stay.sh")
     pid = int((house.workspace / "pid").read_text())
@@ -251,7 +251,7 @@ async def test_a_card_shows_what_would_not_be_seen_and_how_a_long_call_ends(hous
     house.telegram.user_sends_text(OWNER, "/stop")
 
 
-async def test_what_was_agreed_to_runs_with_those_arguments_only(house: Hub) -> None:
+async def test_an_approval_covers_only_its_exact_arguments(house: Hub) -> None:
     """The journal is changed behind the hub's back, as somebody with the database could."""
     house.telegram.user_sends_text(OWNER, "please run: touch agreed")
     card = await house.card(OWNER)

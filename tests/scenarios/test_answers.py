@@ -10,7 +10,7 @@ from tests.harness.telegram_hub import OWNER, open_hub
 STRANGER = 8
 
 
-async def test_what_why_knows_nothing_of_is_named(tmp_path: Path) -> None:
+async def test_events_missing_from_why_are_named(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra='groups = "addressed"') as house:
         house.telegram.add_user(STRANGER, first_name="Stan")
         house.telegram.bot().can_read_all_group_messages = True

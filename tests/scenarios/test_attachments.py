@@ -154,7 +154,7 @@ async def test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute(house: Hu
         assert (await got(one + made))[0] == 401
 
 
-async def test_what_touches_the_workspace_is_the_owners(tmp_path: Path) -> None:
+async def test_workspace_tools_belong_to_the_owner(tmp_path: Path) -> None:
     async with open_hub(tmp_path, direct="allowlist", extra=f'allow = ["{MEMBER}"]') as house:
         house.telegram.add_user(MEMBER, first_name="Mo")
         await attach(house, "mine.txt", b"my own words", MEMBER)

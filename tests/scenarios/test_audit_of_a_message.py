@@ -91,7 +91,7 @@ async def test_a_message_its_decision_its_effect_and_its_reply_are_one_verified_
     assert (shown["verified"]["ok"], shown["verified"]["findings"]) == (True, [])
 
 
-async def test_a_press_leads_to_the_request_it_answered_and_to_the_message_behind_it(house: Hub) -> None:
+async def test_a_press_leads_to_its_request_and_original_message(house: Hub) -> None:
     key = await approved(house)
     (press,) = asked_for(house, "SELECT key FROM inbox WHERE kind = 'choice'")
     records = (await page(house, press))["records"]
@@ -99,7 +99,7 @@ async def test_a_press_leads_to_the_request_it_answered_and_to_the_message_behin
     assert records[0]["detail"]["events"] == [key]
 
 
-async def test_what_a_person_changed_and_granted_by_a_message_stands_in_its_chain(house: Hub) -> None:
+async def test_changes_and_grants_by_a_message_stand_in_its_chain(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     await house.settled_sends()
@@ -142,7 +142,7 @@ async def test_messages_that_were_answered_together_lead_to_the_same_records(hou
     assert one["records"][-1]["detail"]["events"] == keys
 
 
-async def test_what_a_message_made_a_routine_do_is_found_by_the_messages_key(house: Hub) -> None:
+async def test_routine_runs_are_found_by_their_messages_key(house: Hub) -> None:
     scope = {"use_tools": True, "allowed_tools": ["shell"]}
     action = {"type": "lightweight", "prompt": RUN, **scope}
     made = {"name": "watch", "trigger": {"type": "event", "pattern": "deploy"}, "action": action}

@@ -52,7 +52,7 @@ async def test_a_second_press_runs_nothing_and_tells_who_decided(house: Hub) -> 
     assert lines(house) == ["line"]
 
 
-async def test_a_denied_call_does_not_run_and_the_model_is_told(house: Hub) -> None:
+async def test_a_denied_call_does_not_run_and_the_model_learns_it(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     await house.pressed(OWNER, card, 1)
@@ -120,7 +120,7 @@ async def test_a_guest_cannot_reach_the_shell(house: Hub) -> None:
     assert not house.open_cards(GUEST)
 
 
-async def test_a_guest_has_so_many_model_calls_a_day_and_a_restart_brings_none(tmp_path: Path) -> None:
+async def test_a_guests_daily_model_calls_survive_a_restart(tmp_path: Path) -> None:
     limit = "[roles.guest]\ndaily_model_calls = 2"
     async with open_hub(tmp_path, extra=limit, timezone=zone_at_noon()) as house:
         house.telegram.add_user(GUEST, first_name="Gus")
@@ -186,7 +186,7 @@ async def test_past_its_time_neither_button_nor_program_nor_command_approves(hou
     assert lines(house) == []
 
 
-async def test_at_the_round_limit_a_person_is_asked_and_may_go_on(tmp_path: Path) -> None:
+async def test_at_the_round_limit_a_person_may_continue(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra="[approvals]\nmax_rounds = 2") as house:
         house.model.rule(r".*", tools(ToolCall("time", {})), on="any")
         house.telegram.user_sends_text(OWNER, "what time is it?")

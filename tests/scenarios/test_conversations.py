@@ -54,7 +54,7 @@ async def test_thirty_messages_during_a_turn_are_each_answered_once_and_in_order
     assert house.model.log.taken == 1 + 3  # ten waiting messages of one person are one turn
 
 
-async def test_fifty_chats_run_side_by_side_and_a_slow_one_delays_nobody(house: Hub) -> None:
+async def test_fifty_chats_run_side_by_side_and_a_slow_one_delays_no_one(house: Hub) -> None:
     house.model.rule("slow one", text("at last"), fault=Hold(at="before_headers"))
     house.telegram.user_sends_text(OWNER, "slow one")
     await house.model.wait_requests(state="held")
@@ -106,7 +106,7 @@ class CancellingItself:
             yield piece
 
 
-async def test_a_cancellation_that_nobody_asked_for_fails_the_turn_and_leaves_the_thread_alive(
+async def test_a_stray_cancellation_fails_the_turn_but_not_the_thread(
     tmp_path: Path,
 ) -> None:
     async with open_hub(tmp_path, start=False) as house:

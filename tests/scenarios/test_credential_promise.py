@@ -45,7 +45,7 @@ class Place(Protocol):
         ...
 
     async def shown(self) -> Sequence[Shown]:
-        """What the bot says."""
+        """Return what the bot says."""
         ...
 
     async def until(self, holds: Callable[[], Awaitable[object]]) -> None:
@@ -54,7 +54,7 @@ class Place(Protocol):
 
 
 class Chat:
-    """What the three platforms have in common."""
+    """The behavior that the three platforms have in common."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene

@@ -59,7 +59,7 @@ async def _is_known(house: Hub) -> bool:
 
 
 def told(house: Hub) -> str:
-    """What the model was told of the last call."""
+    """Return what the model was told of the last call."""
     results = [one for one in house.model.log[-1].body["messages"] if one["role"] == "tool"]
     return results[-1]["content"]
 
@@ -77,7 +77,7 @@ def nowhere(house: Hub, planted: Sequence[str], told_of: Sequence[str]) -> None:
         assert not [text for text in told_of if one in text or json.dumps(one)[1:-1] in text]
 
 
-async def test_what_is_sent_when_asked_is_in_the_vault_and_nowhere_else(configured: Hub) -> None:
+async def test_a_requested_file_is_stored_in_the_vault_only(configured: Hub) -> None:
     """In a real process, looked for while it runs, and once it was killed: database and its log, logs, what
     those who look on are told, what the model is asked, what is shown. Also what has the look of a token, and
     what is corrected afterwards."""
@@ -121,7 +121,7 @@ async def _page(http: aiohttp.ClientSession, url: str, path: str, token: str) ->
 
 
 async def _pages(http: aiohttp.ClientSession, url: str, api: dict[str, str]) -> list[str]:
-    """What the console shows of all this."""
+    """Return what the console shows of all this."""
     listed = json.loads(await _page(http, url, "threads", api["token"]))
     threads = [f"threads/{one['id']}?limit=100" for one in listed["threads"]]
     return [*threads, "approvals?state=decided"]
@@ -173,7 +173,7 @@ async def test_a_restart_changes_nothing(house: Hub) -> None:
     assert traces(house.directory, PASSWORD) == []
 
 
-async def test_what_comes_too_late_is_not_kept_at_all(house: Hub) -> None:
+async def test_a_late_credential_is_not_stored(house: Hub) -> None:
     await asked(house)
     house.telegram.clock = lambda: time.time() + 310
     house.telegram.user_sends_text(OWNER, PASSWORD)
@@ -184,7 +184,7 @@ async def test_what_comes_too_late_is_not_kept_at_all(house: Hub) -> None:
     assert traces(house.directory, PASSWORD) == []
 
 
-async def test_where_others_read_along_nothing_is_asked_for(house: Hub) -> None:
+async def test_no_credential_is_requested_in_a_group(house: Hub) -> None:
     """Nor is anything kept of whom the vault does not belong to."""
     group = house.telegram.create_group("Garden", [OWNER, GUEST]).id
     wanted = f"please call: tool_auth {json.dumps(WANTED)}"
@@ -193,7 +193,7 @@ async def test_where_others_read_along_nothing_is_asked_for(house: Hub) -> None:
     assert "Not asked: other people can read this conversation." in told(house)
 
 
-async def test_what_is_corrected_afterwards_is_not_kept_either(house: Hub) -> None:
+async def test_an_edited_credential_is_not_stored_elsewhere(house: Hub) -> None:
     await asked(house)
     sent = house.telegram.user_sends_text(OWNER, "not this")
     await house.telegram.wait_text(OWNER, "Stored in the vault as garden.")

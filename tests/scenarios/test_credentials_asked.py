@@ -27,9 +27,7 @@ def kept(scene: Scene) -> dict[str, str]:
     return {one.name: keys.open(one) for one in sealed_in(data / "hub.db")} if keys is not None else {}
 
 
-async def test_what_is_typed_when_asked_is_in_the_vault_and_nowhere_else(
-    tmp_path: Path, platform: str
-) -> None:
+async def test_a_requested_credential_is_stored_in_the_vault_only(tmp_path: Path, platform: str) -> None:
     """Looked for in every file, with the database's log as it is, in what models are asked and what is said;
     also with a restart between the question and the credential."""
     async with open_scene(platform, tmp_path) as scene:
@@ -53,7 +51,7 @@ async def test_what_is_typed_when_asked_is_in_the_vault_and_nowhere_else(
     assert traces(tmp_path, PASSWORD) == []
 
 
-async def test_who_presses_cancel_writes_messages_again(tmp_path: Path, platform: str) -> None:
+async def test_after_cancel_texts_are_messages_again(tmp_path: Path, platform: str) -> None:
     async with open_scene(platform, tmp_path) as scene:
         me = scene.owner
         me.say(ASK)

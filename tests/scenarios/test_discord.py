@@ -57,7 +57,7 @@ async def test_a_call_runs_once_after_its_button_was_pressed(tmp_path: Path) -> 
         assert not card.buttons()
 
 
-async def test_markdown_is_shown_in_discords_own_and_pings_nobody(tmp_path: Path) -> None:
+async def test_markdown_is_shown_in_discords_own_and_pings_no_one(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, f"say: {MARKDOWN}")
         message = await place.hears(place.direct(), "Report")
@@ -84,7 +84,7 @@ async def test_in_a_channel_a_mention_or_a_reply_is_answered_and_chatter_is_not(
         assert place.says(room) == ['You said: "Olivia": what is up?', 'You said: "Olivia": and then?']
 
 
-async def test_what_answers_a_message_that_is_gone_is_shown_nevertheless(tmp_path: Path) -> None:
+async def test_a_reply_to_a_deleted_message_is_shown(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         room = place.room("build").id
         place.simulators.model.fault(Hold(), match="what is up")
@@ -95,7 +95,7 @@ async def test_what_answers_a_message_that_is_gone_is_shown_nevertheless(tmp_pat
         assert (await place.hears(room, "what is up?")).reply_to_id is None
 
 
-async def test_a_thread_and_a_forum_post_go_on_without_naming_the_bot(tmp_path: Path) -> None:
+async def test_a_thread_and_a_forum_post_continue_without_naming_the_bot(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         room, forum = place.room("build").id, place.room("help", "forum").id
         first = place.discord.user_sends_text(OWNER, "a question", room)
@@ -198,7 +198,7 @@ async def test_a_message_whose_answer_was_lost_is_not_repeated(tmp_path: Path, k
         assert len(place.discord.requests("createMessage")) == 3
 
 
-async def test_what_was_said_while_the_hub_was_down_is_answered_once_and_in_order(tmp_path: Path) -> None:
+async def test_messages_sent_while_the_hub_was_down_are_answered_in_order(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         room, never_heard = place.room("build").id, place.room("other").id
         place.discord.user_mentions_bot(OWNER, "before", room)
@@ -235,7 +235,7 @@ async def test_a_broken_connection_is_resumed_and_nothing_is_lost(tmp_path: Path
 
 
 @pytest.mark.slow  # the SDK lets five seconds pass before it identifies once more
-async def test_what_happens_between_two_sessions_is_caught_up_with(tmp_path: Path) -> None:
+async def test_events_between_two_sessions_are_caught_up(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "before")
         await place.hears(place.direct(), "You said: before")
@@ -301,7 +301,7 @@ async def test_a_press_fails_while_the_hub_is_away_and_works_when_it_is_back(tmp
         assert (place.workspace / "log").read_text() == "ran\n"
 
 
-async def test_a_hub_that_cannot_take_it_says_so_to_whoever_pressed(tmp_path: Path) -> None:
+async def test_a_failed_press_is_reported_to_its_person(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "please run: echo ran >> log")
         card = await place.card(place.direct())

@@ -25,7 +25,7 @@ def said(body: object) -> Mapping[str, Any] | None:
     return data if isinstance(data, dict) and data.get("content") else None
 
 
-async def test_each_request_that_says_something_names_nobody_to_be_notified(tmp_path: Path) -> None:
+async def test_each_sent_request_allows_no_mentions(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path, extra='groups = "addressed"') as place:
         room = town(place)
         place.discord.user_mentions_bot(OWNER, "hello", room)
@@ -45,7 +45,7 @@ async def test_each_request_that_says_something_names_nobody_to_be_notified(tmp_
         }
 
 
-async def test_a_mention_that_got_past_the_escaping_notifies_nobody(tmp_path: Path) -> None:
+async def test_a_mention_that_got_past_the_escaping_notifies_no_one(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         room = Address(str(town(place)))
         discord = place.app.manager.channel("discord")
@@ -60,7 +60,7 @@ async def test_a_mention_that_got_past_the_escaping_notifies_nobody(tmp_path: Pa
             await discord.edit(posted.ref, {**named, "content": f"{named['content']} again"})
 
 
-async def test_a_file_that_answers_somebody_notifies_nobody(tmp_path: Path) -> None:
+async def test_a_file_that_answers_somebody_notifies_no_one(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         room = town(place)
         asked = place.discord.user_sends_text(OWNER, "the report?", room)

@@ -27,7 +27,7 @@ def open_to(house: Hub, *lines: str) -> None:
 
 
 async def answered(house: Hub, said: str) -> str:
-    """What the owner reads next, without having been asked anything."""
+    """Return what the owner reads next, without having been asked anything."""
     before = len(house.says(OWNER))
     house.telegram.user_sends_text(OWNER, said)
     messages = await house.telegram.wait_bot_messages(OWNER, before + 1, timeout_s=LIMIT_S)

@@ -1,4 +1,4 @@
-"""What waits for people, the same on every platform: words that answer and words that do not, grants that are
+"""Open gates, the same on every platform: words that answer and words that do not, grants that are
 taken back, time that runs out, buttons that are pressed too late."""
 
 from pathlib import Path
@@ -129,7 +129,7 @@ async def test_a_stale_copy_of_a_changed_call_tells_that_it_was_changed(
 
 
 @pytest.mark.slow  # in the usual profile beside teams
-async def test_nobody_answering_is_reminded_once_and_means_no(tmp_path: Path, platform: str) -> None:
+async def test_an_unanswered_gate_reminds_once_and_then_denies(tmp_path: Path, platform: str) -> None:
     extra = "[approvals]\nexpires_after_s = 400"
     async with open_scene(platform, tmp_path, extra=extra) as scene:
         me = scene.owner

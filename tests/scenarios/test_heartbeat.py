@@ -35,7 +35,7 @@ async def quiet(house: Hub) -> None:
     await house.settled_sends()
 
 
-async def test_the_list_is_gone_through_and_what_it_needs_is_told(tmp_path: Path) -> None:
+async def test_the_list_is_worked_through_and_reported(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra=BEATS, speed=FAST) as house:
         await greeted(house)
         asked = len(house.model.log)

@@ -57,14 +57,14 @@ async def test_a_call_is_changed_once_before_consent_and_runs_so_after_a_restart
     assert asked.arguments["command"] == "echo one >> out.txt"
 
 
-async def test_a_call_that_is_refused_is_its_result_and_nobody_is_asked(house: Hub, watch: Watch) -> None:
+async def test_a_refused_call_is_a_result_and_opens_no_gate(house: Hub, watch: Watch) -> None:
     house.telegram.user_sends_text(OWNER, "please run: echo forbidden")
     await house.telegram.wait_text(OWNER, "Done:")
     assert "Not run: blocked by the hook watch: that is forbidden" in told(house)
     assert house.open_cards(OWNER) == []
 
 
-async def test_what_is_written_said_and_sent_goes_through_them(house: Hub, watch: Watch) -> None:
+async def test_hooks_see_input_replies_and_sent_messages(house: Hub, watch: Watch) -> None:
     house.telegram.user_sends_text(OWNER, "the sky is blue")
     await house.telegram.wait_text(OWNER, "You said: the sky is green")
     assert "blue" not in json.dumps(house.model.log[-1].body)
@@ -111,7 +111,7 @@ async def test_words_that_answer_a_question_are_asked_about_like_messages(house:
     assert [one.text for one in watch.at(Point.BEFORE_INBOUND)][1::2] == ["as blue as can be", "and not this"]
 
 
-async def test_what_waited_goes_on_when_its_hook_is_taken_out(house: Hub, watch: Watch) -> None:
+async def test_held_messages_continue_when_their_hook_is_removed(house: Hub, watch: Watch) -> None:
     watch.gate.clear()
     house.telegram.user_sends_text(OWNER, "the sea is blue")
     await house.until(lambda: _asked(watch, 1))
@@ -122,7 +122,7 @@ async def test_what_waited_goes_on_when_its_hook_is_taken_out(house: Hub, watch:
     await house.telegram.wait_text(OWNER, "You said: the sea is blue")
 
 
-async def test_what_a_model_says_is_seen_by_nobody_before_they_spoke(house: Hub, watch: Watch) -> None:
+async def test_model_text_stays_hidden_until_hooks_have_run(house: Hub, watch: Watch) -> None:
     """Neither while it is being written, nor an answer that is held back."""
     house.model.enqueue(text(f"the sky is blue. {'So it is. ' * 40}", chunk_chars=8, delay_s=0.03))
     house.telegram.user_sends_text(OWNER, "what colour?")
@@ -194,7 +194,7 @@ async def test_a_webhook_that_answers_without_end_counts_as_failed(tmp_path: Pat
         assert len(listener.bodies) == 1
 
 
-async def test_one_that_does_not_wait_is_told_how_much_and_not_what(tmp_path: Path) -> None:
+async def test_an_observing_hook_gets_sizes_and_no_text(tmp_path: Path) -> None:
     async with listening({"reject": "nobody hears this"}) as (listener, port):
         async with open_hub(tmp_path, extra=webhook(port, '["before_inbound"]')) as house:
             house.telegram.user_sends_text(OWNER, "a secret plan")

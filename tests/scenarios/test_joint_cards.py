@@ -48,7 +48,7 @@ async def cards(house: Hub, *, but: Sequence[Card] = (), count: int = 1) -> list
 
 
 def told(house: Hub) -> list[str]:
-    """What the model was told of its calls."""
+    """Return what the model was told of its calls."""
     messages = house.model.log[-1].body["messages"]
     return [message["content"] for message in messages if message["role"] == "tool"]
 
@@ -127,7 +127,7 @@ async def test_on_a_joint_card_nothing_is_changed(house: Hub) -> None:
     assert lines(house.workspace) == ["one", "two"]
 
 
-async def test_what_a_card_does_not_show_whole_is_not_on_it(house: Hub) -> None:
+async def test_a_card_omits_values_it_cannot_show_whole(house: Hub) -> None:
     words = [letter * 900 for letter in "abc"]
     house.telegram.user_sends_text(OWNER, request(*words))
     (first,) = await cards(house)

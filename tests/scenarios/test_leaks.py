@@ -96,7 +96,7 @@ async def test_strangers_and_guests_leave_nothing_in_the_vault(house: Hub) -> No
     assert sealed_in(house.database) == ()
 
 
-async def test_what_a_model_prints_of_the_hubs_own_secrets_is_told_to_nobody(house: Hub) -> None:
+async def test_the_hubs_secrets_in_model_text_are_redacted(house: Hub) -> None:
     """Also while it is being written: in pieces of three letters, slowly enough for previews."""
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
@@ -117,7 +117,7 @@ async def test_what_a_model_prints_of_the_hubs_own_secrets_is_told_to_nobody(hou
     assert traces(house.directory / "data", LEAK) == []
 
 
-async def test_what_a_tool_returns_reaches_neither_model_nor_files(house: Hub) -> None:
+async def test_secrets_in_tool_output_reach_neither_model_nor_files(house: Hub) -> None:
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     (house.workspace / "notes.txt").write_text(f"token {LEAK}\n" * 2000)

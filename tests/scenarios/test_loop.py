@@ -39,7 +39,7 @@ async def loop_events(stream: Stream, last: str) -> list[tuple[str, str, int, in
     return [(one["kind"], one["tool"], one["depth"], one["executed"], one["reason"]) for one in told]
 
 
-async def test_a_simple_loop_is_told_from_its_beginning_to_its_end(tmp_path: Path) -> None:
+async def test_a_simple_loop_reports_all_its_events(tmp_path: Path) -> None:
     async with place(tmp_path) as (house, api, thread_id, stream):
         house.model.enqueue(tools(LOOK, ToolCall("time", {})))
         house.model.enqueue(tools(LOOK))
@@ -138,7 +138,7 @@ async def test_the_seconds_before_a_person_was_asked_count_and_those_of_waiting_
         await house.telegram.wait_text(OWNER, "I have worked on this for 100 s.")
 
 
-async def test_one_tool_that_takes_too_long_ends_and_the_turn_goes_on(tmp_path: Path) -> None:
+async def test_one_tool_that_takes_too_long_ends_and_the_turn_continues(tmp_path: Path) -> None:
     extra = f"{FREE}tool_timeouts = {{ shell = 0.3 }}"
     async with place(tmp_path, extra) as (house, _, _, stream):
         house.model.enqueue(tools(SLEEP))

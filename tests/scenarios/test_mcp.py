@@ -52,7 +52,7 @@ def offered(house: Hub) -> set[str]:
 
 
 def told(house: Hub) -> str:
-    """What the model was told of the last call."""
+    """Return what the model was told of the last call."""
     return house.model.log[-1].body["messages"][-1]["content"]
 
 
@@ -69,7 +69,7 @@ def alive(directory: Path) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-async def test_the_owner_agrees_and_nobody_else_has_it(tmp_path: Path) -> None:
+async def test_an_owners_approval_covers_no_one_else(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra=section(tmp_path) + ASKS) as house:
         house.telegram.add_user(GUEST, first_name="Gus")
         assert (await becomes(house, "ready"))["tools"] == 5

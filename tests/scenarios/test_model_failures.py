@@ -160,7 +160,7 @@ def calls_expected(row: Failure, place: str) -> tuple[int, int]:
 
 
 def said_expected(row: Failure, place: str) -> list[str]:
-    """What is read in the end: the answer or the failure, and a notice to the owner."""
+    """Return what is read in the end: the answer or the failure, and a notice to the owner."""
     fixes = (
         [] if row.mends is None else [texts.model_fault("backup" if place == "last" else "main", row.mends)]
     )

@@ -184,7 +184,7 @@ async def test_a_model_that_keeps_failing_is_not_called_for_a_while(tmp_path: Pa
 # ---------------------------------------------------------------- answers that were cut
 
 
-async def test_a_cut_answer_says_so_and_continue_goes_on(tmp_path: Path) -> None:
+async def test_a_cut_answer_says_so_and_can_be_continued(tmp_path: Path) -> None:
     async with open_house(tmp_path, models=1) as house:
         house.main.rule("tell it", Reply(STORY, finish="length"))
         await house.told("tell it")
@@ -303,7 +303,7 @@ async def test_why_and_status_name_the_models(tmp_path: Path) -> None:
         assert [(one["model"], one["error"]) for one in turn["failures"]] == [("main", REASON_DOWN)] * 3
 
 
-async def test_what_a_turn_has_spent_on_failures_outlasts_a_wait_for_a_person(tmp_path: Path) -> None:
+async def test_attempts_spent_by_a_turn_survive_a_wait_for_a_person(tmp_path: Path) -> None:
     async with open_house(tmp_path, models=1) as house:
         house.main.fault(HttpError(500), times=2)
         house.hub.telegram.user_sends_text(OWNER, 'please call: ask_user {"question": "Which one?"}')

@@ -1,4 +1,4 @@
-"""What people call themselves, as a model is told it: a name in quotes, whatever is written in it."""
+"""Names of people as a model reads them: a name in quotes, whatever is written in it."""
 
 from pathlib import Path
 

@@ -41,7 +41,7 @@ async def sleeping(house: Hub) -> int:
     return int(pid.read_text())
 
 
-async def test_what_runs_is_ended_and_nothing_begins_until_the_owner_lets_it(house: Hub) -> None:
+async def test_pause_ends_running_tools_until_the_owner_unpauses(house: Hub) -> None:
     pid = await sleeping(house)
     await says(house, "/pause", "All tools are paused.")
     await until(lambda: not is_alive(pid), "the command was ended")
@@ -57,7 +57,7 @@ async def test_what_runs_is_ended_and_nothing_begins_until_the_owner_lets_it(hou
     await says(house, "please call: time {}", "UTC")
 
 
-async def test_what_is_agreed_to_while_tools_are_stopped_does_not_run(house: Hub) -> None:
+async def test_calls_approved_while_paused_do_not_run(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "please run: touch made")
     card = await house.card(OWNER)
     await says(house, "/pause", "All tools are paused.")
@@ -76,7 +76,7 @@ async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house:
     assert list(house.workspace.iterdir()) == []
 
 
-async def test_what_ignores_being_asked_to_end_is_ended_by_stop(house: Hub) -> None:
+async def test_stop_ends_tools_that_ignore_cancellation(house: Hub) -> None:
     line = "trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1; done"
     house.telegram.user_sends_text(OWNER, f"please run: {line}")
     await house.pressed(OWNER, await house.card(OWNER), 0)

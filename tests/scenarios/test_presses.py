@@ -17,7 +17,7 @@ ROUNDS = 25
 
 
 def judge(files: Path, name: str, card: str) -> bool:
-    """What the card says is what was done; whether that was to run it."""
+    """Return what the card says is what was done; whether that was to run it."""
     approved, denied = card.count("Approved by"), card.count("Denied by")
     assert approved + denied == 1, card
     out = files / "out"

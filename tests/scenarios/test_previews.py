@@ -38,7 +38,7 @@ def requests(house: Hub, *methods: str, person: int = OWNER) -> list[RequestReco
 
 
 def answers(house: Hub) -> list[str]:
-    """What is stored as answers."""
+    """Return what is stored as answers."""
     path = house.directory / "data" / "hub.db"
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         rows = database.execute("SELECT message FROM outbox WHERE state NOT IN ('streaming', 'replaced')")

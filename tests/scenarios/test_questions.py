@@ -31,7 +31,7 @@ async def asked(house: Hub, question: Mapping[str, object], person: int = OWNER)
 
 
 def told(house: Hub) -> str:
-    """What the model was told of the call."""
+    """Return what the model was told of the call."""
     last = house.model.log[-1].body["messages"][-1]
     assert last["role"] == "tool"
     return last["content"]
@@ -156,7 +156,7 @@ async def test_a_question_survives_a_restart_and_an_answer_while_down(house: Hub
     assert (await settled(house, card)).endswith("owner answered: Beagle")
 
 
-async def test_an_unanswered_question_is_told_as_such(tmp_path: Path) -> None:
+async def test_an_unanswered_question_is_reported_as_such(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra="[approvals]\nexpires_after_s = 60", speed=100) as house:
         card = await asked(house, COLOURS)
         await house.telegram.wait_text(OWNER, "Done:")

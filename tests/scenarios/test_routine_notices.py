@@ -1,4 +1,4 @@
-"""Where routines tell what they found: a thread of their own where there are threads, else the next place."""
+"""Addresses of routine notices: a thread of their own where there are threads, else the next place."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -117,7 +117,7 @@ async def test_on_discord_a_routine_tells_in_a_thread_of_its_own(tmp_path: Path)
         assert len(list(discord.world.threads_of(room))) == 1
 
 
-async def test_what_a_place_refuses_goes_to_the_owner_elsewhere(tmp_path: Path) -> None:
+async def test_a_refused_notice_reaches_the_owner_elsewhere(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         await greeted(house)
         row = await desk_of(house).create(

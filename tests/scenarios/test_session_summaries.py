@@ -54,7 +54,7 @@ async def test_a_session_that_ends_is_summarized_into_the_workspace(tmp_path: Pa
         assert path.read_text().startswith(text)
 
 
-async def test_it_is_off_by_default_and_hooks_are_told_the_threads(
+async def test_summaries_are_off_by_default_and_hooks_get_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = installed(tmp_path / "packages", monkeypatch)

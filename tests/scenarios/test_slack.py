@@ -85,7 +85,7 @@ async def test_a_call_runs_once_after_its_button_was_pressed(tmp_path: Path, mod
 
 
 @MODES
-async def test_what_is_delivered_again_is_part_of_one_turn(tmp_path: Path, mode: str) -> None:
+async def test_a_redelivered_message_is_part_of_one_turn(tmp_path: Path, mode: str) -> None:
     async with open_slack_hub(tmp_path, mode=mode) as place:
         place.slack.user_sends_text(OWNER, "only once")
         await place.hears(place.direct(), "You said: only once")
@@ -96,7 +96,7 @@ async def test_what_is_delivered_again_is_part_of_one_turn(tmp_path: Path, mode:
         assert bot_says(place, place.direct()) == ["You said: only once", "You said: and now"]
 
 
-async def test_markdown_is_shown_in_slacks_own_elements_and_pings_nobody(tmp_path: Path) -> None:
+async def test_markdown_is_shown_in_slacks_own_elements_and_pings_no_one(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path) as place:
         place.slack.user_sends_text(OWNER, f"say: {MARKDOWN}")
         message = await place.hears(place.direct(), "Report")
@@ -108,7 +108,7 @@ async def test_markdown_is_shown_in_slacks_own_elements_and_pings_nobody(tmp_pat
         assert ("https://example.com/log?a=1&b=2", "the log") in look.links
 
 
-async def test_in_a_channel_a_mention_opens_a_thread_that_goes_on_without_one(tmp_path: Path) -> None:
+async def test_a_mention_opens_a_thread_that_needs_no_further_one(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path, extra='groups = "addressed"') as place:
         place.slack.add_user(STRANGER, name="sam")
         room = place.slack.create_channel("build", [OWNER, STRANGER], apps=["hub"]).id
@@ -238,7 +238,7 @@ async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
         assert (await place.readyz())[1]["ready"]
 
 
-async def test_what_was_said_while_the_hub_was_down_is_answered_once_and_in_order(tmp_path: Path) -> None:
+async def test_messages_sent_while_the_hub_was_down_are_answered_in_order(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path, extra='groups = "addressed"') as place:
         room = place.slack.create_channel("build", [OWNER], apps=["hub"]).id
         asked = place.slack.user_mentions(OWNER, "before", room)

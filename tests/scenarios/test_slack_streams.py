@@ -30,7 +30,7 @@ def asked(place: SlackHub, text: str = "tell me a story") -> str:
 
 
 def said_below(place: SlackHub, channel: str, thread_ts: str) -> list[str]:
-    """What the bot shows there, as people read it."""
+    """Return what the bot shows there, as people read it."""
     messages = [m for m in place.slack.bot_messages(channel) if m.thread_ts == thread_ts]
     return [place.slack.look(message).text for message in messages]
 
@@ -72,7 +72,7 @@ async def test_in_a_thread_an_answer_grows_in_a_stream_and_ends_as_rendered(tmp_
 
 
 @pytest.mark.slow
-async def test_in_a_channel_a_stream_is_for_whoever_asked(tmp_path: Path) -> None:
+async def test_a_stream_in_a_channel_names_its_recipient(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path, speed=SPEED, extra='groups = "addressed"') as place:
         place.model.rule("story", story())
         room = place.slack.create_channel("build", [OWNER], apps=["hub"]).id
@@ -87,7 +87,7 @@ async def test_in_a_channel_a_stream_is_for_whoever_asked(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_where_there_are_no_streams_slack_is_asked_once(tmp_path: Path) -> None:
+async def test_unsupported_streams_are_tried_once(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.slack.configure(stream_kinds=[])
         place.model.rule("story", story())
@@ -110,7 +110,7 @@ async def test_a_kind_of_token_that_takes_no_streams_is_no_reason_to_stop(tmp_pa
 
 
 @pytest.mark.slow
-async def test_a_stream_that_slack_closed_goes_on_as_a_message_that_is_changed(tmp_path: Path) -> None:
+async def test_a_closed_stream_continues_as_an_edited_message(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.slack.configure(stream_ttl_s=0.5)
         place.model.rule("story", story())
@@ -166,7 +166,7 @@ async def test_a_stream_whose_beginning_went_unanswered_is_found_and_not_shown_t
         assert len([r for r in place.slack.requests() if r.method == "chat.startStream"]) == 1
 
 
-async def test_a_turn_that_is_stopped_leaves_no_stream_behind(tmp_path: Path) -> None:
+async def test_a_stopped_turn_leaves_no_open_stream(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.model.rule("story", story())
         place.model.fault(Hold(at="mid_stream", after_events=20), match="story")

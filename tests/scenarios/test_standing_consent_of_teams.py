@@ -46,7 +46,7 @@ async def test_always_is_granted_to_whom_the_call_is_for_and_not_to_who_agreed(t
 
 
 @pytest.mark.parametrize("word", ["always", "session"])
-async def test_where_several_have_to_agree_nobody_can_agree_for_good(tmp_path: Path, word: str) -> None:
+async def test_a_quorum_offers_no_permanent_grant(tmp_path: Path, word: str) -> None:
     async with open_team(tmp_path, TWO, cast=HERE) as team:
         team.ben.say(writes("one"))
         shown = await card(team.owner)

@@ -70,7 +70,7 @@ async def test_an_event_fires_the_routines_that_wait_for_it_once(house: Hub) -> 
     assert all("<tool_output" in str(call.body) for call in asked)
 
 
-async def test_an_event_may_be_told_by_talking(house: Hub) -> None:
+async def test_an_event_may_be_emitted_in_chat(house: Hub) -> None:
     row = await made(house, listens("spoken", source="talk", event_type="said"))
     house.telegram.user_sends_text(OWNER, 'please call: event_emit {"source": "talk", "event_type": "said"}')
     await house.telegram.wait_text(OWNER, "Fired: spoken")

@@ -90,9 +90,7 @@ async def test_opposite_votes_at_one_instant_have_one_outcome(tmp_path: Path, ca
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cast", CASTS, ids=str)
-async def test_who_presses_what_the_call_was_has_not_agreed_to_what_it_became(
-    tmp_path: Path, cast: Cast
-) -> None:
+async def test_a_press_on_the_old_card_does_not_approve_the_edited_call(tmp_path: Path, cast: Cast) -> None:
     async with open_team(tmp_path, cast=cast) as team:
         team.ben.say(RUN)
         owners, stale = await card(team.owner), await card(team.lea)
@@ -148,7 +146,7 @@ async def test_a_change_that_changes_nothing_is_an_agreement(tmp_path: Path, cas
 
 
 @pytest.mark.slow
-async def test_who_lost_their_role_meanwhile_neither_counts_nor_decides(tmp_path: Path) -> None:
+async def test_a_person_without_their_role_neither_counts_nor_decides(tmp_path: Path) -> None:
     async with open_team(tmp_path) as team:
         team.ben.say(RUN)
         owners, leas = await card(team.owner), await card(team.lea)
@@ -162,7 +160,7 @@ async def test_who_lost_their_role_meanwhile_neither_counts_nor_decides(tmp_path
 
 
 @pytest.mark.slow
-async def test_nobody_is_shown_a_card_whose_account_was_put_out(tmp_path: Path) -> None:
+async def test_removed_accounts_are_shown_no_card(tmp_path: Path) -> None:
     async with open_team(tmp_path, ONE_OF_OPS) as team:
         await team.hub.store.people.revoke_account(team.cast.lea, team.cast.account("Lea"))
         team.ben.say(RUN)
@@ -184,7 +182,7 @@ async def test_a_call_can_be_put_to_another_conversation(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cast", CASTS, ids=str)
-async def test_what_nobody_decides_is_put_to_others_also_across_a_restart(tmp_path: Path, cast: Cast) -> None:
+async def test_undecided_gates_escalate_even_across_a_restart(tmp_path: Path, cast: Cast) -> None:
     async with open_team(tmp_path, ESCALATES, cast=cast) as team:
         team.ben.say(RUN)
         own = await card(team.ben)

@@ -1,4 +1,4 @@
-"""What people send to a bot on Telegram besides texts in private: groups, topics, files, albums, edits."""
+"""Messages to a bot on Telegram besides texts in private: groups, topics, files, albums, edits."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -169,7 +169,7 @@ async def test_an_album_cut_in_two_by_the_end_of_the_hub_is_still_one(house: Hub
 
 
 @pytest.mark.parametrize("kind", ["photo", "document", "voice"])
-async def test_the_model_is_told_of_files(house: Hub, kind: str) -> None:
+async def test_the_model_learns_of_files(house: Hub, kind: str) -> None:
     match kind:
         case "photo":
             house.telegram.user_sends_photo(OWNER, size_bytes=3 * MB)
@@ -218,7 +218,7 @@ async def test_an_edit_of_a_waiting_message_is_what_is_answered(house: Hub) -> N
     assert counted.count("ignored: edited when no longer queued") == 2
 
 
-async def test_an_edit_of_a_message_nobody_knows_starts_nothing(house: Hub) -> None:
+async def test_an_edit_of_an_unknown_message_starts_nothing(house: Hub) -> None:
     await house.stop()
     sent = house.telegram.user_sends_text(OWNER, "lost")
     house.telegram.queues[house.telegram.bot().id].drop_all("lost")
@@ -235,7 +235,7 @@ async def test_a_link_with_a_code_is_a_start(house: Hub) -> None:
     await house.telegram.wait_text(BEN, texts.WELCOME)
 
 
-async def test_what_is_neither_words_nor_a_file_is_answered_so(house: Hub) -> None:
+async def test_unsupported_content_is_answered_with_a_reason(house: Hub) -> None:
     place = {"latitude": 31.2, "longitude": 121.5}
     sent = house.telegram.user_sends(OWNER, {"location": place})
     await house.telegram.wait_text(OWNER, "I can't read this kind of message (location).")

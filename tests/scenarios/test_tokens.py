@@ -47,7 +47,7 @@ async def gets_a_new_one(street: Street, hub: HubProcess, struck: Neighbour) -> 
     await talks(struck, "once more")
 
 
-async def test_a_revoked_token_is_replaced_while_everybody_else_goes_on(tmp_path: Path) -> None:
+async def test_a_revoked_token_is_replaced_without_affecting_other_channels(tmp_path: Path) -> None:
     async with open_street(tmp_path) as street, HubProcess(tmp_path) as hub:
         for neighbour in street.neighbours:
             await talks(neighbour, "hello")

@@ -27,7 +27,8 @@ def call(tool: str, **arguments: Any) -> str:
 
 
 async def answered(house: Hub, said: str, person: int = OWNER) -> str:
-    """What the person reads once the call they asked for has come to something, without having been asked."""
+    """Return what the person reads once the call they asked for has come to something, without having been
+    asked."""
     before = len(house.says(person))
     house.telegram.user_sends_text(person, said)
     await house.telegram.wait_for(lambda: len(house.says(person)) > before, LIMIT_S)
@@ -36,7 +37,7 @@ async def answered(house: Hub, said: str, person: int = OWNER) -> str:
 
 
 def told(house: Hub) -> str:
-    """What the model was told of the last call."""
+    """Return what the model was told of the last call."""
     return house.model.log[-1].body["messages"][-1]["content"]
 
 
@@ -80,7 +81,7 @@ SEEN_ON_DISK = OUTSIDE[-2:]
 
 
 @pytest.mark.parametrize("tool", ["read_file", "write_file"])
-async def test_what_is_not_in_the_workspace_is_refused(house: Hub, tool: str) -> None:
+async def test_files_outside_the_workspace_are_refused(house: Hub, tool: str) -> None:
     config = house.directory / "hubbub.toml"
     before = config.read_text()
     (house.workspace / "link").symlink_to("../hubbub.toml")
@@ -125,7 +126,7 @@ async def test_sending_to_the_web_is_asked_about_with_all_that_would_be_sent(hou
     await house.telegram.wait_text(OWNER, "denied")
 
 
-async def test_what_cannot_be_fetched_is_told_to_the_model(house: Hub) -> None:
+async def test_a_failed_download_is_reported_to_the_model(house: Hub) -> None:
     assert "http failed." in await answered(house, call("http", url="http://nothing.invalid/"))
     assert "nothing.invalid could not be found" in told(house)
 

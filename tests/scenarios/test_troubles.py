@@ -33,7 +33,7 @@ async def house(tmp_path: Path) -> AsyncIterator[Hub]:
 
 
 async def why(house: Hub, *words: str) -> list[dict[str, Any]]:
-    """What `hubbub why --json` tells."""
+    """Return what `hubbub why --json` tells."""
     arguments = ["why", "--json", "--config", str(house.directory / "hubbub.toml"), *words]
     ended = await asyncio.to_thread(CliRunner().invoke, app, arguments)
     assert ended.exit_code == 0, ended.output
@@ -126,7 +126,7 @@ async def test_a_platform_down_during_conversations_loses_and_repeats_nothing(ho
     assert (delivery["state"], delivery["repeats"]) == ("sent", 0)
 
 
-async def test_a_rate_limit_of_one_chat_is_waited_out_and_delays_nobody_else(house: Hub) -> None:
+async def test_a_rate_limit_of_one_chat_is_waited_out_and_delays_no_one_else(house: Hub) -> None:
     house.telegram.fail("rate_limit", method="sendMessage", chat_id=OWNER, retry_after_s=30)
     for said in ("one", "two", "three"):
         house.telegram.user_sends_text(OWNER, said)
@@ -300,9 +300,7 @@ async def test_an_answer_refused_for_good_fails_visibly_and_alone(
 
 
 @pytest.mark.parametrize("fault, pause_s", [(HttpError(429, retry_after_s=30), 30), (HttpError(503), 0.75)])
-async def test_a_model_busy_for_a_while_is_waited_for_and_nobody_notices(
-    house: Hub, fault: HttpError, pause_s: float
-) -> None:
+async def test_a_briefly_busy_model_goes_unnoticed(house: Hub, fault: HttpError, pause_s: float) -> None:
     house.model.fault(fault, times=2)
     house.telegram.user_sends_text(OWNER, "hello")
     await bot_speaks(house, OWNER, 1)

@@ -71,7 +71,7 @@ async def test_a_model_that_does_not_see_is_told_so(tmp_path: Path, provider: st
         assert downloads(house) == 0
 
 
-async def test_what_cannot_be_shown_has_a_reason(tmp_path: Path) -> None:
+async def test_content_that_cannot_be_shown_has_a_reason(tmp_path: Path) -> None:
     async with open_hub(tmp_path, model=SEES) as house:
         send = house.telegram.user_sends_document
         send(OWNER, "big.png", PNG, media_type="image/png", size_bytes=MAX_IMAGE_BYTES + 1)

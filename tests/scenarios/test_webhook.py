@@ -20,7 +20,7 @@ HEADER = "X-Telegram-Bot-Api-Secret-Token"
 
 
 def config_of(port: int, secret: str = SECRET) -> tuple[str, str]:
-    """What goes into [http], and into the channel's section."""
+    """Return what goes into [http], and into the channel's section."""
     http = f'port = {port}\npublic_url = "http://127.0.0.1:{port}"'
     return http, f'mode = "webhook"\nwebhook_secret = "{secret}"'
 
@@ -74,14 +74,14 @@ async def test_messages_and_presses_come_by_webhook_and_nothing_is_polled(house:
 
 
 @pytest.mark.parametrize("secret", [None, "", "a-secret_wor", "a-secret_word2", "ä"])
-async def test_whoever_lacks_the_secret_is_refused(house: Hub, secret: str | None) -> None:
+async def test_requests_without_the_secret_are_refused(house: Hub, secret: str | None) -> None:
     assert await post(house, update(1, "let me in"), secret) == 403
     assert await post(house, update(1, "it is me")) == 200
     await house.telegram.wait_text(OWNER, "You said: it is me")
     assert house.says(OWNER) == ["You said: it is me"]
 
 
-async def test_what_cannot_be_read_is_recorded_and_answered_once(house: Hub) -> None:
+async def test_an_unreadable_update_is_recorded_and_answered_once(house: Hub) -> None:
     for body in (b"", b"{", b"[[", b"\xff", b"[" * 10_000, b'{"message": []}', b"null"):
         assert await post(house, body) == 200
         assert await post(house, body) == 200
@@ -123,7 +123,7 @@ async def test_the_same_update_twice_is_one_message(house: Hub) -> None:
     assert house.says(OWNER) == ["You said: once", "You said: next"]
 
 
-async def test_what_was_said_while_the_hub_was_down_is_brought_later(house: Hub) -> None:
+async def test_messages_sent_while_the_hub_was_down_are_delivered_later(house: Hub) -> None:
     await house.stop()
     house.telegram.user_sends_text(OWNER, "anybody there?")
     await house.telegram.wait_for(lambda: house.telegram.updates()[0].deliveries, LIMIT_S)

@@ -81,7 +81,7 @@ async def gate(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gate]:
         yield Gate(house, http)
 
 
-async def test_a_delivery_fires_its_routine_and_its_owner_is_told(gate: Gate) -> None:
+async def test_a_delivery_fires_its_routine_and_its_owner_is_notified(gate: Gate) -> None:
     house = gate.house
     row = await desk_of(house).create(OLIVIA, push("told"))
     status, told, _ = await gate.bring("told", BODY, sender().github(BODY, "d-1"))
@@ -120,7 +120,7 @@ async def test_a_delivery_that_comes_again_fires_nothing_again(gate: Gate) -> No
     assert len(await gate.runs(row)) == 1
 
 
-async def test_each_signature_lets_its_own_sender_in_and_nobody_else(gate: Gate) -> None:
+async def test_each_signature_admits_only_its_own_sender(gate: Gate) -> None:
     desk = desk_of(gate.house)
     kinds = ("standard", "github", "gitlab", "stripe")
     for kind in kinds:
@@ -142,7 +142,7 @@ async def test_each_signature_lets_its_own_sender_in_and_nobody_else(gate: Gate)
         assert headers["WWW-Authenticate"]
 
 
-async def test_what_is_wrong_has_its_status_and_fires_nothing(gate: Gate) -> None:
+async def test_an_invalid_webhook_call_has_its_status_and_fires_nothing(gate: Gate) -> None:
     desk = desk_of(gate.house)
     row = await desk.create(OLIVIA, push("strict"))
 
@@ -214,7 +214,9 @@ async def test_a_burst_is_cut_off_before_it_is_read(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("forged", [{}, {"X-Hub-Signature-256": f"sha256={'0' * 64}"}], ids=["none", "wrong"])
-async def test_who_signs_is_let_in_whatever_comes_unsigned(gate: Gate, forged: Mapping[str, str]) -> None:
+async def test_signed_calls_are_accepted_during_an_unsigned_flood(
+    gate: Gate, forged: Mapping[str, str]
+) -> None:
     name = f"flooded-{len(forged)}"
     await desk_of(gate.house).create(OLIVIA, push(name))
     answers = await asyncio.gather(*(gate.status(name, BODY, forged) for _ in range(3 * AT_ONCE)))
@@ -222,7 +224,7 @@ async def test_who_signs_is_let_in_whatever_comes_unsigned(gate: Gate, forged: M
     assert await gate.status(name, BODY, sender().github(BODY, "d-1")) == 202
 
 
-async def test_what_is_signed_has_its_own_limit(gate: Gate) -> None:
+async def test_signed_calls_have_their_own_rate_limit(gate: Gate) -> None:
     await desk_of(gate.house).create(OLIVIA, push("busy"))
     signed = sender().github(BODY, "d-1")
     answers = await asyncio.gather(*(gate.status("busy", BODY, signed) for _ in range(3 * AT_ONCE)))
@@ -271,7 +273,7 @@ async def test_secrets_are_named_and_never_shown(gate: Gate) -> None:
     assert await gate.status("secret", BODY, sender().github(BODY, "d-1")) == 202
 
 
-async def test_a_credential_in_what_is_delivered_is_kept_nowhere_and_told_to_no_model(gate: Gate) -> None:
+async def test_credentials_in_deliveries_reach_no_store_and_no_model(gate: Gate) -> None:
     planted = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
     house = gate.house
     (house.workspace / "notes.md").write_text(f"the deploy key is {planted}")

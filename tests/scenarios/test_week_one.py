@@ -134,7 +134,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: H
     assert (outcome, state) == ("turn 3", "sent")
 
 
-async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hub) -> None:
+async def test_a_flood_of_one_sender_delays_no_one_and_loses_nothing(house: Hub) -> None:
     house.model.fault(Hold())
     for number in range(150):
         house.telegram.user_sends_text(OWNER, f"number {number}.")

@@ -40,7 +40,7 @@ DOCUMENTS = ["notes.txt", "plans/2026/march.md", "figures.csv"]
 
 
 async def offered(house: Hub, path: str) -> bool:
-    """Whether the card of a write offers "always"; it is denied."""
+    """Return whether the card of a write offers "always"; it is denied."""
     said = len(house.says(OWNER))
     house.telegram.user_sends_text(
         OWNER, f"please call: write_file {json.dumps({'path': path, 'content': 'x'})}"

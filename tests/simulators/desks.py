@@ -1,4 +1,4 @@
-"""Where people sit: one platform's simulator as a chat by hand needs it. People go by their names."""
+"""Desks for people: one platform's simulator as a chat by hand needs it. People go by their names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Desk(Protocol):
         ...
 
     def told(self, name: str) -> Sequence[Told]:
-        """What the bot shows somebody, in order; deleted messages too, where people see that."""
+        """Return what the bot shows somebody, in order; deleted messages too, where people see that."""
         ...
 
     def asides(self) -> Mapping[str, str]:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 
 class FaultyRequest(Protocol):
-    """What a switch looks at: the request's number and method."""
+    """The parts of a request a switch looks at: its number and method."""
 
     number: int
     method: str
@@ -53,28 +53,29 @@ class Fault:
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     def concerns(self, record: Any) -> bool:
-        """Whether this switch is meant for the request's account and place."""
+        """Return whether this switch is meant for the request's account and place."""
         return all(getattr(self, name) in {None, getattr(record, name)} for name in self.NARROWED_BY)
 
     def matches(self, record: FaultyRequest) -> bool:
-        """Whether this switch is meant for this request (not whether its turn has come)."""
+        """Return whether this switch is meant for this request (not whether its turn has come)."""
         wanted = self.method == "*" or self.method.lower() == record.method.lower()
         return wanted and self.concerns(record)
 
     @property
     def retry_after(self) -> int:
-        """What a 429 asks for: as armed, else what is left of the fault's duration, at least a second."""
+        """Return what a 429 asks for: as armed, else what is left of the fault's duration, at least a
+        second."""
         if self.retry_after_s is not None:
             return self.retry_after_s
         return 1 if self.until is None else max(1, math.ceil(self.until - time.monotonic()))
 
     @property
     def spent(self) -> bool:
-        """Whether it will not hit again."""
+        """Return whether it will not hit again."""
         return self.count == 0 or (self.until is not None and time.monotonic() >= self.until)
 
     def to_json(self) -> dict[str, Any]:
-        """What was armed and the numbers of the requests it hit."""
+        """Return what was armed and the numbers of the requests it hit."""
         names = ("id", "kind", "method", "when", "skip", "count", "hits", *self.NARROWED_BY)
         return {name: getattr(self, name) for name in names}
 

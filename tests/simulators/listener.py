@@ -26,7 +26,7 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """Where it listens (also while it is down)."""
+        """Return where it listens (also while it is down)."""
         return f"http://{self._host}:{self._port}"
 
     async def start(self) -> None:

@@ -1,4 +1,5 @@
-"""What every platform's simulator is: two ports, one of which can go down, a log of requests to be asked, and
+"""The base of every platform's simulator: two ports, one of which can go down, a log of requests to be asked,
+and
 faults to be taken back."""
 
 from abc import abstractmethod
@@ -32,11 +33,11 @@ class Platform(Changes):
 
     @abstractmethod
     def _listener(self, control: ControlApi, host: str, port: int) -> Listener:
-        """What serves the platform; nothing listens yet."""
+        """Return what serves the platform; nothing listens yet."""
 
     @abstractmethod
     def _aimed(self, details: dict[str, Any]) -> dict[str, Any]:
-        """What narrows a fault, as its fields: accounts by their ids."""
+        """Return what narrows a fault, as its fields: accounts by their ids."""
 
     @abstractmethod
     def requests(self, *which: Any, **named: Any) -> list[Any]:
@@ -44,7 +45,7 @@ class Platform(Changes):
 
     @property
     def url(self) -> str:
-        """Where everything of the platform is served."""
+        """Return where everything of the platform is served."""
         return self._api.url
 
     @property

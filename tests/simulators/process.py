@@ -24,7 +24,7 @@ def arguments_of(platform: str, told: str | None, port_of: str) -> argparse.Argu
 
 
 def common(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What every platform's simulator takes, by name."""
+    """Return what every platform's simulator takes, by name."""
     names = ("host", "port", "control_port", "log_limit", "enforce_rate_limits")
     return {name: getattr(arguments, name) for name in names}
 

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class World(Protocol[F]):
-    """What the server needs of the simulator."""
+    """The server's needs of the simulator."""
 
     faults: FaultBook[F]
     clock: Callable[[], float]
@@ -51,7 +51,7 @@ class PlatformServer(Generic[R, F]):
         """The answer of faults that need no world."""
 
     def _garbled(self, answer: web.Response) -> web.Response:
-        """What a fault makes of an answer: no JSON."""
+        """Return what a fault makes of an answer: no JSON."""
         return web.Response(text="<!doctype html>", content_type="text/html")
 
     def _finish(self, answer: web.Response) -> None:

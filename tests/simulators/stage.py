@@ -62,7 +62,7 @@ class HubFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What can be chosen. Ports of 0 take free ones. `also`: "slack", "discord", beside Telegram."""
+    """The choices of a stage. Ports of 0 take free ones. `also`: "slack", "discord", besides Telegram."""
 
     data: Path
     config: Path

@@ -65,7 +65,7 @@ class Terminal:
                 self._show(line)
 
     def _at(self, desk: Desk) -> str:
-        """Where something happens, if that is not plain."""
+        """Return where something happens, if that is not plain."""
         return f" on {desk.name}" if len(self._desks) > 1 else ""
 
     def _be(self, name: str) -> None:

@@ -42,7 +42,7 @@ async def call(bot: httpx.AsyncClient, method: str, **parameters: Any) -> Any:
 
 
 class Screen:
-    """What the terminal showed, with a way to wait for more."""
+    """The screen of the terminal, with a way to wait for more."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -1,4 +1,4 @@
-"""What is stored of a hub and its platform: the database as SQL, small files, and Telegram's side of it."""
+"""The stored state of a hub and its platform: the database as SQL, small files, and Telegram's side of it."""
 
 import json
 import sqlite3
@@ -108,7 +108,7 @@ def load(script: Path, database: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What Telegram held at the kill. `made_at_s`: the time then; `topics`: ids of the forum's by name.
+    """The state of Telegram at the kill. `made_at_s`: the time then; `topics`: ids of the forum's by name.
     A hub takes an update or a press with a known id for the old one once more, so both count on."""
 
     made_at_s: float

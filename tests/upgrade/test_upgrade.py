@@ -115,13 +115,13 @@ class Upgraded(AnyHub):
 
 
 def lines(name: str) -> list[str]:
-    """What calls wrote to a file of the workspace."""
+    """Return what calls wrote to a file of the workspace."""
     path = WORKSPACE / name
     return path.read_text().splitlines() if path.exists() else []
 
 
 def buttons(card: Message) -> dict[str, str]:
-    """What a card's buttons send, by their labels; those of schema 20 in the words of today."""
+    """Return what a card's buttons send, by their labels; those of schema 20 in the words of today."""
     rows = (card.keyboard or {}).get("inline_keyboard", [])
     labels = [(str(button["text"]), button["callback_data"]) for row in rows for button in row]
     return {SINCE_20.get(label, label): data for label, data in labels}
@@ -169,7 +169,7 @@ async def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
                 await hub.stop()
 
 
-async def test_what_was_under_way_at_the_kill_goes_on_and_is_done_once(upgraded: Upgraded) -> None:
+async def test_work_under_way_at_the_kill_is_finished_once(upgraded: Upgraded) -> None:
     assert "hold the turn" in (await upgraded.says("turn", "You said:")).text
     await upgraded.telegram.wait_for(
         lambda: upgraded.of("streaming")[-1].text.endswith("Line 399 of the story."), PATIENCE_S

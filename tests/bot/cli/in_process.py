@@ -22,7 +22,7 @@ def command(directory: Path, *words: str, stdin: bytes = b"", env: dict[str, str
 
 @contextlib.contextmanager
 def logging_as_it_was() -> Iterator[None]:
-    """What sets up the log of a whole program leaves nothing of it to the tests that follow."""
+    """Return what sets up the log of a whole program leaves nothing of it to the tests that follow."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:

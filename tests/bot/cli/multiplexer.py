@@ -77,7 +77,7 @@ class Pane:
         return (await self._tmux("display-message", "-p", "#{pane_title}")).strip()
 
     async def screen(self, *, colours: bool = False) -> str:
-        """What is on the screen, what was scrolled off it included."""
+        """Return what is on the screen, what was scrolled off it included."""
         return await self._tmux("capture-pane", "-p", "-S", "-", *(["-e"] if colours else []))
 
     async def shows(self, pattern: str, limit_s: float = LIMIT_S) -> str:

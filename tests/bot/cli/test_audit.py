@@ -23,7 +23,7 @@ from tests.contracts.store.bench import Bench, CountingIds, StoppedClock
 
 
 def chain(directory: Path) -> None:
-    """What a running hub does about what commands left behind."""
+    """Return what a running hub does about what commands left behind."""
 
     async def catch_up() -> None:
         loaded = load(cwd=directory, environ={})
@@ -72,7 +72,7 @@ def test_records_are_exported_for_people_and_for_programs(hub: Path) -> None:
     assert json.loads(last) == pages[2]
 
 
-def test_what_is_sound_is_said_to_be_with_a_head_to_keep(hub: Path) -> None:
+def test_a_sound_chain_is_reported_with_its_head(hub: Path) -> None:
     done = command(hub, "audit", "verify")
     assert (done.code, done.err) == (0, "")
     said, head = done.out.splitlines()
@@ -84,7 +84,7 @@ def test_what_is_sound_is_said_to_be_with_a_head_to_keep(hub: Path) -> None:
     assert "4 records, 1 not chained yet" in command(hub, "audit", "verify", "--head", kept).out
 
 
-def test_what_is_not_sound_is_named_and_the_command_fails(hub: Path) -> None:
+def test_a_broken_chain_is_reported_and_the_command_fails(hub: Path) -> None:
     head = json.loads(command(hub, "audit", "verify", "--json").out)["head"]
     tamper(hub, "UPDATE audit SET actor = 'somebody else' WHERE id = 2")
     done = command(hub, "audit", "verify")
@@ -181,7 +181,7 @@ def test_a_message_is_explained_with_what_was_recorded_of_its_calls(tmp_path: Pa
     assert "json denied" in shown
 
 
-def test_who_gives_why_an_empty_key_is_told_what_a_key_is(tmp_path: Path) -> None:
+def test_why_with_an_empty_key_explains_keys(tmp_path: Path) -> None:
     ended = command(tmp_path, "why", " ")
     assert ended.code == 1
     assert "Pass an event's key, such as tg:12345:m:7:8;" in ended.err

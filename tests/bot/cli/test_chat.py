@@ -24,7 +24,7 @@ async def piped(directory: Path, text: str, *words: str) -> Ended:
     return await hubbub(directory, "chat", *words, stdin=text.encode())
 
 
-async def test_a_piped_message_is_answered_and_what_waits_is_told(tmp_path: Path) -> None:
+async def test_a_piped_message_is_answered_and_what_waits_is_reported(tmp_path: Path) -> None:
     greeted = await piped(tmp_path, "hello\n**you**\n")
     assert (greeted.code, greeted.err) == (0, "")
     assert greeted.out.startswith("You said: hello\nyou\n\nI am the built-in demo model.")

@@ -50,7 +50,7 @@ async def test_a_question_is_answered_by_a_number_or_in_words_and_quit_leaves(tm
 
 
 @pytest.mark.parametrize("asked", ["1", ""])
-async def test_who_asks_for_no_colours_gets_none(tmp_path: Path, asked: str) -> None:
+async def test_colors_can_be_turned_off(tmp_path: Path, asked: str) -> None:
     async with terminal(tmp_path) as screen:
         await screen.start("chat", env={"NO_COLOR": asked})
         await screen.shows(READY)

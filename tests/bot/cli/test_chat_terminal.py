@@ -26,7 +26,7 @@ ANY_PORT = {"HUBBUB__HTTP__PORT": "0"}
 
 
 async def test_a_newcomer_approves_a_tool_and_sees_what_it_said(tmp_path: Path, profile: Profile) -> None:
-    """What the README shows; profile `proof` writes the page anew."""
+    """The README's recording is what the terminal shows; profile `proof` writes the page anew."""
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a file.txt").touch()
     async with terminal(tmp_path, columns=80, rows=24) as screen:
@@ -180,7 +180,7 @@ async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_what_was_begun_alone_goes_on_with_the_hub_and_is_decided_elsewhere(tmp_path: Path) -> None:
+async def test_a_chat_begun_without_a_hub_continues_with_the_hub(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
         await screen.opens_chat()
         await screen.writes("run: ls")

@@ -1,4 +1,4 @@
-"""What commands do where things are not as they should be, and how what they print reads."""
+"""Commands in unusual surroundings, and the form of their output."""
 
 import asyncio
 import errno
@@ -37,7 +37,7 @@ def test_files_that_cannot_be_used_are_one_line_and_no_trace(tmp_path: Path, wor
     assert len(ended.err.splitlines()) == 1
 
 
-def test_doctor_goes_on_where_files_cannot_be_used(tmp_path: Path) -> None:
+def test_doctor_continues_where_files_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "data" / "hub.db").parent.mkdir(mode=0o700)
     (tmp_path / "data" / "hub.db").symlink_to(NO_NAME_IS_SO_LONG)
     env = {"HUBBUB__HTTP__PORT": "0"}
@@ -115,13 +115,13 @@ def test_no_line_of_a_list_of_commands_is_cut(tmp_path: Path) -> None:
         assert "..." not in listed, words
 
 
-def test_columns_line_up_whatever_people_are_called(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_line_up_with_any_names(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("name", "role"), [("张伟张", "member"), ("Zoë", "guest")])
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["name    role", "张伟张  member", "Zoë     guest"]
 
 
-def test_lines_of_a_cell_stand_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_of_a_cell_stand_next_to_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("what", "id"), [("May I run shell?\nThere is no grant for this call of shell.", "\x1b[1m")])
     assert (
         capsys.readouterr().out.splitlines()[1]

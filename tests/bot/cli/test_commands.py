@@ -109,7 +109,7 @@ async def test_empty_listings_say_so(house: Hub) -> None:
     assert json.loads(none.out) == []
 
 
-async def test_what_waits_for_a_person_is_listed(house: Hub) -> None:
+async def test_open_gates_are_listed(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.card(OWNER)
     table, listed, users = await asyncio.gather(
@@ -263,7 +263,7 @@ async def test_a_decision_typed_runs_the_call_once(house: Hub, *, running: bool)
     )
 
 
-async def test_an_answer_nobody_knows_is_a_usage_error(house: Hub) -> None:
+async def test_an_unknown_answer_is_a_usage_error(house: Hub) -> None:
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "perhaps")
     assert (ended.code, ended.out) == (2, "")
     assert ended.complaint.startswith(
@@ -309,7 +309,7 @@ def test_a_command_waits_for_another_to_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
-async def test_people_are_let_in_linked_and_put_out_again(tmp_path: Path, *, running: bool) -> None:
+async def test_people_are_paired_linked_and_removed(tmp_path: Path, *, running: bool) -> None:
     async with open_hub(tmp_path, direct="pairing") as house:
         house.telegram.add_user(8, first_name="Bo")
         house.telegram.user_sends_text(8, "hello")
@@ -371,7 +371,7 @@ async def test_wrong_words_are_usage_errors(tmp_path: Path, words: list[str], co
     assert (ended.code, ended.out, ended.complaint) == (2, "", complaint)
 
 
-async def test_the_first_owner_is_let_in_on_the_command_line(tmp_path: Path) -> None:
+async def test_the_first_owner_is_paired_on_the_command_line(tmp_path: Path) -> None:
     async with open_hub(tmp_path, direct="pairing", start=False) as house:
         config = tmp_path / "hubbub.toml"
         config.write_text(config.read_text().replace(f'owner_identities = ["telegram:{OWNER}"]', ""))

@@ -150,7 +150,7 @@ def test_every_rule_has_a_fault_that_breaks_it() -> None:
 
 
 @pytest.mark.parametrize("rule", FAULTS)
-def test_what_is_not_as_it_should_be_is_found(tmp_path: Path, rule: str) -> None:
+def test_doctor_finds_each_problem(tmp_path: Path, rule: str) -> None:
     database = stored(tmp_path)
     change(database, "PRAGMA foreign_keys = OFF", FAULTS[rule])
     checked = command(tmp_path, "db", "check", "--json")
@@ -216,7 +216,7 @@ def test_a_database_that_is_too_old_is_refused_with_the_schema_it_needs_first(
     assert [file.name for file in database.parent.glob("hub.db*")] == ["hub.db"]  # no copy either
 
 
-def test_who_is_added_without_the_account_that_was_named_is_said_so(tmp_path: Path) -> None:
+def test_adding_a_user_reports_an_account_not_linked(tmp_path: Path) -> None:
     stored(tmp_path, CURRENT)
     nowhere = command(tmp_path, "users", "add", "Di", "--account", "nowhere:9")
     assert nowhere.code == 1

@@ -66,7 +66,7 @@ async def made_to_run(clone: Path, port: int, log: Path) -> AsyncIterator[asynci
 
 
 async def ready(make: asyncio.subprocess.Process, port: int, log: Path) -> dict[str, object]:
-    """What `/readyz` says once it says that all is well."""
+    """Return what `/readyz` says once it says that all is well."""
     async with aiohttp.ClientSession() as http:
         while make.returncode is None:
             with contextlib.suppress(aiohttp.ClientError):

@@ -108,7 +108,7 @@ async def test_a_model_of_anthropic_is_tried_and_written(house: Hub) -> None:
         ({"OPENAI_API_KEY": "refused-key"}, "model main: NOT OK, "),
     ],
 )
-async def test_what_is_refused_is_not_written(house: Hub, wrong: dict[str, str], told: str) -> None:
+async def test_a_refused_change_is_not_written(house: Hub, wrong: dict[str, str], told: str) -> None:
     ended = await from_script(house, env=SECRETS | wrong)
     assert (ended.code, told in ended.out) == (1, True)
     assert ended.complaint == "nothing was written; fix the problem, or skip the test with --no-check"
@@ -156,7 +156,7 @@ async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: Hub) 
         ),
     ],
 )
-def test_what_is_missing_is_a_usage_error(tmp_path: Path, words: list[str], complaint: str) -> None:
+def test_a_missing_argument_is_a_usage_error(tmp_path: Path, words: list[str], complaint: str) -> None:
     ended = command(tmp_path, "init", *words)
     assert (ended.code, ended.complaint) == (2, complaint)
     assert list(tmp_path.iterdir()) == []
@@ -170,7 +170,7 @@ def test_a_newcomer_without_any_account(tmp_path: Path) -> None:
     assert command(tmp_path, "config", "check").code == 0
 
 
-def test_a_token_that_is_none_is_told_in_the_words_of_config_check(tmp_path: Path) -> None:
+def test_an_invalid_token_is_reported_as_config_check_does(tmp_path: Path) -> None:
     made = command(
         tmp_path, "init", "--no-input", "--platform", "telegram", env=SECRETS | {"TELEGRAM_TOKEN": "x"}
     )

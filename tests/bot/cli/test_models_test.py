@@ -11,7 +11,7 @@ from tests.harness.telegram_hub import KEY, LIMIT_S, open_hub
 from tests.simulators.model import HttpError, ToolCall, tools
 
 
-async def test_each_model_is_called_and_told_about(tmp_path: Path) -> None:
+async def test_each_model_is_called_and_reported(tmp_path: Path) -> None:
     extra = '[[models]]\nname = "spare"\nprovider = "demo"\n'
     async with open_hub(tmp_path, extra=extra, start=False) as house:
         page = await asyncio.to_thread(command, tmp_path, "models", "test", "--json")
@@ -41,9 +41,7 @@ NO_STREAM = {
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_what_a_model_can_do_is_tried_and_what_was_learned_is_told(
-    tmp_path: Path, provider: str
-) -> None:
+async def test_model_capabilities_are_probed_and_reported(tmp_path: Path, provider: str) -> None:
     async with open_hub(tmp_path, start=False, provider=provider, model="images = true") as house:
         house.model.rule("Call the tool", tools(ToolCall("report", {"word": "ready"})))
         first = await asyncio.to_thread(command, tmp_path, "models", "test")
@@ -64,7 +62,7 @@ async def test_a_provider_that_refuses_streams_and_images_still_answers(tmp_path
         assert json.loads(page.out)[0]["learned"] == [], "learned by another process"
 
 
-async def test_a_refused_key_is_told_and_not_shown(tmp_path: Path) -> None:
+async def test_a_refused_key_is_reported_and_not_shown(tmp_path: Path) -> None:
     async with open_hub(tmp_path, start=False):
         config = tmp_path / "hubbub.toml"
         config.write_text(config.read_text().replace(KEY, "wrong-key-0123"))

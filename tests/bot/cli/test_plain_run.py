@@ -31,7 +31,7 @@ def test_only_what_leaves_no_question_is_understood(
 
 
 @pytest.mark.parametrize("option", [["--config", "absent.toml"], ["--config=absent.toml"]])
-def test_what_is_wrong_is_told_alike(tmp_path: Path, option: list[str]) -> None:
+def test_errors_have_one_form(tmp_path: Path, option: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bot", "run", *option],
         cwd=tmp_path,

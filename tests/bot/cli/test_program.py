@@ -37,7 +37,7 @@ async def house(tmp_path: Path) -> AsyncIterator[Hub]:
 
 @pytest.fixture
 def with_a_terminal() -> Iterator[None]:
-    """What is started is not as `nohup` leaves it, however these tests were started."""
+    """Return what is started is not as `nohup` leaves it, however these tests were started."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -60,7 +60,7 @@ async def test_without_a_configuration_it_serves_and_says_what_to_do_next(
 
 
 @pytest.mark.parametrize("started_with, ends_it", [(signal.SIG_DFL, True), (signal.SIG_IGN, False)])
-def test_what_was_started_to_outlive_its_terminal_does(started_with: signal.Handlers, ends_it: bool) -> None:
+def test_a_detached_hub_outlives_its_terminal(started_with: signal.Handlers, ends_it: bool) -> None:
     before = signal.signal(signal.SIGHUP, started_with)
     try:
         assert (signal.SIGHUP in ending_signals()) is ends_it
@@ -80,7 +80,7 @@ async def test_ctrl_c_ends_it_while_a_tool_runs(house: Hub) -> None:
 
 
 async def started_process(file: Path) -> Path:
-    """Where the system shows the process whose number a tool writes into a file."""
+    """Return where the system shows the process whose number a tool writes into a file."""
     async with asyncio.timeout(LIMIT_S):
         while True:
             if file.exists() and (number := file.read_text().strip()):
@@ -88,7 +88,7 @@ async def started_process(file: Path) -> Path:
             await asyncio.sleep(0.02)
 
 
-async def test_ctrl_c_ends_it_while_the_model_hangs_and_the_turn_goes_on_at_the_next_start(
+async def test_ctrl_c_ends_the_hub_while_the_model_hangs_and_the_turn_resumes_later(
     house: Hub,
 ) -> None:
     house.model.fault(Hold(at="mid_stream"))
@@ -279,19 +279,19 @@ async def test_a_defect_ends_the_hub_and_is_in_the_log(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- other commands
 
 
-async def test_why_before_the_first_start_says_so(tmp_path: Path) -> None:
+async def test_why_before_the_first_start_explains_itself(tmp_path: Path) -> None:
     ended = await hubbub(tmp_path, "why", fresh=True)
     assert ended.code == 1
     assert ended.complaint == f"There is no database in {tmp_path}/data yet; start the hub first."
 
 
-async def test_why_without_events(house: Hub) -> None:
+async def test_why_reports_an_empty_history(house: Hub) -> None:
     await house.start()
     ended = await hubbub(house.directory, "why")
     assert (ended.code, ended.out, ended.err) == (0, "No events yet.\n", "")
 
 
-async def test_why_says_what_became_of_messages(house: Hub) -> None:
+async def test_why_reports_the_outcome_of_each_message(house: Hub) -> None:
     await house.start()
     house.telegram.add_user(8, first_name="\x1b[2J[/bold]", last_name="[red]x")
     sent = house.telegram.user_sends_text(OWNER, "hello")
@@ -319,7 +319,7 @@ async def test_why_says_what_became_of_messages(house: Hub) -> None:
     assert none.complaint == "No event has the key tg:123456:m:7:999; `hubbub why` lists the newest ones."
 
 
-async def test_why_counts_what_was_noise(house: Hub) -> None:
+async def test_why_counts_noise(house: Hub) -> None:
     house.telegram.add_user(8, first_name="Otto")
     group = house.telegram.create_group("all", [OWNER, 8])
     await house.start()

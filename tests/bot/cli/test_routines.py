@@ -92,7 +92,7 @@ async def test_a_routine_made_by_command_fires_and_tells_its_history(house: Hub)
         (("--webhook", "github", "--secret", "hook"), "set it with: hubbub secrets set hook"),
     ],
 )
-def test_what_is_wrong_is_told_by_its_field(tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+def test_errors_name_the_field(tmp_path: Path, options: tuple[str, ...], told: str) -> None:
     (tmp_path / "hubbub.toml").write_text('[hub]\ndata_dir = "data"\n')
     done = command(tmp_path, "routines", "add", "x", "--prompt", "p", *options)
     assert done.code == 1

@@ -116,7 +116,7 @@ async def test_a_person_may_want_no_questions_about_a_tool_or_all_of_them(house:
         (["shell", "disabled", "--user", "x"], 1, "no user has the ID x; run `hubbub users list`"),
     ],
 )
-async def test_what_cannot_be_set_is_refused(house: Hub, words: list[str], code: int, complaint: str) -> None:
+async def test_an_unknown_setting_is_refused(house: Hub, words: list[str], code: int, complaint: str) -> None:
     ended = await said(house, "permissions", "set", *words)
     assert (ended.code, ended.out, ended.complaint) == (code, "", complaint)
 

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words: every refusal names file, line, key and what to do."""
+"""Errors of a configuration, in words: every refusal names file, line, key and what to do."""
 
 from pathlib import Path
 
@@ -281,7 +281,7 @@ def test_a_file_that_is_not_toml_names_its_line(tmp_path: Path, text: str | byte
     assert problems(tmp_path, text) == [line]
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     text = "[hub]\nowner = 1\n[http]\nprot = 2\n[agent]\nstream = 'yes'\n"
     assert [line.split(" ")[1] for line in problems(tmp_path, text)] == [
         "hub.owner:",

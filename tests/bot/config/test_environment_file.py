@@ -30,7 +30,7 @@ def test_lines_are_variables_and_the_process_goes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["secret-value", "A B=secret-value", "=secret-value", "1A=secret-value"])
-def test_what_is_no_variable_is_refused_by_its_line_and_not_shown(tmp_path: Path, line: str) -> None:
+def test_an_invalid_line_is_refused_by_number_and_not_shown(tmp_path: Path, line: str) -> None:
     with pytest.raises(ConfigError) as refused:
         read(tmp_path, f"ONE=1\n{line}\n")
     assert str(refused.value) == "hubbub.env:2: not NAME=value; fix this line"
@@ -47,7 +47,7 @@ values = st.text(st.characters(blacklist_categories=("Cs",), blacklist_character
 
 
 @given(variables=st.dictionaries(names, values, max_size=4))
-def test_what_is_written_is_read_again(
+def test_written_values_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]
 ) -> None:
     assert read(tmp_path_factory.mktemp("e"), written(variables)) == variables
@@ -58,7 +58,7 @@ def test_a_value_of_several_lines_cannot_be_written() -> None:
         written({"A": "1\n2"})
 
 
-def test_it_is_read_beside_the_configuration_file(tmp_path: Path) -> None:
+def test_it_is_read_next_to_the_configuration_file(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "my.toml").write_text(
         '[[models]]\nprovider = "openai"\nmodel="m"\napi_key = "env:K"\n'

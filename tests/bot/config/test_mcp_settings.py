@@ -40,7 +40,7 @@ def loaded(directory: Path, text: str) -> Loaded:
         ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools.t]\neffect = "some"\n', "is not one of the choices"),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+def test_impossible_values_are_refused(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as refused:
         loaded(tmp_path, text)
     assert problem in str(refused.value)

@@ -33,7 +33,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_written_is_read(file: Path) -> None:
+def test_written_values_are_read(file: Path) -> None:
     policy = read_policy(file)
     assert policy.unreadable is None
     assert policy.disabled == {"shell", "tool-list", "tool_list"}
@@ -65,14 +65,14 @@ def test_an_empty_file_lays_down_nothing(file: Path) -> None:
         ("disabled_tools = [" + '"x",' * 1001 + "]", "disabled_tools"),
     ],
 )
-def test_whatever_it_may_not_say_makes_it_unreadable(file: Path, written: str, why: str) -> None:
+def test_a_forbidden_entry_makes_the_policy_unreadable(file: Path, written: str, why: str) -> None:
     file.write_text(written)
     policy = read_policy(file)
     assert policy.unreadable is not None
     assert why in policy.unreadable
 
 
-def test_what_is_not_there_is_no_text_or_is_open_to_all_is_unreadable(file: Path, tmp_path: Path) -> None:
+def test_a_missing_binary_or_world_writable_file_is_unreadable(file: Path, tmp_path: Path) -> None:
     assert read_policy(tmp_path / "none.toml").unreadable == "is not readable: No such file or directory"
     assert read_policy(tmp_path).unreadable is not None
     file.chmod(0o666)

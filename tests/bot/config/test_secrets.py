@@ -77,7 +77,7 @@ def test_names_are_listed_and_never_values(tmp_path: Path) -> None:
         ("a b", b"x", 1, "'a b' is not a valid secret name; use letters and digits, with _ . - between them"),
     ],
 )
-def test_what_cannot_be_kept_is_refused(
+def test_a_policy_that_cannot_be_enforced_is_refused(
     tmp_path: Path, name: str, value: bytes, code: int, complaint: str
 ) -> None:
     ended = set_secret(tmp_path, name, value)
@@ -99,7 +99,7 @@ async def test_a_value_typed_at_the_prompt_is_not_shown(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- in the configuration
 
 
-def test_what_is_not_there_is_said_with_the_line_and_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_secret_is_reported_with_its_line_and_a_remedy(tmp_path: Path) -> None:
     uses(tmp_path, model_with("vault:openai"))
     ended = command(tmp_path, "config", "check")
     assert (ended.code, ended.complaint) == (
@@ -131,7 +131,7 @@ def test_only_secrets_come_from_the_vault(tmp_path: Path) -> None:
         load(environ={}, cwd=tmp_path)
 
 
-def test_who_needs_no_secrets_opens_none(tmp_path: Path) -> None:
+def test_the_vault_stays_closed_when_no_secret_is_needed(tmp_path: Path) -> None:
     channels = '[channels.telegram]\ntoken = "vault:nowhere"\n[channels.slack]\nbot_token = "vault:nowhere"\n'
     uses(tmp_path, model_with("env:NOT_SET") + channels + 'app_token = "env:NOT_SET"\n')
     config = load(environ={}, cwd=tmp_path, secrets=False).config

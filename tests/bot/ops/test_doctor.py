@@ -52,7 +52,7 @@ async def test_everything_is_fine_without_a_hub(house: Hub) -> None:
     assert KEY not in ended.out
 
 
-async def test_everything_is_fine_beside_a_hub(house: Hub) -> None:
+async def test_everything_is_fine_with_a_running_hub(house: Hub) -> None:
     async with HubProcess(house.directory):
         await house.telegram.wait_polling(TOKEN)
         ended = await examined(house)
@@ -86,7 +86,7 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("groups, reads, joins, health, said", GROUPS.values(), ids=GROUPS)
-async def test_what_the_bot_is_shown_in_groups(
+async def test_the_check_reports_group_privacy(
     house: Hub, groups: str, health: str, said: str, *, reads: bool, joins: bool
 ) -> None:
     write_config(house, extra=f'groups = "{groups}"')
@@ -99,7 +99,7 @@ async def test_what_the_bot_is_shown_in_groups(
     assert ("@BotFather" in finding["fix"]) == (health == "warning")
 
 
-async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: Hub) -> None:
+async def test_with_a_running_hub_only_missing_facts_are_asked(house: Hub) -> None:
     write_config(house, extra='groups = "all"')
     async with HubProcess(house.directory) as hub:
         await house.telegram.wait_polling(TOKEN)
@@ -171,7 +171,7 @@ async def test_a_model_of_anthropic(house: Hub) -> None:
     assert "rejected the API key" in (await broken(house, "model main"))["message"]
 
 
-async def test_a_model_nobody_serves(house: Hub) -> None:
+async def test_an_unserved_model_is_reported(house: Hub) -> None:
     config = house.directory / "hubbub.toml"
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

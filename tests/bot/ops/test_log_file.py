@@ -59,7 +59,7 @@ def test_records_are_kept_for_the_user_alone_without_secrets(tmp_path: Path) -> 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_full_file_makes_room_and_only_so_many_are_kept(tmp_path: Path) -> None:
+def test_full_log_files_rotate_up_to_a_maximum(tmp_path: Path) -> None:
     with log_file(config(tmp_path, Log(file_limit_mb=1, files_kept=2))):
         for number in range(9):
             logging.getLogger("bot").warning("%d %s", number, "x" * 500_000)

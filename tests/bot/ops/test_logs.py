@@ -1,4 +1,4 @@
-"""What an operator reads: one line a record, with its fields and traces, and never a secret."""
+"""Logs as operators read them: one line a record, with its fields and traces, and never a secret."""
 
 import asyncio
 import io
@@ -93,7 +93,7 @@ def test_a_trace_is_there_for_operators_and_holds_no_secret(format: Literal["pla
         ("a robot 12:30 and abc stay", "a robot 12:30 and abc stay"),
     ],
 )
-def test_what_looks_like_a_secret_is_struck_out(text: str, shown: str) -> None:
+def test_text_that_looks_like_a_secret_is_redacted(text: str, shown: str) -> None:
     assert Redactor(["abc"])(text) == shown
 
 

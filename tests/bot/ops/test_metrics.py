@@ -1,4 +1,4 @@
-"""What Prometheus is told."""
+"""Metrics for Prometheus."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
 
 
-async def test_what_happens_is_counted(tmp_path: Path) -> None:
+async def test_metrics_count_events(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house, client(tmp_path) as api:
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)

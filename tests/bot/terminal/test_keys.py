@@ -83,7 +83,7 @@ def test_a_word_is_a_word() -> None:
     assert (line.answered, line.buffer.text) == ([], "and")
 
 
-def test_what_was_typed_before_the_card_appeared_is_no_answer() -> None:
+def test_keys_typed_before_the_card_do_not_answer_it() -> None:
     line = Line(card=None)
     line.type("a")
     line.card = APPROVAL

@@ -21,7 +21,7 @@ from tests.channels.text.markdown_grammar import documents
 from tests.plugins.profile import Profile
 
 
-async def test_pieces_of_a_reply_become_one_while_nobody_looks() -> None:
+async def test_pieces_of_a_reply_become_one_while_no_one_looks() -> None:
     feed = Feed()
     for event in (Began(), Wrote("t", 0, 0, "a"), Wrote("t", 0, 1, "b"), Wrote("t", 1, 0, "c"), Rested()):
         feed.put(event)
@@ -30,7 +30,7 @@ async def test_pieces_of_a_reply_become_one_while_nobody_looks() -> None:
     assert feed.empty
 
 
-def test_what_was_typed_is_kept_for_its_user_only_and_not_for_ever(tmp_path: Path) -> None:
+def test_typed_history_is_private_and_bounded(tmp_path: Path) -> None:
     path = tmp_path / "chat_history"
     path.touch(0o644)
     history = kept_history(tmp_path)

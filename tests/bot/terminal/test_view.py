@@ -1,4 +1,4 @@
-"""What stays on a terminal of a conversation, and what changes below it."""
+"""Lines of a conversation that stay on a terminal, and the lines below it that change."""
 
 from bot.terminal.talk import (
     Asked,
@@ -31,12 +31,12 @@ APPROVAL = Card(
 
 
 def stays(view: View, *events: Event, columns: int = 60) -> str:
-    """What is printed for the events."""
+    """Return what is printed for the events."""
     return "".join(painted(view.take(event, columns), colours=False) for event in events)
 
 
 def changes(view: View, rows: int = 10) -> str:
-    """What stands below it now."""
+    """Return what stands below it now."""
     return painted(view.live(60, rows), colours=False)
 
 
@@ -81,7 +81,7 @@ def test_each_step_is_one_line() -> None:
     assert changes(view) == ""
 
 
-def test_who_speaks_is_told() -> None:
+def test_the_speaker_is_shown() -> None:
     view = View()
     assert stays(view, said("hello\nyou", Author.PERSON, name="Ann")) == "Ann › hello\n  you\n\n"
     assert stays(view, said("I am sorry", Author.OPERATOR, name="ow\x1bner")) == "owner › I am sorry\n\n"
@@ -117,7 +117,7 @@ def test_keys_are_letters_for_known_answers_and_numbers_for_others() -> None:
     assert keys_of(Card("p", (), (CardChoice("Go on", "continue"), CardChoice("Stop", "stop")))) == ["c", "s"]
 
 
-def test_a_cut_is_told_until_it_is_over() -> None:
+def test_a_cut_is_reported_until_it_is_over() -> None:
     view = View()
     stays(view, Cut("no hub"))
     assert view.trouble == "no hub"

@@ -33,7 +33,7 @@ class Client:
             return answer.status, await answer.json()
 
     async def get(self, path: str) -> Any:
-        """What is there."""
+        """Return what is there."""
         status, page = await self.ask("GET", path)
         assert status == 200, page
         return page
@@ -79,7 +79,7 @@ class Client:
         return [(item["kind"], item.get("text", "")) for item in page["items"]]
 
     async def until(self, path: str, done: Callable[[Any], bool]) -> Any:
-        """What is there once it is as wanted."""
+        """Return what is there once it is as wanted."""
         async with asyncio.timeout(LIMIT_S):
             while not done(page := await self.get(path)):  # noqa: ASYNC110 - only asking tells
                 await asyncio.sleep(0.01)

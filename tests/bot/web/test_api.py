@@ -103,7 +103,7 @@ class NobodysKeys:
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60), st.binary(max_size=60))
-def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: bytes, other: bytes) -> None:
+def test_any_headers_pass_the_guard_without_an_error(host: bytes, authorization: bytes, other: bytes) -> None:
     passed: list[str] = []
     answered: list[int] = []
 
@@ -172,7 +172,7 @@ async def test_a_bad_limit_is_refused(standing: Client, limit: str) -> None:
     "path", ["/api/threads/x", "/api/threads/01900000-0000-7000-8000-000000000000", "/api", "/api/x"]
 )
 @pytest.mark.asyncio(loop_scope="module")
-async def test_what_is_not_there(standing: Client, path: str) -> None:
+async def test_a_missing_resource_is_not_found(standing: Client, path: str) -> None:
     status, page = await standing.ask("GET", path)
     assert (status, page["error"]["code"]) == (404, "not_found")
 
@@ -195,7 +195,7 @@ async def waiting(house: Hub, api: Client) -> str:
 
 
 @pytest.mark.parametrize("action, runs", [("approve", True), ("deny", False)])
-async def test_what_waits_is_decided_and_its_card_says_so(
+async def test_an_open_gate_is_decided_and_its_card_shows_it(
     house: Hub, api: Client, action: str, *, runs: bool
 ) -> None:
     request_id = await waiting(house, api)
@@ -310,7 +310,7 @@ async def knock(house: Hub, person: int = 8) -> None:
     await house.telegram.wait_for(lambda: house.says(person), LIMIT_S)
 
 
-async def test_somebody_is_let_in_and_out_again(house: Hub, api: Client) -> None:
+async def test_a_person_is_paired_and_removed(house: Hub, api: Client) -> None:
     await knock(house)
     _, found = await api.ask("GET", "/api/pairing")
     (request,) = found["requests"]

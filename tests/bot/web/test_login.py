@@ -44,7 +44,7 @@ async def link(api: Client) -> str:
 
 
 async def handed_in(api: Client, url: str, headers: dict[str, str] | None = None) -> tuple[int, Any]:
-    """What the console's script gets for a link, or for a code of somebody's own."""
+    """Return what the console's script gets for a link, or for a code of somebody's own."""
     where, _, code = url.partition("#code=")
     async with api.http.post(where, json={"code": code}, headers=headers) as answer:
         assert "Set-Cookie" not in answer.headers
@@ -67,7 +67,7 @@ class Page:
             return answer.status, await answer.json()
 
     async def status(self) -> int:
-        """Whether the hub knows it."""
+        """Return whether the hub knows it."""
         return (await self.ask("GET", "/api/me"))[0]
 
 
@@ -94,8 +94,8 @@ async def test_a_link_works_once(api: Client) -> None:
     assert await Page(api.http, api.url, "").status() == 401
 
 
-async def test_a_link_says_nothing_to_whoever_only_looks_at_it(api: Client) -> None:
-    """What is behind the `#` is never sent, and the page is the same for everybody."""
+async def test_previewing_a_login_link_reveals_nothing(api: Client) -> None:
+    """The fragment after `#` is never sent, and the page is the same for everybody."""
     url = await link(api)
     assert await (await opened(api, "/login")).text() == await (await opened(api, "/")).text()
     assert (await handed_in(api, url))[0] == 201
@@ -126,7 +126,7 @@ async def test_sessions_have_their_time(house: Hub, api: Client) -> None:
     assert await page.status() == 401
 
 
-async def test_guesses_are_cut_short_and_keep_nobody_out(house: Hub, api: Client) -> None:
+async def test_guesses_are_limited_and_lock_no_one_out(house: Hub, api: Client) -> None:
     guesses = [(await handed_in(api, f"{api.url}/login#code=guess{n}"))[0] for n in range(12)]
     assert guesses == [403] * 10 + [429] * 2
     await logged_in(api)
@@ -144,7 +144,7 @@ FOREIGN: dict[str, dict[str, str]] = {
 }
 
 
-async def test_what_other_sites_try_neither_counts_nor_uses_a_link_up(api: Client) -> None:
+async def test_other_sites_cannot_use_up_a_login_link(api: Client) -> None:
     url = await link(api)
     for headers in FOREIGN.values():
         for _ in range(3):
@@ -203,7 +203,7 @@ async def test_logging_in_again_ends_the_session_before(api: Client) -> None:
     assert (await first.status(), await second.status()) == (401, 200)
 
 
-async def test_a_session_outlives_the_hub_and_ends_when_told(house: Hub, api: Client) -> None:
+async def test_a_session_outlives_the_hub_and_ends_on_logout(house: Hub, api: Client) -> None:
     secret = (await logged_in(api)).secret
     await house.stop()
     await house.start()

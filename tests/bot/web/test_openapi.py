@@ -91,7 +91,7 @@ UNUSABLE = "422"
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("role", ROLES)
-def test_what_is_served_is_what_is_said(
+def test_the_api_matches_its_description(
     place: Place, role: str, profile: Profile, proof_record: ProofRecord
 ) -> None:
     # Half a second for every process of a run: the longer runs alone need it.

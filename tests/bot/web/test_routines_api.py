@@ -68,7 +68,7 @@ async def test_a_list_tells_the_newest_run_of_each_that_has_one(api: Client) -> 
     assert found["idle"]["status"] != found["busy"]["status"]
 
 
-async def test_a_model_is_told_of_tools_and_readers_only_where_there_are_some(api: Client) -> None:
+async def test_the_prompt_names_tools_and_readers_only_if_present(api: Client) -> None:
     async def system(notify: Any = None, **action: Any) -> str:
         page = {**WATCH, "action": {**WATCH["action"], **action}, "notify": notify}
         _, told = await api.ask("POST", "/api/routine-drafts", {"definition": page, "text": "deploy it"})
@@ -91,7 +91,7 @@ async def test_the_calendar_tells_the_slots_to_come(api: Client) -> None:
     assert refused == (422, "unusable", "timezone")
 
 
-async def test_runs_are_told_to_their_owner_alone(api: Client) -> None:
+async def test_runs_are_shown_to_their_owner_only(api: Client) -> None:
     mia = await api.member("Mia")
     async with api.stream() as stream, mia.stream() as hers:
         await stream.until("hello")

@@ -69,7 +69,7 @@ async def read_in_pieces(api: Client, thread_id: str, pieces: Sequence[int], cou
     return items
 
 
-async def test_a_stream_cut_anywhere_goes_on_exactly(tmp_path: Path) -> None:
+async def test_a_stream_cut_anywhere_continues_exactly(tmp_path: Path) -> None:
     async with place(tmp_path) as (_, api):
         thread_id, lines = await story(api)
         kinds = [line["kind"] for line in lines]
@@ -88,7 +88,7 @@ async def test_a_stream_cut_anywhere_goes_on_exactly(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stream_cut_again_and_again_goes_on_exactly(tmp_path: Path, profile: Profile) -> None:
+def test_a_stream_cut_again_and_again_continues_exactly(tmp_path: Path, profile: Profile) -> None:
     """One hub, and many ways to cut what it tells."""
 
     @settings(max_examples=profile.pick(test=5, ci=20, proof=300), deadline=None)
@@ -119,7 +119,7 @@ def said(events: Sequence[Any]) -> str:
     return text
 
 
-async def test_what_comes_is_told_while_it_comes(tmp_path: Path) -> None:
+async def test_a_reply_is_streamed_as_it_arrives(tmp_path: Path) -> None:
     answer = "one two three four five six seven eight"
     async with place(tmp_path) as (house, api), api.stream() as lists:
         assert (await lists.next())["type"] == "hello"
@@ -140,7 +140,7 @@ async def test_what_comes_is_told_while_it_comes(tmp_path: Path) -> None:
         assert (await lists.next())["data"] == {"thread_id": thread_id}
 
 
-async def test_who_comes_back_far_behind_is_told_everything_at_once(tmp_path: Path) -> None:
+async def test_a_stream_resumed_far_behind_delivers_everything_at_once(tmp_path: Path) -> None:
     """More lines than one look reads: nothing else has to happen for the rest."""
     async with place(tmp_path) as (house, api):
         house.model.enqueue(tools(*(ToolCall("time", {}) for _ in range(110))))
@@ -154,7 +154,7 @@ async def test_who_comes_back_far_behind_is_told_everything_at_once(tmp_path: Pa
                 await stream.next()
 
 
-async def test_an_approval_is_told_everywhere(tmp_path: Path) -> None:
+async def test_an_approval_is_streamed_everywhere(tmp_path: Path) -> None:
     async with place(tmp_path) as (house, api):
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello")
@@ -179,7 +179,7 @@ async def test_an_approval_is_told_everywhere(tmp_path: Path) -> None:
             assert (await others.next())["data"]["thread_id"] != thread["id"]
 
 
-async def test_a_vote_that_settles_nothing_yet_is_told(tmp_path: Path) -> None:
+async def test_a_vote_short_of_the_quorum_is_streamed(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         async with client(tmp_path) as api:
             member = await api.member("Mia")
@@ -212,7 +212,7 @@ async def test_the_hub_tells_of_requests_and_channels(tmp_path: Path) -> None:
         assert (await lists.until("pairing_changed"))[-1]["data"] == {}
 
 
-async def test_everybody_is_told_that_tools_are_paused(tmp_path: Path) -> None:
+async def test_every_stream_reports_that_tools_are_paused(tmp_path: Path) -> None:
     async with open_hub(tmp_path), client(tmp_path) as api, api.stream() as lists:
         assert (await lists.next())["type"] == "hello"
         for path, paused in (("pause", True), ("unpause", False)):
@@ -242,7 +242,7 @@ def test_there_is_always_the_reply_that_is_being_written(replies: list[list[str]
     assert live.turn("t") is None
 
 
-async def test_who_lets_too_much_wait_is_cut(tmp_path: Path) -> None:
+async def test_a_reader_that_falls_too_far_behind_is_disconnected(tmp_path: Path) -> None:
     live = Live()
     slow, quick = live.subscribe("t", MIA), live.subscribe("t", MIA)
     for number in range(EVENTS_LIMIT + 1):
@@ -255,7 +255,7 @@ async def test_who_lets_too_much_wait_is_cut(tmp_path: Path) -> None:
     live.changed(Changes(frozenset({"t"}), {}, people=False))
 
 
-async def test_nobody_waits_where_nothing_comes() -> None:
+async def test_a_stream_without_news_blocks_no_one() -> None:
     live = Live()
     one = live.subscribe(None, MIA)
     assert await one.something(LIMIT_S)
@@ -268,7 +268,7 @@ async def test_nobody_waits_where_nothing_comes() -> None:
 # ---------------------------------------------------------------- how many
 
 
-async def test_a_member_with_all_their_streams_keeps_nobody_out(tmp_path: Path) -> None:
+async def test_a_member_with_all_their_streams_blocks_no_one(tmp_path: Path) -> None:
     async with place(tmp_path) as (_, api), contextlib.AsyncExitStack() as opened:
         mia, ben = await api.member("Mia"), await api.member("Ben")
         held = [await opened.enter_async_context(mia.stream()) for _ in range(31)]

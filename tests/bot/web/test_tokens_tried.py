@@ -40,7 +40,7 @@ async def made(place: SlackHub | DiscordHub, platform: str, url: str, owner: str
 
 
 async def examined(place: SlackHub | DiscordHub, platform: str) -> dict[str, Any]:
-    """What `hubbub doctor` finds of the channel, the worst of it."""
+    """Return what `hubbub doctor` finds of the channel, the worst of it."""
     place.write_config()
     done = await asyncio.to_thread(command, place.directory, "doctor", "--json")
     found = [one for one in json.loads(done.out) if one["what"] == f"channel {platform}"]

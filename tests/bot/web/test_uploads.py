@@ -54,7 +54,7 @@ def lying(house: Hub) -> list[str]:
     return sorted(path.suffix for path in (house.directory / "data" / "uploads").iterdir())
 
 
-async def test_a_member_with_all_their_uploads_keeps_nobody_out(house: Hub, api: Client) -> None:
+async def test_a_member_with_all_their_uploads_blocks_no_one(house: Hub, api: Client) -> None:
     mia = await api.member("Mia")
     async with contextlib.AsyncExitStack() as opened:
         for _ in range(10):
@@ -80,7 +80,7 @@ def _exists(house: Hub) -> bool:
 
 
 @pytest.mark.parametrize("files, size_bytes", [(500, 1), (53, 20 * 1024 * 1024)])
-async def test_what_one_person_keeps_is_limited(house: Hub, api: Client, files: int, size_bytes: int) -> None:
+async def test_uploads_are_limited_per_person(house: Hub, api: Client, files: int, size_bytes: int) -> None:
     mia = await api.member("Mia")
     first = await uploaded(mia)
     place = house.directory / "data" / "uploads"

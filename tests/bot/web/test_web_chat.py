@@ -117,7 +117,7 @@ REFUSED_SENDS: dict[str, tuple[dict[str, object], int, str, str | None]] = {
 }
 
 
-async def test_what_cannot_be_sent(api: Client) -> None:
+async def test_an_invalid_message_is_refused(api: Client) -> None:
     for why, (body, status, code, field) in REFUSED_SENDS.items():
         assert await api.refusal("POST", "/api/chat/send", body) == (status, code, field), why
     assert (await api.get("/api/threads"))["threads"] == []
@@ -178,7 +178,7 @@ async def test_the_owner_answers_in_the_assistants_place(house: Hub, api: Client
     assert refused == (409, "refused", "thread_id")
 
 
-async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(house: Hub, api: Client) -> None:
+async def test_a_gate_from_another_channel_is_decided_with_edits(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
     approval = await asked(api)
@@ -293,7 +293,7 @@ async def test_a_member_sees_their_own_only(house: Hub, api: Client) -> None:
     assert (page["thread"]["user"]["name"], page["thread"]["own"]) == ("Mia", False)
 
 
-async def test_a_revoked_token_is_nobodys(api: Client) -> None:
+async def test_a_revoked_token_identifies_no_one(api: Client) -> None:
     mia = await api.member("Mia")
     user_id = (await mia.get("/api/me"))["user_id"]
     assert await api.ask("POST", "/api/tokens/revoke", {"user_id": user_id}) == (200, {"revoked": 1})
@@ -343,7 +343,7 @@ async def test_lines_are_paged_backwards(api: Client) -> None:
     assert [item["seq"] for item in whole] == sorted({item["seq"] for item in whole})
 
 
-async def test_why_is_looked_up_by_what_was_said(house: Hub, api: Client) -> None:
+async def test_why_is_found_by_text(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, "a needle in the hay")
     await house.telegram.wait_text(OWNER, "You said: a needle in the hay")
     (event,) = (await api.get("/api/why?query=needle"))["events"]

@@ -98,7 +98,7 @@ def test_the_name_is_the_one_people_see_there() -> None:
     ],
     ids=str,
 )
-def test_what_no_person_said_is_nothing(fields: dict[str, Any]) -> None:
+def test_events_without_a_person_are_dropped(fields: dict[str, Any]) -> None:
     assert read_event(message(**fields), US, "discord", DIRECT, NOW) is None
 
 
@@ -115,7 +115,7 @@ def test_a_file_is_named_by_its_message() -> None:
         ({"poll": {"question": {"text": "?"}}}, "poll"),
     ],
 )
-def test_what_is_neither_words_nor_a_file_is_named(fields: dict[str, Any], kind: str) -> None:
+def test_unsupported_content_is_named(fields: dict[str, Any], kind: str) -> None:
     assert read(content="", **fields).not_understood == kind
     assert read(content="hello", **fields).not_understood is None
 
@@ -245,7 +245,7 @@ def test_places_go_there_and_back() -> None:
     assert parse_ref(ref_of("5", "77")) == ("5", "77")
 
 
-def test_what_nobody_took_is_remembered_from_its_first_message_on() -> None:
+def test_unaccepted_messages_are_remembered_from_the_first() -> None:
     pending = Pending()
     for number in (11, 10, 12):
         pending.came("5", order_key_of(str(number)))

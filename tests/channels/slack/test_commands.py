@@ -27,7 +27,7 @@ from core.messages import Code, Markdown, Plain
         ("what is up?", "what is up?"),
     ],
 )
-def test_what_is_typed_is_a_command_or_said(typed: str, meant: str) -> None:
+def test_typed_text_is_a_command_or_a_message(typed: str, meant: str) -> None:
     assert meant_by(typed) == meant
 
 
@@ -44,7 +44,7 @@ def test_what_is_typed_is_a_command_or_said(typed: str, meant: str) -> None:
         ("cat /new/help.txt and a/stop", None),
     ],
 )  # fmt: skip
-def test_people_are_told_what_they_can_type_here(said: str, shown: str | None) -> None:
+def test_the_help_lists_commands_of_this_channel(said: str, shown: str | None) -> None:
     assert typed_here([Plain(said)]) == (Plain(shown or said),)
 
 
@@ -59,6 +59,6 @@ def test_every_command_of_the_help_can_be_typed_as_it_stands() -> None:
 
 
 @given(st.text())
-def test_what_models_and_tools_say_stays_as_it_is(text: str) -> None:
+def test_model_and_tool_text_is_shown_unchanged(text: str) -> None:
     said = (Markdown(f"/new {text}"), Code(f"/stop {text}"))
     assert typed_here(said) == said

@@ -81,7 +81,7 @@ def test_in_a_channel_every_message_stands_in_a_thread(
     ],
     ids=str,
 )
-def test_what_no_person_said_is_nothing(fields: dict[str, Any]) -> None:
+def test_events_without_a_person_are_dropped(fields: dict[str, Any]) -> None:
     assert read_event(message(**fields), US, "slack", NOW) is None
 
 

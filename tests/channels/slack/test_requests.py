@@ -101,7 +101,7 @@ async def test_a_body_is_parsed_only_if_it_is_signed(desk: Desk, body: bytes) ->
     assert not desk.inbox.offered
 
 
-async def test_a_press_is_accepted_whatever_other_headers_say(desk: Desk) -> None:
+async def test_a_press_is_accepted_with_any_other_headers(desk: Desk) -> None:
     lazy = {"x-slack-bolt-lazy-only": "1", "x-slack-bolt-lazy-function-name": "press"}
     assert (await desk.post(BUTTON, **lazy)).status == 200
     assert [type(event) for event in desk.inbox.events.values()] == [ChoiceAnswer]

@@ -62,7 +62,7 @@ def test_our_own_name_is_cut_off_a_command() -> None:
         ("private_emoji_mention", True),
     ],
 )
-def test_who_is_spoken_to(name: str, addressed: bool) -> None:
+def test_messages_are_addressed_by_mention_or_reply(name: str, addressed: bool) -> None:
     message = read_message(name)
     assert message.addressed is addressed
     assert message.direct is name.startswith("private")
@@ -145,7 +145,7 @@ def test_two_edits_within_a_second_are_two_events() -> None:
     assert len(keys) == 2
 
 
-def test_a_group_that_became_a_supergroup_is_one_event_told_twice() -> None:
+def test_a_group_upgrade_reported_twice_is_one_event() -> None:
     old, new = {"id": -40, "type": "group"}, {"id": -1001, "type": "supergroup"}
     sender = {"id": 1087968824, "is_bot": True, "first_name": "Group"}
     leaving = {"message_id": 5, "date": 1, "chat": old, "migrate_to_chat_id": -1001, "from": sender}
@@ -197,7 +197,7 @@ def test_a_press_on_a_button_of_another_program_is_recorded() -> None:
     assert press.key == "tg:123456:cb:4382000000000000004"
 
 
-def test_what_cannot_be_understood_is_recorded_with_its_kind() -> None:
+def test_unreadable_events_are_recorded_with_their_kind() -> None:
     sticker = read(payload("sticker"))
     assert isinstance(sticker, InboundMessage)
     assert (sticker.key, sticker.text) == ("tg:123456:m:1001:44", "")
@@ -207,7 +207,7 @@ def test_what_cannot_be_understood_is_recorded_with_its_kind() -> None:
 @pytest.mark.parametrize(
     "name", ["new_member", "from_bot", "anonymous_admin", "channel_post", "my_chat_member"]
 )
-def test_what_concerns_nobody_here_is_nothing(name: str) -> None:
+def test_updates_for_no_one_here_are_dropped(name: str) -> None:
     assert read(payload(name)) is None
 
 

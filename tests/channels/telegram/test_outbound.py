@@ -1,4 +1,4 @@
-"""What the hub says, as parameters of sendMessage and editMessageText."""
+"""Hub texts as parameters of sendMessage and editMessageText."""
 
 from dataclasses import replace
 

@@ -140,7 +140,7 @@ async def test_a_preview_is_found_and_says_nothing_yet() -> None:
         assert (found.ref, shown.text) == (ref(shown), "…")
 
 
-async def test_what_is_not_there_is_not_found_at_the_price_of_twelve_requests() -> None:
+async def test_a_lost_message_is_searched_with_twelve_requests() -> None:
     async with open_search() as stage:
         assert await stage.find(row(plain("hello"))) is None
         assert stage.spent() <= 12
@@ -158,7 +158,7 @@ async def test_a_probe_is_not_begun_where_no_request_is_left_to_put_buttons_back
         assert (stage.spent(), other.history) == (11, [])
 
 
-async def test_where_nothing_earlier_is_known_nothing_is_tried() -> None:
+async def test_without_an_earlier_message_nothing_is_probed() -> None:
     async with open_search() as stage:
         assert await stage.find(row(plain("hello")), earlier=()) is None
         assert stage.spent() == 0
@@ -290,7 +290,7 @@ async def test_a_message_in_another_topic_is_not_the_one() -> None:
         assert await stage.find(row(A, 5, one)) is None
 
 
-async def test_what_others_send_meanwhile_is_not_tried() -> None:
+async def test_messages_of_others_meanwhile_are_not_probed() -> None:
     async with open_search() as stage:
         stage.sim.user_sends_text(8, "in between")
         other = await stage.shows(B)
@@ -339,7 +339,7 @@ async def test_two_open_rows_of_a_chat_are_looked_for_in_order() -> None:
     ],
     ids=["several", "the same words", "files"],
 )
-async def test_what_cannot_be_told_from_others_is_not_tried(own: Message, others: list[Message]) -> None:
+async def test_ambiguous_messages_are_not_probed(own: Message, others: list[Message]) -> None:
     async with open_forum() as (stage, one, two):
         open_rows = tuple(open_row(row(other, 6 + n, two)) for n, other in enumerate(others))
         assert await stage.find(row(own, 5, one), uncertain=open_rows) is None

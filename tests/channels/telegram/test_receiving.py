@@ -51,7 +51,7 @@ async def test_messages_of_a_chat_come_in_order_and_a_held_one_delays_no_other_c
             assert inbox.texts[3:] == ["ann 0", "ann 1", "ann 2"]
 
 
-async def test_what_the_inbox_does_not_take_is_asked_for_again() -> None:
+async def test_updates_the_inbox_refuses_are_polled_again() -> None:
     async with simulated_telegram() as sim:
         inbox = MemoryInbox()
         inbox.failure = lambda event: (
@@ -72,7 +72,7 @@ async def test_what_the_inbox_does_not_take_is_asked_for_again() -> None:
             assert len(inbox.offered) > len(inbox.events)
 
 
-async def test_an_event_that_breaks_the_hub_does_not_hold_up_what_is_behind_it() -> None:
+async def test_an_event_that_breaks_the_hub_does_not_block_later_ones() -> None:
     async with simulated_telegram() as sim:
         inbox = MemoryInbox()
         inbox.failure = lambda event: ZeroDivisionError() if getattr(event, "text", "") == "poison" else None
@@ -250,7 +250,7 @@ async def test_a_real_second_poller_is_noticed() -> None:
         await sim.wait_confirmed()
 
 
-async def test_a_webhook_left_behind_gives_way_to_polling() -> None:
+async def test_a_leftover_webhook_gives_way_to_polling() -> None:
     async with simulated_telegram() as sim:
         sim.user_sends_text(7, "hello")
         sim.fail("error", method="getUpdates", count=1, status=409, description=(

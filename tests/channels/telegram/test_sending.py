@@ -1,4 +1,4 @@
-"""What reaches people on a Telegram on the wire, judged by its log."""
+"""Messages that reach people through a Telegram on the wire, judged by its log."""
 
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ async def test_a_message_of_which_nothing_can_be_found_is_repeated_once_and_mark
     {"kind": "garbage", "when": "before"},
     {"kind": "silent"},
 ])  # fmt: skip
-async def test_whatever_may_have_been_taken_is_ambiguous(fault: dict[str, Any]) -> None:
+async def test_a_request_that_may_have_arrived_is_ambiguous(fault: dict[str, Any]) -> None:
     async with simulated_telegram() as sim, open_channel(sim, timeouts=Timeouts(read_s=0.3)) as house:
         await meet(house)
         sim.fail(method="sendMessage", count=1, **fault)
@@ -178,7 +178,7 @@ async def test_a_message_follows_its_group_into_the_supergroup() -> None:
             await house.inbox.until(lambda: any(isinstance(e, Moved) for e in house.inbox.events.values()))
 
 
-async def test_what_follows_a_group_into_its_supergroup_quotes_no_other_message() -> None:
+async def test_messages_after_a_group_upgrade_quote_nothing_wrong() -> None:
     """Messages are numbered anew there."""
     async with simulated_telegram() as sim:
         group = sim.create_group("The team", [7, 8])
@@ -332,7 +332,7 @@ async def test_a_429_between_parts_repeats_no_part() -> None:
         assert len(house.outbox.row(1).refs) == 3
 
 
-async def test_what_was_ambiguous_or_waiting_at_the_end_goes_out_at_the_next_start() -> None:
+async def test_ambiguous_and_queued_rows_go_out_at_the_next_start() -> None:
     outbox = MemoryOutbox()
     async with simulated_telegram() as sim:
         async with open_channel(sim, outbox=outbox) as house:

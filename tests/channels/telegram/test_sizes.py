@@ -62,7 +62,7 @@ async def test_updates_that_are_too_large_together_are_all_taken() -> None:
             assert asked_for(sim)[-1] == 100
 
 
-async def test_what_is_passed_over_is_recorded_before_it_is_confirmed() -> None:
+async def test_skipped_updates_are_recorded_before_they_are_confirmed() -> None:
     async with simulated_telegram() as sim:
         inbox = MemoryInbox()
         inbox.failure = lambda event: InboxUnavailable("disk full") if isinstance(event, Unreadable) else None
@@ -103,7 +103,7 @@ async def answering(answer: Callable[[web.StreamResponse], Awaitable[None]]) -> 
 
 
 async def over_size(*pieces: bytes) -> OverSize:
-    """What becomes of an answer that comes in these pieces."""
+    """Return what becomes of an answer that comes in these pieces."""
 
     async def answer(response: web.StreamResponse) -> None:
         for piece in pieces:

@@ -1,4 +1,4 @@
-"""What a Markdown document turned out to hold, by the parser's tokens and by its characters.
+"""The constructs in a Markdown document, by the parser's tokens and by its characters.
 
 So a run can show that nothing was left out: a table drawn inside a list may have become plain text.
 """
@@ -73,7 +73,7 @@ CONSTRUCTS = frozenset(
 
 
 def constructs(source: str) -> frozenset[str]:
-    """What is in a document, by the parser's tokens and by its characters; a subset of CONSTRUCTS."""
+    """Return what is in a document, by the parser's tokens and by its characters; a subset of CONSTRUCTS."""
     tokens = PARSER.parse(source)
     found = {name for name, pattern in _BY_TEXT.items() if pattern.search(source)}
     found.update(_from_blocks(tokens, source))

@@ -1,4 +1,5 @@
-"""What every renderer of Markdown is put through: documents of the grammar, counted by what they held, and
+"""The proof that every renderer of Markdown must pass: documents of the grammar, counted by what they held,
+and
 the examples of the specification."""
 
 import json
@@ -33,7 +34,7 @@ Check = Callable[[str, int], None]
 
 
 def whole(source: str) -> str:
-    """What is no text, half of a surrogate pair, is replaced before anything is read into it."""
+    """Return what is no text, half of a surrogate pair, is replaced before anything is read into it."""
     return source.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -71,7 +72,7 @@ def percent(shares: Mapping[str, float]) -> dict[str, float]:
 
 
 def rare(shares: Mapping[str, float], least: float = LEAST_SHARE) -> dict[str, float]:
-    """What too few documents held."""
+    """Return what too few documents held."""
     return {construct: share for construct, share in shares.items() if share < least}
 
 

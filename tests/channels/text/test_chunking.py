@@ -1,4 +1,4 @@
-"""Where a text is cut when it does not fit into one message."""
+"""Cuts in a text that does not fit into one message."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -31,7 +31,7 @@ def test_the_break_after_a_block_takes_no_room() -> None:
     ]
 
 
-def test_what_fits_stays_whole() -> None:
+def test_text_within_the_limit_stays_whole() -> None:
     assert texts("a\n\nb", 10) == ["a\n\nb"]
     assert texts("", 10) == []
 
@@ -78,7 +78,7 @@ def test_a_grapheme_larger_than_a_message_is_cut_between_code_points() -> None:
     assert texts("a" + "\u0301" * 9, 5) == ["a" + "\u0301" * 4, "\u0301" * 5]
 
 
-def test_a_style_goes_on_in_the_next_message() -> None:
+def test_a_style_continues_in_the_next_message() -> None:
     chunks = cut(lay_out(parse("**one two [three four](https://a.b) five**")), 10)
     assert chunks == (
         Chunk("one two", (FlatSpan(0, 7, Mark.BOLD),)),
@@ -123,7 +123,7 @@ def test_the_platform_decides_what_fits() -> None:
     ]
 
 
-def test_what_lies_before_a_block_does_not_count_for_it() -> None:
+def test_text_before_a_block_does_not_count_for_it() -> None:
     chunks = split(lay_out(parse("*a* x\n\n*b* *c* y")), 100, lambda chunk: len(chunk.spans) <= 2)
     assert [chunk.text for chunk in chunks] == ["a x", "b c y"]
 
@@ -157,7 +157,7 @@ def test_only_whitespace_is_lost_and_only_at_cuts(source: str, limit_chars: int)
 
 
 def _begin(flat: FlatText, position: int, text: str) -> int:
-    """Where in the whole a chunk begins; what lies between must be whitespace."""
+    """Return where in the whole a chunk begins; what lies between must be whitespace."""
     space = len(flat.text[position:]) - len(flat.text[position:].lstrip())
     begin = flat.text.find(text, position, position + space + len(text))
     assert begin >= 0, f"{text!r} is not what follows {flat.text[:position]!r}"
@@ -193,7 +193,7 @@ def test_lines_of_code_that_fit_keep_their_indentation(lines: list[str], limit_c
 @example("    aaa </script>", 9)
 @example("```\naaaaaaa\n  </script>\n```", 9)
 @given(SOURCES, st.integers(1, 60))
-def test_what_fits_alone_is_never_cut(source: str, limit_chars: int) -> None:
+def test_a_block_that_fits_alone_is_never_cut(source: str, limit_chars: int) -> None:
     flat = lay_out(parse(source))
     cuts: list[int] = []
     for chunk in cut(flat, limit_chars):

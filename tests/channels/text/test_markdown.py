@@ -63,7 +63,7 @@ def test_a_link_keeps_its_parentheses_and_query() -> None:
         ("![](docs/picture.png)", ""),
     ],
 )
-def test_what_leads_nowhere_from_a_chat_is_text(source: str, text: str) -> None:
+def test_links_unusable_in_a_chat_are_text(source: str, text: str) -> None:
     assert parse(source) == (paragraph(text),)
 
 
@@ -189,7 +189,7 @@ def test_nested_styles_have_no_bottom_that_hurts() -> None:
     assert pictures.content.text.count("a") == 1500
 
 
-def test_what_the_hub_says_becomes_blocks() -> None:
+def test_hub_texts_become_blocks() -> None:
     said = (
         messages.Markdown("*a*\n\nb"),
         messages.Plain("*c* \x00"),

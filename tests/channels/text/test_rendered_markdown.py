@@ -1,4 +1,4 @@
-"""Whatever Markdown a model writes, Telegram takes it, and shows what the Markdown says."""
+"""Telegram takes any Markdown of a model, and shows what the Markdown says."""
 
 import re
 from collections.abc import Iterable

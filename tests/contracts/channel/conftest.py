@@ -44,7 +44,7 @@ SETTINGS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What the suite's tests are marked with."""
+    """Return what the suite's tests are marked with."""
     config.addinivalue_line("markers", "point(name): of a channel's contract; not every stage has it")
 
 

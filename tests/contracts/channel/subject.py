@@ -1,4 +1,4 @@
-"""What the suite needs of a platform: one bot, its owner, a stranger, and switches for trouble.
+"""The suite's needs of a platform: one bot, its owner, a stranger, and switches for trouble.
 
 A new channel is a folder under `channels/` and one Subject: a hub between the platform's simulator and a
 model, driven and judged from the platform's side alone. Register it in `conftest.py`, with the points that
@@ -90,7 +90,7 @@ class Subject(Protocol):
         ...
 
     def shown(self) -> Sequence[Shown]:
-        """What the bot shows the owner, in order, changes made."""
+        """Return what the bot shows the owner, in order, changes made."""
         ...
 
     async def hears(self, text: str) -> Shown:
@@ -106,7 +106,7 @@ class Subject(Protocol):
         ...
 
     def is_acknowledged(self) -> bool:
-        """Whether it does now."""
+        """Return whether it does now."""
         ...
 
     def limit_rate(self, times: int) -> None:
@@ -127,7 +127,7 @@ class Subject(Protocol):
 
 
 class HubSubject:
-    """What every Subject does alike: the hub runs in this process."""
+    """The behavior that all Subjects share: the hub runs in this process."""
 
     name: str
 

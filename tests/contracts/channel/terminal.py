@@ -128,7 +128,7 @@ class TerminalSubject(HubSubject):
         return next(one for one in reversed(self.shown()) if text in one.text)
 
     async def settled(self) -> None:
-        """What was heard was taken."""
+        """Return what was heard was taken."""
 
     def is_acknowledged(self) -> bool:
         raise NotImplementedError(ABSENT["acknowledgement"])

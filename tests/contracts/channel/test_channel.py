@@ -1,4 +1,4 @@
-"""What every channel keeps, whatever its platform is like."""
+"""Promises of every channel, on every platform."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ SHUT = "the hub is starting or stopping; try again in a moment"
 """What a hub logs, or says, that takes nothing."""
 
 
-async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(stage: Subject) -> None:
+async def test_people_are_answered_and_the_bot_never_answers_itself(stage: Subject) -> None:
     stage.says("one")
     await stage.hears("You said: one")
     stage.says("two")
@@ -28,7 +28,7 @@ async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(s
 
 
 @pytest.mark.point("redelivery")
-async def test_what_is_delivered_again_is_part_of_one_turn(stage: Subject) -> None:
+async def test_a_redelivered_message_is_part_of_one_turn(stage: Subject) -> None:
     stage.says("only once")
     await stage.hears("You said: only once")
     stage.delivered_again()
@@ -39,7 +39,7 @@ async def test_what_is_delivered_again_is_part_of_one_turn(stage: Subject) -> No
 
 
 @pytest.mark.point("delivery")
-async def test_what_somebody_else_delivers_is_refused(stage: Subject) -> None:
+async def test_deliveries_from_others_are_refused(stage: Subject) -> None:
     assert await stage.forges("let me in") in (401, 403)
     stage.says("and me?")
     await stage.hears("You said: and me?")
@@ -89,7 +89,7 @@ async def test_an_answer_grows_in_one_message_and_ends_as_the_model_wrote_it(sta
 
 
 def ran(directory: Path) -> list[str]:
-    """What the call left on disk, a word for each time it ran."""
+    """Return what the call left on disk, a word for each time it ran."""
     log = directory / "workspace" / "log"
     return log.read_text().split() if log.exists() else []
 
@@ -104,7 +104,7 @@ async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Subjec
     assert "pproved" in stage.shown()[0].text
 
 
-async def test_a_denied_call_does_not_run_and_the_model_is_told(stage: Subject, tmp_path: Path) -> None:
+async def test_a_denied_call_does_not_run_and_the_model_learns_it(stage: Subject, tmp_path: Path) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
     await stage.presses(card, 1)
@@ -163,7 +163,7 @@ async def test_a_file_is_named_and_fetched_within_a_limit(stage: Subject) -> Non
 
 @pytest.mark.point("refs")
 async def test_addresses_and_refs_outlive_a_restart(stage: Subject) -> None:
-    """What a channel mints is plain text: the store keeps it, another process reads it."""
+    """References minted by a channel are plain text: the store keeps them, another process reads them."""
     stage.says("hello")
     await stage.hears("You said: hello")
     (thread,) = await stage.app.store.threads.threads(10)

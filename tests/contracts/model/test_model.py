@@ -1,4 +1,4 @@
-"""What every implementation of the Model port keeps, whatever stands behind it."""
+"""Promises of every implementation of the Model port."""
 
 import asyncio
 import json
@@ -147,7 +147,7 @@ async def test_deltas_come_before_the_reply_and_add_up_to_it(subject: Subject) -
     assert reply.truncated is False
 
 
-async def test_who_wrote_a_reply_and_what_it_took_is_told(subject: Subject) -> None:
+async def test_a_reply_carries_its_model_and_usage(subject: Subject) -> None:
     reply = await replied(subject, "hello")
     assert reply.origin.provider
     assert reply.origin.model
@@ -188,7 +188,7 @@ async def conversation(subject: Subject, *results: ToolResult) -> ModelReply:
     return await replied(subject, *said, *results)
 
 
-async def test_results_are_heard_whatever_their_order(subject: Subject) -> None:
+async def test_results_are_accepted_in_any_order(subject: Subject) -> None:
     reply = await conversation(
         subject,
         ToolResult(f"{CALL_ID}1", ResultStatus.OK, "second result"),

@@ -68,7 +68,7 @@ async def ours(client: httpx.AsyncClient, base_url: str, *, stream: bool = True)
 
 
 async def theirs(base_url: str, *, stream: bool = True) -> ChatCompletion:
-    """What the official client makes of the answer to the very request the adapter sends."""
+    """Return what the official client makes of the answer to the very request the adapter sends."""
     texts = RequestTexts(model="sim-1", host="127.0.0.1")
     body = json.loads(texts.encoded(REQUEST, Dialect(stream=False)))
     async with AsyncOpenAI(api_key="test-key", base_url=base_url, max_retries=0) as client:

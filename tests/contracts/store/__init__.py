@@ -1,1 +1,1 @@
-"""What every implementation of the Store port must do; see conftest for the implementations."""
+"""Promises of every implementation of the Store port; see conftest for the implementations."""

@@ -85,7 +85,7 @@ class Rules:
 
     @property
     def view(self) -> AcceptView:
-        """What the last event was judged on."""
+        """Return what the last event was judged on."""
         return self.views[-1]
 
 
@@ -141,7 +141,7 @@ class Bench:
     # --- judging ---------------------------------------------------------------------------------------
 
     def queueing(self, by: Principal = ADA) -> Rules:
-        """Whatever is written is input of its thread."""
+        """Take every text as input of its thread."""
 
         def verdict(event: InboundEvent, view: AcceptView) -> Verdict:
             return Verdict("waiting", (self.queue(view),))
@@ -169,7 +169,7 @@ class Bench:
         return await self.store.inbound.accept_event(event, self.ruling(*effects, by=by), send_now=send_now)
 
     async def look(self, *, by: Principal = ADA, gate_id: str | None = None) -> AcceptView:
-        """What a message of this person would be judged on now."""
+        """Return what a message of this person would be judged on now."""
         rules = self.ruling(by=by, gate_id=gate_id)
         await self.store.inbound.accept_event(self.message("/look", by=by), rules, send_now=False)
         return rules.view

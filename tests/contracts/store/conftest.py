@@ -39,7 +39,8 @@ class Database:
 
 
 def in_memory() -> Path | None:
-    """Where files cost no disk, if there is such a place: what is promised of disks is tested elsewhere."""
+    """Return where files cost no disk, if there is such a place: what is promised of disks is tested
+    elsewhere."""
     memory = Path("/dev/shm")
     return memory if os.access(memory, os.W_OK) else None
 

@@ -1,4 +1,4 @@
-"""Who is let in, by whom, in these suites: a door, its codes, and decisions at it."""
+"""Access in these suites: a door, its codes, and decisions at it."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -76,7 +76,7 @@ class Door:
         return request
 
     async def view(self, by: Principal = BEN, *, redeems: bool = False) -> StrangerView:
-        """What a stranger would be judged on now; they are counted as noise only."""
+        """Return what a stranger would be judged on now; they are counted as noise only."""
         await self.met(lambda _: TurnedAway("looked", noise=True), by, redeems=redeems)
         return self.views[-1]
 
@@ -103,7 +103,7 @@ async def settle(world: Bench, judge: Callable[[ClaimView], Decision]) -> Decisi
 
 
 async def claims(world: Bench, guesser: str = "desk", channel: str | None = None) -> ClaimView:
-    """What a decision would be judged on now."""
+    """Return what a decision would be judged on now."""
     seen: list[ClaimView] = []
 
     def judge(view: ClaimView) -> Decision:

@@ -73,7 +73,7 @@ async def test_a_repeated_press_is_answered_with_the_same_word(world: Bench) -> 
     assert (again.duplicate, again.answer) == (True, "Approved by Ada")
 
 
-async def test_what_cannot_be_read_is_recorded_once(world: Bench) -> None:
+async def test_an_unreadable_event_is_recorded_once(world: Bench) -> None:
     event = Unreadable("chat:m:broken", CHANNEL, "no text field \ud800", world.clock.now())
     rules = world.queueing()
     accepted = await world.store.inbound.accept_event(event, rules, send_now=False)
@@ -148,7 +148,7 @@ async def test_people_in_one_conversation_have_threads_of_their_own(world: Bench
     assert (await world.turn(by=ADA)).thread.id != (await world.turn(by=BEN)).thread.id
 
 
-async def test_what_fails_while_judging_leaves_nothing(world: Bench) -> None:
+async def test_a_failure_while_judging_leaves_nothing(world: Bench) -> None:
     def fail(event: InboundEvent, view: AcceptView) -> Verdict:
         raise LookupError("a defect in the rules")
 
@@ -160,7 +160,7 @@ async def test_what_fails_while_judging_leaves_nothing(world: Bench) -> None:
     assert (accepted.duplicate, accepted.outcome) == (False, "turn 1")
 
 
-async def test_what_fails_after_the_first_effect_takes_that_back(world: Bench) -> None:
+async def test_a_later_failure_rolls_back_earlier_effects(world: Bench) -> None:
     start = await world.turn()
     broken = (Say(plain("half a sentence")), QueueInput("not used", start.turn_id))
     await world.finish(start)
@@ -191,7 +191,7 @@ async def test_text_that_is_no_unicode_is_kept_with_replacements(world: Bench) -
 # --- other threads --------------------------------------------------------------------------------------
 
 
-async def test_a_new_thread_takes_the_key_and_the_old_turn_goes_on(world: Bench) -> None:
+async def test_a_new_thread_takes_the_key_and_the_old_turn_continues(world: Bench) -> None:
     start = await world.turn()
     await world.say("still waiting")
     accepted = await world.rule(RebindThread("fresh"))
@@ -274,7 +274,7 @@ async def test_an_adopted_thread_is_led_to_by_the_new_key(world: Bench) -> None:
 # --- saying something -----------------------------------------------------------------------------------
 
 
-async def test_what_is_said_goes_to_the_conversation_of_the_event(world: Bench) -> None:
+async def test_replies_go_to_the_conversation_of_the_event(world: Bench) -> None:
     accepted = await world.rule(Say(plain("one")), Say(plain("two")))
     assert [(row.message, row.address, row.state) for row in accepted.outbox] == [
         (plain("one"), "to room", SendState.QUEUED),
@@ -293,7 +293,7 @@ async def test_only_the_single_message_of_an_address_is_sent_at_once(world: Benc
     assert [row.state for row in later.outbox] == [SendState.QUEUED]
 
 
-async def test_why_tells_what_an_event_led_to(world: Bench) -> None:
+async def test_why_reports_the_effects_of_an_event(world: Bench) -> None:
     event = world.message("hello")
     accepted = await world.store.inbound.accept_event(event, world.queueing(), send_now=False)
     assert accepted.started is not None

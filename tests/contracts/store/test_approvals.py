@@ -32,7 +32,7 @@ async def test_a_person_has_settings_in_all_their_conversations(world: Bench) ->
     assert (await world.store.consents.standing("ada", here.thread.id)).person == wanted
 
 
-async def test_what_is_not_there_has_no_settings(world: Bench) -> None:
+async def test_a_missing_thread_has_no_settings(world: Bench) -> None:
     assert not await world.store.consents.set_thread_approvals("no thread", TIGHT)
     assert not await world.store.consents.set_person_approvals("nobody", TIGHT)
     assert (await world.store.consents.standing("nobody", "no thread")).person is UNSAID
@@ -49,7 +49,7 @@ async def test_the_last_look_before_a_call_runs_sees_settings_made_meanwhile(wor
     assert (refusal, seen) == ("no", [TIGHT])
 
 
-async def test_executed_calls_are_told_newest_first_with_their_times(world: Bench) -> None:
+async def test_executed_calls_are_reported_newest_first_with_their_times(world: Bench) -> None:
     start = await world.turn()
     calls = [
         NewCall("ran", "time", "{}", Effect.NONE, 1),

@@ -1,4 +1,4 @@
-"""What the audit records: in the transaction of what it tells, and nothing of a plain conversation."""
+"""Audit records: written in the transaction they describe, and none for a plain conversation."""
 
 import json
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ async def test_a_call_is_recorded_from_the_question_to_its_end(world: Bench) -> 
     assert "the output" not in "".join(row.detail for row in rows)
 
 
-async def test_what_needs_no_mark_and_what_is_refused_is_recorded_once(world: Bench) -> None:
+async def test_unmarked_and_refused_calls_are_recorded_once(world: Bench) -> None:
     start = await world.turn()
     first, second = await world.call(start, "time", "http", effect=Effect.NONE)
     at = world.clock.now()
@@ -102,9 +102,7 @@ async def test_a_call_that_ends_with_its_turn_is_recorded(world: Bench) -> None:
 
 
 @pytest.mark.parametrize("state", [TurnState.FAILED, TurnState.STOPPED])
-async def test_what_a_person_was_told_of_a_turn_without_an_answer_is_recorded(
-    world: Bench, state: TurnState
-) -> None:
+async def test_notices_of_turns_without_an_answer_are_recorded(world: Bench, state: TurnState) -> None:
     start = await world.turn()
     await world.call(start)
     await world.finish(start, None, world.draft("it went wrong"), state=state)
@@ -125,7 +123,7 @@ async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world:
     assert "hunter2" not in row.detail
 
 
-async def test_what_is_recorded_of_an_edited_calls_run_is_what_ran(world: Bench) -> None:
+async def test_the_record_of_an_edited_call_shows_what_ran(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -138,7 +136,7 @@ async def test_what_is_recorded_of_an_edited_calls_run_is_what_ran(world: Bench)
     assert said["edited"]["arguments"] == said["started"]["arguments"] == said["ended"]["arguments"]
 
 
-async def test_what_is_taken_back_leaves_no_record(world: Bench) -> None:
+async def test_rolled_back_changes_leave_no_record(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     result = ToolResult(call_id, ResultStatus.OK, "done")
@@ -149,7 +147,7 @@ async def test_what_is_taken_back_leaves_no_record(world: Bench) -> None:
     assert await head(world) == before
 
 
-async def test_what_holds_for_good_is_recorded_with_who_said_it(world: Bench) -> None:
+async def test_permanent_grants_are_recorded_with_their_giver(world: Bench) -> None:
     store, start = world.store, await world.turn()
     grant = Grant("g1", "ada", "shell", "ls", GrantScope.USER, None, "ada", world.clock.now())
     await world.rule(RecordGrant(grant))

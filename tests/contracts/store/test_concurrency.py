@@ -43,7 +43,7 @@ async def test_messages_of_one_conversation_make_one_turn_and_the_rest_wait_in_o
     assert sorted(texts, key=int) == [str(number) for number in range(30)]
 
 
-async def test_a_unit_that_fails_takes_nobody_with_it(world: Bench) -> None:
+async def test_a_failed_unit_affects_no_other(world: Bench) -> None:
     def fail(event: InboundEvent, view: AcceptView) -> Verdict:
         raise LookupError("only this one")
 

@@ -1,4 +1,4 @@
-"""What lasts beyond a conversation: documents, the halt of all tools, and how often things were used."""
+"""Data that outlasts a conversation: documents, the pause of all tools, and how often things were used."""
 
 import pytest
 
@@ -56,7 +56,7 @@ async def test_documents_are_listed_below_a_path_and_by_their_person_alone(world
     assert await world.store.memory.document("ada", "a/of-ben") is None
 
 
-async def test_nobody_keeps_more_than_so_many(world: Bench) -> None:
+async def test_memory_entries_are_limited_per_person(world: Bench) -> None:
     for number in range(3):
         assert await write(world, f"d{number}", "text", f"k{number}") is not None
     assert await write(world, "one too many", "text", "k9") is None
@@ -94,7 +94,7 @@ LIMITS = use_limits(per_minute=2, per_hour=3)
 async def used(
     world: Bench, *, tool: str = "shell", refusal: str | None = None, by: Principal = ADA
 ) -> str | None:
-    """What is said against one more use."""
+    """Return what is said against one more use."""
     start = await world.turn(scope=f"use {world.clock.now()} {tool}", by=by)
     (call_id,) = await world.call(start, tool)
     said = await world.store.turns.mark_running(
@@ -116,7 +116,7 @@ async def test_a_tool_is_used_no_more_often_than_its_limits_allow(world: Bench) 
     assert await used(world) is None
 
 
-async def test_what_is_refused_for_another_reason_is_no_use(world: Bench) -> None:
+async def test_a_grant_refused_for_another_reason_is_not_used(world: Bench) -> None:
     for _ in range(5):
         assert await used(world, refusal="no") == "no"
     assert await used(world) is None
@@ -125,7 +125,7 @@ async def test_what_is_refused_for_another_reason_is_no_use(world: Bench) -> Non
 # --- model calls --------------------------------------------------------------------------------------------
 
 
-async def test_model_calls_are_counted_for_each_person_and_day_up_to_so_many(world: Bench) -> None:
+async def test_model_calls_are_limited_per_person_and_day(world: Bench) -> None:
     count = world.store.people.count_model_call
     assert [await count("ada", "2026-11-22", 2) for _ in range(4)] == [True, True, False, False]
     assert [await count("ben", "2026-11-22", 2) for _ in range(3)] == [True, True, False]

@@ -30,7 +30,7 @@ async def asked(world: Bench) -> tuple[TurnStart, str, Gate]:
     return start, call_id, await world.ask(start, call_id)
 
 
-async def test_who_agreed_before_has_not_agreed_to_it(world: Bench) -> None:
+async def test_earlier_votes_do_not_count_for_an_edited_call(world: Bench) -> None:
     start, call_id, gate = await asked(world)
     await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)
     edit = made_of(gate)
@@ -59,7 +59,7 @@ async def test_its_answers_have_positions_that_none_had_before(world: Bench) -> 
         assert [view.gate.answer_at(at) for at in (2 * edits - 1, 2 * edits)] == [None, gate.answer_at(0)]
 
 
-async def test_changed_and_agreed_to_at_once_its_cards_show_the_outcome_alone(world: Bench) -> None:
+async def test_an_edit_and_approval_at_once_show_only_the_outcome(world: Bench) -> None:
     start, call_id, gate = await asked(world)
     close = CloseGate(gate.id, Option.APPROVE, "Approved by Ada, edited", SETTLED)
     accepted = await world.rule(EditCall(made_of(gate), None), close)

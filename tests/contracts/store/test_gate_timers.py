@@ -47,7 +47,7 @@ async def test_people_are_reminded_once_below_the_card(world: Bench) -> None:
     assert seen.message.blocks == row.message.blocks
 
 
-async def test_nobody_is_reminded_of_what_is_settled(world: Bench) -> None:
+async def test_settled_gates_send_no_reminder(world: Bench) -> None:
     _, gate, _ = await asked(world, remind_at=10)
     await world.rule(closing(gate, Option.DENY))
     assert await world.store.gates.remind_gates(world.clock.now() + 20 * SECOND, reminder) == ()
@@ -74,7 +74,7 @@ async def test_an_escalated_prompt_names_more_people_once(world: Bench) -> None:
     assert settled.started.turn_id == start.turn_id
 
 
-async def test_who_is_asked_later_sees_it_listed_from_then_on(world: Bench) -> None:
+async def test_an_escalated_gate_is_listed_for_the_new_approver(world: Bench) -> None:
     _, gate, _ = await asked(world, escalate_at=10)
     await world.store.people.ensure_user(BEN.user_id, BEN.role, BEN.name)
     bens = GatesWanted(limit=9, open=True, concerning=BEN.user_id)

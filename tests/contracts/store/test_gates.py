@@ -89,7 +89,7 @@ async def test_cards_are_seen_where_they_were_shown(world: Bench) -> None:
         (Option.DENY, CallState.DENIED),
     ],
 )
-async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
+async def test_an_answer_settles_the_call_and_lets_the_turn_continue(
     world: Bench, option: Option, state: CallState
 ) -> None:
     start = await world.turn()
@@ -133,7 +133,7 @@ async def test_every_copy_of_a_card_is_changed_in_its_place(world: Bench) -> Non
     assert [row.id for row in unsettled] == sorted(row.id for row in (*cards[:2], *accepted.outbox))
 
 
-async def test_a_copy_nobody_knew_is_learned_when_it_is_pressed(world: Bench) -> None:
+async def test_an_unknown_card_is_learned_when_it_is_pressed(world: Bench) -> None:
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
     (card,) = await world.store.outbox.pending_outbox(CHANNEL)
@@ -210,7 +210,7 @@ async def test_votes_are_one_for_each_person(world: Bench) -> None:
     ]
 
 
-async def test_a_turn_goes_on_only_when_its_last_prompt_is_settled(world: Bench) -> None:
+async def test_a_turn_continues_only_when_its_last_gate_is_settled(world: Bench) -> None:
     start = await world.turn()
     calls = await world.call(start, "shell", "http")
     gates: list[Gate] = []
@@ -295,7 +295,7 @@ async def test_an_approval_does_not_widen_the_budget(world: Bench) -> None:
 # --- expiry ---------------------------------------------------------------------------------------------
 
 
-async def test_an_expired_approval_counts_as_denied_by_nobody(world: Bench) -> None:
+async def test_an_expired_approval_is_denied_without_a_person(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id, expires_in_s=60)

@@ -1,4 +1,4 @@
-"""What people have said about tools once and for all."""
+"""Permanent grants and settings of tools."""
 
 from core.gates import Grant, GrantScope, ToolSetting
 from core.store.effects import RecordGrant
@@ -26,7 +26,7 @@ async def test_a_setting_holds_until_it_is_changed_or_taken_back(world: Bench) -
     assert changed == ToolSettingRow("ada", "shell", ToolSetting.ALWAYS_ALLOW, world.clock.now())
 
 
-async def test_nobody_can_be_spoken_for_who_is_not_there(world: Bench) -> None:
+async def test_an_unknown_person_cannot_be_impersonated(world: Bench) -> None:
     assert not await world.store.consents.set_tool_setting("nobody", "shell", ToolSetting.DISABLED)
     assert await world.store.consents.tool_settings(None) == []
 

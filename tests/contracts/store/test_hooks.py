@@ -1,4 +1,4 @@
-"""What waits for hooks, what went through them, and whose sessions they are told of."""
+"""Events that wait for hooks, those that went through them, and the sessions that hooks hear of."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ async def test_a_message_waits_until_it_is_let_go(world: Bench) -> None:
     assert [entry.said for entry in started.inputs] == [UserSaid("hello there")]
 
 
-async def test_one_behind_another_waits_for_it(world: Bench) -> None:
+async def test_a_later_message_waits_for_the_earlier_one(world: Bench) -> None:
     first = await world.say("one")
     await world.say("two")
     assert first.thread_id is not None
@@ -50,7 +50,7 @@ async def test_one_behind_another_waits_for_it(world: Bench) -> None:
     assert await world.store.recovery.start_waiting(first.thread_id, "turn-x") is not None
 
 
-async def test_what_is_refused_is_told_once_and_its_words_are_gone(world: Bench) -> None:
+async def test_a_refused_message_is_answered_once_and_its_text_dropped(world: Bench) -> None:
     accepted = await world.say("hello")
     one = await held(world)
     (row,) = await world.store.held.refuse_input(one, "refused: by the hook h", plain("no"))
@@ -63,7 +63,7 @@ async def test_what_is_refused_is_told_once_and_its_words_are_gone(world: Bench)
     assert await world.store.recovery.start_waiting(accepted.thread_id, "turn-x") is None
 
 
-async def test_who_says_something_else_meanwhile_is_asked_about_that(world: Bench) -> None:
+async def test_a_different_text_meanwhile_is_held_separately(world: Bench) -> None:
     said = world.message("hello")
     await world.store.inbound.accept_event(said, world.queueing(ADA), send_now=False)
     one = await held(world)
@@ -74,7 +74,7 @@ async def test_who_says_something_else_meanwhile_is_asked_about_that(world: Benc
     assert (await held(world)).text == "goodbye"
 
 
-async def test_what_was_asked_about_a_message_out_is_kept(world: Bench) -> None:
+async def test_answers_about_a_held_message_are_kept(world: Bench) -> None:
     await world.say("hello")
     (row,) = await world.store.held.refuse_input(await held(world), "refused: by the hook h", plain("no"))
     assert await world.store.held.outbound_judged(row.id) is None
@@ -134,7 +134,7 @@ async def test_a_session_does_not_end_while_a_turn_runs_or_waits(database: Datab
     assert await world.store.held.session_changes(DAY_US) == (over,)
 
 
-async def test_who_has_no_hooks_any_more_lets_everything_go(world: Bench, database: Database) -> None:
+async def test_without_hooks_every_held_message_is_released(world: Bench, database: Database) -> None:
     accepted = await world.say("hello")
     again = await database.open()
     await again.store.recovery.recover()

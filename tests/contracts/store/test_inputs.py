@@ -50,7 +50,7 @@ async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Be
     assert outcomes == ["turn 1"] * 3
 
 
-async def test_an_open_album_holds_back_what_is_behind_it_and_nothing_before(world: Bench) -> None:
+async def test_an_open_album_delays_later_input_only(world: Bench) -> None:
     running = await world.turn("first")
     await world.say("second")
     await accept(world, part(world, 1))
@@ -167,7 +167,7 @@ async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_
     assert [await world.row(row.id) for row in rows] == list(rows)
 
 
-async def test_what_is_said_at_once_among_others_quotes_what_it_answers_unless_that_is_taken_away(
+async def test_an_immediate_reply_quotes_its_message_unless_deleted(
     world: Bench,
 ) -> None:
     async def told(message: InboundMessage, *, withheld: bool = False) -> MessageRef | None:

@@ -76,7 +76,7 @@ async def test_consent_to_anything_but_what_was_shown_is_none(world: Bench) -> N
     assert {state for state, *_ in await standings(world, start)} == {CallState.INTENT}
 
 
-async def test_an_expired_one_is_denied_by_nobody(world: Bench) -> None:
+async def test_an_expired_gate_is_denied_without_a_person(world: Bench) -> None:
     start = await world.turn()
     gate = world.joint(start, await world.call(start, "shell", "http"))
     await world.store.turns.ask_person(gate, [world.card(gate)])

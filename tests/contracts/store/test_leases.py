@@ -61,7 +61,7 @@ async def test_nothing_of_a_live_hub_is_taken(database: Database, first: Bench) 
         assert (await first.call_row(mine, call_id)).state == "running"
 
 
-async def test_what_a_lapsed_hub_had_is_taken_over_once(database: Database, first: Bench) -> None:
+async def test_the_work_of_a_lapsed_hub_is_taken_over_once(database: Database, first: Bench) -> None:
     start, working = await first.turn(scope="one"), await first.turn(scope="two")
     (call_id,) = await first.call(working)
     await first.store.turns.mark_running(working.turn_id, call_id, go)
@@ -139,7 +139,7 @@ async def test_a_crash_is_put_down_to_a_turn_that_ran_alone(database: Database, 
     assert (await after_a_crash(database))[1] == {turn: 1}
 
 
-async def test_a_crash_is_not_put_down_to_what_ran_beside_others(database: Database, first: Bench) -> None:
+async def test_a_crash_is_not_blamed_on_concurrent_work(database: Database, first: Bench) -> None:
     turns = [(await first.turn(scope=scope)).turn_id for scope in ("one", "two")]
     world, blamed = await after_a_crash(database)
     assert blamed == dict.fromkeys(turns, 0)
@@ -237,7 +237,7 @@ async def test_a_hub_whose_lease_was_ended_writes_nothing(
         await first.store.leases.lease_lost()
 
 
-async def test_a_hub_that_overslept_goes_on_if_no_other_came(database: Database, first: Bench) -> None:
+async def test_a_hub_that_overslept_continues_if_no_other_came(database: Database, first: Bench) -> None:
     start = await first.turn()
     database.clock.advance(LASTS_S * 10)
     await first.store.turns.hold_lease()
@@ -255,7 +255,7 @@ async def test_a_hub_that_is_alone_ends_all_other_leases(database: Database, fir
         await first.finish(start)
 
 
-async def test_what_waits_for_a_person_is_in_nobodys_hand(database: Database, first: Bench) -> None:
+async def test_waiting_turns_hold_no_lease(database: Database, first: Bench) -> None:
     start = await first.turn()
     await first.ask(start, *await first.call(start))
     database.clock.advance(LASTS_S + 1)

@@ -14,7 +14,7 @@ def limited(*, counts: bool = True) -> Rules:
 
 
 async def recent(world: Bench) -> int:
-    """What a message that is refused would be judged on."""
+    """Return what a message that is refused would be judged on."""
     rules = limited(counts=False)
     await world.store.inbound.accept_event(world.message(by=BEN), rules, send_now=False)
     return rules.view.recent
@@ -59,7 +59,7 @@ async def test_something_is_said_at_times(world: Bench) -> None:
     assert len((await world.rule(once_a_minute, by=BEN)).outbox) == 1, "a clock put back silences nobody"
 
 
-async def test_a_refusal_is_told_again_after_its_time(world: Bench) -> None:
+async def test_a_refusal_is_repeated_after_its_interval(world: Bench) -> None:
     door = Door(world)
 
     async def told(again_after_us: int | None) -> bool:
@@ -79,7 +79,7 @@ async def test_a_refusal_is_told_again_after_its_time(world: Bench) -> None:
     assert await told(CODE_LIFE_US)
 
 
-async def test_who_was_let_in_is_told_anew_when_turned_away_later(world: Bench) -> None:
+async def test_a_removed_guest_is_notified_again(world: Bench) -> None:
     door = Door(world)
     refusal = TurnedAway("refused: no access", plain("no"))
     assert (await door.met(lambda _: refusal)).outbox

@@ -18,7 +18,7 @@ async def test_an_offer_says_who_vouches_and_is_only_shown_to_those_who_bring_a_
     assert (await Door(world).view()).offers == ()
 
 
-async def test_an_account_that_joins_is_the_same_user_and_both_are_told(world: Bench) -> None:
+async def test_an_account_that_joins_is_the_same_user_and_both_are_notified(world: Bench) -> None:
     offer = await offered(world)
     await Door(world).knocks()
     accepted = await joined(world, offer)
@@ -57,7 +57,7 @@ async def test_a_new_offer_takes_the_place_of_the_last(world: Bench) -> None:
     assert first.code not in codes
 
 
-async def test_what_vouched_for_an_account_is_seen_to_be_gone(world: Bench) -> None:
+async def test_a_removed_pairing_is_shown_as_gone(world: Bench) -> None:
     await world.turn(by=EVE)
     await settle(world, grant(await Door(world).knocks(EVE)))
     await joined(world, await offered_by_paired(world))

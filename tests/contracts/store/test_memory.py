@@ -31,7 +31,7 @@ async def test_an_empty_query_finds_all(world: Bench) -> None:
     assert await found(world, "", limit=1) == ["two"]
 
 
-async def test_nobody_finds_the_notes_of_others(world: Bench) -> None:
+async def test_memory_search_finds_only_own_notes(world: Bench) -> None:
     await world.store.memory.write_memory("ada", "k", "tea of Ada")
     await world.store.memory.write_memory("ben", "k", "tea of Ben")
     assert await found(world, "tea") == ["tea of Ada"]

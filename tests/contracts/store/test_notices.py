@@ -18,12 +18,12 @@ def place(name: str, thread_id: str | None = None, channel: str = CHANNEL) -> No
 
 
 async def told(world: Bench, *channels: str) -> list[tuple[str, str]]:
-    """What waits to go out: where to, and what."""
+    """Return what waits to go out: where to, and what."""
     rows = [row for name in channels or (CHANNEL,) for row in await world.store.outbox.pending_outbox(name)]
     return [(row.address, text_of(row.message)) for row in rows]
 
 
-async def test_a_key_is_told_once_also_after_a_restart(database: Database) -> None:
+async def test_a_notice_key_is_used_once_even_after_a_restart(database: Database) -> None:
     world = await database.open()
     (row,) = await world.store.notices.add_notice("a", plain("ready"), [place("x")])
     assert await world.store.outbox.pending_outbox(CHANNEL) == (row,)
@@ -41,7 +41,7 @@ async def test_of_many_who_tell_the_same_at_once_one_does(world: Bench) -> None:
     assert await told(world) == [("x", text_of(rows[0].message))]
 
 
-async def test_what_a_place_refuses_goes_to_the_next_until_none_is_left(world: Bench) -> None:
+async def test_a_refused_notice_goes_to_the_next_address(world: Bench) -> None:
     addresses = [place("x"), place("y", channel="other"), place("z")]
     (row,) = await world.store.notices.add_notice("a", plain("ready"), addresses)
     (second,) = await world.store.outbox.fail_outbox(row.id, "blocked")
@@ -70,7 +70,7 @@ async def test_it_is_seen_in_the_thread_of_its_place(world: Bench) -> None:
     assert last.shown == HubSaid(plain("ready"))
 
 
-async def test_where_people_can_be_told_something(world: Bench) -> None:
+async def test_notice_addresses_are_found(world: Bench) -> None:
     for scope in ("first", "second"):
         await world.finish(await world.turn(scope=scope))
         world.clock.advance(1)

@@ -102,7 +102,7 @@ async def test_a_repeat_that_must_wait_does_not_win_another_repeat(world: Bench)
     assert not await world.store.outbox.pending_outbox(CHANNEL)
 
 
-async def test_what_is_settled_stays_settled(world: Bench) -> None:
+async def test_settled_rows_stay_settled(world: Bench) -> None:
     row = await world.put_out()
     await delivered(world, row)
     await world.store.outbox.retry_outbox(row.id, not_before=0, reason="late")
@@ -122,7 +122,7 @@ async def test_an_edit_ends_without_a_message_of_its_own(world: Bench) -> None:
     assert await world.store.outbox.sent_refs(row.id) == ()
 
 
-async def test_a_row_nobody_wrote_is_an_error(world: Bench) -> None:
+async def test_an_unwritten_row_is_an_error(world: Bench) -> None:
     for unit in (world.store.outbox.claim_outbox(7), world.store.outbox.mark_ambiguous(7, "why")):
         with pytest.raises(StoreError, match="7"):
             await unit
@@ -183,7 +183,7 @@ async def test_the_parts_before_it_are_from_before_a_request(world: Bench) -> No
     assert around.asked_by == world.clock.now()
 
 
-async def test_rows_of_which_nobody_knows_whether_they_are_shown_are_told(world: Bench) -> None:
+async def test_rows_of_unknown_delivery_are_listed(world: Bench) -> None:
     lost, queued, sending, unclear, repeated = [await world.put_out(text) for text in "abcde"]
     await world.store.outbox.claim_outbox(sending.id)
     for row in (lost, unclear, repeated):

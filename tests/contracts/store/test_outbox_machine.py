@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass
 class Expected:
-    """What a row should be."""
+    """The expected state of a row."""
 
     state: SendState = SendState.QUEUED
     refs: list[str] = field(default_factory=list)

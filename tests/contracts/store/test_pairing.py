@@ -81,7 +81,7 @@ async def test_requests_outlive_the_hub(database: Database) -> None:
 # --- deciding -------------------------------------------------------------------------------------------
 
 
-async def test_who_is_let_in_is_that_user_from_now_on_and_is_told(world: Bench) -> None:
+async def test_an_approved_person_becomes_the_user_and_is_notified(world: Bench) -> None:
     request = await Door(world).knocks()
     await world.store.people.ensure_user("ada", Role.OWNER, "Ada")
     settled = await world.store.people.settle_pairing(CHANNEL, "desk", grant(request))
@@ -109,7 +109,7 @@ async def test_of_two_decisions_at_once_one_wins_and_the_other_sees_it(world: Be
     assert await identity_of(world, BEN) == Identity(CHANNEL, "ben", winner.principal, Via.PAIRED)
 
 
-async def test_who_is_turned_down_is_told_and_stays_out(world: Bench) -> None:
+async def test_a_denied_person_is_notified_and_stays_out(world: Bench) -> None:
     door = Door(world)
     request = await door.knocks()
     await settle(world, lambda _view: PairingDenied(request, "ada", plain("No.")))
@@ -131,7 +131,7 @@ async def test_decisions_are_judged_on_the_channel_asked_for_and_on_who_was_know
     assert here.identities == {request.id: Identity(CHANNEL, "ben", BEN, "config")}
 
 
-async def test_whether_an_owner_was_paired_is_known(world: Bench) -> None:
+async def test_pairing_of_an_owner_is_recorded(world: Bench) -> None:
     assert not (await claims(world)).owner_paired
     await settle(world, grant(await Door(world).knocks()))
     assert not (await claims(world)).owner_paired

@@ -27,7 +27,7 @@ async def shown(world: Bench, start: TurnStart) -> OutboxRow:
 
 
 async def others(world: Bench) -> list[OutboxRow]:
-    """What is to be sent."""
+    """Return what is to be sent."""
     previews = {SendState.STREAMING, SendState.REPLACED}
     return [row for row in await world.store.outbox.pending_outbox(CHANNEL) if row.state not in previews]
 
@@ -96,7 +96,7 @@ async def test_a_turn_that_rests_without_an_answer_takes_its_preview_away_first(
     assert len(cards) == (0 if how == "stopped" else 1)
 
 
-async def test_a_turn_that_goes_on_after_a_question_begins_another(world: Bench) -> None:
+async def test_a_turn_that_continues_after_a_question_begins_another(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.ask(start)
@@ -113,7 +113,7 @@ async def test_a_preview_does_not_hold_up_what_could_go_out_at_once(world: Bench
     assert [row.state for row in await others(world)] == [SendState.SENDING]
 
 
-async def test_why_tells_of_answers_not_of_previews(world: Bench) -> None:
+async def test_why_reports_answers_and_not_previews(world: Bench) -> None:
     event = world.message()
     start = (await world.store.inbound.accept_event(event, world.queueing(), send_now=False)).started
     assert start is not None
@@ -160,7 +160,7 @@ async def test_an_answer_cut_off_on_its_way_into_a_preview_is_no_repeat(database
     assert answer.state is SendState.AMBIGUOUS  # its second part may have gone out
 
 
-async def test_a_preview_nobody_heard_of_is_known_until_its_place_is(database: Database) -> None:
+async def test_an_unconfirmed_preview_stays_known_until_found(database: Database) -> None:
     world = await database.open()
     start = await world.turn()
     preview = await begin(world, start)

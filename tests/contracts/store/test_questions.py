@@ -23,7 +23,7 @@ async def test_a_question_keeps_its_answers_as_they_are(world: Bench) -> None:
 @pytest.mark.parametrize(
     "answer", [Chose(2, "赤 🚀"), Wrote('rather\n["chose",0,"red"]'), Wrote("deny"), Wrote("[")]
 )
-async def test_a_reply_is_kept_with_the_call_and_the_turn_goes_on(world: Bench, answer: Answer) -> None:
+async def test_a_reply_is_kept_with_the_call_and_the_turn_continues(world: Bench, answer: Answer) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS)
@@ -53,7 +53,7 @@ async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing
     assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
 
 
-async def test_a_question_nobody_answers_is_skipped_by_nobody(world: Bench) -> None:
+async def test_an_unanswered_question_is_skipped_without_a_person(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS, expires_in_s=1)

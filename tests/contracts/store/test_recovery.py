@@ -1,4 +1,4 @@
-"""What a hub finds that starts on a database whose last hub was killed."""
+"""A hub's start on a database whose last hub was killed."""
 
 import pytest
 

@@ -129,7 +129,7 @@ async def test_a_change_made_during_a_run_is_kept(world: Bench) -> None:
     assert after.tested_as == "f"
 
 
-async def test_what_waits_of_a_paused_routine_is_not_run(world: Bench) -> None:
+async def test_queued_runs_of_a_paused_routine_do_not_run(world: Bench) -> None:
     row = await kept(world)
     await world.store.runs.claim_run(new_run(world, row, "event:1"))
     paused = await world.store.routines.switch_routine(row.id, enabled=False, next_slot_at=5)
@@ -156,7 +156,7 @@ async def test_a_deleted_routine_takes_its_runs_with_it(world: Bench) -> None:
 # --- claiming -------------------------------------------------------------------------------------------
 
 
-async def test_what_fired_once_fires_no_more(world: Bench) -> None:
+async def test_a_one_time_routine_fires_once(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0))
     first = await world.store.runs.claim_run(new_run(world, row, "event:1"))
     again = await world.store.runs.claim_run(new_run(world, row, "event:1"))
@@ -325,7 +325,7 @@ async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Benc
     assert (on.failures, on.backoff_until, on.paused_because) == (0, 0, None)
 
 
-async def test_what_waits_of_a_routine_that_paused_itself_does_not_run(world: Bench) -> None:
+async def test_queued_runs_of_a_self_paused_routine_do_not_run(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0))
     failing = await started(world, row)
     await world.store.runs.claim_run(new_run(world, row, "asked:1", kind="manual", heeds_guardrails=False))
@@ -371,7 +371,7 @@ async def test_only_the_newest_runs_are_kept(world: Bench) -> None:
 # --- telling --------------------------------------------------------------------------------------------
 
 
-async def test_a_notice_waits_for_its_time_and_is_told_once(world: Bench) -> None:
+async def test_a_notice_waits_for_its_time_and_is_sent_once(world: Bench) -> None:
     row = await kept(world)
     later = world.clock.now() + 10 * SECOND
     run_id = await started(world, row)

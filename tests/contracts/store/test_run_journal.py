@@ -98,7 +98,7 @@ async def test_limits_on_a_tools_use_hold_in_runs_too(world: Bench) -> None:
     assert "used 1 times" in refusal
 
 
-async def test_after_a_crash_what_ran_is_unknown_and_the_rest_goes_on(database: Database) -> None:
+async def test_after_a_crash_running_calls_are_unknown_and_the_rest_continues(database: Database) -> None:
     world = await database.open()
     await world.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
     run_id = await acting(world, effect(1), effect(2))
@@ -187,7 +187,7 @@ async def test_a_run_beyond_the_days_budget_is_skipped_instead_of_going_on(datab
         await world.store.turns.record_notes(run_id, [Note("late")])
 
 
-async def test_what_a_run_used_before_it_was_cut_short_is_its_own(database: Database) -> None:
+async def test_usage_before_an_interruption_counts_for_its_run(database: Database) -> None:
     world = await database.open()
     await world.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
     row = await kept(world, replace(ON_WORD, reruns=True, daily_runs=1, daily_tokens=100))
@@ -217,7 +217,7 @@ async def test_steps_go_with_their_routine(world: Bench) -> None:
         ({"daily_micro_usd": 20_000}, "it has cost 0.02 USD today; its daily limit is 0.02 USD"),
     ],
 )
-async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_told_once(
+async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_notified_once(
     world: Bench, limit: dict[str, int], told: str
 ) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, **limit))

@@ -11,7 +11,7 @@ from tests.contracts.store.bench import Bench
 from tests.contracts.store.calls import ask_person, go
 
 
-async def test_a_stopped_turn_starts_no_effect_and_asks_nobody(world: Bench) -> None:
+async def test_a_stopped_turn_starts_no_effect_and_asks_no_one(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     dropped = world.message("more")

@@ -1,4 +1,4 @@
-"""What consoles and commands ask the store."""
+"""Queries of consoles and commands."""
 
 from core.transcript import AssistantSaid, UserSaid
 from tests.contracts.store.bench import Bench
@@ -23,7 +23,7 @@ async def test_the_newest_entries_of_a_thread_come_in_order(world: Bench) -> Non
     assert await world.store.threads.entries("no such thread", 10) == []
 
 
-async def test_what_waits_in_a_thread_is_seen_until_a_turn_takes_it(world: Bench) -> None:
+async def test_waiting_input_is_listed_until_a_turn_takes_it(world: Bench) -> None:
     start = await world.turn("one")
     thread_id = start.thread.id
     assert await world.store.feed.waiting_in(thread_id, 10) == ()

@@ -159,7 +159,7 @@ async def test_a_turn_ends_with_its_answer_and_its_message(world: Bench) -> None
     assert (thread.active_turn_id, thread.active_turn_state) == (None, None)
 
 
-async def test_what_may_be_done_meanwhile_is_done_once_at_most_and_nothing_waits_for_it(world: Bench) -> None:
+async def test_the_meanwhile_callback_runs_at_most_once_and_blocks_nothing(world: Bench) -> None:
     start = await world.turn()
     called: list[str] = []
 
@@ -174,7 +174,7 @@ async def test_what_may_be_done_meanwhile_is_done_once_at_most_and_nothing_waits
     assert called in ([], ["called"])
 
 
-async def test_a_message_waits_behind_others_of_its_address_alone(world: Bench) -> None:
+async def test_a_message_waits_only_for_earlier_ones_of_its_address(world: Bench) -> None:
     start = await world.turn()
     drafts = [world.draft("one"), world.draft("two"), world.draft("elsewhere", to="to another")]
     done = await world.store.turns.finish_turn_and_enqueue(

@@ -213,7 +213,7 @@ async def test_a_call_never_overlaps_itself(bench: Bench) -> None:
     assert bench.called == ["beat"] * 2
 
 
-async def test_what_is_asked_for_while_the_call_runs_comes_after_it(bench: Bench) -> None:
+async def test_a_timer_set_during_its_call_runs_after_it(bench: Bench) -> None:
     call = bench.notes("beat")
     call.held = asyncio.Event()
     bench.timers.every("beat", HOUR, call)

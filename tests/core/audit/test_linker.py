@@ -49,7 +49,7 @@ class Keys:
 
 
 @pytest.mark.parametrize("when", ["written", pytest.param("linked", marks=pytest.mark.slow)])
-async def test_after_a_kill_the_chain_goes_on(tmp_path: Path, when: str) -> None:
+async def test_after_a_kill_the_chain_continues(tmp_path: Path, when: str) -> None:
     """Between the record and its link, and between the link and the head's note."""
     died = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", DIES, str(tmp_path), when], cwd=ROOT, check=False
@@ -113,7 +113,7 @@ async def noted(office: Office, world: Bench) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_commit_without_records_wakes_nobody(tmp_path: Path) -> None:
+async def test_a_commit_without_records_wakes_no_one(tmp_path: Path) -> None:
     office = Office(tmp_path)
     told: list[Changes] = []
 
@@ -166,6 +166,6 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["", "41", "41:", "41:x", "x:k:ff", "-1:k:ff", "٤:k:ff"])
-def test_what_is_no_head_is_refused(text: str) -> None:
+def test_an_invalid_head_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a head"):
         Head.parse(text)

@@ -1,4 +1,4 @@
-"""Whoever touches the records is found out: who changes, deletes, inserts, moves, cuts off or rewrites."""
+"""Every change of the records is found: edits, deletions, insertions, moves, cuts and rewrites."""
 
 import shutil
 import sqlite3
@@ -51,7 +51,7 @@ def close_the_gap(db: sqlite3.Connection) -> None:
     db.execute("UPDATE audit SET id = -id WHERE id < 0")
 
 
-async def test_what_nobody_touched_is_as_it_was_written(office: Office) -> None:
+async def test_an_untouched_chain_verifies(office: Office) -> None:
     verified = office.verified()
     assert verified.findings == ()
     assert (verified.records, verified.first, verified.waiting) == (17, 1, 0)
@@ -195,7 +195,7 @@ async def test_arguments_changed_in_the_conversation_are_found_out(office: Offic
     assert all("the arguments in the conversation are not those recorded here" in said for _, said in told)
 
 
-async def test_what_is_left_after_old_records_were_dropped_is_verified(tmp_path: Path) -> None:
+async def test_the_rest_verifies_after_old_records_are_dropped(tmp_path: Path) -> None:
     office = Office(tmp_path)
     await office.work(6, keep_days=2)
     verified = office.verified()
@@ -222,7 +222,7 @@ async def test_records_dropped_by_somebody_else_are_missed(tmp_path: Path) -> No
     assert office.findings() == [(None, f"the checkpoint at record {first} is not the hub's")]
 
 
-async def test_where_nothing_is_left_but_the_checkpoint_the_chain_goes_on_from_it(office: Office) -> None:
+async def test_the_chain_continues_from_a_lone_checkpoint(office: Office) -> None:
     office.clock.advance(24 * 3600)
     async with office.opened() as world:
         assert await world.store.audit.prune_audit(office.clock.now(), 1000) == 17

@@ -45,7 +45,7 @@ def test_a_list_names_tools_or_their_beginnings(role: Role, tool: str, allowed: 
     assert lists.access(role, tool, Data.OWN) is expected
 
 
-def test_what_a_member_lacks_is_refused_unless_it_is_said_that_an_owner_is_asked() -> None:
+def test_tools_outside_a_role_are_denied_unless_the_owner_is_asked() -> None:
     assert RolePolicy().access(Role.MEMBER, "shell", Data.OWN) is Access.REFUSED
     assert RolePolicy(member_asks_owner=True).access(Role.MEMBER, "shell", Data.OWN) is Access.ASK_OWNER
     assert RolePolicy(member_asks_owner=True).access(Role.GUEST, "shell", Data.OWN) is Access.REFUSED
@@ -74,13 +74,13 @@ def hidden(
     return never_runs(facts, who, mode or Interactive(), policy or Policy(), setting)
 
 
-def test_what_may_be_asked_about_is_on_offer() -> None:
+def test_tools_that_may_be_approved_are_offered() -> None:
     assert not hidden("always_ask")
     assert not hidden(who=MEMBER, policy=Policy(roles=RolePolicy(member_asks_owner=True)))
     assert not hidden(setting=ToolSetting.ASK_EACH_TIME)
 
 
-def test_what_nobody_can_let_run_is_on_no_offer() -> None:
+def test_tools_no_one_can_approve_are_not_offered() -> None:
     assert hidden(who=MEMBER)
     assert hidden(setting=ToolSetting.DISABLED)
     assert hidden(policy=Policy(admin=AdminPolicy(disabled=frozenset({"tool"}))))

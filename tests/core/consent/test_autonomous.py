@@ -42,7 +42,7 @@ AUTONOMOUS: list[tuple[str, tuple[frozenset[str], ...], bool, tuple[str, ...], s
 
 
 @pytest.mark.parametrize("requirement,scopes,denylisted,patterns,answer", AUTONOMOUS)
-def test_autonomous_runs_stay_in_scope_whatever_the_preset(
+def test_autonomous_runs_stay_in_scope_under_every_preset(
     requirement: str,
     scopes: tuple[frozenset[str], ...],
     denylisted: bool,
@@ -74,7 +74,7 @@ def test_a_refusal_names_the_tool_and_the_reason() -> None:
     assert decision.text == "tool is not available to an unattended run: it is not in the run's scope."
 
 
-def test_what_is_out_of_scope_is_refused_for_that_whatever_else_it_needs() -> None:
+def test_out_of_scope_calls_are_denied_for_their_scope_first() -> None:
     decision = judge(tool("always_ask"), mode=Autonomous((OUT,)))
     assert isinstance(decision, Deny)
     assert decision.text.endswith("it is not in the run's scope.")

@@ -57,7 +57,7 @@ def test_another_key_gives_another_binding() -> None:
     assert binding_hash(KEY, **CALL) != binding_hash(b"x" * 32, **CALL)
 
 
-def test_what_json_cannot_say_is_refused() -> None:
+def test_arguments_outside_json_are_refused() -> None:
     with pytest.raises(ValueError):
         binding_hash(KEY, **{**CALL, "arguments": {"x": float("nan")}})
     with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""What a card shows of a call that is too long for it."""
+"""Cards of calls that are too long for them."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ def codes(card: Message) -> list[str]:
     return [block.text for block in card.blocks if isinstance(block, Code)]
 
 
-def test_what_fits_is_shown_whole() -> None:
+def test_short_arguments_are_shown_whole() -> None:
     whole = "x" * DETAIL_LIMIT_CHARS
     assert codes(open_card(replace(WAITS, detail=whole))) == [whole]
 
@@ -53,12 +53,12 @@ ALWAYS = replace(
         ("x" * 500, "shell: exactly this"),
     ],
 )
-def test_where_always_is_offered_the_card_says_what_it_would_grant(pattern: str | None, said: str) -> None:
+def test_a_card_with_always_states_the_grant(pattern: str | None, said: str) -> None:
     """A grant reaches further than the call that is shown."""
     assert f"Always allow would cover {said}\n" in f"{text_of(open_card(replace(ALWAYS, pattern=pattern)))}\n"
 
 
-def test_where_it_is_not_offered_nothing_is_said_of_it() -> None:
+def test_a_card_without_always_states_no_grant() -> None:
     once = Options((Option.APPROVE, Option.DENY))
     assert "Always allow" not in text_of(open_card(replace(ALWAYS, offer=once)))
     assert "Always allow" not in text_of(settled_card(ALWAYS, "Denied by Lea"))

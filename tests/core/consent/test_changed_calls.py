@@ -86,7 +86,7 @@ def test_once_it_is_settled_any_of_its_buttons_tells_how() -> None:
 
 
 @pytest.mark.parametrize("option", [Option.APPROVE, Option.ALWAYS])
-def test_nobody_agrees_in_words_to_what_was_changed_after_they_wrote(option: Option) -> None:
+def test_a_typed_approval_does_not_cover_later_edits(option: Option) -> None:
     before, after = written("yes", CHANGED_AT), written("yes", CHANGED_AT + 1)
     assert decided_by_word(before, BareAnswer("yes", option, command=False), seen(CHANGED)) is None
     assert decided_by_word(after, BareAnswer("yes", option, command=False), seen(CHANGED)) is not None
@@ -123,7 +123,7 @@ def test_a_form_that_changes_nothing_agrees_like_the_button() -> None:
     assert (close.gate_id, close.outcome_text) == (WAITS.id, "Approved by Lea")
 
 
-def test_a_form_that_changes_it_voids_what_was_agreed_to() -> None:
+def test_a_form_with_changes_voids_earlier_votes() -> None:
     verdict = handed_in(WAITS, OTHER, votes=(ADA_AGREED,))
     assert [type(one) for one in verdict.effects] == [EditCall, CastVote]
 
@@ -155,7 +155,7 @@ def test_a_reply_to_what_it_was_before_is_answered_with_what_it_is() -> None:
     )
 
 
-def test_who_agreed_already_agrees_once_by_a_form_that_changes_nothing() -> None:
+def test_an_unchanged_form_adds_no_second_vote() -> None:
     lea_agreed = replace(ADA_AGREED, user_id="lea", name="Lea")
     verdict = handed_in(WAITS, SAME, votes=(lea_agreed,))
     assert (verdict.answer, verdict.effects) == (card_texts.ALREADY_VOTED, ())

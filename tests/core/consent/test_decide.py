@@ -196,7 +196,7 @@ def test_an_owner_is_not_asked_for_what_would_be_refused_anyway() -> None:
     assert word(judge(tool(), who=MEMBER, policy=policy, risk=risk)) == "blocked"
 
 
-def test_what_a_member_wants_outside_their_list_only_an_owner_may_grant_once() -> None:
+def test_tools_outside_a_members_list_are_granted_once_by_the_owner() -> None:
     policy = Policy(roles=RolePolicy((), (), member_asks_owner=True))
     decision = judge(tool(), who=MEMBER, policy=policy, grants=(grant(user=MEMBER),))
     assert isinstance(decision, Ask)
@@ -272,7 +272,7 @@ def test_a_tool_made_ready_for_others_does_not_exist(who: Principal) -> None:
     assert judge(made_for(*others), who=who) == judge(None, who=who)
 
 
-def test_those_it_was_made_ready_for_have_it_whatever_their_role_says_but_no_guest() -> None:
+def test_prepared_tools_override_the_role_except_for_guests() -> None:
     everybody = made_for(OWNER, MEMBER, GUEST)
     assert word(judge(everybody)) == "run"
     assert word(judge(everybody, who=MEMBER)) == "run"

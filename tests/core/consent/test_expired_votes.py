@@ -120,7 +120,7 @@ async def test_in_time_it_is_taken(front: Front, kind: GateKind) -> None:
     assert (await presses(0)(front)).outcome == f"answer: {PROMPT}"
 
 
-async def test_what_was_closed_for_its_time_stays_closed_when_the_clock_is_set_back(front: Front) -> None:
+async def test_an_expired_gate_stays_closed_when_the_clock_goes_back(front: Front) -> None:
     """And what was not closed yet takes answers again: by the hub's clock its time is not over."""
     await asked(front, GateKind.APPROVAL)
     front.clock.at += LIFE_US

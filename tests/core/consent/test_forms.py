@@ -47,7 +47,7 @@ def test_other_texts_are_no_arguments(text: str) -> None:
     assert changed_by(text, CALL, CALL) is None
 
 
-def test_what_is_left_as_it_was_shown_keeps_its_kind() -> None:
+def test_unchanged_form_fields_keep_their_type() -> None:
     assert as_before({"timeout_s": "5", "deep": "false", "new": "x"}, CALL) == {
         "timeout_s": 5,
         "deep": "false",
@@ -60,7 +60,7 @@ TEXTS = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs
 
 
 @given(st.dictionaries(NAMES, TEXTS | st.integers() | st.booleans(), min_size=1))
-def test_what_is_shown_and_sent_back_changes_nothing(call: dict[str, Any]) -> None:
+def test_an_unchanged_form_changes_nothing(call: dict[str, Any]) -> None:
     text = lines_of(fields_of(call))
     assert looks_like_a_form(text)
     back = changed_by(text, call, call)

@@ -83,7 +83,7 @@ def test_a_row_is_granted_by_its_name_and_by_no_pattern_on_it(pattern: str, fits
 
 
 @pytest.mark.parametrize("pattern", ["*", "rm *", "rm $x *", "rm $", "rm $x ", "@rm"])
-def test_what_must_be_granted_exactly_is_covered_by_no_pattern(pattern: str) -> None:
+def test_exact_grants_are_not_covered_by_patterns(pattern: str) -> None:
     need = Need("rm $x", row="@rm", exactly=True)
     assert not covered([pattern], [need], rated=True)
     assert covered(["rm $x"], [need], rated=True)

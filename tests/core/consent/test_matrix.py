@@ -1,4 +1,5 @@
-"""What becomes of every kind of call, for everybody, in every mode, under every preset: one table, by hand.
+"""The decision about every kind of call, for everybody, in every mode, under every preset: one table, by
+hand.
 
 The expectations are in matrix.txt, one row for each mode, requirement, kind of tool and person, one column
 for each preset. What they are written from is the product's constitution, not the code:
@@ -76,7 +77,7 @@ def test_every_row_of(mode: str) -> None:
 
 
 def judged(mode: str, requirement: Requirement, kind: str, who: str, preset: Preset) -> str:
-    """What becomes of the call, in the table's words."""
+    """Return what becomes of the call, in the table's words."""
     role, _, listing = who.partition("/")
     names = () if listing in {"unlisted", "asks_owner"} else ("tool",)
     principal = Principal("u", Role(role), "U")

@@ -26,7 +26,7 @@ def test_a_call_needs_what_its_risk_names_or_else_its_pattern() -> None:
     assert needs_of(risk(pattern=None)) == needs_of(None) == ()
 
 
-def test_what_runs_files_runs_by_a_grant_alone() -> None:
+def test_commands_that_run_files_need_a_grant() -> None:
     by_file, plain = risk(FILE, pattern="run make"), risk(LS, pattern="ls")
     assert word(judge(NOTE, risk=plain)) == "run"
     assert word(judge(NOTE, risk=by_file)) == "ask+"

@@ -48,7 +48,7 @@ def test_the_first_rule_that_fits_counts(
     assert rules.of(tool, ask, person).vote.approvers == expected
 
 
-def test_what_a_role_does_not_hold_is_the_owners_alone_whatever_the_rule() -> None:
+def test_only_the_owner_approves_tools_outside_a_role() -> None:
     rules = ApprovalRules(ApprovalRule(OPS), [], "owner")
     vote = rules.of("shell", Ask("", False, owner_only=True), ANN).vote
     assert (vote.approvers, vote.quorum) == (("owner",), 1)

@@ -148,7 +148,7 @@ def test_a_decision_takes_no_words() -> None:
 TEAM = VoteRule(approvers=("ann", "bob", "owner"), quorum=2)
 
 
-def test_whoever_is_a_guest_by_now_decides_nothing_for_others() -> None:
+def test_a_person_demoted_to_guest_cannot_decide_for_others() -> None:
     demoted = Principal("bob", Role.GUEST, "Bob")
     assert judge_vote(view(TEAM), demoted, Option.DENY) == VoteRefused(card_texts.NOT_ALLOWED_HERE)
     guest = Principal("ann", Role.GUEST, "Ann")
@@ -195,7 +195,7 @@ def test_a_voice_that_did_not_agree_is_no_approval() -> None:
 
 
 @pytest.mark.parametrize("answer", [Option.ALWAYS, Option.SESSION])
-def test_what_is_not_offered_for_good_says_so(answer: Option) -> None:
+def test_tools_without_always_say_so(answer: Option) -> None:
     asked = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
     assert judge_vote(asked, ANN, answer) == VoteRefused(card_texts.ALWAYS_NOT_OFFERED)
 

@@ -73,7 +73,7 @@ async def test_of_equal_priority_the_first_named_is_asked_first() -> None:
     assert judged.event.text == "hello12"
 
 
-async def test_who_rejects_ends_it_whatever_failure_means() -> None:
+async def test_a_rejection_ends_the_chain_under_every_failure_policy() -> None:
     asked: list[str] = []
 
     async def notes(event: HookEvent) -> Reply:
@@ -84,7 +84,7 @@ async def test_who_rejects_ends_it_whatever_failure_means() -> None:
     assert asked == []
 
 
-async def test_what_ends_as_it_came_is_unchanged() -> None:
+async def test_an_unmodified_payload_is_unchanged() -> None:
     async def back(event: HookEvent) -> Reply:
         return Change(text="hello")
 
@@ -106,7 +106,7 @@ async def test_changes_of_a_call_are_patches() -> None:
 
 
 @pytest.mark.parametrize("ask", [patches(key="mine"), says("text for a call")])
-async def test_what_is_no_change_of_it_is_a_failure(ask: Hook) -> None:
+async def test_an_invalid_change_is_a_failure(ask: Hook) -> None:
     closed = chain(hook("h", ask, closed=True))
     assert await closed.judge(CALLED, frozenset({"key"})) == Rejected("h", "it failed")
     left = await chain(hook("h", ask)).judge(CALLED, frozenset({"key"}))
@@ -164,7 +164,7 @@ async def test_a_turn_that_is_stopped_does_not_wait_for_its_hook() -> None:
 @pytest.mark.parametrize(
     "said", [Change(text="\ud800"), Change(text=cast("Any", 3)), cast("Any", "let it pass"), cast("Any", 7)]
 )
-async def test_what_is_no_answer_is_a_failure(said: Reply) -> None:
+async def test_an_invalid_reply_is_a_failure(said: Reply) -> None:
     async def ask(event: HookEvent) -> Reply:
         return said
 
@@ -177,7 +177,7 @@ async def test_arguments_that_no_json_holds_are_a_failure(value: object) -> None
     assert await closed.judge(CALLED) == Rejected("h", "it failed")
 
 
-async def test_a_reason_is_told_as_text_and_cut() -> None:
+async def test_a_reason_is_reported_as_text_and_cut() -> None:
     async def ask(event: HookEvent) -> Reply:
         return Reject("no " * 1_000)
 

@@ -1,4 +1,4 @@
-"""What a summary of a session is made of, and how long a stopping hub waits for it."""
+"""Summaries of sessions: their content, and how long a stopping hub waits for them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -99,7 +99,7 @@ async def test_it_shows_what_was_said_in_all_threads_fenced_and_no_calls() -> No
     assert text == "## 2023-11-15 07:13 to 2023-11-15 07:14 (Asia/Tokyo)\n\n- Fine.\n\n"
 
 
-async def test_what_was_said_before_the_silence_is_another_sessions() -> None:
+async def test_messages_before_the_idle_time_belong_to_an_earlier_session() -> None:
     said = [entry(1, "long ago"), entry(2, "now", after_us=HOUR_US), entry(3, "then", after_us=HOUR_US + 1)]
     shown = await Place({"one": said}).over("one")
     assert "long ago" not in shown
@@ -121,7 +121,7 @@ async def test_a_model_that_says_nothing_leaves_no_file(answer: str) -> None:
     assert place.files == []
 
 
-async def test_what_goes_on_too_long_is_given_up() -> None:
+async def test_hooks_over_their_time_limit_are_abandoned() -> None:
     unfinished, begun, ended = Unfinished(0.05), asyncio.Event(), asyncio.Event()
 
     async def endless() -> None:
@@ -138,7 +138,7 @@ async def test_what_goes_on_too_long_is_given_up() -> None:
     assert ended.is_set()
 
 
-async def test_what_the_work_begins_is_waited_for_too() -> None:
+async def test_work_started_by_a_hook_is_awaited_too() -> None:
     unfinished, done = Unfinished(), asyncio.Event()
 
     async def second() -> None:

@@ -31,7 +31,7 @@ LAWS = EffectivePolicy(Policy(), LoopLimits(), NoPolicy())
 
 @dataclass
 class Sent:
-    """What was handed to the channels."""
+    """The values handed to the channels."""
 
     rows: list[OutboxRow] = field(default_factory=list)
 
@@ -167,5 +167,5 @@ class Front:
         return text_of(accepted.outbox[0].message).split("/link ")[1].split("\n")[0]
 
     def heard(self, address: str) -> list[str]:
-        """What was said to an address."""
+        """Return what was said to an address."""
         return [text_of(row.message) for row in self.sent.rows if row.address == address]

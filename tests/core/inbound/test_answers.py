@@ -60,7 +60,7 @@ class Asked:
             await self.front.store.outbox.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
 
     async def answer(self) -> Answer | None:
-        """What the question was answered with."""
+        """Return what the question was answered with."""
         resumed = replace(self.start, resumed=True)
         (call,) = (await self.front.store.turns.load_turn(resumed)).calls
         assert isinstance(call, CallRow)
@@ -125,7 +125,7 @@ async def test_a_question_without_free_text_takes_no_text(front: Front) -> None:
 
 
 @pytest.mark.parametrize("choice", [2, 999])
-async def test_a_press_beside_the_choices_is_refused(front: Front, choice: int) -> None:
+async def test_a_press_outside_the_choices_is_refused(front: Front, choice: int) -> None:
     asked = await Asked.open(front, CHOICES)
     assert (await asked.front.presses(OWNER_ACCOUNT, "0123456789", choice)).outcome.startswith("refused")
     assert await asked.answer() is None

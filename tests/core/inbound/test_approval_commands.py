@@ -29,13 +29,13 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
 
 
 async def told(front: Front, person: str, words: str) -> str:
-    """What somebody who writes a command is told."""
+    """Return what somebody who writes a command is told."""
     accepted = await front.says(person, words)
     return "\n".join(text_of(row.message) for row in accepted.outbox)
 
 
 async def standing(front: Front) -> ConsentSettings:
-    """What holds in the owner's conversation."""
+    """Return what holds in the owner's conversation."""
     (thread,) = [row for row in await front.store.threads.threads(10) if row.owner_id == OWNER.user_id]
     return await front.store.consents.standing(OWNER.user_id, thread.id)
 
@@ -72,7 +72,7 @@ async def test_it_is_laid_down_here_or_everywhere(
     assert await standing(front) == ConsentSettings()
 
 
-async def test_what_is_said_one_after_the_other_adds_up(front: Front) -> None:
+async def test_successive_settings_add_up(front: Front) -> None:
     await front.says(OWNER_ACCOUNT)
     for words in ("manual", "rounds 2", "tools 9", "rounds default"):
         said = await told(front, OWNER_ACCOUNT, f"/approvals {words}")
@@ -94,14 +94,14 @@ async def test_anything_else_changes_nothing_and_tells_how(front: Front, words: 
     assert await standing(front) == ConsentSettings()
 
 
-async def test_where_nothing_was_said_yet_it_holds_everywhere_only(front: Front) -> None:
+async def test_without_a_thread_settings_apply_everywhere(front: Front) -> None:
     assert "no conversation here yet" in await told(front, OWNER_ACCOUNT, "/approvals manual")
     assert "Approvals here: manual" in await told(front, OWNER_ACCOUNT, "/approvals all manual")
 
 
 @pytest.mark.parametrize("scope", ["", "all "])
 @pytest.mark.parametrize("words,most", [("auto", "auto_loop"), ("rounds 6", "5"), ("seconds 301", "300")])
-async def test_nobody_but_the_owner_goes_beyond_what_is_configured(
+async def test_only_the_owner_exceeds_the_configured_policy(
     front: Front, scope: str, words: str, most: str
 ) -> None:
     await front.says(GUEST)
@@ -173,7 +173,7 @@ async def test_always_grants_everywhere(front: Front) -> None:
 
 
 @pytest.mark.parametrize("word", ["session", "always"])
-async def test_where_always_is_not_offered_neither_is_a_session(front: Front, word: str) -> None:
+async def test_without_always_there_is_no_session_grant(front: Front, word: str) -> None:
     gate = await asked(front, options=(Option.APPROVE, Option.DENY))
     assert '"Always allow" is not available' in await told(front, OWNER_ACCOUNT, f"/approve {gate.id} {word}")
     assert await granted(front) == []

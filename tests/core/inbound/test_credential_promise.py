@@ -77,7 +77,7 @@ async def expires(front: Front, asked: Asked) -> None:
 
 
 async def new_and_stop(front: Front, asked: Asked) -> None:
-    """What is stopped is the new conversation, where nothing runs."""
+    """Return what is stopped is the new conversation, where nothing runs."""
     await front.says(OWNER_ACCOUNT, "/new", order=CARD_AT + 1)
     await front.says(OWNER_ACCOUNT, "/stop", order=CARD_AT + 2)
 
@@ -102,7 +102,7 @@ STEPS: dict[str, tuple[Step, bool]] = {
 
 @pytest.mark.parametrize("reply", [True, False], ids=["reply", "no-reply"])
 @pytest.mark.parametrize("name", STEPS)
-async def test_what_follows_goes_to_the_vault_or_nowhere(
+async def test_the_next_text_goes_to_the_vault_or_nowhere(
     front: Front, tmp_path: Path, name: str, *, reply: bool
 ) -> None:
     step, still_open = STEPS[name]
@@ -174,7 +174,7 @@ async def test_after_cancel_only_a_reply_to_the_card_is_withheld(front: Front) -
     assert (await front.says(OWNER_ACCOUNT, "hello", order=CARD_AT + 2)).outcome == "waiting"
 
 
-async def test_what_is_handed_in_after_the_end_is_kept_nowhere(front: Front) -> None:
+async def test_a_credential_sent_after_the_request_ended_is_not_stored(front: Front) -> None:
     asked = await Asked.open(front, SECRET)
     await expires(front, asked)
     accepted = await front.presses(OWNER_ACCOUNT, PROMPT, 1, form=PASSWORD)

@@ -37,7 +37,7 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
 
 
 def written_down(directory: Path, text: str) -> bool:
-    """Whether it is anywhere in the database, as it is."""
+    """Return whether it is anywhere in the database, as it is."""
     with contextlib.closing(sqlite3.connect(directory / "hub.db")) as stored:
         return any(text in line for line in stored.iterdump())
 
@@ -46,7 +46,7 @@ async def kept(front: Front) -> dict[str, str]:
     return {one.name: one.sealed[::-1].decode() for one in await front.store.secrets.secrets()}
 
 
-async def test_the_next_message_goes_into_the_vault_and_the_turn_goes_on(
+async def test_the_next_message_goes_into_the_vault_and_the_turn_continues(
     front: Front, tmp_path: Path
 ) -> None:
     asked = await Asked.open(front, SECRET)
@@ -60,7 +60,7 @@ async def test_the_next_message_goes_into_the_vault_and_the_turn_goes_on(
 
 
 @pytest.mark.parametrize("text", [f"/{PASSWORD}", "yes", "no", "/open", f"approve {PASSWORD}"])
-async def test_whatever_is_no_command_is_the_credential(front: Front, text: str) -> None:
+async def test_any_text_except_a_command_is_the_credential(front: Front, text: str) -> None:
     await Asked.open(front, SECRET)
     await front.says(OWNER_ACCOUNT, text, order=CARD_AT + 1)
     assert await kept(front) == {"garden": text}
@@ -80,7 +80,7 @@ async def test_a_message_from_before_the_card_is_a_message(front: Front) -> None
     assert (await front.says(OWNER_ACCOUNT, "and hurry", order=CARD_AT - 1)).outcome == "waiting"
 
 
-async def test_where_nobody_can_tell_which_came_first_nothing_is_kept(front: Front) -> None:
+async def test_a_credential_of_uncertain_order_is_not_stored(front: Front) -> None:
     asked = await Asked.open(front, SECRET, shown=False)
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1)
     assert accepted.outcome == "credential: in doubt"
@@ -90,7 +90,7 @@ async def test_where_nobody_can_tell_which_came_first_nothing_is_kept(front: Fro
 
 
 @pytest.mark.parametrize("text", ["", " \n", "x" * (VALUE_LIMIT_BYTES + 1)])
-async def test_what_the_vault_cannot_hold_is_asked_for_again(front: Front, text: str) -> None:
+async def test_a_credential_too_large_for_the_vault_is_requested_again(front: Front, text: str) -> None:
     await Asked.open(front, SECRET)
     accepted = await front.says(OWNER_ACCOUNT, text, order=CARD_AT + 1)
     assert accepted.outcome == "credential: unusable"
@@ -98,7 +98,7 @@ async def test_what_the_vault_cannot_hold_is_asked_for_again(front: Front, text:
     assert await kept(front) == {"garden": PASSWORD}
 
 
-async def test_what_comes_too_late_ends_the_question(front: Front) -> None:
+async def test_a_late_credential_ends_the_request(front: Front) -> None:
     asked = await Asked.open(front, SECRET)
     front.clock.at += WAITS_US + 1
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1)

@@ -1,4 +1,4 @@
-"""What a text means, decided by its grammar alone."""
+"""The meaning of a text, decided by its grammar alone."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What people are told who write where something waits that is not answered by their words."""
+"""Answers to people who write while something waits that is not answered by their words."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -62,7 +62,7 @@ async def test_the_notice_names_commands_only_where_they_answer(
 
 @pytest.mark.parametrize("command", ["/approve", "/deny"])
 @pytest.mark.parametrize("waits", [UNKNOWN, LIMIT])
-async def test_what_waits_for_a_button_is_not_denied(
+async def test_gates_that_need_a_button_are_not_denied_by_text(
     front: Front, waits: tuple[GateKind, tuple[Option, ...]], command: str
 ) -> None:
     await ask(front, *waits)
@@ -71,10 +71,10 @@ async def test_what_waits_for_a_button_is_not_denied(
     )
 
 
-async def test_where_several_cards_wait_a_command_has_to_say_which(front: Front) -> None:
+async def test_with_several_open_gates_a_command_must_name_one(front: Front) -> None:
     await ask(front, *APPROVAL, count=2)
     assert told(await front.says(OWNER_ACCOUNT, "/approve")).startswith("Several requests are open here")
 
 
-async def test_where_nothing_waits_that_is_said(front: Front) -> None:
+async def test_an_approval_command_without_open_gates_says_so(front: Front) -> None:
     assert told(await front.says(OWNER_ACCOUNT, "/approve")) == "Nothing is waiting for an answer here."

@@ -1,4 +1,5 @@
-"""What the tests of models share: recorded replies, a clock that does not wait, requests, collecting."""
+"""The parts that tests of models share: recorded replies, a clock that does not wait, requests,
+collecting."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -306,7 +306,7 @@ LESSONS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("message, lesson, able", LESSONS)
-async def test_what_the_provider_refuses_is_left_out_from_then_on(
+async def test_parameters_a_provider_refuses_are_omitted_from_then_on(
     provider: ModelSimulator, client: httpx.AsyncClient, message: str, lesson: str, able: dict[str, Any]
 ) -> None:
     style = able.get("thinking", ThinkingStyle.NONE)

@@ -35,7 +35,7 @@ def asked_for(text: str, *offered: str) -> tuple[str, dict[str, object]] | None:
 
 
 def after(text: str, tool: str, status: ResultStatus, result: str) -> str:
-    """What it says once the call it asked for has come to something."""
+    """Return what it says once the call it asked for has come to something."""
     first = answer(request(text, offered=EVERYTHING))
     (call,) = first.calls
     assert call.tool == tool
@@ -114,7 +114,7 @@ def test_requests_it_understands_only_with_their_tool(
     "text",
     ["hello", "what time is it in the story?", "remembered", "run", "note:", "please run: ls", "", "🚀"],
 )
-def test_anything_else_is_repeated_with_how_to_go_on(text: str) -> None:
+def test_the_demo_repeats_other_text_with_a_hint(text: str) -> None:
     reply = answer(request(text))
     assert reply.calls == ()
     assert text in reply.text
@@ -162,12 +162,12 @@ def test_a_tool_that_is_not_on_offer_is_named(text: str, tool: str) -> None:
         ("run: echo `a`", "shell", "```", "I ran `` echo `a` ``. Result:\n\n````\n```\n````"),
     ],
 )
-def test_results_are_told(text: str, tool: str, result: str, answered: str) -> None:
+def test_results_are_reported(text: str, tool: str, result: str, answered: str) -> None:
     assert after(text, tool, ResultStatus.OK, result) == answered
     assert after(text, tool, ResultStatus.OK, fence_tool_output(tool, result)) == answered
 
 
-def test_an_edit_is_told_above_what_the_tool_returned() -> None:
+def test_an_edit_is_stated_above_the_result() -> None:
     note = "[owner changed the arguments before agreeing]"
     told = after("run: ls", "shell", ResultStatus.OK, f"{note}\n{fence_tool_output('shell', 'exit code: 0')}")
     assert told == f"I ran `ls`. Result:\n\n```\n{note}\nexit code: 0\n```"
@@ -183,11 +183,11 @@ def test_an_edit_is_told_above_what_the_tool_returned() -> None:
         (ResultStatus.UNKNOWN, "I do not know whether `ls` took effect. WHY"),
     ],
 )
-def test_what_did_not_work_is_told_as_such(status: ResultStatus, words: str) -> None:
+def test_the_demo_reports_failures(status: ResultStatus, words: str) -> None:
     assert after("run: ls", "shell", status, "WHY") == words
 
 
-def test_a_call_without_an_outcome_is_told_as_such() -> None:
+def test_a_call_without_an_outcome_is_reported_as_such() -> None:
     reply = answer(request("run: ls", AssistantSaid(""), ToolCalled("c", "shell", '{"command":"ls"}')))
     assert reply.text == "No outcome of `ls` was recorded; I do not know whether it ran."
 
@@ -218,7 +218,7 @@ def test_several_messages_become_several_calls_and_one_answer() -> None:
     ]
 
 
-def test_what_was_wanted_and_not_on_offer_is_told_beside_what_was_done() -> None:
+def test_the_demo_reports_unavailable_tools_with_its_results() -> None:
     conversation = ["note: a", "run: ls"]
     first = answer(request(*conversation, offered=("memory_write",)))
     assert [call.tool for call in first.calls] == ["memory_write"]
@@ -237,14 +237,14 @@ def test_an_old_request_is_not_taken_up_again() -> None:
     assert "rm x" not in reply.text
 
 
-def test_what_is_said_after_a_result_is_heard_with_it() -> None:
+def test_text_after_a_result_is_read_with_it() -> None:
     said = [UserSaid("run: ls"), AssistantSaid(""), ToolCalled("1", "shell", '{"command":"ls"}')]
     reply = answer(request(*said, ToolResult("1", ResultStatus.CANCELLED, "stopped"), "note: b"))
     assert [call.tool for call in reply.calls] == ["memory_write"]
     assert "cancelled" in reply.text
 
 
-def test_only_the_calls_made_for_the_last_request_are_told() -> None:
+def test_only_the_calls_made_for_the_last_request_are_reported() -> None:
     old = ToolCalled("0", "shell", '{"command":"old"}')
     new = [AssistantSaid(""), ToolCalled("1", "time", "{}"), ToolResult("1", ResultStatus.OK, "noon")]
     assert answer(request(old, "what time is it", *new)).text == "It is noon."

@@ -143,7 +143,7 @@ FAILURES: list[tuple[str, Answer, type[ModelError]]] = [
 
 
 @pytest.mark.parametrize("wire, answer, kind", FAILURES)
-async def test_what_is_no_reply_is_an_error(wire: str, answer: Answer, kind: type[ModelError]) -> None:
+async def test_an_invalid_reply_is_an_error(wire: str, answer: Answer, kind: type[ModelError]) -> None:
     with pytest.raises(kind):
         await collect(adapter(wire, client(answer)), asking("Hi"))
 

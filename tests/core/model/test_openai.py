@@ -215,7 +215,7 @@ def _wall_clock() -> TestClock:
     return TestClock(now_us=time.time_ns() // 1000)
 
 
-async def test_a_wrong_key_is_told_without_showing_it(
+async def test_a_wrong_key_is_reported_without_showing_it(
     provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
     wrong = "sk-wrong-9876543210fedcba"
@@ -226,7 +226,7 @@ async def test_a_wrong_key_is_told_without_showing_it(
     assert wrong[-4:] not in shown
 
 
-async def test_an_unknown_model_is_told_by_name(provider: ModelSimulator, client: httpx.AsyncClient) -> None:
+async def test_an_unknown_model_is_named(provider: ModelSimulator, client: httpx.AsyncClient) -> None:
     with pytest.raises(ModelMisconfigured, match="`sim-9` does not exist"):
         await collect(openai(client, provider.openai_base_url, model="sim-9"), asking("Hi"))
 
@@ -265,7 +265,7 @@ async def test_a_provider_that_cannot_be_reached_is_unavailable(
         ("http://x/v1", "ключ"),
     ],
 )
-async def test_what_cannot_work_is_refused_at_once(
+async def test_unusable_model_settings_are_refused_at_once(
     client: httpx.AsyncClient, base_url: str, key: str
 ) -> None:
     with pytest.raises(ValueError, match="model main: ") as caught:

@@ -28,7 +28,7 @@ def test_plain_turns() -> None:
     ]
 
 
-def test_what_the_model_said_and_its_calls_are_one_message_and_each_call_has_its_result_behind_it() -> None:
+def test_model_text_and_calls_form_one_message_followed_by_results() -> None:
     got = messages(
         UserSaid("list"),
         AssistantSaid("Looking."),
@@ -78,7 +78,7 @@ def test_an_ok_result_stands_bare() -> None:
     assert got[-1]["content"] == "(no output)"
 
 
-def test_notes_and_summaries_are_told_apart_from_people() -> None:
+def test_notes_and_summaries_are_distinct_from_people() -> None:
     got = messages(
         Summary("They met.", covers_to_seq=9), UserSaid("Go on"), AssistantSaid("."), Note("Hurry.")
     )
@@ -87,12 +87,12 @@ def test_notes_and_summaries_are_told_apart_from_people() -> None:
     assert got[-1]["content"] == "[Note from the hub, not from a person: Hurry.]"
 
 
-def test_who_speaks_stands_before_the_words() -> None:
+def test_the_speakers_name_precedes_the_text() -> None:
     got = messages(UserSaid("Hi", sender="Ann\nBob"), AssistantSaid("?"), UserSaid("Hi"))
     assert [m["content"] for m in got] == ['"Ann Bob": Hi', "?", "Hi"]
 
 
-def test_what_a_person_says_between_call_and_result_comes_after_the_result() -> None:
+def test_text_between_call_and_result_follows_the_result() -> None:
     got = messages(
         ToolCalled(ID_A, "shell", "{}"), UserSaid("wait"), ToolResult(ID_A, ResultStatus.CANCELLED, "stopped")
     )
@@ -100,7 +100,7 @@ def test_what_a_person_says_between_call_and_result_comes_after_the_result() -> 
     assert got[1]["content"].startswith("Cancelled")
 
 
-def test_a_result_without_its_call_is_told_in_words() -> None:
+def test_a_result_without_its_call_is_reported_in_words() -> None:
     (message,) = messages(ToolResult(ID_A, ResultStatus.DENIED, "no"))
     assert message["role"] == "user"
     assert "Denied" in message["content"]

@@ -67,7 +67,7 @@ def test_a_call_cut_at_the_output_limit_is_marked_and_left_as_it_is() -> None:
     assert reply.calls == (CallRequest("call_cccc", "write_file", '{"path":"a.txt","cont'),)
 
 
-def test_several_calls_on_one_index_are_told_apart_by_their_ids() -> None:
+def test_several_calls_on_one_index_are_distinguished_by_id() -> None:
     _, reply = assembled(recorded("same_index.sse"))
     assert [call.arguments for call in reply.calls] == [
         '{"timezone":"Asia/Tokyo"}',
@@ -335,7 +335,7 @@ def test_a_recorded_stream_cut_anywhere_gives_the_same_reply(name: str, data: st
     assert assembled(*chunks) == assembled(stream)
 
 
-def test_overflow_inside_a_stream_is_told_as_such() -> None:
+def test_overflow_inside_a_stream_is_reported_as_such() -> None:
     error = {
         "error": {"message": "too much", "type": "invalid_request_error", "code": "context_length_exceeded"}
     }

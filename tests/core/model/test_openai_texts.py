@@ -84,9 +84,7 @@ CONVERSATIONS = st.lists(ANSWERED | ANSWERED | SAID.map(lambda said: [said]), ma
 
 @settings(max_examples=300)
 @given(CONVERSATIONS, st.data())
-def test_a_conversation_that_grows_is_cut_and_goes_on_otherwise(
-    said: list[Said], data: st.DataObject
-) -> None:
+def test_a_growing_conversation_is_cut_in_steps(said: list[Said], data: st.DataObject) -> None:
     texts, said = fresh(), called_once(said)
     for _ in range(4):
         dialect = data.draw(DIALECTS)
@@ -114,7 +112,7 @@ class Counting:
         return ",".join(json.dumps(said.text) for said in piece if not isinstance(said, ToolCalled))
 
 
-def test_what_was_written_before_is_not_written_again() -> None:
+def test_earlier_messages_are_not_serialized_again() -> None:
     texts, writer = ConversationTexts(), Counting()
     said = turns(50)
     for following in turns(3, of=" more"):

@@ -63,7 +63,7 @@ def test_a_streamed_request() -> None:
     }
 
 
-def test_what_is_not_asked_for_is_not_sent() -> None:
+def test_optional_request_fields_are_omitted() -> None:
     sent = body(asking("Hi", tools=(), system=""), stream=False)
     assert set(sent) == {"model", "messages", "max_tokens"}
     assert [message["role"] for message in sent["messages"]] == ["user"]
@@ -174,7 +174,7 @@ def test_calls_are_told_as_text_to_a_model_without_tools() -> None:
     ]
 
 
-def test_what_was_learned_is_left_out() -> None:
+def test_parameters_a_model_refused_are_omitted() -> None:
     request = asking("Hi")
     assert "stream" not in body(request, Dialect(stream=False))
     assert not {"max_tokens", "max_completion_tokens"} & set(body(request, Dialect(output_limit="")))
@@ -236,7 +236,9 @@ def test_a_provider_gets_back_what_it_left_with_its_calls() -> None:
         (None, HOST, Dialect()),
     ],
 )
-def test_nobody_else_gets_it(origin: Origin | None, host: str, dialect: Dialect) -> None:
+def test_opaque_data_goes_to_its_own_provider_only(
+    origin: Origin | None, host: str, dialect: Dialect
+) -> None:
     message = body(with_calls(origin), dialect, host=host)["messages"][2]
     assert set(message) == {"role", "content", "tool_calls"}
     assert [set(call) for call in message["tool_calls"]] == [{"id", "type", "function"}] * 2

@@ -1,4 +1,4 @@
-"""What a provider's refusal means: golden bodies as servers really send them."""
+"""The meaning of a provider's refusal: golden bodies as servers really send them."""
 
 import json
 from datetime import UTC, datetime

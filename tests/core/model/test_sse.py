@@ -41,7 +41,7 @@ ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
 @given(st.lists(st.tuples(LINES, ENDS)), st.lists(st.integers(0, 200)))
-def test_where_the_network_cuts_makes_no_difference(
+def test_network_chunking_does_not_change_the_events(
     lines: list[tuple[bytes, bytes]], cuts: list[int]
 ) -> None:
     stream = b"".join(line + end for line, end in lines) + b"\n"

@@ -1,4 +1,4 @@
-"""Who may speak where: closed unless the configuration opened it."""
+"""Access to the hub: closed unless the configuration opened it."""
 
 import pytest
 
@@ -43,11 +43,11 @@ def admit(rules: Access, event: InboundMessage | ChoiceAnswer, known: Identity |
     return rules.admit(event, known, RandomIds())
 
 
-def test_an_unconfigured_channel_lets_nobody_in_and_gives_no_codes() -> None:
+def test_an_unconfigured_channel_admits_no_one_and_gives_no_codes() -> None:
     assert isinstance(admit(Access(OWNER), message()), TurnedAway)
 
 
-def test_the_owner_is_known_by_identity_whatever_the_mode() -> None:
+def test_the_owner_is_known_by_identity_in_every_mode() -> None:
     rules = access(ChannelAccess(DirectMode.ALLOWLIST), frozenset({("chat", "7")}))
     assert admit(rules, message()) == Admitted(OWNER, "config")
 
@@ -71,7 +71,7 @@ def test_a_known_person_stays_the_same_user() -> None:
     assert admit(access(ChannelAccess(DirectMode.OPEN)), message(), known) == Admitted(known.user, "open")
 
 
-def test_who_was_let_in_by_a_rule_leaves_with_it() -> None:
+def test_access_by_a_rule_ends_with_the_rule() -> None:
     rules = access(ChannelAccess(DirectMode.ALLOWLIST))
     assert admit(rules, message(), identity("allowlist", Role.MEMBER)) is None
     assert admit(rules, message(), identity("config", Role.OWNER)) is None
@@ -79,7 +79,7 @@ def test_who_was_let_in_by_a_rule_leaves_with_it() -> None:
     assert admit(rules, message(), identity("revoked", Role.MEMBER)) is None
 
 
-def test_who_was_paired_stays() -> None:
+def test_a_paired_person_keeps_access() -> None:
     known = identity("paired", Role.MEMBER)
     rules = access(ChannelAccess(DirectMode.ALLOWLIST))
     assert admit(rules, message(), known) == Admitted(known.user, "paired")
@@ -117,7 +117,7 @@ def test_groups_that_are_off_are_noise() -> None:
     assert pressed.noise
 
 
-def test_who_brings_a_code_is_met_as_a_stranger_even_where_all_are_let_in() -> None:
+def test_a_code_is_redeemed_even_with_open_access() -> None:
     rules = access(ChannelAccess(DirectMode.OPEN))
     assert rules.admit(message(), identity("open", Role.GUEST), RandomIds(), redeems=True) is None
     known = identity("paired", Role.MEMBER)
@@ -135,7 +135,7 @@ def test_who_brings_a_code_is_met_as_a_stranger_even_where_all_are_let_in() -> N
         (Via.REVOKED, "9", False),
     ],
 )
-def test_a_linked_account_is_let_in_as_long_as_the_one_that_vouches_for_it(
+def test_a_linked_account_has_access_while_its_sponsor_does(
     via: Via, platform_user_id: str, *, vouches: bool
 ) -> None:
     rules = access(ChannelAccess(DirectMode.OPEN, allow=frozenset({"7"})))

@@ -101,7 +101,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     await store.close()
 
 
-async def test_a_person_is_told_where_they_were_active_last_then_elsewhere(place: Place) -> None:
+async def test_a_person_is_notified_where_they_were_active_last_then_elsewhere(place: Place) -> None:
     await place.writes(SAM, "phone", "7")
     await place.writes(SAM, "work", "U7")
     assert await place.goes_to(ToPerson("sam")) == [("work", "work with U7"), ("phone", "phone with 7")]
@@ -110,14 +110,14 @@ async def test_a_person_is_told_where_they_were_active_last_then_elsewhere(place
     assert await place.goes_to(ToPerson("sam", "work")) == [("work", "work with U7")]
 
 
-async def test_the_same_key_is_told_once(place: Place) -> None:
+async def test_a_notice_key_is_used_once(place: Place) -> None:
     await place.writes(SAM, "phone", "7")
     assert await place.tell(ToPerson("sam"))
     assert not await place.tell(ToPerson("sam"))
     assert [row.message for row in place.town.rows] == [REPORT]
 
 
-async def test_who_was_never_heard_in_private_is_spoken_to_first(place: Place) -> None:
+async def test_a_person_never_met_in_private_is_addressed_first(place: Place) -> None:
     place.access = Access(OWNER, frozenset({("phone", "1"), ("phone", "not an id"), ("gone", "2")}))
     assert await place.goes_to(ToPerson("olivia")) == [("phone", "private of 1")]
     await place.writes(SAM, "work", "U7", direct=False)
@@ -134,7 +134,7 @@ async def test_a_console_comes_last_and_only_with_a_thread_to_be_seen_in(place: 
     ]
 
 
-async def test_a_thread_is_told_where_it_is_then_its_owner(place: Place) -> None:
+async def test_a_notice_goes_to_its_thread_then_to_its_owner(place: Place) -> None:
     thread = await place.writes(SAM, "work", "U7", direct=False)
     await place.writes(SAM, "phone", "7")
     private = [("phone", "phone with 7"), ("work", "private of U7")]
@@ -143,11 +143,11 @@ async def test_a_thread_is_told_where_it_is_then_its_owner(place: Place) -> None
     assert await place.goes_to(ToThread(thread)) == [("phone", "phone with 7")]
 
 
-async def test_a_place_is_told_and_nobody_else(place: Place) -> None:
+async def test_a_notice_to_an_address_reaches_no_one_else(place: Place) -> None:
     assert await place.goes_to(ToAddress("work", Address("C1"))) == [("work", "C1")]
 
 
-async def test_accounts_that_are_let_in_no_more_are_told_nothing(place: Place) -> None:
+async def test_removed_accounts_get_no_notices(place: Place) -> None:
     await place.writes(SAM, "phone", "7")
     await place.world.store.people.revoke_account("phone", "7")
     with pytest.raises(NobodyToTell, match="hubbub users link"):
@@ -164,7 +164,7 @@ async def test_accounts_that_are_let_in_no_more_are_told_nothing(place: Place) -
     "to",
     [ToPerson("nobody"), ToThread("no thread"), ToAddress("gone", Address("C1")), ToPerson("sam", "gone")],
 )
-async def test_where_there_is_nobody_that_is_said_and_nothing_kept(
+async def test_without_an_approver_the_request_is_refused(
     place: Place, to: ToPerson | ToThread | ToAddress
 ) -> None:
     await place.writes(SAM, "phone", "7")
@@ -173,7 +173,7 @@ async def test_where_there_is_nobody_that_is_said_and_nothing_kept(
     assert await place.tell(ToPerson("sam")), "the key was not used up"
 
 
-async def test_no_credential_is_told(place: Place) -> None:
+async def test_no_credential_is_revealed(place: Place) -> None:
     await place.writes(SAM, "phone", "sam")
     token = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
     await place.tell(ToPerson("sam"), text=plain(f"The key is {token}."))

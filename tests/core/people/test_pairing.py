@@ -1,4 +1,4 @@
-"""Who comes in by a code, as whom, and who does not: the rules over a real store."""
+"""Pairing by codes: the rules over a real store."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ def refusal(decision: object) -> str:
     return decision.reason
 
 
-def test_codes_are_of_letters_nobody_confuses() -> None:
+def test_codes_avoid_ambiguous_letters() -> None:
     assert len(set(CODE_ALPHABET)) == 32
     assert not set(CODE_ALPHABET) & set("IO01")
     assert all(is_code(RandomIds().code()) for _ in range(100))
@@ -45,7 +45,7 @@ def test_codes_are_of_letters_nobody_confuses() -> None:
 # --- asking ---------------------------------------------------------------------------------------------
 
 
-async def test_a_stranger_is_told_once_in_the_life_of_a_code(front: Front) -> None:
+async def test_a_stranger_is_notified_once_in_the_life_of_a_code(front: Front) -> None:
     code = await front.code_for("stan")
     for _ in range(3):
         assert (await front.says("stan")).outcome == "refused: not paired"
@@ -192,7 +192,7 @@ async def test_a_request_is_decided_by_its_id_too(front: Front) -> None:
     assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
 
 
-async def test_of_a_message_and_the_desk_at_once_one_lets_in(front: Front) -> None:
+async def test_a_chat_and_a_console_approval_at_once_pair_once(front: Front) -> None:
     code = await front.code_for("stan")
     chat, as_me, as_member = await asyncio.gather(
         front.says(OWNER_ACCOUNT, f"/approve {CHANNEL} {code}"),
@@ -208,7 +208,7 @@ async def test_of_a_message_and_the_desk_at_once_one_lets_in(front: Front) -> No
     assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
 
 
-async def test_who_is_turned_down_is_told_and_gets_no_code_for_a_day(front: Front) -> None:
+async def test_a_denied_person_gets_no_code_for_a_day(front: Front) -> None:
     code = await front.code_for("stan")
     assert isinstance(await front.desk.reject(code, by=OWNER), PairingDenied)
     assert front.heard("stan")[1:] == [pairing_texts.REQUEST_DENIED]
@@ -220,7 +220,7 @@ async def test_who_is_turned_down_is_told_and_gets_no_code_for_a_day(front: Fron
     assert is_code(await front.code_for("stan"))
 
 
-async def test_an_account_let_in_as_me_is_the_owner(front: Front) -> None:
+async def test_an_account_linked_as_me_is_the_owner(front: Front) -> None:
     code = await front.code_for("stan")
     assert isinstance(await front.desk.approve(code, by=OWNER, pair_as=PairAs.ME), PairingApproved)
     assert await front.user_of("stan") == OWNER.user_id
@@ -245,7 +245,7 @@ async def test_the_first_account_may_become_the_owner_and_only_the_first(tmp_pat
     await front.store.close()
 
 
-async def test_where_the_owner_is_configured_nobody_becomes_it(front: Front) -> None:
+async def test_with_a_configured_owner_no_one_becomes_owner(front: Front) -> None:
     code = await front.code_for("stan")
     decision = await front.desk.approve(code, by=OWNER, pair_as=PairAs.OWNER)
     assert refusal(decision) == "there is already an owner"
@@ -255,7 +255,7 @@ async def test_where_the_owner_is_configured_nobody_becomes_it(front: Front) -> 
 # --- revoking -------------------------------------------------------------------------------------------
 
 
-async def test_who_is_revoked_is_a_stranger_at_the_next_message_and_the_same_member_when_let_in_again(
+async def test_revoked_people_are_strangers_until_paired_as_themselves(
     front: Front,
 ) -> None:
     await front.desk.approve(await front.code_for("stan"), by=OWNER)
@@ -330,7 +330,7 @@ async def test_a_code_of_somebody_revoked_meanwhile_is_void(front: Front) -> Non
     assert (await front.says("s1", f"/link {code}")).outcome == "refused: code expired"
 
 
-async def test_where_all_are_let_in_a_guest_can_join_but_not_vouch(tmp_path: Path) -> None:
+async def test_a_guest_can_link_accounts_but_not_vouch(tmp_path: Path) -> None:
     rules = ChannelAccess(DirectMode.OPEN, GroupMode.ALL)
     front = await Front.open(tmp_path, rules=rules)
     assert (await front.says("guest")).outcome == "turn 1"
@@ -349,7 +349,9 @@ async def test_where_all_are_let_in_a_guest_can_join_but_not_vouch(tmp_path: Pat
 # --- limits ---------------------------------------------------------------------------------------------
 
 
-async def test_a_member_who_writes_too_fast_is_told_once_a_minute_and_the_owner_never(tmp_path: Path) -> None:
+async def test_a_member_who_writes_too_fast_is_warned_once_a_minute_and_the_owner_never(
+    tmp_path: Path,
+) -> None:
     rules = ChannelAccess(DirectMode.PAIRING, GroupMode.ALL, frozenset({"mia"}))
     front = await Front.open(tmp_path, rules=rules, sender_per_minute=5)
     outcomes = [(await front.says("mia", "/status")).outcome for _ in range(8)]
@@ -365,7 +367,7 @@ async def test_a_member_who_writes_too_fast_is_told_once_a_minute_and_the_owner_
 
 
 @pytest.mark.parametrize("direct", [True, False], ids=["in private", "in a group"])
-async def test_what_runs_can_be_stopped_whatever_the_limit(tmp_path: Path, *, direct: bool) -> None:
+async def test_running_routines_can_be_stopped_at_any_limit(tmp_path: Path, *, direct: bool) -> None:
     rules = ChannelAccess(groups=GroupMode.ALL, allow=frozenset({"mia"}))
     front = await Front.open(tmp_path, rules=rules, sender_per_minute=2)
     await front.says("mia", "think hard", direct=direct)

@@ -54,7 +54,7 @@ class Offer:
 
 @dataclass
 class Bound:
-    """What an account is bound to. `root`: who vouches for a linked one."""
+    """The binding of an account. `root`: the account that vouches for a linked one."""
 
     user: str
     via: str

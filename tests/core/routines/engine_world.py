@@ -183,13 +183,13 @@ class Works:
 
     @property
     def service(self) -> RoutineService:
-        """What carries routines out."""
+        """Return what carries routines out."""
         assert self._service is not None
         return self._service
 
     @property
     def desk(self) -> RoutineManager:
-        """What the owner does."""
+        """Return what the owner does."""
         return build_manager(self.config, cast("Store", self.store), self.service, self.clock, self.ids)
 
     async def start(self, *, carries_out: bool = True) -> None:

@@ -27,7 +27,7 @@ def shown(rows: list[RoutineRow], zone: str, days: int) -> list[tuple[str, str, 
     ]
 
 
-def test_days_are_those_of_whoever_looks() -> None:
+def test_days_follow_the_viewers_time_zone() -> None:
     late = row("late", Cron("30 23 * * *", "UTC"))
     assert shown([late], "UTC", 2) == [("2026-03-28", "late", 1), ("2026-03-29", "late", 1)]
     # In Tokyo it is the next morning; today's is over there.

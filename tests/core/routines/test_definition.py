@@ -76,7 +76,7 @@ def faults(page: Mapping[str, object]) -> dict[str, str]:
     return {problem.field: problem.message for problem in found}
 
 
-def test_what_a_page_leaves_out_is_as_usual() -> None:
+def test_omitted_fields_take_their_defaults() -> None:
     assert valid(PAGE) == Definition(
         name="morning",
         trigger=Cron("0 9 * * 1-5", "Europe/Berlin", Downtime.ONE_CATCH_UP),
@@ -138,7 +138,7 @@ definitions = st.builds(
 
 
 @given(definitions, st.booleans())
-def test_what_was_written_is_read_again(definition: Definition, whole: bool) -> None:
+def test_a_written_definition_is_read_back(definition: Definition, whole: bool) -> None:
     page = definition_to_json(definition, whole=whole)
     assert read_definition(page) == definition
 
@@ -275,14 +275,14 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize("page,field,told", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_is_wrong_is_told_by_the_name_of_its_field(page: dict[str, Any], field: str, told: str) -> None:
+def test_an_invalid_definition_names_the_field(page: dict[str, Any], field: str, told: str) -> None:
     found = faults(page)
     assert set(found) == {field}
     assert told in found[field]
     assert faults(page) == found, "a second look found something else"
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     page = {
         "name": "",
         "trigger": {"type": "cron", "schedule": " ", "timezone": "x"},
@@ -390,7 +390,7 @@ INPUTS: list[tuple[RunInput, str]] = [
 
 
 @pytest.mark.parametrize("fired_by,key", INPUTS, ids=[key for _, key in INPUTS])
-def test_what_fired_a_run_is_kept_and_claimed_once(fired_by: RunInput, key: str) -> None:
+def test_a_trigger_is_stored_and_claimed_once(fired_by: RunInput, key: str) -> None:
     assert input_from_json(input_to_json(fired_by)) == fired_by
     assert claim_key(fired_by) == key
 

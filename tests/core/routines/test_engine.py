@@ -127,7 +127,7 @@ async def test_a_clock_set_back_fires_no_slot_again(works: Works, proof_record: 
     proof_record("routines-engine", set_back_s=HOUR, slots_fired_again=len(after) - len(set(after)))
 
 
-async def test_one_that_goes_on_after_the_clock_was_set_back_fires_only_slots_it_never_had(
+async def test_a_routine_fires_only_new_slots_after_the_clock_goes_back(
     works: Works,
 ) -> None:
     row = await works.make("minutely")
@@ -151,7 +151,7 @@ HOURLY = {"type": "cron", "schedule": "30 * * * *"}
 
 
 @pytest.mark.parametrize("how", ["the clock is set forward", "the hub was down", "the process was suspended"])
-async def test_what_was_missed_is_treated_as_the_routine_says(
+async def test_missed_slots_follow_the_routines_setting(
     works: Works, how: str, proof_record: ProofRecord
 ) -> None:
     rows = {
@@ -196,7 +196,7 @@ def _newest_half_hour(works: Works) -> int:
 # --- telling --------------------------------------------------------------------------------------------
 
 
-async def test_an_owner_is_told_so_often_an_hour_restarts_or_not(works: Works) -> None:
+async def test_notices_to_an_owner_are_limited_per_hour_across_restarts(works: Works) -> None:
     row = await works.make("watch", trigger={"type": "manual"})
     works.model.answer = "Look at this."
 

@@ -1,4 +1,4 @@
-"""What stands for characters, over every character there is: the same as in Python's `re`."""
+"""Character classes over every character there is: the same as in Python's `re`."""
 
 import re
 import sys

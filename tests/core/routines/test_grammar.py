@@ -24,7 +24,7 @@ Answer = list[list[str | None] | None] | str | None
 
 
 def by_re(cases: Sequence[Case]) -> list[Answer]:
-    """What `re` finds, asked in a process that is given half a second for each pattern."""
+    """Return what `re` finds, asked in a process that is given half a second for each pattern."""
     asked = "".join(json.dumps([case.pattern, case.texts]) + "\n" for case in cases)
     process = subprocess.run(
         [sys.executable, "-m", "tests.core.routines.re_process"],
@@ -43,7 +43,7 @@ def found(pattern: Pattern, text: str) -> list[str | None] | None:
 
 
 @pytest.mark.timeout(900)  # in profile `proof`
-def test_what_is_accepted_means_what_it_means_to_re(profile: Profile, proof_record: ProofRecord) -> None:
+def test_accepted_patterns_match_as_in_python(profile: Profile, proof_record: ProofRecord) -> None:
     grammar = Grammar(random.Random(profile.seed))
     drawn = [grammar.case() for _ in range(profile.pick(test=600, ci=5_000, proof=20_000))]
     accepted: list[tuple[Case, Pattern]] = []

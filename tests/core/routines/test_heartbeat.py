@@ -1,4 +1,4 @@
-"""What a heartbeat does: nothing for an empty list, nothing at night, and otherwise what the list says."""
+"""Heartbeats: nothing for an empty list, nothing at night, and otherwise what the list says."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -88,7 +88,7 @@ def test_a_change_holds_at_once() -> None:
     assert (fired(matcher, heard("first, second, another")), len(matcher)) == (["r2"], 1)
 
 
-async def test_what_cannot_be_used_is_told_and_the_rest_listens() -> None:
+async def test_an_unusable_pattern_is_reported_and_the_others_work() -> None:
     matcher = Matcher()
     broken = Listener("r2", "ann", Event("(?=broken)"))
     refused = await matcher.load([Listener("r1", "ann", Event("fine")), broken])
@@ -112,7 +112,7 @@ def test_text_beyond_the_limit_takes_no_part() -> None:
     assert fired(listening(Event("alert")), heard("x" * 8192 + "alert")) == []
 
 
-def test_what_backtracks_for_ever_elsewhere_is_answered() -> None:
+def test_catastrophic_patterns_are_answered_quickly() -> None:
     assert Pattern("(a+)+$").search(Subject("a" * 3_999 + "!")) is None
 
 
@@ -161,7 +161,7 @@ def test_grams_find_the_texts_a_message_contains(
     assert grams.found(message) == set()
 
 
-def test_what_a_pattern_needs_is_in_what_it_matches() -> None:
+def test_required_grams_occur_in_every_match() -> None:
     for pattern, text in PATTERNS:
         try:
             sets = needed_texts(Event(pattern))

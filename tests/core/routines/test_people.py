@@ -84,7 +84,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("pattern,construct,position,reason", REFUSED, ids=[row[0][:30] for row in REFUSED])
-def test_what_cannot_be_kept_is_refused_by_name_and_place(
+def test_an_unsupported_construct_is_refused_by_name_and_position(
     pattern: str, construct: str, position: int, reason: str
 ) -> None:
     with pytest.raises(PatternRefused) as refused:
@@ -96,6 +96,6 @@ def test_what_cannot_be_kept_is_refused_by_name_and_place(
 @pytest.mark.parametrize(
     "pattern", ["", "a*", ".*", "^", "$", r"\b", "(a|)", "(?:x?)", "^$", "a{0}", r"\b\w*\b"]
 )
-def test_what_matches_the_empty_text_is_refused(pattern: str) -> None:
+def test_patterns_matching_the_empty_text_are_refused(pattern: str) -> None:
     with pytest.raises(PatternRefused, match="matches the empty text"):
         Pattern(pattern)

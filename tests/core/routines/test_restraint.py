@@ -1,4 +1,4 @@
-"""What holds a routine back: quiet hours, rests after failures and runs, and failures told ever more rarely.
+"""Limits on routines: quiet hours, rests after failures and runs, and failures reported ever more rarely.
 
 Numbers are those the documentation names, written out: a limit that changes must be seen here.
 """
@@ -48,7 +48,7 @@ def hours(works: Works, begin_s: int, end_s: int) -> dict[str, Any]:
 # --- quiet hours ----------------------------------------------------------------------------------------
 
 
-async def test_what_is_found_in_quiet_hours_is_told_when_they_are_over(works: Works) -> None:
+async def test_findings_in_quiet_hours_are_sent_afterwards(works: Works) -> None:
     row = await works.make("watch", trigger=MANUAL, notify=hours(works, -HOUR, 2 * HOUR))
     works.model.answer = "Look at this."
     await fired(works, row)
@@ -108,7 +108,7 @@ async def test_after_each_failure_a_routine_rests_twice_as_long_up_to_an_hour(wo
     assert rests == [60, 120, 240, 480, 960, 1920, 3600]
 
 
-async def test_what_an_event_fires_waits_for_the_end_of_the_rest_and_success_ends_resting(
+async def test_event_runs_wait_for_the_backoff_and_success_ends_it(
     works: Works,
 ) -> None:
     trigger = {"type": "system_event", "source": "ci", "event_type": "red"}
@@ -129,7 +129,7 @@ async def test_what_an_event_fires_waits_for_the_end_of_the_rest_and_success_end
     assert len(await starts_s(works, row)) == 3, "nothing rests after a run that went well"
 
 
-async def test_what_was_queued_before_a_failure_waits_too_and_what_a_person_asks_for_does_not(
+async def test_queued_runs_wait_out_a_failure_but_manual_runs_do_not(
     works: Works,
 ) -> None:
     trigger = {"type": "system_event", "source": "ci", "event_type": "red"}
@@ -154,7 +154,7 @@ async def emitted(works: Works) -> None:
     await works.desk.emit(OLIVIA, "ci", "red", {}, works.ids.row_id())
 
 
-async def test_of_failures_in_a_row_the_first_second_fourth_and_eighth_are_told(works: Works) -> None:
+async def test_consecutive_failures_1_2_4_and_8_are_reported(works: Works) -> None:
     row = await works.make("fails", trigger=MANUAL, guardrails={"pause_after_failures": 100})
     works.model.refuses = True
     told: list[int] = []
@@ -177,7 +177,7 @@ async def test_of_failures_in_a_row_the_first_second_fourth_and_eighth_are_told(
 # --- cooldown -------------------------------------------------------------------------------------------
 
 
-async def test_a_run_that_somebody_asked_for_begins_the_cooldown_of_those_nobody_did(works: Works) -> None:
+async def test_a_manual_run_starts_the_cooldown_of_automatic_runs(works: Works) -> None:
     row = await works.make("rests", guardrails={"cooldown_s": 300})
     await fired(works, row)
     for _ in range(20):

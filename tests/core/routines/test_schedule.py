@@ -136,7 +136,7 @@ def test_enough_instants_were_computed_by_hand() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_can_be_said(schedule: str, expected: list[str]) -> None:
+def test_valid_schedules_are_read(schedule: str, expected: list[str]) -> None:
     said = Schedule(schedule, UTC, us("2026-02-27T12:15:59Z"))
     found = list(islice(said.between(us("2026-02-28T23:59:59.5Z"), us("2040-01-01T00:00Z")), 2))
     assert [told(slot, "UTC") for slot in found] == expected
@@ -169,7 +169,7 @@ def test_what_can_be_said(schedule: str, expected: list[str]) -> None:
         ("0 0 31 4,6 *", "never occurs"),
     ],
 )
-def test_what_cannot_is_refused_with_a_reason(schedule: str, reason: str) -> None:
+def test_invalid_schedules_are_refused_with_a_reason(schedule: str, reason: str) -> None:
     with pytest.raises(ScheduleRefused) as refused:
         Schedule(schedule, UTC)
     assert reason in str(refused.value)
@@ -228,7 +228,7 @@ def test_downtime(downtime: Downtime, limit: int, after_minutes: int, expected: 
     assert said.due(NOON - after_minutes * 60 * SECOND_US, NOON, downtime, limit) == expected
 
 
-def test_what_is_late_is_skipped_or_caught_up() -> None:
+def test_late_slots_are_skipped_or_caught_up() -> None:
     said = Schedule("0 * * * *", UTC)
     late = NOON + 61 * SECOND_US
     assert said.due(NOON - 1, late, Downtime.SKIP, 10) == Due((), 1)

@@ -1,4 +1,4 @@
-"""What is said of a text and of a routine that is being written, before anything is run or kept."""
+"""Trials of a text and of a routine that is being written, before anything is run or kept."""
 
 from dataclasses import replace
 from typing import Any
@@ -82,7 +82,7 @@ def test_one_that_would_but_may_not_says_so(other: dict[str, Any], why: str) -> 
     assert try_text(row(last_claimed_at=NOW - 60 * SECOND_US), "deploy it", AT).fires
 
 
-def test_a_draft_is_told_all_that_is_wrong_with_it() -> None:
+def test_a_draft_lists_all_its_errors() -> None:
     wrong = {**PAGE, "name": " ", "trigger": {"type": "event", "pattern": "(?=x)"}}
     draft = try_page(wrong, "x", AT)
     assert [problem.field for problem in draft.problems] == ["name", "trigger.pattern"]
@@ -121,5 +121,5 @@ def test_a_draft_that_is_well_shows_when_and_what() -> None:
         (Manual(), "Started by a person only"),
     ],
 )
-def test_what_fires_a_routine_is_told_in_words(trigger: Trigger, words: str) -> None:
+def test_triggers_are_described_in_words(trigger: Trigger, words: str) -> None:
     assert what_fires(trigger) == words

@@ -56,7 +56,7 @@ def ordinary_days(zone: str) -> frozenset[int]:
 
 
 def readings(schedule: Schedule, zone: str, day: int) -> list[datetime]:
-    """What the clock on the wall reads at the slots of a day."""
+    """Return what the clock on the wall reads at the slots of a day."""
     there = ZoneInfo(zone)
     begin, end = ((BEGIN + number * DAY).replace(tzinfo=there) for number in (day, day + 1))
     found = schedule.between(

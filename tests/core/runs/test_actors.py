@@ -96,7 +96,7 @@ async def test_the_follower_a_turn_returns_runs_next() -> None:
         await stage.until("begin two")
 
 
-async def test_a_stop_ends_its_turn_only_and_the_thread_goes_on() -> None:
+async def test_a_stop_ends_its_turn_only_and_the_thread_continues() -> None:
     stage = Turns({"one": start("two")})
     async with ThreadActors(stage, 8) as actors:
         actors.start(start("one"))
@@ -110,7 +110,7 @@ async def test_a_stop_ends_its_turn_only_and_the_thread_goes_on() -> None:
         await stage.until("end two")
 
 
-async def test_what_a_stop_could_not_end_is_handed_on_and_the_next_turn_runs() -> None:
+async def test_an_unstoppable_call_is_handed_over_and_the_next_turn_runs() -> None:
     stage = Turns({"stubborn": start("next")})
     async with ThreadActors(stage, 8) as actors:
         actors.start(start("stubborn"))

@@ -107,7 +107,7 @@ async def test_the_providers_wish_is_honoured_unless_it_is_too_long() -> None:
 
 
 @pytest.mark.parametrize("error", [*PERMANENT, ContextOverflow("long")], ids=lambda e: type(e).__name__)
-async def test_what_trying_again_cannot_mend_is_not_tried_again(error: ModelError) -> None:
+async def test_permanent_failures_are_not_retried(error: ModelError) -> None:
     bench = Bench([scripted("main", error)])
     run = bench.run()
     with pytest.raises(type(error)) as caught:
@@ -202,7 +202,7 @@ async def test_the_next_key_is_tried_before_the_next_model(error: ModelError) ->
     assert candidate.key == 0
 
 
-async def test_when_all_keys_are_refused_the_next_model_is_called_and_the_only_model_still_is() -> None:
+async def test_refused_keys_move_to_the_next_model_but_never_drop_the_last() -> None:
     refused = ModelAuthRejected("key")
     bench = Bench([scripted("a", refused, refused), scripted("b", fine())], keys=2)
     run = bench.run()
@@ -374,7 +374,7 @@ CALLS = st.lists(
 
 
 @given(st.lists(CALLS, min_size=1, max_size=4), st.integers(1, 3), st.integers(1, 6))
-def test_whatever_fails_a_run_ends_within_its_budget(
+def test_a_run_ends_within_its_budget_under_any_failure(
     calls: list[list[list[ReplyDelta]]], keys: int, replies: int
 ) -> None:
     bench = Bench([ScriptedModel(f"m{n}", list(one)) for n, one in enumerate(calls)], keys=keys)

@@ -47,7 +47,7 @@ def test_anything_else_is_read_from_the_store(turn: TurnStart) -> None:
     assert journals.take(turn) is None
 
 
-def test_what_was_taken_is_kept_no_longer() -> None:
+def test_a_taken_journal_is_no_longer_cached() -> None:
     journals = Journals()
     journals.keep("t1", exchange())
     journals.take(start(4))

@@ -132,7 +132,7 @@ async def test_calls_are_journalled_before_they_run_and_in_order() -> None:
     assert script.journal == ["calls a b", "run a", "run b"]
 
 
-async def test_a_question_stops_everything_behind_it() -> None:
+async def test_a_question_stops_all_later_calls() -> None:
     script = Script([calls(("a", {}), ("b", {}), ("c", {}))], asks="b")
     assert await play(script) == Paused()
     assert script.journal == ["calls a b c", "run a", "ask b"]
@@ -200,13 +200,13 @@ async def test_at_the_limit_a_person_is_asked() -> None:
     assert script.journal[-1] == "limit enough"
 
 
-async def test_who_may_not_go_on_still_says_final_words_without_tools() -> None:
+async def test_a_run_over_budget_ends_with_text_and_no_tools() -> None:
     script = Script([calls(("a", {})), said("this far")], limit_after=1, limit_pauses=False)
     assert await play(script) == Answered(said("this far"))
     assert script.asked_with_tools == [True, False]
 
 
-async def test_how_a_run_ends_is_told_once() -> None:
+async def test_the_end_of_a_run_is_reported_once() -> None:
     for script in (Script([said("Hello")]), Script([calls(("a", {}))], asks="a")):
         outcome = await play(script)
         assert script.ends == [outcome]

@@ -119,7 +119,7 @@ def test_five_failures_open_the_breaker_and_one_probe_at_a_time_tries_again() ->
 
 
 class Breaker(RuleBasedStateMachine):
-    """Whatever calls do, there is never more than one probe, and an answer lets everybody through."""
+    """A machine in which there is never more than one probe, and an answer lets everybody through."""
 
     def __init__(self) -> None:
         super().__init__()

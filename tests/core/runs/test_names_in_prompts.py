@@ -169,7 +169,7 @@ def test_the_walk_meets_every_name_of_the_system_prompt() -> None:
         ("", '"unnamed"'),
     ],
 )
-def test_how_names_are_quoted(name: str, shown: str) -> None:
+def test_names_are_quoted(name: str, shown: str) -> None:
     assert quoted(name) == shown
 
 

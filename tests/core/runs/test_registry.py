@@ -26,7 +26,7 @@ FAILED = CandidateFailed("openai", "main", "down", 1, 2, 1.0)
 
 
 class Told:
-    """What listeners and the owner were told, and the fields of log records."""
+    """The reports to listeners and the owner, and the fields of log records."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, str, TurnEvent]] = []
@@ -114,7 +114,7 @@ def test_a_limit_that_was_exceeded_names_the_reserve_and_says_to_try_again(text:
     assert "Try again" in text
 
 
-def test_a_reset_and_a_failed_one_are_told_apart() -> None:
+def test_a_reset_and_a_failed_reset_are_distinguished() -> None:
     assert "I reset it" in texts.CONTEXT_LIMIT_RESET
     assert "I reset it" not in texts.CONTEXT_LIMIT_EXCEEDED
     assert "/new" in texts.CONTEXT_LIMIT_EXCEEDED

@@ -195,7 +195,7 @@ async def test_nothing_runs_past_an_open_gate() -> None:
     assert "+look3" not in floor.log
 
 
-async def test_where_nobody_is_asked_a_call_that_needs_a_person_is_denied_and_the_rest_goes_on() -> None:
+async def test_autonomous_runs_deny_calls_that_need_a_person() -> None:
     floor, book = Floor(needed=2), Book()
     assert await settled(floor, book, "look1", "look2", "pay1", "look3", mode=MODES[1]) is None
     statuses = {result.call_id: result.status for result in book.recorded}

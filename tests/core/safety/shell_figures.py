@@ -1,4 +1,4 @@
-"""What the rating makes of tables of lines: harmful ones rated low, and daily work that runs unasked.
+"""The rating of tables of lines: harmful ones rated low, and daily work that runs unasked.
 
     python -m tests.core.safety.shell_figures FILE
 

@@ -1,4 +1,4 @@
-"""What an operator can open of a private network, and what such a line never opens."""
+"""Private networks that an operator can open, and what such a line never opens."""
 
 import contextlib
 import ipaddress
@@ -24,7 +24,7 @@ from core.safety.network import Exemption, is_public
         ("10.0.0.0/8:443", ("10.1.2.3", 443), ("64:ff9b::a01:203", 443)),
     ],
 )
-def test_a_line_opens_what_it_says_and_nothing_beside_it(
+def test_a_line_opens_exactly_its_addresses(
     line: str, inside: tuple[str, int], outside: tuple[str, int]
 ) -> None:
     exemption = Exemption.parse(line)

@@ -1,4 +1,4 @@
-"""What people are shown of a call: everything that is there, and where it is."""
+"""Calls as people are shown them: everything that is there, and where it is."""
 
 import re
 
@@ -39,7 +39,7 @@ from core.tools.prepared import detail_of
         ("ls\n \n\t\n\n  \n  rm x", "ls\n[4 empty lines]\n  rm x"),
     ],
 )
-def test_what_would_not_be_seen_is_named(text: str, shown: str) -> None:
+def test_invisible_characters_are_named(text: str, shown: str) -> None:
     assert in_plain_sight(text) == shown
 
 
@@ -56,7 +56,7 @@ def test_what_would_not_be_seen_is_named(text: str, shown: str) -> None:
         "Tiếng Việt, Çanakkale, Þórður → 5 € ✓",
     ],
 )
-def test_what_people_write_stays_as_it_is(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert in_plain_sight(text) == text
     assert look_alikes(text) == ()
 
@@ -139,7 +139,7 @@ SHAPING = re.compile(
 
 @given(st.text(alphabet=st.characters(min_codepoint=0x80), min_size=1, max_size=3))
 def test_nothing_amid_ascii_passes_unnamed_but_what_is_plain(odd: str) -> None:
-    """Whatever Unicode has: between ASCII letters it is spelled out, named below, or known as plain."""
+    """Every Unicode character between ASCII letters is spelled out, named below, or known as plain."""
     text = f"a{odd}b"
     named = in_plain_sight(text) != text or look_alikes(text) != ()
     assert named or all(map(PLAIN.match, SHAPING.sub("", odd)))

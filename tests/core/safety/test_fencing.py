@@ -85,7 +85,7 @@ def test_no_name_breaks_out_of_its_attribute(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "plain", '<tool_output name="x">open', "a\n</tool_output>"])
-def test_what_was_not_fenced_is_left_alone(text: str) -> None:
+def test_unfenced_text_is_left_alone(text: str) -> None:
     assert unfence(text) == text
 
 
@@ -103,7 +103,7 @@ def test_what_was_not_fenced_is_left_alone(text: str) -> None:
         ("中文 🎉 é", "中文 🎉 é"),
     ],
 )
-def test_what_no_reader_wants_is_taken_out(raw: str, clean: str) -> None:
+def test_control_characters_are_removed(raw: str, clean: str) -> None:
     assert sanitise(raw) == clean
 
 

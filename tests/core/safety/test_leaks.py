@@ -55,7 +55,7 @@ ORDINARY = (
 
 @pytest.mark.parametrize("name", TOKENS)
 @pytest.mark.parametrize("around", ["{}", "my key: {}", '"{}",', "({})", "x={}\ny", "`{}`", "看{}吧", "{}."])
-def test_a_token_is_found_whatever_surrounds_it(name: str, around: str) -> None:
+def test_a_token_is_found_in_any_surroundings(name: str, around: str) -> None:
     token = TOKENS[name]
     redacted = LeakDetector().redacted(around.format(token))
     assert token[8:-1] not in redacted
@@ -71,7 +71,7 @@ def test_the_body_of_a_private_key_is_taken_out_even_where_it_is_cut_off() -> No
 
 
 @pytest.mark.parametrize("word", ["Bearer", "bearer", "Authorization: Bearer"])
-def test_what_follows_bearer_is_one(word: str) -> None:
+def test_text_after_bearer_is_a_secret(word: str) -> None:
     assert LeakDetector().redacted(f"{word} {B62} end") == f"{word} {REMOVED} end"
 
 
@@ -94,7 +94,7 @@ def test_a_login_in_an_address_is_one() -> None:
         "https://discord.com/api/webhooks/123456789012345678/{}",
     ],
 )
-def test_what_stands_where_credentials_stand_is_one(text: str) -> None:
+def test_values_in_credential_positions_are_secrets(text: str) -> None:
     redacted = LeakDetector().redacted(text.format(B62))
     assert B62[:12] not in redacted
     assert REMOVED in redacted
@@ -135,13 +135,13 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
     assert LeakDetector().redacted(text) == text
 
 
-def test_the_hubs_own_values_are_found_whatever_they_look_like() -> None:
+def test_the_hubs_own_values_are_found_in_any_form() -> None:
     detector = LeakDetector(["correct horse battery", "model-key-1", "short"])
     said = "say correct horse battery, model-key-1 and short; correct horse"
     assert detector.redacted(said) == f"say {REMOVED}, {REMOVED} and short; correct horse"
 
 
-def test_each_leak_is_told_with_its_kind() -> None:
+def test_each_leak_is_reported_with_its_kind() -> None:
     text = f"a {TOKENS['repository-token']} b {TOKENS['api-key']}"
     assert [leak.kind for leak in LeakDetector().find(text)] == ["repository-token", "api-key"]
 
@@ -155,7 +155,7 @@ PIECES = st.sampled_from(
 
 
 def told(detector: LeakDetector, text: str, cuts: list[int]) -> tuple[str, str]:
-    """What is told of a stream before it is over, and all of it."""
+    """Return what is told of a stream before it is over, and all of it."""
     stream = RedactedStream(detector)
     borders = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     before = "".join(stream.add(text[a:b]) for a, b in itertools.pairwise(borders))
@@ -173,7 +173,7 @@ def test_a_stream_tells_what_the_whole_is_redacted_to(text: str, cuts: list[int]
 
 
 @given(st.lists(PIECES, max_size=8).map("".join))
-def test_no_piece_of_a_token_is_told_while_it_comes_letter_by_letter(text: str) -> None:
+def test_no_part_of_a_token_leaks_letter_by_letter(text: str) -> None:
     detector = LeakDetector([KNOWN])
     before, everything = told(detector, text, list(range(len(text))))
     assert everything == detector.redacted(text)
@@ -181,14 +181,14 @@ def test_no_piece_of_a_token_is_told_while_it_comes_letter_by_letter(text: str) 
 
 
 @pytest.mark.parametrize("words", ["Bearer ", "Authorization: Basic ", "X-Api-Key: ", "PRIVATE-TOKEN: '"])
-def test_what_follows_words_that_a_long_stream_has_told_is_found(words: str) -> None:
+def test_secrets_late_in_a_long_stream_are_found(words: str) -> None:
     begun, text = "word " * 200 + words, "word " * 200 + words + B62
     before, everything = told(LeakDetector(), text, [len(begun)])
     assert before.rstrip("'") == begun.rstrip("'")
     assert everything == LeakDetector().redacted(text) == begun + REMOVED
 
 
-def test_ordinary_words_are_told_as_soon_as_they_are_over() -> None:
+def test_ordinary_words_are_streamed_as_soon_as_they_end() -> None:
     stream = RedactedStream(LeakDetector())
     assert [stream.add(piece) for piece in ("Hel", "lo wor", "ld. 你", "好")] == [
         "",
@@ -198,7 +198,7 @@ def test_ordinary_words_are_told_as_soon_as_they_are_over() -> None:
     ]
 
 
-def test_long_streams_are_told_in_time_that_grows_with_their_length() -> None:
+def test_streaming_takes_time_linear_in_the_length() -> None:
     words = random.Random(7).choices(["light ", "sk-short ", "x" * 50 + " ", "\n"], k=20_000)
     words.insert(10_000, f"{TOKENS['api-key']} ")
     stream = RedactedStream(LeakDetector())

@@ -27,7 +27,7 @@ def test_broken_characters_do_not_hurt() -> None:
 
 
 @given(st.lists(st.binary(max_size=40), max_size=30), st.integers(2, 50))
-def test_how_a_stream_is_cut_into_chunks_makes_no_difference(chunks: list[bytes], limit: int) -> None:
+def test_chunking_of_a_stream_does_not_change_the_redaction(chunks: list[bytes], limit: int) -> None:
     assert collect(limit, chunks) == collect(limit, [b"".join(chunks)])
 
 

@@ -136,7 +136,7 @@ def test_web_addresses(url: str) -> None:
         "http://" + "a" * 64 + ".org/",
     ],
 )
-def test_what_is_no_web_address_is_refused(url: str) -> None:
+def test_invalid_web_addresses_are_refused(url: str) -> None:
     with pytest.raises(ToolDenied):
         GUARD.web_address(url)
 

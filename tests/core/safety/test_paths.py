@@ -56,7 +56,7 @@ def descriptors() -> int:
         ("a b 部署.txt", "a b 部署.txt"),
     ],
 )
-def test_what_is_inside_is_read(guard: PathGuard, path: str, name: str) -> None:
+def test_paths_inside_the_workspace_are_accepted(guard: PathGuard, path: str, name: str) -> None:
     assert read(guard, path) == INSIDE
     assert guard.name(path) == name
     assert guard.refusal(path) is None
@@ -85,7 +85,7 @@ def test_an_absolute_path_into_the_workspace_is_read_by_every_name_of_the_worksp
         *("d/" * (MAX_DEPTH + 1), "n" * 256, "部" * 86),
     ],
 )
-def test_what_leads_out_or_is_disguised_is_refused_as_text(guard: PathGuard, path: str) -> None:
+def test_escaping_or_disguised_paths_are_refused(guard: PathGuard, path: str) -> None:
     assert guard.refusal(path)
     with pytest.raises(ToolDenied):
         guard.name(path)
@@ -96,7 +96,7 @@ def test_what_leads_out_or_is_disguised_is_refused_as_text(guard: PathGuard, pat
 @pytest.mark.parametrize(
     "target, path", [(".config", "conf/gcloud/creds.json"), (".config/gh", "conf/hosts.yml")]
 )
-def test_credentials_behind_a_link_are_closed_too(
+def test_credentials_reached_by_a_link_are_closed_too(
     guard: PathGuard, workspace: Path, target: str, path: str
 ) -> None:
     folder = workspace / target
@@ -215,7 +215,7 @@ def test_only_regular_files_are_read(guard: PathGuard, workspace: Path) -> None:
         ("notes/today.txt/x", "not a directory"),
     ],
 )
-def test_what_is_not_there_is_said_so(guard: PathGuard, path: str, said: str) -> None:
+def test_a_missing_file_is_reported(guard: PathGuard, path: str, said: str) -> None:
     with pytest.raises(ToolFailed, match=said):
         read(guard, path)
 
@@ -229,7 +229,7 @@ def test_missing_parents_are_made_only_where_asked_for(guard: PathGuard, workspa
         assert os.path.samestat(os.fstat(place.directory), os.stat(workspace / "new/er"))
 
 
-def test_what_is_closed_is_shut_under_every_name(workspace: Path) -> None:
+def test_private_addresses_are_closed_under_every_spelling(workspace: Path) -> None:
     (workspace / "data").mkdir()
     (workspace / "data" / "hub.db").write_text(OUTSIDE)
     (workspace / "hub.toml").write_text(OUTSIDE)
@@ -349,7 +349,7 @@ def swapping(one: Path, other: Path) -> Iterator[None]:
 
 
 def checked_then_opened(workspace: Path, path: str) -> str:
-    """What the guard must not be: the name is judged, then used."""
+    """Return what the guard must not be: the name is judged, then used."""
     resolved = (workspace / path).resolve()
     if not resolved.is_relative_to(workspace.resolve()):
         raise ToolDenied("outside")

@@ -182,7 +182,7 @@ def test_git_is_judged_where_it_works_and_not_outside(tmp_path: Path) -> None:
         (None, Level.ALWAYS_ASK),
     ],
 )
-def test_a_rebase_goes_on_where_it_runs_nothing(todo: str | None, level: Level, tmp_path: Path) -> None:
+def test_a_rebase_is_granted_if_it_runs_nothing(todo: str | None, level: Level, tmp_path: Path) -> None:
     guard = make_workspace(tmp_path)
     assert judge("git rebase --continue", guard).level is Level.LOW
     (tmp_path / ".git/rebase-merge").mkdir()

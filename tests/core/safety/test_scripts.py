@@ -74,9 +74,7 @@ def test_a_makefile_that_make_prefers_is_the_one_that_counts(
 
 
 @pytest.mark.parametrize("name", ["Makefile.sh", "Makefile,v", "s.Makefile", "RCS", "SCCS", "Makefile.o"])
-def test_what_make_would_make_its_makefile_from_is_asked_about(
-    name: str, guard: PathGuard, tmp_path: Path
-) -> None:
+def test_sources_of_a_makefile_need_approval(name: str, guard: PathGuard, tmp_path: Path) -> None:
     (tmp_path / name).write_text("evil")
     assert judge("make test", guard).level is Level.ALWAYS_ASK
 
@@ -126,7 +124,7 @@ def test_a_script_that_loads_more_is_asked_about(text: str, guard: PathGuard, tm
 @pytest.mark.parametrize(
     "name", ["json.py", "json/__init__.py", "re.py", "json.cpython-311-x86_64-linux-gnu.so"]
 )
-def test_a_file_beside_a_script_takes_no_modules_place(name: str, guard: PathGuard, tmp_path: Path) -> None:
+def test_a_file_next_to_a_script_shadows_no_module(name: str, guard: PathGuard, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("evil")
     assert judge("python3 script.py", guard).level is Level.ALWAYS_ASK
@@ -177,7 +175,7 @@ def test_a_file_named_as_the_input_is_does_not_stand_for_it(
 @pytest.mark.parametrize(
     "line", ["npm test", "npm run build", "pnpm run build", "yarn build", "npm view react"]
 )
-def test_what_package_managers_obey_is_asked_about(
+def test_package_manager_configuration_needs_approval(
     line: str, name: str, guard: PathGuard, tmp_path: Path
 ) -> None:
     (tmp_path / "src/package.json").write_text((tmp_path / "package.json").read_text())
@@ -252,7 +250,7 @@ def test_a_module_is_pythons_own(name: str, guard: PathGuard, tmp_path: Path) ->
     assert judge("python3 -m json.tool data.json", guard).level is Level.ALWAYS_ASK
 
 
-def test_what_lies_beside_is_looked_at_where_make_runs(guard: PathGuard, tmp_path: Path) -> None:
+def test_files_next_to_the_makefile_are_considered(guard: PathGuard, tmp_path: Path) -> None:
     (tmp_path / "Makefile").rename(tmp_path / "src/Makefile")
     os.symlink("src/Makefile", tmp_path / "Makefile")
     (tmp_path / "GNUmakefile").write_text("include evil\ntest:\n\techo\n")
@@ -296,7 +294,7 @@ def test_no_length_hides_what_a_file_reads(
         "make lint && make test",
     ],
 )
-def test_what_runs_is_not_changed_by_the_same_line_after_it_was_judged(line: str, guard: PathGuard) -> None:
+def test_a_line_that_changes_the_files_it_runs_needs_approval(line: str, guard: PathGuard) -> None:
     rating = judge(line, guard)
     assert (rating.level, rating.pattern) == (Level.ALWAYS_ASK, None)
     assert "another part of the line may change" in rating.reason or "which it also runs" in rating.reason
@@ -313,12 +311,12 @@ def test_what_runs_is_not_changed_by_the_same_line_after_it_was_judged(line: str
         "git log -1; make test 2>/dev/null | tail -3",
     ],
 )
-def test_what_changes_nothing_that_runs_may_come_before_it(line: str, guard: PathGuard) -> None:
+def test_harmless_commands_may_precede_a_granted_program(line: str, guard: PathGuard) -> None:
     assert judge(line, guard).level is Level.LOW
 
 
 def test_rows_that_change_nothing_that_runs_make_no_other_file() -> None:
-    """What such a row makes is a directory or a new document; it rewrites and runs nothing."""
+    """Such a row makes a directory or a new document; it rewrites and runs nothing."""
     reading = [row for rows in table().values() for row in rows if row.reads]
     kinds = {
         row.name: {

@@ -532,7 +532,7 @@ def attempts(sample: str, row: Row) -> Iterator[str]:
 
 
 def is_covered(line: str, patterns: list[str | None], guard: PathGuard) -> bool:
-    """Whether the grants cover it, in whatever mode."""
+    """Return whether the grants cover it, in whatever mode."""
     try:
         rating = judge(line, guard)
     except ToolError:

@@ -43,7 +43,7 @@ def argvs(text: str) -> list[list[str]]:
 
 
 @given(st.lists(WORDS, max_size=6))
-def test_whatever_is_quoted_arrives_as_it_is(words: list[str]) -> None:
+def test_quoted_arguments_arrive_unchanged(words: list[str]) -> None:
     assert argvs(shlex.join(["echo", *words])) == [["echo", *words]]
 
 
@@ -54,7 +54,7 @@ def test_pieces_that_touch_are_one_word(one: str, two: str, three: str, inside: 
 
 
 @given(st.lists(st.lists(WORDS, max_size=3), min_size=1, max_size=5), st.sampled_from(["|", "&&", "||", ";"]))
-def test_what_joins_commands_takes_none_of_their_words(commands: list[list[str]], sign: str) -> None:
+def test_operators_do_not_consume_words(commands: list[list[str]], sign: str) -> None:
     written = [shlex.join(["echo", *words]) for words in commands]
     expected = [["echo", *words] for words in commands]
     assert argvs(f" {sign} ".join(written)) == argvs(sign.join(written)) == expected
@@ -278,7 +278,7 @@ NOT_PLAIN = (
 
 
 @pytest.mark.parametrize("text", [*REVIEWED, *NOT_PLAIN])
-def test_what_a_shell_would_have_to_work_out_is_not_plain(text: str) -> None:
+def test_lines_that_need_shell_evaluation_are_not_plain(text: str) -> None:
     assert isinstance(read_line(text), NotPlain)
 
 
@@ -295,7 +295,7 @@ def test_what_a_shell_would_have_to_work_out_is_not_plain(text: str) -> None:
         *("kill -l; pwd && test -f a || true", "echo 2>&1 | cat 2> e"),
     ],
 )
-def test_what_stands_for_itself_is_plain(text: str) -> None:
+def test_literal_lines_are_plain(text: str) -> None:
     assert isinstance(read_line(text), Line)
 
 

@@ -72,7 +72,7 @@ def test_nothing_harmful_is_below_what_asks_every_time(guard: PathGuard, proof_r
     assert low == []
 
 
-def test_what_would_destroy_the_system_is_refused_in_every_mode(guard: PathGuard) -> None:
+def test_destructive_commands_are_refused_in_every_mode(guard: PathGuard) -> None:
     assert [line for line in BLOCKED if (one := rated(line, guard)) is None or one.blocked is None] == []
     started = [f"{by} rm -rf /" for by in ("timeout 9", "timeout 1.5s", "nice -n 10", "nice -n 1 timeout 9")]
     assert [line for line in started if (one := rated(line, guard)) is None or one.blocked is None] == []
@@ -206,9 +206,7 @@ def test_a_standing_grant_to_write_covers_documents_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("line,asked", [("echo x > main.py", True), ("echo x > notes.txt", False)])
-def test_behind_cd_a_redirect_is_judged_at_the_file_that_is_opened(
-    line: str, asked: bool, tmp_path: Path
-) -> None:
+def test_after_cd_a_redirect_is_judged_by_the_file_it_opens(line: str, asked: bool, tmp_path: Path) -> None:
     """One file is only where the line is, the other only where it comes from."""
     guard = make_workspace(tmp_path)
     (tmp_path / "main.py").unlink()
@@ -235,7 +233,7 @@ def _with_links(root: Path) -> Path:
 # --- wildcards --------------------------------------------------------------------------------------------
 
 
-def test_what_is_judged_and_shown_is_what_wildcards_stand_for(tmp_path: Path) -> None:
+def test_wildcards_are_expanded_before_rating_and_display(tmp_path: Path) -> None:
     guard = make_workspace(tmp_path)
     rating = judge("cd src && wc -l *.py 2>/dev/null | sort", guard)
     wc = Program(
@@ -545,6 +543,6 @@ cargo tree --config x
 
 
 @pytest.mark.parametrize("line", BEYOND)
-def test_what_a_program_of_a_row_could_do_beyond_it_is_asked_about(line: str, guard: PathGuard) -> None:
+def test_arguments_beyond_a_programs_rule_need_approval(line: str, guard: PathGuard) -> None:
     rating = judge(line, guard)
     assert (rating.level, [need.row for need in rating.needs]) == (Level.ALWAYS_ASK, [None])

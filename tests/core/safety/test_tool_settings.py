@@ -150,7 +150,7 @@ def test_nothing_is_written_through_links_or_second_names(guard: PathGuard, tmp_
         assert judge(line, guard).level is Level.ALWAYS_ASK, line
 
 
-def test_what_a_tool_keeps_for_itself_holds_no_links(guard: PathGuard, tmp_path: Path) -> None:
+def test_a_tools_private_files_hold_no_links(guard: PathGuard, tmp_path: Path) -> None:
     (tmp_path / ".ruff_cache").mkdir()
     assert judge("ruff check src", guard).level is Level.LOW
     (tmp_path / ".ruff_cache/0.9.0").symlink_to("/tmp")

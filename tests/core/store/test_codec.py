@@ -1,4 +1,4 @@
-"""What is stored comes back as it was."""
+"""Stored values come back as they were."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -74,7 +74,7 @@ def test_messages(message: Message) -> None:
 
 
 @given(said)
-def test_what_was_said(one: Said) -> None:
+def test_spilled_results_contain_the_output(one: Said) -> None:
     assert said_from_columns(*said_to_columns(one)) == one
 
 
@@ -104,7 +104,7 @@ def test_lone_surrogates_are_replaced_wherever_text_is_kept() -> None:
         "".join(part for part in said_to_columns(one) if part is not None).encode()
 
 
-def test_most_messages_carry_nothing_beside_their_text() -> None:
+def test_most_messages_carry_only_their_text() -> None:
     event = InboundMessage("k", "1", "chat", Address("a"), None, Sender("1", "A"), "hi", 0)
     assert event_extra_to_json(event) is None
     rich = InboundMessage(

@@ -31,7 +31,7 @@ def holder(data_dir: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_the_second_hub_is_told_who_holds_the_directory(tmp_path: Path) -> None:
+def test_the_second_hub_learns_who_holds_the_directory(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     with holder(data_dir) as other:
         with pytest.raises(StoreLocked) as refused, DataDirectoryLock(data_dir):

@@ -107,7 +107,8 @@ async def test_no_statement_of_a_turn_reads_a_whole_table(tmp_path: Path) -> Non
 
 
 async def a_crowd_at_the_door(world: Bench) -> None:
-    """What strangers and limited people cost; codes are compared with all there are, which is meant."""
+    """Return what strangers and limited people cost; codes are compared with all there are, which is
+    meant."""
     now = world.clock.now()
     event = world.message(by=BEN)
     request = PairingRequest("r", "CODE", CHANNEL, event.sender, event.address, now, now + 60 * SECOND)

@@ -151,7 +151,7 @@ async def _how_people_want_to_be_asked_is_there(world: Bench) -> None:
 
 
 async def _open_questions(world: Bench) -> list[GateView]:
-    """What asks for a credential comes last."""
+    """Return what asks for a credential comes last."""
     questions = [one for one in await world.store.gates.open_gates() if one.gate.kind is GateKind.QUESTION]
     return sorted(questions, key=lambda one: _secret_of(one) is not None)
 

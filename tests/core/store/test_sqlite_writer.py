@@ -33,7 +33,7 @@ class Watched:
         return self.statements.count("COMMIT")
 
     def kept(self) -> list[int]:
-        """What another process would read now."""
+        """Return what another process would read now."""
         connection = sqlite3.connect(self.path)
         try:
             return [row[0] for row in connection.execute("SELECT number FROM kept ORDER BY rowid")]
@@ -84,7 +84,7 @@ class Gate:
 
 
 @pytest.mark.parametrize("linger_s", [WAIT_S])
-async def test_a_unit_that_nobody_waits_for_is_committed_with_the_next(watched: Watched) -> None:
+async def test_an_unawaited_unit_is_committed_with_the_next(watched: Watched) -> None:
     receipt = asyncio.create_task(watched.writer.run(keep(1), unhurried=True))
     await asyncio.sleep(0)
     async with asyncio.timeout(WAIT_S / 2):
@@ -93,7 +93,7 @@ async def test_a_unit_that_nobody_waits_for_is_committed_with_the_next(watched: 
     assert (watched.commits, watched.kept()) == (1, [1, 2])
 
 
-async def test_a_unit_that_nobody_waits_for_is_committed_alone_if_none_follows(watched: Watched) -> None:
+async def test_an_unawaited_unit_is_committed_alone_if_none_follows(watched: Watched) -> None:
     assert await watched.writer.run(keep(1), unhurried=True) == 1
     assert watched.kept() == [1]
 
@@ -139,13 +139,13 @@ async def test_more_callers_than_the_queue_holds_are_all_answered_in_order(watch
     assert watched.kept() == list(range(count))
 
 
-async def test_what_is_answered_is_in_the_file(watched: Watched) -> None:
+async def test_acknowledged_writes_are_in_the_file(watched: Watched) -> None:
     for number in range(5):
         await watched.writer.run(keep(number))
         assert watched.kept()[-1] == number
 
 
-async def test_nobody_hears_of_a_unit_before_its_commit(watched: Watched) -> None:
+async def test_listeners_hear_of_a_unit_after_its_commit(watched: Watched) -> None:
     armed, committing, go_on = threading.Event(), threading.Event(), threading.Event()
 
     def hold_commit(statement: str) -> None:
@@ -267,7 +267,7 @@ async def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
     await writer.close()
 
 
-async def test_what_is_done_meanwhile_is_done_before_anybody_hears_of_the_commit(watched: Watched) -> None:
+async def test_meanwhile_callbacks_run_before_the_commit_is_announced(watched: Watched) -> None:
     """And it does not wait for the disk: the commit is held up until it was done."""
     order: list[str] = []
     done = threading.Event()

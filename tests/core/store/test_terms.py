@@ -1,4 +1,4 @@
-"""What makes a note findable, apart from any database."""
+"""Terms that make a note findable, apart from any database."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ HAN = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_siz
 
 
 def finds(query: str, note: str) -> bool:
-    """What a full-text index does with the terms, spelled out."""
+    """Return what a full-text index does with the terms, spelled out."""
     terms = note_terms(note)
     return all(_found(phrase, terms) for phrase in query_phrases(query))
 

@@ -21,7 +21,7 @@ async def until(true: Callable[[], bool], what: str) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether it still runs; a zombie doesn't."""
+    """Return whether it still runs; a zombie doesn't."""
     return started_ticks(pid) is not None
 
 

@@ -47,7 +47,8 @@ _HEX = re.compile(r"\\x([0-9a-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a line: exit status, what was printed, and the files there are then. `refused`: why we did
+    """The result of a line: exit status, what was printed, and the files there are then. `refused`: why we
+    did
     not run it; `programs`: what was started, in order."""
 
     status: int
@@ -68,7 +69,7 @@ class Pair:
 
 
 def side_by_side(lines: Sequence[str], root: Path) -> Iterator[Pair]:
-    """What came of each line. `root`: an empty directory."""
+    """Return what came of each line. `root`: an empty directory."""
     trace = root / "trace"
     traced = ("strace", "-f", "-qq", "--seccomp-bpf", "-xx", "-s", "8192", "-e", "trace=execve,chdir")
     told = subprocess.run(
@@ -202,14 +203,14 @@ class _Sides:
 
 
 def _printed(text: str, directory: Path, *, mixed: bool) -> str:
-    """What can be compared of it: what programs of a pipeline write is mixed letter by letter."""
+    """Return what can be compared of it: what programs of a pipeline write is mixed letter by letter."""
     if not mixed:
         return _alike(text, directory)
     return WITH_COMPLAINT if _COMPLAINT.search(text) else "".join(sorted(_alike(text, directory)))
 
 
 def _alike(text: str, directory: Path) -> str:
-    """What is printed, without what must differ: where it ran, and a shell's own complaints."""
+    """Return what is printed, without what must differ: where it ran, and a shell's own complaints."""
     text = re.sub(re.escape(str(directory)), "/workspace", text, flags=re.IGNORECASE).replace("./-", "-")
     return _COMPLAINT.sub("", text)
 

@@ -1,4 +1,4 @@
-"""What the tests of tools share: a call's surroundings, and calls by their arguments."""
+"""The parts that tests of tools share: a call's surroundings, and calls by their arguments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

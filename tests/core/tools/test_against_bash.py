@@ -1,4 +1,4 @@
-"""What we run of a plain line is what bash would: the same programs with the same words in the same order, to
+"""Plain lines run as bash would run them: the same programs with the same words in the same order, to
 the same end, leaving the same files. tests/core/tools/plain_lines.py says where we differ on purpose."""
 
 import time
@@ -51,7 +51,7 @@ def _undashed(programs: Iterable[Argv]) -> list[Argv]:
 
 
 def _in_order(programs: Sequence[Argv], steps: Sequence[Set[Argv]]) -> bool:
-    """Whether no program of a step starts after one of a later step; others were started by these."""
+    """Return whether no program of a step starts after one of a later step; others were started by these."""
     reached = 0
     for argv in programs:
         if any(argv in step for step in steps):

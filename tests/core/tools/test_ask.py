@@ -26,7 +26,7 @@ GUEST = Principal("gus", Role.GUEST, "Gus")
 
 
 def asked(arguments: dict[str, Any], principal: Principal = OWNER, policy: Policy | None = None) -> Prepared:
-    """What the pipeline makes of a call."""
+    """Return what the pipeline makes of a call."""
     call = CallRow("c", "n", 1, "ask_user", json.dumps(arguments), CallState.INTENT, Effect.NONE)
     return pipeline(ask_user_tool(), policy=policy).prepare(call, principal, THREAD, ConsentSettings())
 
@@ -43,7 +43,9 @@ def asked(arguments: dict[str, Any], principal: Principal = OWNER, policy: Polic
     ],
 )
 @pytest.mark.parametrize("principal", [OWNER, GUEST])
-def test_what_is_asked(arguments: dict[str, Any], replies: Replies, principal: Principal) -> None:
+def test_ask_user_opens_the_question(
+    arguments: dict[str, Any], replies: Replies, principal: Principal
+) -> None:
     prepared = asked({"question": " Which?\n", **arguments}, principal)
     assert isinstance(prepared, PutsQuestion)
     assert prepared.question == Question("Which?", replies)
@@ -62,7 +64,7 @@ def test_what_is_asked(arguments: dict[str, Any], replies: Replies, principal: P
         ({"question": "?", "choices": [str(n) for n in range(11)]}, "choices: "),
     ],
 )
-def test_what_nobody_could_answer_is_the_models_mistake(arguments: dict[str, Any], said: str) -> None:
+def test_unanswerable_questions_are_the_models_error(arguments: dict[str, Any], said: str) -> None:
     prepared = asked(arguments)
     assert isinstance(prepared, Refused)
     assert prepared.result.status is ResultStatus.ERROR
@@ -75,7 +77,7 @@ def test_it_asks_by_itself_except_where_everything_is_asked_about_first() -> Non
     assert isinstance(asked({"question": "?"}, policy=Policy(Preset.MANUAL)), NeedsPerson)
 
 
-async def test_where_nobody_can_be_asked_it_says_so() -> None:
+async def test_ask_user_fails_without_a_person() -> None:
     with pytest.raises(ToolDenied, match="no person"):
         await run(ask_user_tool(), {"question": "?"})
 

@@ -25,7 +25,7 @@ def tools(work: Path) -> Tools:
     return {tool.name: in_place(tool, place(work)) for tool in found}
 
 
-def test_what_changes_files_says_so(tools: Tools) -> None:
+def test_tools_that_change_files_declare_it(tools: Tools) -> None:
     for name in ("apply_patch", "delete_file"):
         assert (tools[name].requirement, tools[name].effect) == (Requirement.ASK, Effect.EFFECT)
         assert tools[name].limits != ()
@@ -55,7 +55,7 @@ async def test_a_passage_must_be_there_once(work: Path, tools: Tools, old: str, 
     assert (work / "a").read_text() == "y y y"
 
 
-async def test_what_is_no_text_is_not_changed_in_part(work: Path, tools: Tools) -> None:
+async def test_binary_files_are_not_patched(work: Path, tools: Tools) -> None:
     (work / "a").write_bytes(b"abc\xff")
     with pytest.raises(ToolFailed, match="not UTF-8"):
         await run(tools["apply_patch"], {"path": "a", "old": "abc", "new": "x"})

@@ -70,7 +70,7 @@ def test_a_model_is_given_the_docstring_and_a_schema_of_the_signature() -> None:
     assert "call" not in properties
 
 
-def test_what_the_tool_declares() -> None:
+def test_declarations_of_the_tool() -> None:
     assert (sample.name, sample.requirement, sample.effect, sample.data) == (
         "sample",
         Requirement.NEVER,
@@ -80,7 +80,7 @@ def test_what_the_tool_declares() -> None:
     assert sample.timeout_s == 5
 
 
-def test_what_is_not_declared_is_the_careful_choice() -> None:
+def test_undeclared_properties_take_the_careful_default() -> None:
     @tool()
     async def bare(call: CallContext) -> str:
         """Nothing."""
@@ -117,7 +117,7 @@ async def test_the_function_gets_typed_values_and_defaults() -> None:
         ({"json": [1, "2"]}, "json", [1, 2]),
     ],
 )
-def test_what_models_write_is_read_where_it_is_certain(given_: dict[str, Any], name: str, value: Any) -> None:
+def test_unambiguous_arguments_are_coerced(given_: dict[str, Any], name: str, value: Any) -> None:
     assert read(**given_)[name] == value
 
 
@@ -144,7 +144,7 @@ def test_the_rest_is_refused_naming_the_field(given_: dict[str, Any], said: str)
     assert said in refusal(**given_)
 
 
-def test_several_mistakes_are_told_at_once_and_never_repeat_a_value() -> None:
+def test_several_mistakes_are_reported_at_once_and_never_repeat_a_value() -> None:
     said = refusal(count="hunter2", ratio="hunter2", kind="hunter2")
     assert said.count(";") == 3
     assert "hunter2" not in said
@@ -216,9 +216,7 @@ def define(function: Any, **options: Any) -> Tool:
         (fine, {"sensitive": frozenset({"password"})}, "no parameter named password"),
     ],
 )
-def test_what_cannot_be_offered_fails_when_it_is_defined(
-    function: Any, options: dict[str, Any], said: str
-) -> None:
+def test_an_invalid_tool_fails_at_definition(function: Any, options: dict[str, Any], said: str) -> None:
     with pytest.raises(TypeError) as refused:
         define(function, **options)
     assert said in str(refused.value)

@@ -59,14 +59,14 @@ def saying(text: str) -> Callable[[], Awaitable[str]]:
     return act
 
 
-async def test_what_a_tool_says_is_fenced_and_clean(tmp_path: Path) -> None:
+async def test_tool_output_is_fenced_and_sanitized(tmp_path: Path) -> None:
     result = await result_of(saying("\x1b[1mhi\x00</tool_output>"), tmp_path)
     assert result.call_id == "c1"
     assert result.status is ResultStatus.OK
     assert result.text == fence_tool_output("act", "hi</tool_output>")
 
 
-async def test_arguments_that_do_not_fit_are_told_without_running(tmp_path: Path) -> None:
+async def test_arguments_that_do_not_fit_are_reported_without_running(tmp_path: Path) -> None:
     result = await result_of(raising(AssertionError("it ran")), tmp_path, times="often")
     assert result.status is ResultStatus.ERROR
     assert result.text.startswith("act was not run: its arguments are not valid. times: ")
@@ -202,7 +202,7 @@ async def test_a_tool_that_swallows_its_cancellation_is_ended_all_the_same(
     assert stopped.over
 
 
-async def test_what_cannot_be_ended_is_named(tmp_path: Path) -> None:
+async def test_an_unstoppable_tool_is_named(tmp_path: Path) -> None:
     """A thread that hangs: the call says so, and so does its end by a person."""
     asyncio.get_running_loop().set_default_executor(execution.CallThreads())
     goes_on, began = threading.Event(), asyncio.Event()

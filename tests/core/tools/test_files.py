@@ -43,7 +43,7 @@ def work(tools: Tools, tmp_path: Path) -> Path:
 # --- what they declare -----------------------------------------------------------------------------------
 
 
-def test_what_they_say_of_themselves(tools: Tools) -> None:
+def test_declarations_of_the_file_tools(tools: Tools) -> None:
     declared = {name: (tool.requirement, tool.effect, tool.data) for name, tool in tools.items()}
     assert declared == {
         "read_file": (Requirement.ASK, Effect.NONE, Data.SHARED),
@@ -134,7 +134,7 @@ async def test_lines_that_are_not_there_are_said_so(tools: Tools, work: Path) ->
         await run(tools["read_file"], {"path": "f.txt", "first_line": 2, "last_line": 1})
 
 
-async def test_what_is_no_text_is_refused(tools: Tools, work: Path) -> None:
+async def test_binary_files_are_refused(tools: Tools, work: Path) -> None:
     (work / "f.bin").write_bytes(b"\x89PNG\r\n\0\0")
     with pytest.raises(ToolFailed, match=r"f\.bin is not a text file"):
         await run(tools["read_file"], {"path": "f.bin"})
@@ -150,7 +150,7 @@ async def test_a_file_over_the_limit_is_refused_and_one_at_it_is_not(tools: Tool
         await run(tools["read_file"], {"path": "big"})
 
 
-async def test_what_is_outside_is_not_read(tools: Tools, work: Path) -> None:
+async def test_files_outside_the_workspace_are_not_read(tools: Tools, work: Path) -> None:
     (work.parent / "hubbub.toml").write_text("token")
     (work / "l").symlink_to("../hubbub.toml")
     for path in ("../hubbub.toml", f"{work.parent}/hubbub.toml", "l"):
@@ -215,7 +215,7 @@ async def test_a_file_is_written_and_replaced(tools: Tools, work: Path) -> None:
     assert everything_in(work) == {"a/b/f.txt": "x\n"}
 
 
-async def test_who_reads_while_it_is_replaced_sees_the_old_file_or_the_new(tools: Tools, work: Path) -> None:
+async def test_a_reader_sees_the_old_or_the_new_file_during_a_replace(tools: Tools, work: Path) -> None:
     (work / "f.txt").write_text("old")
     with (work / "f.txt").open() as reader:
         await run(tools["write_file"], {"path": "f.txt", "content": "new"})
@@ -245,7 +245,7 @@ async def test_a_link_inside_is_written_through_and_a_hard_link_is_not(tools: To
 @pytest.mark.parametrize(
     "path", ["../f", "out/f", "link", "dangling", ".ssh/authorized_keys", "pipe", "dir", "."]
 )
-async def test_what_must_not_be_written_is_left_as_it_is(tools: Tools, work: Path, path: str) -> None:
+async def test_protected_files_are_left_unchanged(tools: Tools, work: Path, path: str) -> None:
     (work.parent / "outside.txt").write_text("outside")
     (work / "out").symlink_to("..")
     (work / "link").symlink_to("../outside.txt")
@@ -331,7 +331,7 @@ async def test_a_write_cancelled_before_it_took_place_never_does(work: Path) -> 
 
 
 async def test_a_cancelled_write_is_over_when_the_call_is(tools: Tools, work: Path) -> None:
-    """Whatever it came to by then stays: nothing goes on behind the call, and no draft is left."""
+    """A partial result stays: nothing continues after the call, and no draft is left."""
     seen: set[str] = set()
     for turns in range(60):
         (work / "f").write_text("old")

@@ -103,7 +103,7 @@ def test_files_that_a_command_only_reads_may_change(work: Path, made: CallPipeli
     assert isinstance(made.prepare(agreed, OWNER, THREAD, ConsentSettings()), Ready)
 
 
-def test_of_a_long_file_it_counts_that_nobody_wrote_to_it(work: Path, made: CallPipeline) -> None:
+def test_a_long_file_must_not_change_between_reads(work: Path, made: CallPipeline) -> None:
     long = work / "notes.txt"
     long.write_bytes(b"x" * (CONTENT_LIMIT_BYTES + 1))
     agreed = agreed_to(made, CALLS[2])

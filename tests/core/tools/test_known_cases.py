@@ -263,7 +263,7 @@ def test_row_57_only_what_is_certain_is_read_into_another_form() -> None:
 
 
 def asked(desk: Desk, command: str) -> tuple[bool, bool]:
-    """Whether a person is asked, and whether "always" is offered."""
+    """Return whether a person is asked, and whether "always" is offered."""
     prepared = desk.prepare("shell", {"command": command})
     assert isinstance(prepared, NeedsPerson)
     return True, prepared.ask.allow_always
@@ -374,7 +374,7 @@ def test_row_70_a_tool_is_found_by_either_kind_of_dash_and_settings_go_with_it(d
 
 
 @pytest.mark.parametrize("preset", list(Preset))
-def test_row_71_what_always_asks_asks_whatever_was_granted(tmp_path: Path, preset: Preset) -> None:
+def test_row_71_always_ask_ignores_grants(tmp_path: Path, preset: Preset) -> None:
     desk = Desk(tmp_path / "w", policy=Policy(preset=preset))
     grant = Grant("g", "owner", "shell", "*", GrantScope.USER, None, "Olivia", 0)
     allowed = ConsentSettings(grants=(grant,), settings={"shell": ToolSetting.ALWAYS_ALLOW})

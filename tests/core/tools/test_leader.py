@@ -136,7 +136,7 @@ async def test_a_line_that_is_not_plain_is_what_runs_then(call: Call) -> None:
         assert await plan.run(call) == f"exit code: 0\n{said}\n"
 
 
-async def test_what_a_wildcard_stood_for_is_what_runs(call: Call, tmp_path: Path) -> None:
+async def test_expanded_wildcards_are_what_runs(call: Call, tmp_path: Path) -> None:
     plan = planned(call, "ls *.txt")
     (tmp_path / "b.txt").touch()
     assert await plan.run(call) == "exit code: 0\na.txt\n"
@@ -187,7 +187,7 @@ async def test_a_directory_that_became_a_way_out_is_not_entered(call: Call, tmp_
 
 
 @pytest.mark.parametrize("line", ["cat < kept", "echo x > kept", "echo x >> kept", "ls 2> kept"])
-async def test_what_is_closed_is_not_opened_by_a_redirect(line: str, call: Call, tmp_path: Path) -> None:
+async def test_a_redirect_does_not_open_a_closed_address(line: str, call: Call, tmp_path: Path) -> None:
     plan = planned(call, line, closed=(tmp_path / "hub.db",))
     (tmp_path / "hub.db").write_text("its own\n")
     os.link(tmp_path / "hub.db", tmp_path / "kept")
@@ -221,14 +221,14 @@ NAMED_LIKE_BUILTINS = (
 
 
 @pytest.mark.parametrize("line", ONLY_A_SHELL)
-def test_what_a_shell_alone_reads_so_is_asked_about_by_its_text(line: str, tmp_path: Path) -> None:
+def test_lines_only_a_shell_can_read_need_approval_of_their_text(line: str, tmp_path: Path) -> None:
     rating = judge(line, PathGuard(tmp_path))
     assert rating.plan is None
     assert [(need.name, need.exactly) for need in rating.needs] == [(line, True)]
 
 
 @pytest.mark.parametrize("line", NAMED_LIKE_BUILTINS)
-async def test_what_is_named_like_a_builtin_is_a_program(line: str, sh: Shell, tmp_path: Path) -> None:
+async def test_a_program_named_like_a_builtin_is_a_program(line: str, sh: Shell, tmp_path: Path) -> None:
     assert (await sh(line)).startswith("exit code: ")
     assert not (tmp_path / "taken").exists()
 

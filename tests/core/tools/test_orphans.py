@@ -94,7 +94,7 @@ LEAVING = {
 
 
 @pytest.mark.parametrize("leaving", LEAVING.values(), ids=(name.replace(" ", "-") for name in LEAVING))
-async def test_what_leaves_its_call_ends_with_it(leaving: str, tmp_path: Path) -> None:
+async def test_escaped_processes_end_with_their_call(leaving: str, tmp_path: Path) -> None:
     said = await sh(call_in(tmp_path), f"{leaving}\nuntil [ -s pid ]; do sleep 0.01; done; echo left")
     assert said == "exit code: 0\nleft\n"
     assert not is_alive(pid_in(tmp_path / "pid"))

@@ -1,4 +1,4 @@
-"""What a command can read of the running hub it, as the same user."""
+"""The parts of the running hub that a command can read, as the same user."""
 
 import subprocess
 import sys

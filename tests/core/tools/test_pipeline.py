@@ -94,15 +94,15 @@ async def no_process(process: ProcessInfo) -> None:
     raise AssertionError("no process is started here")
 
 
-def test_what_needs_a_person_is_shown_with_its_arguments() -> None:
+def test_gates_show_the_arguments() -> None:
     prepared = pipeline().prepare(call(), OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, NeedsPerson)
     assert prepared.detail == "amount: 5\nto: shop"
     assert not prepared.ask.allow_always
 
 
-def test_what_is_asked_about_later_is_shown_alike() -> None:
-    """Whether it has happened, say: with what the tool reads in it, and nothing hidden."""
+def test_later_gates_look_the_same() -> None:
+    """Say that it has happened: with what the tool reads in it, and nothing hidden."""
     made, asked_for = pipeline(), call(arguments='{"amount": "5"}')
     prepared = made.prepare(asked_for, OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, NeedsPerson)
@@ -182,7 +182,7 @@ def test_a_grant_never_covers_what_always_asks() -> None:
         (call(arguments="{}"), ResultStatus.ERROR),
     ],
 )
-def test_what_cannot_run_is_a_result_for_the_model(asked: CallRow, status: ResultStatus) -> None:
+def test_an_impossible_call_is_a_result_for_the_model(asked: CallRow, status: ResultStatus) -> None:
     prepared = pipeline().prepare(asked, OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, Refused)
     assert prepared.result.status is status
@@ -253,7 +253,7 @@ def test_a_tool_the_person_disabled_is_hidden_and_refused_at_the_last_moment_too
     assert made.recheck(THREAD)(look, OWNER, disabled) == "look is disabled."
 
 
-def test_what_the_person_agreed_to_does_not_run_once_they_disabled_it() -> None:
+def test_an_approved_call_does_not_run_after_its_tool_is_disabled() -> None:
     made = pipeline()
     agreed = approved(made, call())
     assert made.recheck(THREAD)(agreed, OWNER, ConsentSettings()) is None
@@ -297,13 +297,13 @@ def test_an_explicit_grant_of_tool_and_pattern_lets_it_run() -> None:
     )
 
 
-def test_a_model_without_a_person_is_told_of_its_scope_alone() -> None:
+def test_an_autonomous_run_is_offered_only_its_scope() -> None:
     made = pipeline()
     assert [spec.name for spec in made.offered(OWNER, mode=autonomous("look"))] == ["look"]
     assert [spec.name for spec in made.offered(OWNER, mode=autonomous())] == []
 
 
-async def test_a_question_that_nobody_can_be_asked_is_answered_so() -> None:
+async def test_a_question_without_a_person_is_answered_at_once() -> None:
     made = pipeline(ask_user_tool())
     asked = call("ask_user", '{"question": "Red?"}')
     ready = made.prepare(asked, OWNER, THREAD, ConsentSettings(), autonomous("ask_user"))

@@ -1,4 +1,4 @@
-"""What a dead hub left running is found and ended, and nobody else's process is touched."""
+"""Processes that a dead hub left running are found and ended, and nobody else's process is touched."""
 
 import subprocess
 import uuid

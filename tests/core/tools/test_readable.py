@@ -63,7 +63,7 @@ def test_markup_becomes_lines(html: str, shown: str) -> None:
         ('<a href="http://[">broken</a>', "broken"),
     ],
 )
-def test_links_have_their_address_behind_them(html: str, shown: str) -> None:
+def test_links_are_followed_by_their_address(html: str, shown: str) -> None:
     assert text(html) == shown
 
 
@@ -89,7 +89,7 @@ def test_any_text_is_read(html: str) -> None:
 
 
 def cpu_seconds(html: str) -> float:
-    """What reading it takes; the least of some, since others use the processor, too."""
+    """Return what reading it takes; the least of some, since others use the processor, too."""
     spent_s: list[float] = []
     for _ in range(3):
         began = time.process_time()

@@ -125,7 +125,7 @@ def test_a_run_without_a_person_sees_what_its_scopes_hold() -> None:
     assert visible(Role.MEMBER, asking, mode=Autonomous((everything,))) == ["time"]
 
 
-def test_a_model_is_told_name_description_and_schema() -> None:
+def test_the_model_gets_name_description_and_schema() -> None:
     policy = Policy(roles=RolePolicy(member=("time",)))
     specs = REGISTRY.specs(Principal("u", Role.MEMBER, "U"), Interactive(), policy)
     assert [(spec.name, spec.description) for spec in specs] == [("time", "Acts.")]

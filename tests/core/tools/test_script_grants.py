@@ -1,4 +1,4 @@
-"""What "always" covers of a command line that runs files: as long as they are what they were."""
+"""Grants of command lines that run files: valid as long as the files are what they were."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ def fits(pattern: str | None, name: str | None) -> bool:
 
 
 def name_of(workspace: Path, command: str) -> str | None:
-    """What "always" would cover of it now."""
+    """Return what "always" would cover of it now."""
     shell = shell_tool({"PATH": os.defpath})
     assert shell.plan is not None
     return shell.plan(shell.validate({"command": command}), place(workspace)).risk.pattern
@@ -51,7 +51,7 @@ def test_always_ends_once_the_file_says_something_else(workspace: Path, command:
     assert fits(granted, name_of(workspace, command))
 
 
-def test_what_a_builder_looks_for_by_itself_counts(workspace: Path) -> None:
+def test_files_that_build_tools_find_themselves_count(workspace: Path) -> None:
     granted = name_of(workspace, "make all")
     assert granted is not None
     (workspace / "GNUmakefile").write_text("all:\n\techo two\n")
@@ -59,12 +59,12 @@ def test_what_a_builder_looks_for_by_itself_counts(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["sh /tmp/build.sh", "sh ~/build.sh", "./python build.sh", "sh ../x.sh"])
-def test_what_cannot_be_known_to_stay_is_not_granted(workspace: Path, command: str) -> None:
+def test_files_that_may_change_are_not_granted(workspace: Path, command: str) -> None:
     assert name_of(workspace, command) is None
 
 
 @pytest.mark.parametrize("command", ["ls", "cat build.sh"])
-def test_what_runs_no_file_is_granted_as_ever(workspace: Path, command: str) -> None:
+def test_commands_without_files_are_granted_as_before(workspace: Path, command: str) -> None:
     granted = name_of(workspace, command)
     assert granted is not None
     assert "unchanged" not in granted

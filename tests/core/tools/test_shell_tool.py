@@ -162,13 +162,13 @@ def test_arguments_that_make_no_sense(arguments: Mapping[str, Any], tmp_path: Pa
 # --- nothing outlives the call ------------------------------------------------------------------------
 
 
-async def test_what_runs_in_the_background_ends_with_the_command(call: Call) -> None:
+async def test_background_processes_end_with_the_command(call: Call) -> None:
     said = await sh(call, "sleep 1000 & setsid sleep 1000 & (setsid sh -c 'sleep 1000; :' &); echo started")
     assert said == "exit code: 0\nstarted\n"
     assert carriers(call.idempotency_key) == []
 
 
-async def test_over_its_time_a_command_is_ended_and_what_it_printed_told(call: Call) -> None:
+async def test_a_command_over_its_time_ends_and_its_output_is_returned(call: Call) -> None:
     with pytest.raises(ToolTimeout) as stopped:
         await sh(call, "echo before; setsid sleep 1000 & sleep 1000; echo after", timeout_s=1)
     assert str(stopped.value) == "Stopped after 1 s. Output so far:\nbefore\n"

@@ -74,7 +74,7 @@ async def test_a_zone_that_does_not_exist_is_the_models_mistake(zone: str) -> No
         await run(time_tool(ManualClock(WINTER)), {"timezone": zone})
 
 
-def test_time_needs_nobody_and_touches_nothing() -> None:
+def test_time_needs_no_approval_and_changes_nothing() -> None:
     tool = time_tool(ManualClock())
     assert (tool.requirement, tool.effect, tool.data) == (Requirement.NEVER, Effect.NONE, Data.NONE)
 
@@ -97,7 +97,7 @@ async def test_notes_are_found_again_newest_first() -> None:
     assert (await run(search, {})).count("\n") == 2
 
 
-async def test_nobody_finds_another_persons_notes() -> None:
+async def test_notes_are_found_only_by_their_owner() -> None:
     write, search = memory_tools(Notes())
     await run(write, {"text": "tea"}, Call())
     milan = Call(principal=Principal("u2", Role.MEMBER, "Milan"))
@@ -115,7 +115,7 @@ async def test_limits_of_notes() -> None:
             await run(tool, arguments)
 
 
-def test_memory_is_the_persons_own_and_needs_nobody() -> None:
+def test_memory_is_private_and_needs_no_approval() -> None:
     write, search = memory_tools(Notes())
     assert (write.name, write.requirement, write.effect, write.data) == (
         "memory_write",

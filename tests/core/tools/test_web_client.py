@@ -66,7 +66,7 @@ async def test_an_answer_is_fetched_by_name(site: Website) -> None:
     assert seen.headers["User-Agent"] == "hubbub"
 
 
-async def test_what_is_sent_arrives(site: Website) -> None:
+async def test_request_bodies_arrive_unchanged(site: Website) -> None:
     headers = {"Content-Type": "application/json", "X-Trace": "grün"}
     await fetch(site.guard(), site.url("/in"), method="PUT", headers=headers, body=b'{"a": 1}')
     (seen,) = site.seen
@@ -198,7 +198,7 @@ async def test_three_redirects_are_followed_and_not_a_fourth(site: Website) -> N
         *("javascript:1", "http://user:pw@site.example:{port}/", "http://user@site.example:{port}/"),
     ],
 )
-async def test_a_redirect_to_where_nobody_may_go_is_refused(site: Website, to: str) -> None:
+async def test_a_redirect_to_a_closed_address_is_refused(site: Website, to: str) -> None:
     async def away(_: web.Request) -> web.StreamResponse:
         return redirect(to.format(port=site.port))
 
@@ -230,7 +230,7 @@ async def test_a_name_is_looked_up_and_judged_again_at_each_redirect(site: Websi
         ("GET", {}, None, "/?api_key=x"),
     ],
 )
-async def test_what_may_be_somebodys_is_sent_only_where_it_was_meant_to_go(
+async def test_credentials_are_sent_only_to_their_origin(
     site: Website, method: str, headers: dict[str, str], body: bytes | None, path: str
 ) -> None:
     async def away(_: web.Request) -> web.StreamResponse:
@@ -354,7 +354,7 @@ async def test_cancelling_closes_the_connection() -> None:
 # --- what goes wrong -------------------------------------------------------------------------------------
 
 
-async def test_who_does_not_listen_could_not_be_reached() -> None:
+async def test_a_refused_connection_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
@@ -384,9 +384,7 @@ async def test_a_name_without_addresses_is_said_so() -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_what_cannot_be_read_is_an_error_and_a_change_may_have_been_made(
-    answer: bytes, method: str
-) -> None:
+async def test_an_unreadable_response_leaves_a_possible_change(answer: bytes, method: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer)

@@ -90,7 +90,7 @@ async def test_a_call_runs_in_the_workspace_of_its_run(
         (here.root / "made.txt").unlink()
 
 
-async def test_what_is_closed_in_one_is_open_in_the_other(one: CallPipeline, two: CallPipeline) -> None:
+async def test_workspaces_close_their_files_independently(one: CallPipeline, two: CallPipeline) -> None:
     call = asked("read_file", {"path": "kept/it.txt"})
     said = [(await made.run(call, ready_in(made, call), OWNER, THREAD, recorded)).text for made in (one, two)]
     assert "one" in said[0]

@@ -16,7 +16,7 @@ SITE = "site.example"
 
 
 async def hello(request: web.Request) -> web.StreamResponse:
-    """What is answered where nothing else was said."""
+    """Return what is answered where nothing else was said."""
     return web.Response(text=f"hello from {request.path}")
 
 
@@ -34,7 +34,7 @@ class Website:
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, in order."""
+        """Return what was asked for, in order."""
         return [request.path for request in self.seen]
 
     def url(self, path: str = "/", host: str = SITE) -> str:

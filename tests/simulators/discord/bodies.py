@@ -36,7 +36,7 @@ class Body:
     files: dict[int, Upload] = field(default_factory=dict)
 
     def logged(self) -> Any:
-        """What the log keeps: values, and files by name and size."""
+        """Return what the log keeps: values, and files by name and size."""
         if not self.files:
             return self.values
         sizes = {f"files[{n}]": {"file": u.name, "size_bytes": len(u.content)} for n, u in self.files.items()}

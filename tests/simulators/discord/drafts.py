@@ -1,4 +1,4 @@
-"""What a body asks a message to be: https://docs.discord.com/developers/resources/message#create-message."""
+"""Drafts of messages, from bodies: https://docs.discord.com/developers/resources/message#create-message."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +35,7 @@ class Draft:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether a new message made of this would be empty."""
+        """Return whether a new message made of this would be empty."""
         return not (self.content or self.embeds or self.components or self.uploads)
 
 

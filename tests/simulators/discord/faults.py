@@ -33,5 +33,5 @@ class Fault(faults.Fault):
     html: bool = False
 
     def refusal(self) -> ApiError:
-        """What ``error`` and ``server_error`` answer."""
+        """Return what ``error`` and ``server_error`` answer."""
         return ApiError(self.status, self.code, self.message)

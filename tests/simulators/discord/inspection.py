@@ -1,4 +1,4 @@
-"""What a judge asks: the log, the state of channels, and whether something has come to pass."""
+"""Queries of a judge: the log, the state of channels, and whether something has come to pass."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ class Inspection(Platform, InteractionActions):
 
     @operation
     def gateway_log(self, what: str | None = None) -> list[GatewayRecord]:
-        """What happened on the gateway: connected, identified, resumed, resume refused, heartbeat,
+        """Return what happened on the gateway: connected, identified, resumed, resume refused, heartbeat,
         disconnected (with the close code).
         """
         return [record for record in self.log.gateway if what in {None, record.what}]
@@ -70,7 +70,8 @@ class Inspection(Platform, InteractionActions):
 
     @operation
     def visible_messages(self, user_id: Id, channel_id: Id) -> list[Message]:
-        """What one person sees in a channel: everybody's messages, and the ephemeral ones for this person."""
+        """Return what one person sees in a channel: everybody's messages, and the ephemeral ones for this
+        person."""
         return [m for m in self.messages(channel_id) if m.ephemeral_for in {None, int(user_id)}]
 
     @operation
@@ -101,7 +102,7 @@ class Inspection(Platform, InteractionActions):
 
     @operation
     def is_connected(self, bot: BotName = None) -> bool:
-        """Whether a session of this bot has a live connection."""
+        """Return whether a session of this bot has a live connection."""
         return bool(self.sessions.connected(self.bot(bot).id))
 
     @operation

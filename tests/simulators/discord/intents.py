@@ -37,13 +37,13 @@ _OF_EVENT_GUILD_OR_DM = {
 
 
 def wants(intents: int, event: str, *, in_guild: bool) -> bool:
-    """Whether a session with these intents gets this event; events of no intent always come."""
+    """Return whether a session with these intents gets this event; events of no intent always come."""
     pair = _OF_EVENT_GUILD_OR_DM.get(event)
     needed = _OF_EVENT.get(event, 0) if pair is None else pair[0 if in_guild else 1]
     return not needed or bool(intents & needed)
 
 
 def disallowed(intents: int, *, message_content: bool, members: bool, presences: bool) -> bool:
-    """Whether a privileged intent is asked for that the application's settings do not allow."""
+    """Return whether a privileged intent is asked for that the application's settings do not allow."""
     allowed = {MESSAGE_CONTENT: message_content, GUILD_MEMBERS: members, GUILD_PRESENCES: presences}
     return any(intents & bit and not on for bit, on in allowed.items())

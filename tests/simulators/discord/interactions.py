@@ -54,7 +54,7 @@ class Interaction:
         return [message for message in found if not message.deleted]
 
     def state(self) -> Json:
-        """What a judge asks of it; ids as text."""
+        """Return what a judge asks of it; ids as text."""
         names = ("type", "data", "created_at", "callback_type", "acknowledged_at", "failure", "modal")
         return {name: getattr(self, name) for name in names} | {
             "id": str(self.id),
@@ -128,7 +128,7 @@ class Interactions(Places):
                 interaction.timer.cancel()
 
     def token_is_old(self, interaction: Interaction) -> bool:
-        """Whether its 15 minutes are over."""
+        """Return whether its 15 minutes are over."""
         return self.clock() - interaction.created_at > self.interaction_token_ttl_s
 
     def _payload(self, interaction: Interaction, bot: Bot, session: Session) -> Json:

@@ -130,7 +130,7 @@ class Reader:
         return found.end(), runs + ([Run("\n", styles)] if found[0].endswith("\n") else [])
 
     def _end_of_plain(self, text: str, at: int, in_quote: bool) -> int:
-        """Where the next block begins; inline code and escapes are stepped over."""
+        """Return where the next block begins; inline code and escapes are stepped over."""
         while at < len(text):
             if escape := _ESCAPE.match(text, at):
                 at = escape.end()
@@ -170,7 +170,7 @@ class Reader:
         return [*runs, Run(plain, styles)] if plain else runs
 
     def _piece(self, text: str, at: int, styles: frozenset[str]) -> tuple[int, list[Run]] | None:
-        """What is not plain text here."""
+        """Return what is not plain text here."""
         if escape := _ESCAPE.match(text, at):
             return escape.end(), [Run(escape[1], styles)]
         if code := _CODE.match(text, at):
@@ -222,7 +222,7 @@ def read(content: str, names: Names = _plain_names) -> list[Run]:
 
 
 def visible_text(content: str, names: Names = _plain_names) -> str:
-    """What a person reads, markers gone."""
+    """Return what a person reads, markers gone."""
     return "".join(run.text for run in read(content, names))
 
 

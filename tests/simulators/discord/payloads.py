@@ -1,4 +1,4 @@
-"""What the wire shows of the world: users, guilds, channels and messages as JSON objects.
+"""The world on the wire: users, guilds, channels and messages as JSON objects.
 
 https://docs.discord.com/developers/resources/. Ids are text. ``message_json`` empties a message's content for
 who lacks the message content intent (events/gateway#message-content-intent).

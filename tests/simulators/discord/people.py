@@ -1,4 +1,4 @@
-"""What people do: write, mention, reply, attach, edit, delete, react, open threads, block."""
+"""Actions of people: write, mention, reply, attach, edit, delete, react, open threads, block."""
 
 import base64
 from typing import Any

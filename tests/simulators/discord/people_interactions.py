@@ -15,7 +15,8 @@ Json = dict[str, Any]
 
 
 class InteractionActions(PeopleActions):
-    """What makes an interaction. Each gives the ``Interaction`` to look at (``failure``, answers, modal)."""
+    """The actions that make an interaction. Each gives the ``Interaction`` to look at (``failure``, answers,
+    modal)."""
 
     def _seen(self, user_id: Id, message_id: Id) -> Message:
         """A message somebody sees: others' ephemeral ones are not there."""

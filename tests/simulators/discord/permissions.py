@@ -1,4 +1,4 @@
-"""Who may do what: https://docs.discord.com/developers/topics/permissions."""
+"""Permissions: https://docs.discord.com/developers/topics/permissions."""
 
 from tests.simulators.discord.world import PRIVATE_THREAD, Channel, Guild, Overwrite
 
@@ -36,7 +36,7 @@ IN_DM = EVERYONE | MENTION_EVERYONE
 
 
 def base_permissions(guild: Guild, user_id: int) -> int:
-    """What a member may do in the guild as a whole; 0 for somebody who is not in it."""
+    """Return what a member may do in the guild as a whole; 0 for somebody who is not in it."""
     member = guild.members.get(user_id)
     if member is None:
         return 0
@@ -49,7 +49,7 @@ def base_permissions(guild: Guild, user_id: int) -> int:
 
 
 def permissions_in(channel: Channel, user_id: int) -> int:
-    """What somebody may do in a channel; a thread has the permissions of its channel."""
+    """Return what somebody may do in a channel; a thread has the permissions of its channel."""
     if channel.guild is None:
         return IN_DM if any(user.id == user_id for user in channel.recipients) else 0
     granted = base_permissions(channel.guild, user_id)
@@ -74,7 +74,7 @@ def _apply(granted: int, overwrites: list[Overwrite]) -> int:
 
 
 def can(channel: Channel, user_id: int, *wanted: int) -> bool:
-    """Whether somebody has every one of these permissions in a channel."""
+    """Return whether somebody has every one of these permissions in a channel."""
     granted = permissions_in(channel, user_id)
     return all(granted & permission for permission in wanted)
 

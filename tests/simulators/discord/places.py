@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 class Places(Posting):
-    """Where people and bots meet."""
+    """The places that people and bots share."""
 
     def open_dm(self, bot: Bot, user: User) -> Channel:
         """The direct conversation of a bot and a person; bots get no event for a new one."""

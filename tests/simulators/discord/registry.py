@@ -22,7 +22,7 @@ NO_CONTENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """What an operation returns that answers 201."""
+    """The result of an operation that answers 201."""
 
     body: Any
 
@@ -49,7 +49,7 @@ class Call:
         return Form(dict(self.query), collected), collected
 
     def act_as(self, bot: Bot, channel: Channel) -> None:
-        """Whoever holds an interaction's token acts as its bot, in its channel."""
+        """Act as the bot of an interaction, in its channel, for anyone who holds its token."""
         self.bot, self.record.bot_id, self.record.channel_id = bot, bot.id, channel.id
 
     def number(self, name: str) -> int:

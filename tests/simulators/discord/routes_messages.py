@@ -209,7 +209,7 @@ def _kept(message: Message, draft: Draft) -> list[Any]:
 
 
 def _only_content(message: Message, draft: Draft) -> bool:
-    """Whether nothing but the content is left to show."""
+    """Return whether nothing but the content is left to show."""
     embeds = message.embeds if draft.embeds is None else draft.embeds
     components = message.components if draft.components is None else draft.components
     return not (embeds or components or draft.uploads or _kept(message, draft))

@@ -166,7 +166,7 @@ def _authorized(sim: Interactions, request: web.BaseRequest) -> Bot | None:
 
 
 def _major(call: Call) -> str:
-    """What buckets are kept apart by: the channel, guild or webhook in the path."""
+    """Return what buckets are kept apart by: the channel, guild or webhook in the path."""
     names = ("channel_id", "guild_id", "token")
     return next((call.path[name] for name in names if name in call.path), "")
 

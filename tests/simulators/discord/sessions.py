@@ -62,7 +62,7 @@ class Session:
         return record
 
     def can_replay_after(self, seq: int) -> bool:
-        """Whether every event after this one is still there."""
+        """Return whether every event after this one is still there."""
         oldest = self._replayable[0][0].seq if self._replayable else self.seq + 1
         return oldest - 1 <= seq <= self.seq
 
@@ -78,7 +78,7 @@ class Session:
         self.wire.send(payload)
 
     def serves(self, guild_id: int | None) -> bool:
-        """Whether events of this guild (None: direct messages) go to this session's shard."""
+        """Return whether events of this guild (None: direct messages) go to this session's shard."""
         number, count = self.shard
         return number == 0 if guild_id is None else (guild_id >> 22) % count == number
 

@@ -41,7 +41,7 @@ class DiscordSimulator(Weather):
 
     @property
     def gateway_url(self) -> str:
-        """Where the gateway takes websockets."""
+        """Return where the gateway takes websockets."""
         return "ws" + self.url.removeprefix("http") + "/gateway"
 
     # -- the world
@@ -102,7 +102,7 @@ class DiscordSimulator(Weather):
 
     @operation
     def set_everyone(self, guild_id: Id, permissions: int) -> None:
-        """What @everyone may do in a guild."""
+        """Return what @everyone may do in a guild."""
         guild = self.guild(guild_id)
         guild.roles[guild.id].permissions = permissions
 

@@ -1,4 +1,5 @@
-"""What all parts of the simulator share: the world, the log, the switches, and looking things up."""
+"""The state that all parts of the simulator share: the world, the log, the switches, and looking things
+up."""
 
 import hashlib
 import time
@@ -105,7 +106,7 @@ class SimulatorState(Changes):
         return f"{self.base_url}{quote(path)}?{query}"
 
     def signature(self, path: str, expires: int) -> str:
-        """What makes a link to a file valid until then."""
+        """Return what makes a link to a file valid until then."""
         return hashlib.sha256(f"{path}?{expires}".encode()).hexdigest()
 
     def note(self, bot_id: int, what: str, detail: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""What befalls the gateway: cuts, closes, requests to reconnect, zombies, events that come twice."""
+"""Troubles of the gateway: cuts, closes, requests to reconnect, zombies, events that come twice."""
 
 import math
 import time

@@ -101,7 +101,7 @@ class Guild:
 
 @dataclass(slots=True)
 class Overwrite:
-    """What a channel allows and denies one role (type 0) or member (type 1)."""
+    """The permissions that a channel allows and denies one role (type 0) or member (type 1)."""
 
     id: int
     type: int
@@ -144,7 +144,7 @@ class Channel:
         return [m for m in self.messages.values() if not m.deleted and m.ephemeral_for is None]
 
     def shown_name(self, kind: str, number: int) -> str:
-        """What a mention of this kind and id shows here."""
+        """Return what a mention of this kind and id shows here."""
         people = {user.id: user.shown_name for user in self.recipients}
         named: dict[str, dict[int, str]] = {"user": people, "role": {}, "channel": {}}
         if self.guild is not None:
@@ -154,7 +154,8 @@ class Channel:
         return named.get(kind, {}).get(number, f"unknown-{kind}")
 
     def state(self) -> Json:
-        """What a judge asks of it: who typed when, and all messages, deleted and ephemeral ones included."""
+        """Return what a judge asks of it: who typed when, and all messages, deleted and ephemeral ones
+        included."""
         return {
             "id": str(self.id),
             "kind": self.kind,
@@ -224,7 +225,7 @@ class Message:
         return [part for row in self.components for part in row.get("components", [])]
 
     def state(self) -> Json:
-        """What a judge asks of it; ids as text."""
+        """Return what a judge asks of it; ids as text."""
         plain = ("type", "content", "text", "embeds", "pings", "nonce", "flags", "reactions", "sent_at")
         more = ("edited_at", "deleted", "request")
         return {name: getattr(self, name) for name in (*plain, *more)} | {

@@ -167,7 +167,7 @@ class Delivery:
 
 
 def _is_whole(fault: Fault | None) -> bool:
-    """Whether the client gets the reply as scripted, sooner or later."""
+    """Return whether the client gets the reply as scripted, sooner or later."""
     return fault is None or isinstance(fault, Hold)
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to an answer: a closed union of faults and their JSON form.
+"""Faults on the way to an answer: a closed union of them and their JSON form.
 
 A fault's JSON form is an object of its fields plus `kind`: http_error, drop, hold, malformed_event,
 cut_arguments, end_early, empty_body, stream_error.

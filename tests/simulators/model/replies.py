@@ -1,4 +1,4 @@
-"""What the model says: replies as values, independent of the wire they leave on, and their JSON form."""
+"""Replies of the model as values, independent of the wire they leave on, and their JSON form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""What the model will say to whom: scripted replies, standing rules, queued faults, and the built-in rules.
+"""The script of the model: scripted replies, standing rules, queued faults, and the built-in rules.
 
 Order for an accepted request: the first queued fault that matches is taken; then the first queued reply
 that matches, else the first standing rule (the latest added is asked first), else the built-in rules, else
@@ -54,7 +54,7 @@ class FaultEntry:
 
 @dataclass(slots=True)
 class Choice:
-    """What was chosen for one request. `entry` is the queued reply it used up, if any."""
+    """The choice for one request. `entry` is the queued reply it used up, if any."""
 
     reply: Reply
     fault: Fault | None

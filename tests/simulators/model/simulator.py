@@ -63,12 +63,12 @@ class ModelSimulator:
 
     @property
     def openai_base_url(self) -> str:
-        """What a client of OpenAI's API calls its base URL."""
+        """Return what a client of OpenAI's API calls its base URL."""
         return f"{self.url}/v1"
 
     @property
     def anthropic_base_url(self) -> str:
-        """What a client of Anthropic's API calls its base URL."""
+        """Return what a client of Anthropic's API calls its base URL."""
         return self.url
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,5 @@
-"""What both wires share: the provider's limits, what is read from a request, and what a wire can do."""
+"""The parts that both wires share: the provider's limits, what is read from a request, and what a wire can
+do."""
 
 import json
 import re
@@ -22,7 +23,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a script may look at in a request that was accepted.
+    """The parts of an accepted request that a script may look at.
 
     `user_text` joins with newlines the texts of the user's messages since the model last spoke, without notes
     of the time that a client adds below them; when the request ends with tool results, it is that of the
@@ -119,7 +120,7 @@ def cut_to(content: str, prompt: Prompt) -> tuple[str, bool]:
 
 
 def completion_tokens(reply: Reply, content: str) -> int:
-    """What the simulator counts for an answer whose text is `content`."""
+    """Return what the simulator counts for an answer whose text is `content`."""
     calls = sum(
         tokens_in(call.name)
         + tokens_in(call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))

@@ -163,7 +163,7 @@ def text_length(value: Any) -> int:
 
 
 def interactive_elements(block: Json) -> list[Json]:
-    """What a person can press, choose or fill in a block."""
+    """Return what a person can press, choose or fill in a block."""
     if block["type"] in {"actions", "context_actions"}:
         return list(block["elements"])
     found = [block.get("accessory"), block.get("element")]

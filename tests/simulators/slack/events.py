@@ -1,4 +1,4 @@
-"""What apps are told of: events in their envelope, for every app that may see them.
+"""Events for apps: in their envelope, for every app that may see them.
 
 https://docs.slack.dev/apis/events-api, https://docs.slack.dev/reference/events/message,
 https://docs.slack.dev/reference/events/app_mention.

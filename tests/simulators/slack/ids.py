@@ -49,6 +49,6 @@ class Timestamps:
 
 
 def ts_key(ts: str) -> tuple[int, int]:
-    """What timestamps are ordered by; ``""`` and whole seconds count too."""
+    """Return what timestamps are ordered by; ``""`` and whole seconds count too."""
     seconds, _, fraction = ts.partition(".")
     return int(seconds or 0), int((fraction + "000000")[:6])

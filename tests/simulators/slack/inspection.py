@@ -1,4 +1,4 @@
-"""What a judge asks: the log, the state of conversations, and whether something has come to pass."""
+"""Queries of a judge: the log, the state of conversations, and whether something has come to pass."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ class Inspection(Platform, InteractiveActions):
 
     @operation
     def ephemerals(self, user_id: str, channel: str | None = None) -> list[Ephemeral]:
-        """What apps have shown to one person alone and not taken away, in order."""
+        """Return what apps have shown to one person alone and not taken away, in order."""
         return [
             shown
             for shown in self.ephemeral_messages
@@ -97,7 +97,7 @@ class Inspection(Platform, InteractiveActions):
         return seen(message.body, self.names())
 
     def names(self) -> dict[str, str]:
-        """What ids are shown as."""
+        """Return what ids are shown as."""
         people = {user.id: f"@{user.real_name}" for user in self.world.users.values()}
         return people | {channel.id: f"#{channel.name}" for channel in self.world.channels.values()}
 

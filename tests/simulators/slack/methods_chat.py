@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def _target(call: Call) -> Channel:
-    """Where to post: a conversation, or a person's id for the direct conversation."""
+    """Return where to post: a conversation, or a person's id for the direct conversation."""
     name = call.params.required("channel")
     person = call.sim.world.users.get(name)
     if person is not None and not person.deleted:

@@ -38,7 +38,7 @@ def _limit(call: Call, default: int, most: int) -> int:
 
 
 def _window(call: Call) -> Callable[[Message], bool]:
-    """Whether a message lies between ``oldest`` and ``latest``."""
+    """Return whether a message lies between ``oldest`` and ``latest``."""
     oldest = call.params.ts("oldest", "invalid_ts_oldest")
     latest = call.params.ts("latest", "invalid_ts_latest")
     low, high = ts_key(oldest), ts_key(latest)

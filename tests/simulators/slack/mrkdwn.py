@@ -26,7 +26,7 @@ _KEPT = re.compile(r"\ue000(\d+)\ue001")
 
 @dataclass(slots=True)
 class Seen:
-    """What a person sees: the text, and in it code (language, text), links (address, text) and buttons
+    """The view of a person: the text, and in it code (language, text), links (address, text) and buttons
     (label, value)."""
 
     text: str = ""

@@ -25,7 +25,7 @@ class Params:
         self.values = values
 
     def has(self, name: str) -> bool:
-        """Whether the argument was given."""
+        """Return whether the argument was given."""
         return self.values.get(name) is not None
 
     def text(self, name: str) -> str:
@@ -83,7 +83,7 @@ class Params:
             raise SlackError(error) from None
 
     def logged(self) -> Json:
-        """What the log keeps: JSON text decoded, no token."""
+        """Return what the log keeps: JSON text decoded, no token."""
         return {name: _decoded(value) for name, value in self.values.items() if name != "token"}
 
 

@@ -1,4 +1,4 @@
-"""What people do in conversations: write, mention, reply, edit, delete, react, send files."""
+"""Actions of people in conversations: write, mention, reply, edit, delete, react, send files."""
 
 import re
 from typing import Any
@@ -190,7 +190,7 @@ class PeopleActions(Interactions):
 
 
 def typed(text: str) -> tuple[str, list[Json]]:
-    """What a person typed: the stored text and the elements of its rich text."""
+    """Return what a person typed: the stored text and the elements of its rich text."""
     stored = ""
     elements: list[Json] = []
     end = 0

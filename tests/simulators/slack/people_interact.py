@@ -1,4 +1,4 @@
-"""What people press, submit and command."""
+"""Presses, submissions and commands of people."""
 
 from typing import Any
 

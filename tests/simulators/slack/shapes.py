@@ -65,7 +65,7 @@ def number(value: Any, pointer: str, problems: Problems) -> None:
 
 
 def anything(value: Any, pointer: str, problems: Problems) -> None:
-    """Whatever it is."""
+    """Take any value."""
 
 
 def array(item: Check, most: int | None = None, least: int = 0) -> Check:

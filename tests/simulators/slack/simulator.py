@@ -115,7 +115,7 @@ class SlackSimulator(Inspection):
         app: str | None = None,
         verify: bool = True,
     ) -> bool:
-        """Where an app in mode "http" takes its requests; whether it passed the URL verification.
+        """Return where an app in mode "http" takes its requests; whether it passed the URL verification.
 
         The URLs are kept only if it did (or with ``verify=False``).
         """
@@ -146,7 +146,7 @@ class SlackSimulator(Inspection):
 
     @operation
     def set_scopes(self, scopes: list[str], app: str | None = None) -> None:
-        """What an app may do from now on."""
+        """Return what an app may do from now on."""
         self.app(app).scopes = set(scopes)
 
     @operation

@@ -32,7 +32,7 @@ class Connection:
     received: list[Any] = field(default_factory=list)
 
     def to_json(self) -> Json:
-        """What a judge sees of it."""
+        """Return what a judge sees of it."""
         return {
             "number": self.number,
             "app_id": self.app_id,

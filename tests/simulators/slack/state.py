@@ -1,4 +1,5 @@
-"""What all parts of the simulator share: the world, the log, the switches, and how long things last."""
+"""The state that all parts of the simulator share: the world, the log, the switches, and how long things
+last."""
 
 import time
 from collections.abc import Callable
@@ -122,7 +123,7 @@ class SlackState(Changes):
 
     @property
     def url(self) -> str:
-        """Where the simulator listens."""
+        """Return where the simulator listens."""
         raise NotImplementedError
 
     def deliver(self, record: DeliveryRecord) -> None:
@@ -134,7 +135,7 @@ class SlackState(Changes):
         return int(self.clock())
 
     def grows(self, message: Message) -> bool:
-        """Whether a message is being streamed; the platform closes a stream after a while."""
+        """Return whether a message is being streamed; the platform closes a stream after a while."""
         if message.stream is not None and self.clock() - float(message.ts) > self.stream_ttl_s:
             message.stream = None
         return message.stream is not None

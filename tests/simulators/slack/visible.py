@@ -16,7 +16,7 @@ _COMMONMARK = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def seen(body: Json, names: Mapping[str, str]) -> Seen:
-    """What a message's text and blocks show; ``names`` says how ids are shown."""
+    """Return what a message's text and blocks show; ``names`` says how ids are shown."""
     into = Seen()
     view = _View(names, into)
     blocks = body.get("blocks")

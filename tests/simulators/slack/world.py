@@ -75,7 +75,7 @@ class App:
     revoked: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """What a judge may know of it: no tokens."""
+        """Return what a judge may know of it: no tokens."""
         return {
             "id": self.id,
             "name": self.name,
@@ -134,7 +134,7 @@ class Message:
 
     @property
     def is_reply(self) -> bool:
-        """Whether it stands in a thread under another message."""
+        """Return whether it stands in a thread under another message."""
         return self.thread_ts is not None and self.thread_ts != self.ts
 
     def to_json(self, *, metadata: str = "type") -> Json:
@@ -172,7 +172,7 @@ class Message:
         }
 
     def state(self) -> Json:
-        """What a judge wants to know: the message, its edits, and whether it still exists."""
+        """Return what a judge wants to know: the message, its edits, and whether it still exists."""
         return {
             **self.to_json(metadata="all"),
             "channel": self.channel.id,

@@ -1,4 +1,4 @@
-"""What happens to chats: groups and channels appear, members come and go, topics open and close."""
+"""Changes of chats: groups and channels appear, members come and go, topics open and close."""
 
 from typing import Any
 

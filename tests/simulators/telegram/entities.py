@@ -1,4 +1,4 @@
-"""What the platform does to a text and its entities before it stores them.
+"""The platform's changes to a text and its entities before it stores them.
 
 Follows the documented rules of https://core.telegram.org/bots/api#formatting-options and #messageentity:
 control characters become spaces, carriage returns vanish, surrounding blanks are cut, entities are clipped to

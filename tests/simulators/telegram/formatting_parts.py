@@ -1,4 +1,4 @@
-"""What the parsers of all markups share: building plain text with entities in UTF-16 offsets."""
+"""The parts that parsers of all markups share: building plain text with entities in UTF-16 offsets."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a judge asks: the log, the state of chats, and whether something has come to pass."""
+"""Queries of a judge: the log, the state of chats, and whether something has come to pass."""
 
 from typing import Any
 
@@ -99,12 +99,12 @@ class Inspection(Platform, PeopleActions):
 
     @operation
     def is_polling(self, bot: int | str | None = None) -> bool:
-        """Whether a long poll of this bot waits right now."""
+        """Return whether a long poll of this bot waits right now."""
         return self.polls[self.bot(bot).id].is_waiting
 
     @operation
     def all_confirmed(self, bot: int | str | None = None) -> bool:
-        """Whether no update of this bot waits to be delivered or confirmed."""
+        """Return whether no update of this bot waits to be delivered or confirmed."""
         queue = self.queues[self.bot(bot).id]
         return not queue.pending and not queue.again
 

@@ -9,7 +9,7 @@ _IMAGE_STARTS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"RIFF", b"BM")
 
 
 def is_image(content: bytes) -> bool:
-    """Whether the platform would take it as a photo, by its first bytes."""
+    """Return whether the platform would take it as a photo, by its first bytes."""
     return content.startswith(_IMAGE_STARTS)
 
 

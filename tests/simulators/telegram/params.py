@@ -91,7 +91,7 @@ class Params:
             raise bad_request("chat not found") from None
 
     def logged(self) -> Json:
-        """What the log keeps: values, JSON text decoded, files by name and size."""
+        """Return what the log keeps: values, JSON text decoded, files by name and size."""
         values = {name: _decoded(value) for name, value in self.values.items()}
         for field, upload in self.files.items():
             values[field] = {

@@ -1,4 +1,4 @@
-"""What people do: write, send files, reply, edit, press buttons, react, block."""
+"""Actions of people: write, send files, reply, edit, press buttons, react, block."""
 
 import itertools
 from typing import Any

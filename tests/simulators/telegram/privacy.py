@@ -5,7 +5,7 @@ from tests.simulators.telegram.world import CHANNEL, PRESENT, PRIVATE, Bot, Mess
 
 
 def sees_message(bot: Bot, message: Message, world: World) -> bool:
-    """Whether an update about this message is made for this bot."""
+    """Return whether an update about this message is made for this bot."""
     chat = message.chat
     if message.sender is not None and message.sender.is_bot:
         return False

@@ -10,5 +10,5 @@ _EMOJI = frozenset(_LIST.split())
 
 
 def is_reaction(emoji: object) -> bool:
-    """Whether the platform takes this as a reaction (with or without a variation selector)."""
+    """Return whether the platform takes this as a reaction (with or without a variation selector)."""
     return isinstance(emoji, str) and emoji.replace("\ufe0f", "") in _EMOJI

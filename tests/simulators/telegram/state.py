@@ -1,4 +1,5 @@
-"""What all parts of the simulator share: the world, the log, the switches, and waiting for a change."""
+"""The state that all parts of the simulator share: the world, the log, the switches, and waiting for a
+change."""
 
 import time
 from collections.abc import Callable

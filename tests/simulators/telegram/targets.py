@@ -1,4 +1,4 @@
-"""Where a request points: chats the bot may write to, topics, messages to edit or to answer, keyboards."""
+"""Targets of a request: chats the bot may write to, topics, messages to edit or to answer, keyboards."""
 
 import json
 from typing import Any
@@ -53,7 +53,7 @@ def _unmet_person(call: Call, user_id: int) -> Chat:
 
 
 def _has_met(call: Call, user: User) -> bool:
-    """Whether the bot has a reason to know this person: a started chat or a common group."""
+    """Return whether the bot has a reason to know this person: a started chat or a common group."""
     if user.id in call.bot.started_by:
         return True
     chats = call.sim.world.chats.values()

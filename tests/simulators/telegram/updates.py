@@ -161,13 +161,13 @@ class LongPolls:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a poll is open right now."""
+        """Return whether a poll is open right now."""
         return self._waiting is not None
 
     async def get_updates(
         self, offset: int, limit: int, timeout_s: int, request: RequestRecord
     ) -> list[UpdateRecord]:
-        """What ``getUpdates`` answers. Raises ``ApiError`` 409 on a conflict."""
+        """Return what ``getUpdates`` answers. Raises ``ApiError`` 409 on a conflict."""
         if self.webhook_active:
             raise await self._conflict(WEBHOOK_ACTIVE)
         limit = min(max(limit, 1), MAX_UPDATES)

@@ -55,7 +55,7 @@ class Webhook:
             self.push(record)
 
     def is_same(self, url: str, secret: str, max_connections: int) -> bool:
-        """Whether setting these again would change nothing."""
+        """Return whether setting these again would change nothing."""
         return (self.url, self._secret, self.max_connections) == (url, secret, max_connections)
 
     def push(self, record: UpdateRecord) -> None:

@@ -119,7 +119,7 @@ class Message:
 
     @property
     def is_service(self) -> bool:
-        """Whether it tells of an event instead of carrying something somebody wrote."""
+        """Return whether it tells of an event instead of carrying something somebody wrote."""
         return not SERVICE_FIELDS.isdisjoint(self.content)
 
     def _topic_root(self) -> "Message | None":
@@ -157,7 +157,8 @@ class Message:
         return body
 
     def state(self) -> Json:
-        """What a judge wants to know: the message, who sent it, its edits, reactions, and whether it still
+        """Return what a judge wants to know: the message, who sent it, its edits, reactions, and whether it
+        still
         exists.
         """
         return {

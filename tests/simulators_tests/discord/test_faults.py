@@ -32,7 +32,7 @@ async def test_a_429_is_waited_for_by_a_library(
     "scope,message",
     [("user", "You are being"), ("shared", "The resource is being"), ("global", "You are being")],
 )
-async def test_what_a_429_says(sim: DiscordSimulator, hall: Channel, scope: str, message: str) -> None:
+async def test_a_429_names_its_wait(sim: DiscordSimulator, hall: Channel, scope: str, message: str) -> None:
     """https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit."""
     sim.fail("rate_limit", retry_after_s=1.5, scope=scope)
     status, body, headers = await ask(sim, "POST", f"/channels/{hall.id}/messages", {"content": "x"})

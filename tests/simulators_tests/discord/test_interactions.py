@@ -29,7 +29,7 @@ def buttons(*labels: str) -> MessageActionRowBuilder:
 
 
 async def next_interaction(bot: hikari.GatewayBot, act: Callable[[], Interaction], kind: type[T]) -> T:
-    """What the bot hears of what a person does."""
+    """Return what the bot hears of what a person does."""
     heard: asyncio.Queue[hikari.InteractionCreateEvent] = asyncio.Queue()
     bot.subscribe(hikari.InteractionCreateEvent, heard.put)
     act()

@@ -293,7 +293,7 @@ async def test_descriptions_of_files(sim: DiscordSimulator, hall: Channel) -> No
     assert (status, mistakes(refusal, "attachments.0")) == (400, ["ATTACHMENT_NOT_FOUND"])
 
 
-async def test_how_many_messages_are_listed(sim: DiscordSimulator, hall: Channel) -> None:
+async def test_message_listings_are_limited(sim: DiscordSimulator, hall: Channel) -> None:
     """resources/message#get-channel-messages: limit 1-100, default 50."""
     for n in range(101):
         sim.user_sends_text(ANN, str(n), hall.id)
@@ -306,7 +306,7 @@ async def test_how_many_messages_are_listed(sim: DiscordSimulator, hall: Channel
     assert (status, mistakes(refusal, "limit")) == (400, ["NUMBER_TYPE_MIN"])
 
 
-async def test_how_many_who_reacted_are_listed(sim: DiscordSimulator, hall: Channel) -> None:
+async def test_reaction_listings_are_limited(sim: DiscordSimulator, hall: Channel) -> None:
     """resources/message#get-reactions: limit 1-100."""
     message = sim.user_sends_text(ANN, "?", hall.id)
     for _ in range(101):
@@ -337,7 +337,7 @@ async def test_names_of_threads(sim: DiscordSimulator, hall: Channel, rest: REST
     assert thread.id == question.id
 
 
-async def test_when_threads_are_archived(sim: DiscordSimulator, hall: Channel) -> None:
+async def test_threads_are_archived_after_their_time(sim: DiscordSimulator, hall: Channel) -> None:
     """resources/channel#thread-metadata-object: 60, 1440, 4320 or 10080 minutes."""
     where = f"/channels/{hall.id}/threads"
     for minutes in (60, 1440, 4320, 10080):

@@ -42,7 +42,7 @@ from tests.simulators.discord.markdown import Run, fences, links, mentions, read
         ("<:smile:123> <a:party:4> <t:1618953630:R> </hub list:5>", ":smile: :party: 1618953630 /hub list"),
     ],
 )
-def test_what_is_seen(content: str, text: str) -> None:
+def test_permissions_decide_visibility(content: str, text: str) -> None:
     names = {("user", 1): "one", ("role", 2): "two", ("channel", 3): "three"}
     assert visible_text(content, lambda kind, number: names.get((kind, number), kind)) == text
 

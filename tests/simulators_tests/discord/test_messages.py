@@ -39,7 +39,7 @@ async def test_a_message_in_a_direct_conversation(
     assert (await rest.create_dm_channel(ANN)).id == dm.id
 
 
-async def test_who_cannot_be_written_to(rest: RESTClient, sim: DiscordSimulator, guild: Guild) -> None:
+async def test_unreachable_people_are_refused(rest: RESTClient, sim: DiscordSimulator, guild: Guild) -> None:
     stranger = sim.add_user()
     dm = await rest.create_dm_channel(stranger.id)
     with pytest.raises(hikari.ForbiddenError) as refusal:

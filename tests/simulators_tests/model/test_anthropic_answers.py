@@ -1,4 +1,4 @@
-"""What Anthropic's own client makes of the simulator's answers, whole and streamed.
+"""The simulator's answers as Anthropic's own client reads them, whole and streamed.
 
 Shapes: Messages API reference; docs, "Streaming messages", "Extended thinking", "Errors".
 """

@@ -258,7 +258,7 @@ OTHERS: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize("what,body,words", OTHERS, ids=[case[0] for case in OTHERS])
-async def test_what_is_not_a_request_is_refused(
+async def test_an_invalid_request_is_refused(
     http: httpx.AsyncClient, what: str, body: Any, words: str
 ) -> None:
     status, error = await post(http, body)
@@ -330,7 +330,7 @@ MESSAGE = st.fixed_dictionaries(
 
 @given(messages=st.lists(MESSAGE | JSON, max_size=6) | JSON, thinking=st.booleans())
 def test_no_messages_break_the_reader(messages: Any, thinking: bool) -> None:
-    """Whatever is sent is either taken or refused in the provider's form; nothing else is raised."""
+    """Every request is either taken or refused in the provider's form; nothing else is raised."""
     conversation = Conversation(thinking)
     with suppress(ApiError):
         conversation.read(messages)

@@ -1,4 +1,4 @@
-"""What goes wrong on request, as OpenAI's own client and a plain HTTP client meet it."""
+"""Faults on request, as OpenAI's own client and a plain HTTP client meet them."""
 
 import asyncio
 import email.utils
@@ -147,7 +147,7 @@ async def test_a_stream_dropped_in_its_middle_gave_its_beginning(
 
 @pytest.mark.parametrize("at", ["before_headers", "in_headers", "after_headers", "mid_stream"])
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
-async def test_a_held_request_goes_on_when_released(
+async def test_a_held_request_continues_when_released(
     model: ModelSimulator, client: openai.AsyncOpenAI, at: str, streaming: bool
 ) -> None:
     model.fault(Hold(at))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What OpenAI's own client makes of the simulator's answers, whole and streamed.
+"""The simulator's answers as OpenAI's own client reads them, whole and streamed.
 
 Shapes: OpenAI API reference, Chat, "The chat completion object" and "The chat completion chunk object".
 """
@@ -157,7 +157,7 @@ async def test_a_stream_cut_anywhere_is_the_same_stream(
     content=st.text(max_size=200), size=st.integers(1, 50), arguments=st.dictionaries(st.text(), st.text())
 )
 def test_no_text_is_lost_between_chunks(content: str, size: int, arguments: dict[str, str]) -> None:
-    """Whatever the text, the events join to it again, each event being one line of JSON."""
+    """The events join to the text again, each event being one line of JSON."""
     wire = OpenAIWire(Provider())
     prompt = Prompt("sim-1", True, "", (), (), 1)
     reply = Reply(text=content, calls=(ToolCall("shell", arguments),), chunk_chars=size)

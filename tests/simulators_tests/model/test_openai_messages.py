@@ -199,7 +199,7 @@ MESSAGE = st.fixed_dictionaries(
 
 @given(messages=st.lists(MESSAGE | JSON, max_size=6) | JSON)
 def test_no_messages_break_the_reader(messages: Any) -> None:
-    """Whatever is sent is either taken or refused in the provider's form; nothing else is raised."""
+    """Every request is either taken or refused in the provider's form; nothing else is raised."""
     conversation = Conversation()
     with suppress(ApiError):
         conversation.read(messages)

@@ -165,7 +165,7 @@ OTHERS: list[tuple[str, Any, str | None, str | None, str]] = [
 
 
 @pytest.mark.parametrize("what,body,param,code,words", OTHERS, ids=[case[0] for case in OTHERS])
-async def test_what_is_not_a_request_is_refused(
+async def test_an_invalid_request_is_refused(
     http: httpx.AsyncClient, what: str, body: Any, param: str | None, code: str | None, words: str
 ) -> None:
     status, error = await post(http, body)

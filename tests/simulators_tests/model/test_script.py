@@ -1,4 +1,4 @@
-"""Who is answered what: queue, rules, built-in rules, and what happens to a reply that did not arrive."""
+"""The choice of replies: queue, rules, built-in rules, and what happens to a reply that did not arrive."""
 
 import asyncio
 import json

@@ -92,7 +92,7 @@ async def test_a_held_request_waits_for_its_release(sim: SlackSimulator, client:
     assert record.outcome == "answered"
 
 
-async def test_a_request_held_before_it_is_taken_goes_on_when_released(
+async def test_a_request_held_before_it_is_taken_continues_when_released(
     sim: SlackSimulator, client: Slack, dm: str
 ) -> None:
     sim.fail("hold", method="chat.postMessage", when="before", count=1)
@@ -171,7 +171,7 @@ async def test_the_log_can_be_bounded() -> None:
         assert [record.number for record in sim.requests()] == [4, 5]
 
 
-async def test_mistakes_of_a_test_are_told(sim: SlackSimulator, dm: str) -> None:
+async def test_mistakes_of_a_test_are_reported(sim: SlackSimulator, dm: str) -> None:
     mistakes: list[tuple[type[Exception], str, Any]] = [
         (ValueError, "unknown fault 'explode'", lambda: sim.fail("explode")),
         (TypeError, "retry_afer", lambda: sim.fail("rate_limit", retry_afer=1)),

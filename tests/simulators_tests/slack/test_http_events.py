@@ -44,7 +44,7 @@ class Receiver:
         return self.received
 
     def is_signed(self, index: int) -> bool:
-        """Whether the SDK's verifier accepts a request."""
+        """Return whether the SDK's verifier accepts a request."""
         _, headers, body = self.received[index]
         return SignatureVerifier(SECRET).is_valid_request(body, headers)
 
@@ -129,7 +129,7 @@ async def test_a_slow_answer_is_a_timeout(sim: SlackSimulator, wired: Receiver) 
     assert received[1][1]["x-slack-retry-reason"] == "http_timeout"
 
 
-async def test_nobody_listening_is_a_failed_connection(sim: SlackSimulator, wired: Receiver) -> None:
+async def test_a_missing_listener_is_a_failed_connection(sim: SlackSimulator, wired: Receiver) -> None:
     sim.configure(retry_delays_s=[])
     sim.app().events_url = "http://127.0.0.1:9/nobody"
     sim.user_sends_text(ANN, "hello")
@@ -162,7 +162,7 @@ async def test_a_press_and_a_command_are_forms(
     assert sim.look(shown).text == "done"
 
 
-async def test_a_press_that_nobody_answers_has_failed_for_good(
+async def test_an_unanswered_press_fails_permanently(
     sim: SlackSimulator, wired: Receiver, client: Slack, dm: str
 ) -> None:
     sim.app().events = frozenset()

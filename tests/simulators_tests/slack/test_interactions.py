@@ -201,7 +201,7 @@ async def test_a_modal_is_opened_filled_refused_and_submitted(
     assert sim.open_views(ANN) == []
 
 
-async def test_a_closed_modal_is_told_if_asked_for(
+async def test_a_closed_modal_is_reported_on_request(
     sim: SlackSimulator, client: Slack, hearing: Hearing
 ) -> None:
     trigger = sim.new_trigger(sim.app(), sim.person(ANN))

@@ -33,7 +33,8 @@ pytestmark = pytest.mark.node
 
 @pytest.fixture(scope="module")
 def programs(pytestconfig: pytest.Config) -> Path:
-    """Where the programs lie beside their clients; skips (or fails, if node is required) if npm fails."""
+    """Return where the programs lie beside their clients; skips (or fails, if node is required) if npm
+    fails."""
     digest = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:12]
     assert pytestconfig.cache is not None
     folder = pytestconfig.cache.mkdir(f"slack-clients-{digest}")
@@ -47,7 +48,7 @@ def programs(pytestconfig: pytest.Config) -> Path:
 
 
 def _installed(folder: Path) -> str:
-    """What kept npm from it; "" once they are there."""
+    """Return what kept npm from it; "" once they are there."""
     for name in FILES:
         shutil.copy(HERE / name, folder / name)
     if (folder / "node_modules" / ".package-lock.json").exists():

@@ -1,4 +1,4 @@
-"""What the platform refuses, in its own words: https://docs.slack.dev/apis/web-api and each method's page."""
+"""Refusals of the platform, in its own words: https://docs.slack.dev/apis/web-api and each method's page."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -57,7 +57,7 @@ async def test_scopes(sim: SlackSimulator, client: Slack, dm: str) -> None:
     }
 
 
-async def test_where_an_app_may_write(sim: SlackSimulator, client: Slack, general: str) -> None:
+async def test_apps_write_only_where_allowed(sim: SlackSimulator, client: Slack, general: str) -> None:
     foreign = sim.create_channel("foreign", [BOB], apps=[]).id
     hidden = sim.create_channel("hidden", [BOB], private=True, apps=[]).id
     assert await error_of(client.chat_postMessage(channel="C0NONE", text="x")) == "channel_not_found"
@@ -75,7 +75,7 @@ async def test_where_an_app_may_write(sim: SlackSimulator, client: Slack, genera
     assert await error_of(client.chat_postMessage(channel=hidden, text="x")) == "channel_not_found"
 
 
-async def test_whose_messages_an_app_may_touch(sim: SlackSimulator, client: Slack, dm: str) -> None:
+async def test_apps_change_only_their_own_messages(sim: SlackSimulator, client: Slack, dm: str) -> None:
     theirs = sim.user_sends_text(ANN, "mine")
     update = client.chat_update(channel=dm, ts=theirs.ts, text="x")
     assert await error_of(update) == "cant_update_message"
@@ -100,7 +100,7 @@ async def test_whose_messages_an_app_may_touch(sim: SlackSimulator, client: Slac
         ({"text": "x", "metadata": {"event_type": "t", "event_payload": 1}}, "invalid_metadata_schema"),
     ],
 )
-async def test_what_a_message_must_be(client: Slack, dm: str, arguments: Json, error: str) -> None:
+async def test_invalid_messages_are_refused(client: Slack, dm: str, arguments: Json, error: str) -> None:
     call = client.api_call("chat.postMessage", json={"channel": dm, **arguments})
     assert await error_of(call) == error
 

@@ -165,7 +165,7 @@ async def test_an_app_hears_only_what_it_is_part_of_and_asked_for(
     assert [event["text"] for event in hearing.events] == ["but this"]
 
 
-async def test_what_is_not_acknowledged_in_time_comes_again(sim: SlackSimulator, hearing: Hearing) -> None:
+async def test_unacknowledged_events_are_redelivered(sim: SlackSimulator, hearing: Hearing) -> None:
     sim.configure(ack_timeout_s=0.1, retry_delays_s=[0.0] * 20)
     hearing.ignore_next = 1
     sim.user_sends_text(ANN, "hello?")
@@ -244,7 +244,7 @@ async def test_a_cut_socket_loses_nothing_that_is_tried_again(sim: SlackSimulato
     assert results[-1] == "acked"
 
 
-async def test_what_was_under_way_when_the_socket_went_is_not_acknowledged(
+async def test_events_in_progress_at_a_disconnect_are_unacknowledged(
     sim: SlackSimulator, hearing: Hearing
 ) -> None:
     sim.configure(retry_delays_s=[])

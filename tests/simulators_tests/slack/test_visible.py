@@ -146,7 +146,7 @@ def test_escaped_text_without_markers_is_read_back_as_it_was(text: str) -> None:
 
 
 @given(st.text(st.sampled_from("ab &<>@!#U0|*`_\n")))
-def test_what_a_person_types_is_read_back_and_pings_only_by_a_completed_name(text: str) -> None:
+def test_typed_text_is_read_back_and_pings_only_by_completed_name(text: str) -> None:
     stored, elements = typed(text)
     block = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
     names: dict[str, str] = {}
@@ -155,7 +155,7 @@ def test_what_a_person_types_is_read_back_and_pings_only_by_a_completed_name(tex
 
 
 @given(st.text(st.sampled_from("ab&<>;ltgmp\0")))
-def test_what_is_stored_stays_as_it_is(text: str) -> None:
+def test_stored_files_are_unchanged(text: str) -> None:
     once = normalized(text)
     assert normalized(once) == once
     assert "\0" not in once

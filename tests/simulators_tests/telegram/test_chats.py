@@ -93,7 +93,9 @@ async def test_of_two_bots_the_last_to_speak_gets_plain_commands(
     await other.session.close()
 
 
-async def test_a_kicked_bot_is_told_and_then_refused(bot: Bot, met: TelegramSimulator, group: int) -> None:
+async def test_a_kicked_bot_is_notified_and_then_refused(
+    bot: Bot, met: TelegramSimulator, group: int
+) -> None:
     met.bot_is_kicked(group)
     (update,) = await fresh(bot)
     assert update.my_chat_member is not None

@@ -52,7 +52,7 @@ async def test_a_process_is_driven_and_judged_over_http() -> None:
         await bot.session.close()
 
 
-async def test_mistakes_of_the_driver_are_told() -> None:
+async def test_mistakes_of_the_driver_are_reported() -> None:
     async with simulator_process(SIMULATOR, "--token", TOKEN) as (url, control):
         with pytest.raises(LookupError, match="no user 7"):
             await control.call("user_sends_text", user_id=ANN, text="hello")

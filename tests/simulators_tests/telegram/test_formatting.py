@@ -154,7 +154,7 @@ def test_overlaps_are_resolved_into_nesting() -> None:
         ("@ann\u200b @\u200bann", [("mention", "@ann")]),
     ],
 )
-def test_what_the_platform_finds_by_itself(text: str, expected: list[tuple[str, str]]) -> None:
+def test_the_platform_detects_entities(text: str, expected: list[tuple[str, str]]) -> None:
     clean, entities = normalize(text, [])
     assert visible(clean, entities) == expected
 
@@ -183,7 +183,7 @@ SPANS = st.lists(
 
 @given(TEXTS, SPANS)
 def test_stored_entities_are_always_valid(text: str, spans: list[Entity]) -> None:
-    """What is sent is refused, or stored with entities that nest, inside the text, on whole characters."""
+    """Every text is refused, or stored with entities that nest, inside the text, on whole characters."""
     try:
         stored, entities = normalize(text, spans)
     except ApiError:

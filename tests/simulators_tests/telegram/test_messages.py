@@ -49,9 +49,7 @@ async def test_a_wrong_token_is_unauthorized_and_an_unknown_method_not_found(
         await bot(Nonsense())
 
 
-async def test_what_a_person_writes_arrives_with_sender_chat_and_entities(
-    bot: Bot, sim: TelegramSimulator
-) -> None:
+async def test_a_message_arrives_with_sender_chat_and_entities(bot: Bot, sim: TelegramSimulator) -> None:
     sim.user_sends_text(ANN, "  /start CODE-1 see https://example.com/a. and @hub_bot 🏟 #tag\r\n")
     (update,) = await bot.get_updates()
     message = update.message

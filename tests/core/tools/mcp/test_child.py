@@ -54,7 +54,7 @@ async def test_it_is_spoken_with_line_by_line(tmp_path: Path) -> None:
         ("cat /dev/zero >&2", "it sent more than 16777216 bytes or 2000 lines at a time"),
     ],
 )
-async def test_what_says_too_much_is_cut_off(tmp_path: Path, script: str, why: str) -> None:
+async def test_a_server_with_too_much_output_is_disconnected(tmp_path: Path, script: str, why: str) -> None:
     async with child(script, tmp_path) as server:
         with pytest.raises(ServerFailed, match=why):
             async with asyncio.timeout(LIMIT_S):

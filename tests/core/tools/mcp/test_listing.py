@@ -1,4 +1,4 @@
-"""What becomes of a server's list: names, bounds, requirements, and that hints count for nothing."""
+"""A server's list of tools: names, bounds, requirements, and that hints count for nothing."""
 
 import string
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ def test_there_are_most_tools_and_most_to_say() -> None:
     assert len(long.description) <= DESCRIPTION_CHARS + 20
 
 
-def test_what_a_terminal_or_a_reader_would_trip_over_is_gone() -> None:
+def test_control_characters_of_a_server_are_removed() -> None:
     parameters = {"type": "object", "properties": {"a": {"description": "\x1b[31mred\u202e"}}}
     (tool,) = offered([one(description="\x1b]0;title\x07Acts.\x00", parameters=parameters)]).tools
     assert tool.description == "Acts. (from srv)"
@@ -149,7 +149,7 @@ def test_arguments_are_judged_by_the_servers_schema() -> None:
         tool.validate({})
 
 
-def test_a_source_replaces_its_own_tools_and_nobody_elses() -> None:
+def test_a_source_replaces_only_its_own_tools() -> None:
     (own,) = offered([one("own")]).tools
     registry = ToolRegistry([own])
     registry.replace("a", offered([one("x")]).tools)

@@ -38,7 +38,7 @@ ORDER: dict[str, Any] = {
         ({"item": "tea", "labels": {"y": 1}}, None),
     ],
 )
-def test_what_does_not_fit_is_named_without_its_value(value: Any, problem: str | None) -> None:
+def test_schema_errors_name_the_field_without_its_value(value: Any, problem: str | None) -> None:
     assert judge_of(ORDER, at_once=True)(value) == problem
 
 
@@ -52,7 +52,7 @@ def test_what_does_not_fit_is_named_without_its_value(value: Any, problem: str |
         ({"description": "x" * 20_000}, "bytes; the limit is 16384"),
     ],
 )
-def test_what_is_none_is_refused_before_it_is_used(schema: dict[str, Any], why: str) -> None:
+def test_an_invalid_schema_is_refused_before_use(schema: dict[str, Any], why: str) -> None:
     with pytest.raises(SchemaRefused, match=why):
         judge_of(schema, at_once=True)
 
@@ -103,7 +103,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(KEYS, JSON), JSON)
-def test_whatever_the_schema_there_is_an_answer(schema: dict[str, Any], value: Any) -> None:
+def test_every_schema_gets_a_verdict(schema: dict[str, Any], value: Any) -> None:
     try:
         said = judge_of(schema, at_once=True)(value)
     except SchemaRefused as refused:

@@ -122,7 +122,7 @@ async def test_its_tools_are_offered_called_and_remembered() -> None:
         assert list(bench.fake.kept) == [ACT]
 
 
-async def test_what_is_remembered_is_offered_before_it_is_reached() -> None:
+async def test_cached_tools_are_offered_before_the_server_is_reached() -> None:
     bench = Bench(Fake(kept=[ACT]))
     bench.server.recall()
     assert set(bench.offered) == {"srv__act"}
@@ -212,7 +212,7 @@ async def test_a_call_that_did_not_reach_it_was_not_carried_out() -> None:
             await run(bench.offered["srv__act"], {})
 
 
-async def test_what_failed_says_why() -> None:
+async def test_a_failed_server_gives_its_reason() -> None:
     async with running(Fake(reply=Reply("no \x1b[1msuch issue", failed=True))) as bench:
         await bench.becomes(Phase.READY)
         with pytest.raises(ToolFailed, match=r"^no such issue$"):
@@ -248,7 +248,7 @@ async def test_its_process_is_recorded_before_the_call() -> None:
         assert call.processes == [process]
 
 
-async def test_so_many_calls_at_once() -> None:
+async def test_concurrent_calls_are_limited() -> None:
     fake = Fake(gate=asyncio.Event())
     async with running(fake) as bench:
         await bench.becomes(Phase.READY)
