@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
+from operator import attrgetter
 
 from core import texts
 from core.errors import (
@@ -81,6 +82,9 @@ class RetryBudget:
 
 async def unkept() -> None:
     """Store nothing: this run is not in the journal."""
+
+
+_NAME = attrgetter("name")
 
 
 class RunModels:
@@ -383,7 +387,7 @@ class _ReplyStream:
             await self._show(self._tell, cleaner.fed_chars, cleaner.finish)
             stream = self._redacted
             self._pass_on(self._tell, await off_loop(stream.look_chars(), stream.rest))
-        offered = frozenset(tool.name for tool in request.tools)
+        offered = frozenset(map(_NAME, request.tools))
 
         def cleaned() -> ModelReply:
             whole = cleaned_reply(reply, offered, cleaner if self._tell is not None else None)

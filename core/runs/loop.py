@@ -224,7 +224,10 @@ def announces_call(text: str) -> bool:
     Code and quotations don't count. It is a weak hint in English, for a reminder that costs little."""
     if len(text) > ANNOUNCEMENT_LIMIT_CHARS:
         return False
-    prose = _prose(text.lower().translate(_APOSTROPHES))
+    heard = text.lower().translate(_APOSTROPHES)
+    if not any(opening in heard for opening in _OPENINGS):
+        return False  # nearly every reply
+    prose = _prose(heard)
     if any(f"let me {word}" in prose for word in _TALK):
         return False
     return any(map(_is_announcement, prose.translate(_SENTENCE_ENDS).splitlines()))
