@@ -210,7 +210,7 @@ async def test_allowing_what_a_notice_shows_allows_nothing_that_it_left_out(hous
 async def test_a_file_that_a_run_wrote_itself_is_not_run_in_its_scope(house: Hub) -> None:
     (house.workspace / "owned").unlink(missing_ok=True)
     house.model.enqueue(
-        tools(ToolCall("shell", {"command": "echo 'open(\"owned\", \"w\")' > plan.py"})),
+        tools(ToolCall("shell", {"command": 'echo \'open("owned", "w")\' > plan.py'})),
         tools(ToolCall("shell", {"command": "python3 plan.py"})),
         text("ROUTINE_OK"),
         match="Write it",
