@@ -188,18 +188,20 @@ class Stubborn:
 async def test_a_tool_that_swallows_its_cancellation_is_ended_all_the_same(
     swallows: int, tmp_path: Path
 ) -> None:
-    act = Stubborn(swallows)
-    result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
-    assert act.over
-    assert result.status is ResultStatus.ERROR
-    assert result.text == "act was stopped after 0.05 s, the time limit for a call."
-    stopped = Stubborn(swallows)
-    call = asyncio.create_task(result_of(stopped, tmp_path), name="call")
-    await stopped.began.wait()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    assert stopped.over
+    act, stopped = Stubborn(swallows), Stubborn(swallows)
+    try:
+        result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
+        assert act.over
+        assert result.status is ResultStatus.ERROR
+        assert result.text == "act was stopped after 0.05 s, the time limit for a call."
+        call = asyncio.create_task(result_of(stopped, tmp_path), name="call")
+        await stopped.began.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert stopped.over
+    finally:
+        act.left = stopped.left = 0  # whichever is still there ends with the loop
 
 
 async def test_an_unstoppable_tool_is_named(tmp_path: Path) -> None:
