@@ -6,21 +6,23 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
-from bot.assembly import Channels, Tools, Turns
+from bot.assembly import BuildServers, Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.live import Live
+from bot.models.builder import open_models
 from bot.ops.api_access import ApiAccess, published
+from bot.ops.deleted_files import REMOVE_EVERY_S, DeletedFiles
 from bot.ops.logs import log_file
 from bot.ops.metrics import Gauges, MeteredInbox, Metrics
-from bot.parts import Dependencies, open_models, open_store
+from bot.parts import Dependencies, build_mcp, open_store
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, listen, needed_to_start, url_of, with_advice
 from bot.timers import ScheduledTimers
@@ -31,23 +33,29 @@ from bot.web.health import Readiness, health_routes, metrics_routes, readiness_o
 from bot.web.login import LoginService, login_routes, login_url
 from bot.web.server import OnDemand, WebServer, channel_routes
 from bot.web.uploads import TIDY_EVERY_S
+from channels.channel import Channel
+from channels.delivery import OnPosted, unheard
 from channels.manager import ChannelManager
-from core.audit.linker import PRUNE_EVERY_S
+from core.audit.linker import LINK_EVERY_S, PRUNE_EVERY_S
 from core.clock import SECOND_US, Clock, SystemClock
 from core.errors import LeaseLost, SchemaTooNew, SchemaTooOld, StoreLocked, StoreUnavailable
-from core.events import SilentListener, TurnListener
+from core.events import TurnListener
 from core.ids import Ids, RandomIds
 from core.inbound.hub import Hub
+from core.jobs.service import JobService
 from core.model.base import Model
 from core.people.pairing import PairingService
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.runs.actors import ThreadActors
+from core.runs.failing_tools import LOOK_EVERY_S as FAILING_EVERY_S
+from core.runs.metering import Metering
 from core.runs.recovery import CHECK_EVERY_S, LeaseKeeper, RunRecovery
 from core.store.lease import LEASE_S, RENEWALS, Leases, LeaseTerms
 from core.store.lock import DataDirectoryLock
 from core.store.port import Store
-from core.tools.execution import CallThreads, ToolPause
+from core.store.search import INDEX_EVERY_S, index_all
+from core.tools.execution import CallThreads, Executor, HostExecutor, ToolPause
 from core.tools.processes import host_id
 from core.users import Role
 
@@ -73,13 +81,14 @@ class Serving:
         tools: Tools,
         turns: Turns,
         sock: socket.socket,
+        inbox: Callable[[Inbox], Inbox],
     ) -> None:
         self._dependencies = dependencies
         self._channels = channels
         self._tools = tools
         self._turns = turns
         self.access = ApiAccess.new(url_of(sock))
-        self.inbox = MeteredInbox(turns.hub, dependencies.metrics)
+        self.inbox = MeteredInbox(inbox(turns.hub), dependencies.metrics)
         self.login = LoginService(dependencies.store.keys, dependencies.owner, dependencies.clock)
         self.gate = AccessRules(
             self.access.token,
@@ -92,7 +101,14 @@ class Serving:
         self.people_reach = self.gate.public_url or self.access.url
         manager, live, actors = channels.manager, dependencies.live, turns.actors
         dependencies.metrics.look_at(
-            Gauges(manager.states, manager.waiting, lambda: len(actors.unfinished()), lambda: live.streams)
+            Gauges(
+                manager.states,
+                manager.waiting,
+                lambda: len(actors.unfinished()),
+                lambda: live.streams,
+                lambda: len(tools.jobs.unfinished()),
+                lambda: dependencies.store.jobs.job_counts(),
+            )
         )
         routes = [
             *health_routes(self.readiness, self.gate),
@@ -158,11 +174,15 @@ class Seams:
     `alone`: the hub locks its data directory; without it several hubs work on one database.
     `model`: applied to each configured model, with each of its keys.
     `read_timeout_s`: the longest silence of a model's provider; None for the default.
+    `executor`: looks for calls and runs them. `inbox`: applied to the hub's own.
+    `posted`, `sealed`: called with each part shown on a platform, and with values the vault seals.
+    `prepare`: called before anything works.
+    `stand_in`: takes the place of each platform's channel. `servers`: builds the clients of MCP servers.
     """
 
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=RandomIds)
-    turns: TurnListener = field(default_factory=SilentListener)
+    turns: TurnListener | None = None
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
     read_timeout_s: float | None = None
@@ -170,6 +190,13 @@ class Seams:
     telegram: "TelegramTimeouts | None" = None
     alone: bool = True
     lease_s: float = LEASE_S
+    executor: Executor = field(default_factory=HostExecutor)
+    inbox: Callable[[Inbox], Inbox] = lambda inbox: inbox
+    posted: OnPosted = unheard
+    sealed: Callable[[str], None] = lambda _: None
+    prepare: Callable[[Dependencies], Awaitable[None]] | None = None
+    stand_in: Callable[[Channel], Channel] | None = None
+    servers: BuildServers = build_mcp
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +219,7 @@ class App:
     notices: Callable[[], "Notices"]
     routines: RoutineService
     mcp: "McpServers | None"
+    timers: ScheduledTimers
     runs: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
 
 
@@ -232,6 +260,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
         await app.mcp.end_survivors()
     await app.routines.prepare()
     suspects = await app.recovery.recover()
+    await app.timers.load()
     async with asyncio.TaskGroup() as group:
         app.hub.open()
         running = [group.create_task(run(), name=name) for name, run in app.runs.items()]
@@ -275,7 +304,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         sock = listen(config.http.host, config.http.port)
         opened.callback(sock.close)
         certificates = Certificates()
-        ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+        ring = VaultKeyRing(config.hub.data_dir, loaded.environment, seams.sealed)
         ring.require_sound()
         store = seams.store(await opened.enter_async_context(open_store(config, ring, clock, ids)))
         terms = LeaseTerms(host_id(), int(seams.lease_s * SECOND_US), seams.alone)
@@ -285,19 +314,29 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         metrics = Metrics()
         models = await opened.enter_async_context(
-            open_models(config, clock, certificates, metrics, seams.model, seams.read_timeout_s)
+            open_models(
+                config,
+                clock,
+                certificates,
+                Metering(store.usage, clock, ids, metrics.model_called),
+                seams.model,
+                seams.read_timeout_s,
+                loaded.environment,
+            )
         )
         dependencies = Dependencies(
             loaded, store, owner, ring, models, metrics, clock, ScheduledTimers(clock), ids
         )
         if dependencies.hooks is not None:
             opened.push_async_callback(dependencies.hooks.unfinished.finish)
-        builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram)
-        channels = Channels(dependencies, builder, seams.turns)
-        tools = Tools(dependencies, channels, pause, seams.lookup)
+        if seams.prepare is not None:
+            await seams.prepare(dependencies)
+        builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram, seams.stand_in)
+        channels = Channels(dependencies, builder, seams.turns, seams.posted)
+        tools = Tools(dependencies, channels, pause, seams.lookup, seams.executor, seams.servers)
         turns = Turns(dependencies, channels, tools)
-        await opened.enter_async_context(_releasing(turns.actors, tools.routines, store))
-        serving = Serving(dependencies, channels, tools, turns, sock)
+        await opened.enter_async_context(_releasing(turns.actors, (tools.routines, tools.jobs), store))
+        serving = Serving(dependencies, channels, tools, turns, sock, seams.inbox)
         opened.enter_context(published(config.hub.data_dir, serving.access))
         _keep_lease(dependencies, channels, turns, seams.lease_s)
         yield _app(dependencies, channels, tools, turns, serving, alone=seams.alone)
@@ -308,7 +347,14 @@ def _set_timers(dependencies: Dependencies, channels: Channels, tools: Tools, tu
     timers = dependencies.timers
     timers.every("gates.deadlines", CHECK_EVERY_S, turns.expiry.look)
     timers.every("uploads.tidy", TIDY_EVERY_S, channels.uploads.tidy)
+    deleted = DeletedFiles(
+        dependencies.store.threads, channels.uploads.remove, dependencies.config.workspace.dir
+    )
+    timers.every("threads.deleted", REMOVE_EVERY_S, deleted.look)
+    timers.every("audit.linking", LINK_EVERY_S, tools.audit.look)
     timers.every("audit.retention", PRUNE_EVERY_S, tools.audit.prune)
+    timers.every("tools.failing", FAILING_EVERY_S, tools.failing.look)
+    timers.every("search.index", INDEX_EVERY_S, lambda: index_all(dependencies.store.threads))
     if dependencies.hooks is not None:
         dependencies.hooks.set_timers(timers)
 
@@ -340,6 +386,8 @@ def _app(
         "timers": dependencies.timers.run,
         **turns.beside,
     }
+    if dependencies.config.jobs.enabled:
+        runs["jobs"] = tools.jobs.run
     if tools.servers is not None:
         runs["mcp"] = tools.servers.run
     return App(
@@ -356,13 +404,14 @@ def _app(
         notices=tools.notices,
         routines=tools.routines,
         mcp=tools.servers,
+        timers=dependencies.timers,
         runs=runs,
     )
 
 
 @contextlib.asynccontextmanager
 async def _releasing(
-    actors: ThreadActors, routines: RoutineService, store: Store
+    actors: ThreadActors, others: Sequence[RoutineService | JobService], store: Store
 ) -> AsyncIterator[ThreadActors]:
     """Release runs that an orderly stop cuts short, so that they count as no crash. While the store
     takes no writes, they count as one."""
@@ -372,7 +421,7 @@ async def _releasing(
             try:
                 yield actors
             finally:
-                unfinished = [*actors.unfinished(), *routines.unfinished()]
+                unfinished = [*actors.unfinished(), *(run for kind in others for run in kind.unfinished())]
     finally:
         if unfinished:
             try:

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bot.config.load import Loaded
+from bot.jobs.builder import build_dispatcher, build_jobs, build_registry
 from bot.ops.logs import fields
 from bot.parts import (
     ChangeListeners,
@@ -14,7 +16,6 @@ from bot.parts import (
     build_audit,
     build_chat,
     build_credentials,
-    build_mcp,
     build_pipeline,
     build_rules,
 )
@@ -22,8 +23,10 @@ from bot.platforms import ChannelBuilder, build_prompts
 from bot.routines.service import build_routines
 from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads
+from channels.delivery import OnPosted
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
+from core.clock import Clock
 from core.errors import NobodyToTell, StoreError
 from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
@@ -33,29 +36,41 @@ from core.people.notices import ApproverCopies, ToPerson
 from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
+from core.runs.failing_tools import FailingTools
 from core.runs.previews import TurnPreviews
-from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind
+from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind, Subtasks
 from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.store.units import patiently
 from core.tools.call_edits import CallEditor
-from core.tools.execution import ToolPause
+from core.tools.execution import Executor, ToolPause
 from core.tools.processes import end_process
+from core.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from core.jobs.registry import JobsInWords
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
+    from core.tools.mcp.server import McpServers
 
 logger = logging.getLogger(__name__)
 
 MAX_CONCURRENT_TURNS = 256
 
+BuildServers = Callable[[Loaded, ToolRegistry, Clock], "McpServers | None"]
+
 
 class Channels:
     """The channels, and the listeners to turns: previews, streams, metrics and `listener`."""
 
-    def __init__(self, dependencies: Dependencies, builder: ChannelBuilder, listener: TurnListener) -> None:
+    def __init__(
+        self,
+        dependencies: Dependencies,
+        builder: ChannelBuilder,
+        listener: TurnListener | None,
+        posted: OnPosted,
+    ) -> None:
         config, clock, hooks = dependencies.config, dependencies.clock, dependencies.hooks
         self.builder = builder
         self.uploads = FileUploads(config.hub.data_dir / UPLOADS_NAME, clock, dependencies.ids)
@@ -67,6 +82,7 @@ class Channels:
             on_state=dependencies.live.channel_changed,
             on_send=dependencies.metrics.sent,
             gate=hooks.gate if hooks is not None else None,
+            on_posted=posted,
         )
         texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
         self.previews = TurnPreviews(self.manager, clock, shows_text=texts, seen_live=[WEB])
@@ -82,6 +98,8 @@ class Tools:
         channels: Channels,
         pause: ToolPause,
         lookup: "Lookup | None",
+        executor: Executor,
+        servers: BuildServers,
     ) -> None:
         loaded, config, store, clock = (
             dependencies.loaded,
@@ -93,9 +111,20 @@ class Tools:
         self._manager = channels.manager
         self.pause = pause
         self.registry = RunRegistry(channels.turns, self._tell_owner, self._keep_models, fields)
-        tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
-        self.servers = build_mcp(loaded, tools, clock)
-        self.pipeline = build_pipeline(loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks)
+        tools = build_tools(
+            loaded,
+            store,
+            clock,
+            self.notices,
+            self._in_words,
+            lookup,
+            lambda: self._manager,
+            self._jobs_in_words,
+        )
+        self.servers = servers(loaded, tools, clock)
+        self.pipeline = build_pipeline(
+            loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks, executor
+        )
         self.prompts = build_prompts(config, dependencies.texts, self.pipeline.unattended)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
         self.rules = build_rules(
@@ -105,9 +134,12 @@ class Tools:
             self.pipeline.effective_policy,
             self.registry.trace,
             lambda principal: dependencies.texts.latest().skills_for(principal),
+            build_dispatcher(config, self.pipeline, dependencies.ids),
         )
+        self.failing = FailingTools(store.tool_failures, self._tell_owner)
+        self.jobs = build_jobs(dependencies, self.pipeline, self.registry, channels.manager)
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
-        store.watch(ChangeListeners(dependencies.live, self.audit))
+        store.watch(ChangeListeners(self.jobs, dependencies.live, self.audit))
         self.routines = build_routines(
             config,
             store,
@@ -131,11 +163,11 @@ class Tools:
 
         return build_notices(self._dependencies.store, self._manager, self.rules, self._dependencies.leaks)
 
-    async def _tell_owner(self, text: str) -> None:
-        """Send the owner a notice, if they can be reached."""
+    async def _tell_owner(self, text: str, once: str = "") -> None:
+        """Send the owner a notice, if they can be reached. `once`: see TellOwner."""
         dependencies = self._dependencies
         try:
-            key = f"models:{dependencies.ids.row_id()}"
+            key = f"models:{once or dependencies.ids.row_id()}"
             await self.notices().send(key, ToPerson(dependencies.owner.user_id), plain(text))
         except (NobodyToTell, StoreError) as error:
             logger.warning("model.fault_not_told owner=%s error=%s", dependencies.owner.user_id, error)
@@ -158,6 +190,12 @@ class Tools:
             dependencies.leaks,
         )
 
+    def _jobs_in_words(self) -> "JobsInWords":
+        from core.jobs.registry import JobsInWords  # the first such tool that is used needs it
+
+        of = self._dependencies
+        return JobsInWords(build_registry(of.config, of.store, self.pipeline, of.ids, of.leaks))
+
 
 class Turns:
     """The hub, the turns it gives to actors, and their recovery.
@@ -178,7 +216,7 @@ class Turns:
         )
         runner = ChatTurnRunner(store.turns, delegates, manager, channels.turns, tools.registry, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
-        self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids)
+        self.gathering = AlbumCollector(store.recovery, self.actors, clock, ids, tools.registry.joins)
         self.acknowledgements = Acknowledgements(store.explanations, manager, clock)
         inbound = (
             dependencies.hooks.inbound(self.gathering, manager) if dependencies.hooks is not None else None
@@ -196,6 +234,7 @@ class Turns:
             tools.routines,
             tools.pause,
             inbound.wake if inbound is not None else nothing_held,
+            tools.registry.joins,
         )
         self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (
             dependencies.hooks.beside(inbound) if dependencies.hooks is not None else {}
@@ -204,7 +243,9 @@ class Turns:
         editable = tools.editing.editable
         self.expiry = GateExpiry(store, self.actors, manager, clock, approver_copies, ids, editable)
         chats = ChatTurns(store, self.actors, manager, clock, ids, self.gathering, tools.pipeline.shown)
-        kinds: dict[RunKind, RunsOfKind] = {RunKind.CHAT: chats}
+        kinds: dict[RunKind, RunsOfKind] = {RunKind.CHAT: chats, RunKind.SUBTASK: Subtasks()}
         if dependencies.config.routines.enabled:
             kinds[RunKind.ROUTINE] = tools.routines
+        if dependencies.config.jobs.enabled:
+            kinds[RunKind.JOB] = tools.jobs
         self.recovery = RunRecovery(store.recovery, kinds, chats.start_waiting, end_process, clock)

@@ -164,9 +164,10 @@ def _summary_hook(
         store.threads,
         models,
         append,
-        TimeZones(store.people.timezone, config.hub.timezone),
+        TimeZones(store.people.preferences, config.hub.timezone),
         unfinished,
         config.sessions.idle_days * DAY_S,
+        ids.row_id,
     )
     return Registered("session-summary", frozenset({Point.SESSION_END}), summaries)
 

@@ -6,6 +6,7 @@ from starlette.types import ASGIApp
 
 from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
+from bot.jobs.builder import build_registry
 from bot.operator.reload import ChannelReloader
 from bot.operator.settings import SettingsService
 from bot.parts import Dependencies
@@ -19,8 +20,10 @@ from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
 from bot.web.health import Readiness
 from bot.web.items import Presenter
+from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
 from bot.web.threads import PromptsApi
+from bot.web.usage import UsageApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
 from core.errors import VaultError
@@ -37,8 +40,10 @@ from core.vault import Vault
 # The hub at a glance, for `GET /api/status`.
 
 
-async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]], timers: Timers) -> StatusView:
-    """Return the hub's parts, their states, and the number of open gates."""
+async def status(
+    store: Store, readiness: Callable[[], Awaitable[Readiness]], timers: Timers, at_work: int
+) -> StatusView:
+    """Return the hub's parts, their states, the number of open gates and of conversations at work."""
     state = await readiness()
     channels = {
         name: ChannelView(state=channel.state, reason=channel.reason, since=channel.since)
@@ -62,6 +67,7 @@ async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]], ti
         },
         approvals=len(await store.gates.open_gates()),
         pairing_requests=len(await store.people.pairing_requests()),
+        at_work=at_work,
         timers=tuple(map(TimerView.of, timers.listing())),
     )
 
@@ -102,14 +108,20 @@ def build_api(
         workspace=guard_of(workspace_of(loaded)),
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
-        status=lambda: status(store, readiness, dependencies.timers),
+        status=lambda: status(store, readiness, dependencies.timers, turns.actors.at_work),
         routines=routines_api(dependencies.config, store, tools.routines, clock, ids, dependencies.leaks),
+        jobs=JobsApi(
+            lambda: build_registry(dependencies.config, store, tools.pipeline, ids, dependencies.leaks),
+            store.threads,
+        ),
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
+        usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
         url=url,
         clock=clock,
         ids=ids,
+        models=[one.name for one in dependencies.config.models],
     )
     return api(parts, gate)
 

@@ -92,6 +92,7 @@ class Subscription:
         self.tools = False
         self.routines: set[str] = set()
         self.runs: set[str] = set()
+        self.jobs: set[str] = set()
         self.channels: set[str] = set()
         self.news: deque[TurnNews] = deque()
         self.cut = False
@@ -228,8 +229,13 @@ class Live:
             for one in self._of_thread.get(thread_id, ()):
                 one.gates[gate_id] = thread_id
                 one.wake()
+        for job_id, thread_id in changes.shown_jobs.items():
+            for one in self._of_thread.get(thread_id, ()):
+                one.jobs.add(job_id)
+                one.wake()
         for one in self._of_lists:
             one.threads |= changes.threads
+            one.jobs |= changes.jobs | changes.shown_jobs.keys()
             one.gates.update(changes.gates)
             one.people = one.people or changes.people
             one.tools = one.tools or changes.tools

@@ -2,62 +2,61 @@
 
 import asyncio
 import contextlib
-import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import AsyncIterator, Callable, Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bot.config.keys import VaultKeyRing, hub_key
 from bot.config.load import Loaded
 from bot.config.schema import Config, secret_values
-from bot.config.schema import Model as ModelSettings
 from bot.config.types import DATABASE_NAME
 from bot.live import Live
-from bot.ops.metrics import MeteredModel, Metrics
-from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
+from bot.models.builder import first_call, sees
+from bot.ops.metrics import Metrics
+from bot.runtime import StartError, needed_to_start
 from bot.timers import ScheduledTimers
-from bot.tools import build_approvals, build_effective_policy, vote_rule, workspace_of
+from bot.tools import build_approvals, build_archive, build_effective_policy, vote_rule, workspace_of
 from channels.manager import ChannelManager
 from channels.webchat import WEB
-from core.approvals import ApprovalSettings
 from core.audit.linker import HEADS_NAME, AuditLinker, HeadFile
 from core.clock import Clock
-from core.consent.rules import EffectivePolicy
+from core.consent.rules import ApprovalRule, EffectivePolicy
 from core.errors import VaultError
 from core.events import TurnListener
+from core.gates import VoteRule
 from core.ids import Ids
 from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
-from core.inbound.judge import InboundRules
+from core.inbound.rules import InboundRules
 from core.inbound.sessions import SessionManager
-from core.model.base import Model, Price, Thinking, ThinkingStyle
-from core.model.catalog import KnownModel, known_model
-from core.model.demo import DemoModel
+from core.messages import WhileBusy
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
 from core.runs.chat import ChatDelegate
 from core.runs.context import ChatPrompts
-from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.model_list import ModelList
 from core.runs.registry import Run
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
 from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.fencing import ResultLimits
 from core.safety.leaks import LeakDetector
+from core.store.codecs import settings_to_json
 from core.store.facets import SealedSecret
 from core.store.feed import ChangeListener, Changes
 from core.store.port import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite.store import open_store as open_sqlite
-from core.tools.execution import ToolPause
+from core.tools.execution import Executor, ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry
+from core.usage import MICRO_USD, Budget
 from core.users import Principal
 
 if TYPE_CHECKING:
-    import httpx
-
     from bot.hooks import Hooks
+    from core.jobs.dispatch import JobDispatcher
+    from core.jobs.service import JobService
     from core.tools.mcp.server import McpServers
 
 
@@ -144,7 +143,14 @@ async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids)
     """Open the database in the data directory. Its audit is sealed by keys derived from the vault's."""
     database = config.hub.data_dir / DATABASE_NAME
     store = await open_sqlite(
-        database, clock, ids, queue=config.agent.queue, chain=ring, holds_inputs=holds_inputs(config)
+        database,
+        clock,
+        ids,
+        queue=config.agent.queue,
+        chain=ring,
+        holds_inputs=holds_inputs(config),
+        budget=build_budget(config),
+        first_call=first_call(config),
     )
     try:
         yield store
@@ -152,109 +158,15 @@ async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids)
         await store.close()
 
 
-@contextlib.asynccontextmanager
-async def open_models(
-    config: Config,
-    clock: Clock,
-    certificates: Certificates,
-    metrics: Metrics,
-    wrapped: Callable[[Model], Model],
-    read_timeout_s: float | None,
-) -> AsyncIterator[ModelList]:
-    """Open the configured models in order; their calls are counted.
-
-    `read_timeout_s`: see `open_each_model`."""
-
-    def metered(model: Model) -> Model:
-        return MeteredModel(wrapped(model), metrics)
-
-    async with open_each_model(config, clock, certificates, read_timeout_s) as models:
-        configured = [
-            ConfiguredModel(
-                settings.name,
-                settings.provider,
-                per_key[0].abilities.context_tokens or config.agent.context_tokens,
-                tuple(map(metered, per_key)),
-                _known(settings).price,
-                Thinking(settings.thinking),
-            )
-            for settings, per_key in zip(config.models, models, strict=True)
-        ]
-        yield ModelList(configured, clock)
-
-
-@contextlib.asynccontextmanager
-async def open_each_model(
-    config: Config, clock: Clock, certificates: Certificates, read_timeout_s: float | None = None
-) -> AsyncIterator[Sequence[Sequence[Model]]]:
-    """Open the configured models in order, each once for each of its keys, on one HTTP client.
-
-    `read_timeout_s`: the longest silence of a provider; None for the default of `model_client`."""
-    remote = [settings for settings in config.models if settings.provider != "demo"]
-    async with contextlib.AsyncExitStack() as opened:
-        client = None
-        if remote:
-            with left_out(HTTPX_COMMAND_LINE):
-                from core.model.http import READ_TIMEOUT_S, model_client
-            contexts = [certificates.for_url(settings.api_url) for settings in remote]
-            tls = next((context for context in contexts if context is not None), None)
-            client = await opened.enter_async_context(
-                model_client(
-                    tls=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-                    read_timeout_s=read_timeout_s or READ_TIMEOUT_S,
-                )
-            )
-        yield [[_model(settings, key, client, clock) for key in settings.keys] for settings in config.models]
-
-
-def _model(settings: ModelSettings, key: str, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
-    if settings.provider == "demo" or client is None:
-        return DemoModel(settings.name)
-    if settings.provider == "anthropic":
-        from core.model.anthropic import AnthropicModel as provider_model
-    else:
-        from core.model.openai import OpenAIModel as provider_model
-    known = _known(settings)
-    try:
-        return provider_model(
-            name=settings.name,
-            model=settings.model,
-            base_url=settings.api_url,
-            api_key=key,
-            client=client,
-            clock=clock,
-            abilities=known.abilities,
-            thinking=Thinking(settings.thinking),
-        )
-    except ValueError as error:
-        raise StartError(f"{error}; fix its [[models]] section") from error
-
-
-def _sees(settings: ModelSettings) -> bool:
-    """Return whether a configured model sees images."""
-    return settings.provider != "demo" and _known(settings).abilities.images
-
-
-def _known(settings: ModelSettings) -> KnownModel:
-    """Return the limits, abilities and price of a model: those configured, else those in the table."""
-    known = known_model(settings.provider, settings.model)
-    written = {
-        "context_tokens": settings.context_tokens,
-        "max_output_tokens": settings.max_output_tokens,
-        "images": settings.images,
-        "max_temperature": settings.max_temperature,
-    }
-    able = replace(known.abilities, **{name: value for name, value in written.items() if value is not None})
-    style = able.thinking
-    if (
-        style is ThinkingStyle.NONE and settings.thinking != "off"
-    ):  # an operator who asks for it knows that it thinks
-        style = ThinkingStyle.ADAPTIVE if settings.provider == "anthropic" else ThinkingStyle.EFFORT
-    able = replace(able, max_temperature=able.max_temperature or None, thinking=style)
-    price = known.price
-    if settings.priced:
-        price = Price(settings.input_usd_per_million, settings.output_usd_per_million)
-    return KnownModel(able, price)
+def build_budget(config: Config) -> Budget:
+    """Return the limits on what all model calls together may cost."""
+    budget = config.budget
+    return Budget(
+        round(budget.daily_usd * MICRO_USD),
+        round(budget.per_user_daily_usd * MICRO_USD),
+        budget.hourly_model_calls,
+        config.hub.timezone,
+    )
 
 
 def build_rules(
@@ -264,6 +176,7 @@ def build_rules(
     effective_policy: EffectivePolicy,
     models: ModelsOf = no_models,
     skills: SkillsOf = no_skills,
+    jobs: "JobDispatcher | None" = None,
 ) -> InboundRules:
     """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
@@ -288,6 +201,9 @@ def build_rules(
         config.hub.timezone,
         models,
         skills,
+        {one.name: one.model for one in config.models},
+        jobs,
+        WhileBusy(config.agent.while_busy),
     )
 
 
@@ -298,10 +214,13 @@ def build_pipeline(
     leaks: LeakDetector,
     pause: ToolPause,
     hooks: "Hooks | None",
+    executor: Executor,
 ) -> CallPipeline:
     """Build the path that every call takes."""
     hook = None if hooks is None else hooks.calls
-    return CallPipeline(tools, _pipeline_settings(loaded, leaks), clock, pause, hook)
+    return CallPipeline(
+        tools, _pipeline_settings(loaded, leaks, executor, lambda: tools.names), clock, pause, hook
+    )
 
 
 def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServers | None":
@@ -343,7 +262,8 @@ def build_chat(
         approver_copies,
         guests,
         prompts,
-        manager if any(map(_sees, config.models)) else None,
+        manager if any(map(sees, config.models)) else None,
+        archive=build_archive(dependencies.loaded, dependencies.ids),
     )
     if hooks is not None:
         services = replace(
@@ -360,15 +280,17 @@ def build_chat(
     return delegate
 
 
-def _pipeline_settings(loaded: Loaded, leaks: LeakDetector) -> PipelineSettings:
-    config, approvals = loaded.config, loaded.config.approvals
+def _pipeline_settings(
+    loaded: Loaded, leaks: LeakDetector, executor: Executor, tools: Callable[[], Collection[str]]
+) -> PipelineSettings:
+    config = loaded.config
     return PipelineSettings(
-        effective_policy=build_effective_policy(config),
+        effective_policy=build_effective_policy(config, tools),
         binding_key=hub_key(config.hub.data_dir),
         workspace=workspace_of(loaded),
-        tool_timeout_s=approvals.tool_timeout_s,
-        tool_timeouts_s=dict(approvals.tool_timeouts),
+        tool_timeout_s=config.approvals.tool_timeout_s,
         result_limits=ResultLimits(leaks=leaks),
+        executor=executor,
     )
 
 
@@ -376,10 +298,13 @@ def _chat_settings(config: Config) -> ChatSettings:
     approvals = config.approvals
     return ChatSettings(
         context_tokens=config.agent.context_tokens,
-        reserve_tokens=config.agent.reserve_tokens,
+        reserve_tokens=config.agent.free_tokens,
+        answer_tokens=config.agent.answer_tokens,
+        compact_at=config.agent.compact_at,
         temperature=config.agent.temperature,
         gate_expires_after_s=int(approvals.expires_after_s),
         rule=vote_rule(config),
+        spending=ApprovalRule(VoteRule(approvers=(config.hub.owner,))),
         approvals=build_approvals(config),
     )
 
@@ -404,12 +329,14 @@ def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy,
 
 
 class ChangeListeners:
-    """Tells several of each commit, one after the other."""
+    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew."""
 
-    def __init__(self, *listeners: ChangeListener) -> None:
-        self._listeners = listeners
+    def __init__(self, jobs: "JobService", *listeners: ChangeListener) -> None:
+        self._jobs, self._listeners = jobs, listeners
 
     def changed(self, changes: Changes) -> None:
+        if changes.jobs or self._jobs.shows:
+            self._jobs.changed(changes)
         for listener in self._listeners:
             listener.changed(changes)
 
@@ -427,14 +354,10 @@ def laid_down(config: Config, effective_policy: EffectivePolicy) -> dict[str, An
             "unreadable": admin.unreadable,
             "disabled": sorted(admin.disabled),
             "disabled_for": {user: sorted(tools) for user, tools in admin.disabled_for.items()},
-            "ceiling": _bounds(admin.ceiling),
-            "ceiling_for": {user: _bounds(ceiling) for user, ceiling in admin.ceiling_for.items()},
+            "ceiling": settings_to_json(admin.ceiling),
+            "ceiling_for": {user: settings_to_json(ceiling) for user, ceiling in admin.ceiling_for.items()},
         },
     }
-
-
-def _bounds(settings: ApprovalSettings) -> dict[str, Any]:
-    return {name: value for name, value in asdict(settings).items() if value is not None}
 
 
 # What tells people something of the hub's own accord; loaded by the first who has something to tell.

@@ -40,12 +40,20 @@ _RENDERED_BY: Mapping[str, Any] = {
 }
 
 
+SUGGESTIONS_HINT = (
+    'If you expect one of a few short messages next, you may end a reply by <suggestions>["…"]</suggestions>'
+    ": a JSON list of at most three, in the person's words, shown as buttons."
+)
+
+
 def rendering_hint(config: Config, channel: str) -> str:
     """Return what models are told of how a channel shows replies; empty for a channel that is gone."""
     if channel == WEB:
-        return RENDERING_HINT
+        return f"{RENDERING_HINT} {SUGGESTIONS_HINT}"
     settings = config.channels.get(channel)
-    return "" if settings is None else str(_RENDERED_BY[settings.platform].RENDERING_HINT)
+    # All platforms have buttons.
+    hint = "" if settings is None else str(_RENDERED_BY[settings.platform].RENDERING_HINT)
+    return hint and f"{hint} {SUGGESTIONS_HINT}"
 
 
 def build_prompts(
@@ -64,7 +72,7 @@ def build_prompts(
 
 class ChannelBuilder:
     """Makes adapters, all on the same certificates. `closed`: what nothing is sent of. `telegram`: how
-    long to wait for Telegram, if not as usual."""
+    long to wait for Telegram, if not as usual. `stand_in`: takes each adapter's place."""
 
     def __init__(
         self,
@@ -72,18 +80,24 @@ class ChannelBuilder:
         certificates: Certificates,
         closed: Sequence[Path] = (),
         telegram: "TelegramTimeouts | None" = None,
+        stand_in: Callable[[Channel], Channel] | None = None,
     ) -> None:
         self._closed = closed
         self._clock = clock
         self._certificates = certificates
         self._telegram = telegram
+        self._stand_in = stand_in
 
     def all(self, config: Config) -> list[Channel]:
         """Return one adapter per configured channel."""
         return [self.one(config, name, settings) for name, settings in config.channels.items()]
 
     def one(self, config: Config, name: str, settings: ChannelSection) -> Channel:
-        """Return the adapter for these settings."""
+        """Return the adapter for these settings, or its stand-in."""
+        channel = self._adapter(config, name, settings)
+        return channel if self._stand_in is None else self._stand_in(channel)
+
+    def _adapter(self, config: Config, name: str, settings: ChannelSection) -> Channel:
         sent = PathGuard(config.workspace.dir, self._closed), PathGuard(config.hub.data_dir / SPILL_NAME)
         read_file = readable_files(*sent)
         match settings:

@@ -2,7 +2,8 @@
 
 APScheduler decides when, and this module what is called and what becomes of it. APScheduler takes the time
 from the time zone it is given and waits by the event loop it is given; both options lead to the hub's `Clock`
-here. It is loaded once the hub serves, since that takes tens of milliseconds.
+here. It is loaded before the hub serves: that takes tens of milliseconds, for which the first message would
+wait, too.
 """
 
 import asyncio
@@ -194,9 +195,13 @@ class ScheduledTimers:
 
     # --- running -----------------------------------------------------------------------------------------
 
+    async def load(self) -> None:
+        """Load the scheduler, unless it is loaded."""
+        await asyncio.to_thread(_load)
+
     async def run(self) -> None:
         """Call what is due until cancelled; calls that run then are cancelled."""
-        await asyncio.to_thread(_load)  # everything else starts meanwhile
+        await self.load()
         started = scheduling.AsyncIOScheduler(
             timezone=self._time,
             event_loop=HubWaits(self._clock, self._follow_the_clock),

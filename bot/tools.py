@@ -1,9 +1,11 @@
 """The tools of this hub, and who may use them, for the hub and for commands."""
 
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
+
+from yarl import URL
 
 from bot.config.load import Loaded
 from bot.config.policy import policy_source
@@ -15,8 +17,11 @@ from core.consent.facts import Policy
 from core.consent.roles import RolePolicy
 from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy
 from core.gates import VoteRule
+from core.ids import Ids
 from core.lazy_module import LazyModule
-from core.safety.network import Exemption, Lookup, NetworkGuard, SystemLookup
+from core.runs.services import Archive
+from core.safety.network import Exemption, Lookup, NetworkGuard, OwnHostGuard, SystemLookup
+from core.safety.paths import PathGuard
 from core.store.port import Store
 from core.tool import Requirement, Tool, Workspace, use_limits
 from core.tools.builtin.attachments import AttachmentSource, attachment_tools
@@ -28,13 +33,17 @@ from core.tools.builtin.basics import (
     time_tool,
     tool_name_tools,
 )
-from core.tools.builtin.file_changes import writing_tools
+from core.tools.builtin.file_changes import replace_file, to_its_end, writing_tools
 from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.http import http_tool
+from core.tools.builtin.job_tools import Told as JobsTold
+from core.tools.builtin.job_tools import delegate_tool, job_tools
 from core.tools.builtin.message import Notifier, message_tool
 from core.tools.builtin.notes import document_tools, memory_tools
 from core.tools.builtin.routine_tools import Told, routine_tools
 from core.tools.builtin.shell import shell_tool
+from core.tools.builtin.thread_search import thread_search_tool
+from core.tools.builtin.web_search import SearchEngine, web_search_tool
 from core.tools.pipeline import INTERACTIVE
 from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
@@ -56,6 +65,11 @@ def no_routines() -> Told:
     raise LookupError("routines are not available here")
 
 
+def no_jobs() -> JobsTold:
+    """Return no jobs, for callers that only list tools."""
+    raise LookupError("jobs are not available here")
+
+
 def build_tools(
     configured: Loaded,
     store: Store | None,
@@ -64,6 +78,7 @@ def build_tools(
     routines: Callable[[], Told] = no_routines,
     lookup: Lookup | None = None,
     fetching: Callable[[], AttachmentSource] | None = None,
+    jobs: Callable[[], JobsTold] = no_jobs,
 ) -> ToolRegistry:
     """Return all tools, in the order models see them. `store` None: they are listed, not run; `lookup`:
     resolver of host
@@ -84,12 +99,14 @@ def build_tools(
             ask_user_tool(),
             message_tool(kept.threads, notifier),
             *memory_tools(kept.memory),
+            thread_search_tool(kept.threads),
             *document_tools(kept.memory),
             *reading_tools(),
             *searching_tools(),
             *writing_tools(),
             *attachment_tools(kept.threads, fetching, notifier),
             http_tool(network_guard(config, lookup), authorities),
+            *_web_search(config, lookup),
             shell_tool(
                 configured.environment,
                 use_limits(
@@ -97,6 +114,8 @@ def build_tools(
                 ),
             ),
             *routine_tools(routines),
+            delegate_tool(),
+            *(job_tools(jobs) if config.jobs.enabled else ()),
             *tool_name_tools(visible),
             *secret_name_tools(kept.secrets),
         ]
@@ -123,11 +142,14 @@ def build_policy(config: Config) -> Policy:
     )
 
 
-def build_effective_policy(config: Config) -> EffectivePolicy:
-    """Build the policy in force: the configured one, the operator's policy and the limits of turns."""
+def build_effective_policy(config: Config, tools: Callable[[], Collection[str]] = tuple) -> EffectivePolicy:
+    """Build the policy in force: the configured one, the operator's policy and the limits of turns and tools.
+    `tools`: the names of this hub's tools, if they are known."""
     approvals = config.approvals
     limits = LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s))
-    return EffectivePolicy(build_policy(config), limits, policy_source(config.policy.file))
+    return EffectivePolicy(
+        build_policy(config), limits, policy_source(config.policy.file), dict(approvals.tool_timeouts), tools
+    )
 
 
 def build_approvals(config: Config) -> ApprovalRules:
@@ -175,6 +197,17 @@ def workspace_of(configured: Loaded) -> Workspace:
     return Workspace(config.workspace.dir, config.hub.data_dir / SPILL_NAME, tuple(configured.closed))
 
 
+def _web_search(config: Config, lookup: Lookup | None) -> Sequence[Tool]:
+    """Return the search of the web, if a search engine is configured."""
+    section = config.web_search
+    if section.base_url is None:
+        return ()
+    exempt = [Exemption.parse(text) for text in config.network.allow_private]
+    guard = OwnHostGuard(lookup or SystemLookup(), exempt, URL(section.base_url))
+    engine = SearchEngine(section.base_url, section.results, section.timeout_s)
+    return (web_search_tool(engine, guard, authorities),)
+
+
 def network_guard(config: Config, lookup: Lookup | None = None) -> NetworkGuard:
     """Return the addresses tools may reach."""
     return NetworkGuard(
@@ -185,3 +218,14 @@ def network_guard(config: Config, lookup: Lookup | None = None) -> NetworkGuard:
 def authorities() -> ssl.SSLContext:
     """Return the trusted certificate authorities. Called in a thread, at the first fetch."""
     return http.tls_context()
+
+
+def build_archive(loaded: Loaded, ids: Ids) -> Archive:
+    """Return the way to keep whole texts in the workspace."""
+    guard = PathGuard(loaded.config.workspace.dir, loaded.closed)
+
+    async def archive(path: str, text: str) -> None:
+        draft = f".hubbub-{ids.row_id()}.tmp"
+        await to_its_end(lambda given_up: replace_file(guard, path, text, draft, given_up))
+
+    return archive

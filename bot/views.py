@@ -5,14 +5,14 @@ nothing but the store; the API describes them by the same declarations.
 """
 
 from dataclasses import dataclass
-from typing import Self, assert_never
+from typing import Protocol, Self, assert_never
 
 from core.consent.cards import in_full
 from core.gates import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
 from core.store.facets import SealedSecret, ToolSettingRow
-from core.store.feed import Threads
+from core.store.feed import Feeds, ThreadGlance, Threads
 from core.store.pairing import PairingRequest
-from core.store.rows import GateView, ThreadRow
+from core.store.rows import GateView
 from core.timers import TimerState
 from core.transcript import (
     AssistantSaid,
@@ -116,13 +116,16 @@ class AccountView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserView:
-    """A user and their accounts. `timezone`: an IANA name; null for the hub's time zone."""
+    """A user and their accounts. `timezone`: an IANA name; null for the hub's time zone. `model`, `thinking`:
+    set for all of their conversations; null for the configured ones."""
 
     id: str
     role: str
     name: str
     accounts: tuple[AccountView, ...]
     timezone: str | None = None
+    model: str | None = None
+    thinking: str | None = None
 
     @classmethod
     def of(cls, person: Person) -> Self:
@@ -137,7 +140,9 @@ class UserView:
             role=user.role.value,
             name=user.name,
             accounts=tuple(accounts),
-            timezone=person.timezone,
+            timezone=person.preferences.timezone,
+            model=person.preferences.chosen.model,
+            thinking=person.preferences.chosen.thinking,
         )
 
 
@@ -235,12 +240,11 @@ class DecisionView:
     outcome: str
 
 
-# Conversations as the API and `--json` show them: one shape for both. See bot.views for what holds of it.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadView:
-    """One conversation. `state`: of its active turn (`running`, `waiting`), else `idle`."""
+    """One conversation. `state`: idle, processing, awaiting, interrupted or completed; `origin`: the thread
+    it is a branch of; `turns`: how many it had; `tokens`: of all its model calls that were counted;
+    `active`: its person's session is on it."""
 
     id: str
     owner_id: str
@@ -249,18 +253,31 @@ class ThreadView:
     state: str
     created_at: int
     last_active_at: int
+    tags: tuple[str, ...]
+    archived: bool
+    origin: str | None
+    turns: int
+    tokens: int
+    active: bool
 
     @classmethod
-    def of(cls, row: ThreadRow) -> Self:
+    def of(cls, glance: ThreadGlance) -> Self:
         """Return a thread without fields that only its channel can read."""
+        row = glance.thread
         return cls(
             id=row.id,
             owner_id=row.owner_id,
             channel=row.channel,
             title=row.title,
-            state="idle" if row.active_turn_state is None else row.active_turn_state.value,
+            state=glance.state.value,
             created_at=row.created_at,
             last_active_at=row.last_active_at,
+            tags=glance.tags,
+            archived=glance.archived_at is not None,
+            origin=glance.origin_id,
+            turns=glance.turns,
+            tokens=glance.tokens,
+            active=glance.active,
         )
 
 
@@ -269,7 +286,8 @@ class EntryView:
     """One line of a conversation.
 
     `kind`: user, assistant, call, result, summary, note, operator. `name`: who speaks (user, operator) or the
-    tool (call); `text` of a call: its arguments as the model gave them; `status`: of a result.
+    tool (call); `text` of a call: its arguments as the model gave them; `status`: of a result; `undone`: no
+    longer part of the conversation.
     """
 
     seq: int
@@ -280,6 +298,7 @@ class EntryView:
     name: str | None = None
     call_id: str | None = None
     status: str | None = None
+    undone: bool = False
 
     @classmethod
     def of(cls, entry: Entry) -> Self:
@@ -308,6 +327,7 @@ class EntryView:
             name=name or None,
             call_id=call_id,
             status=status,
+            undone=entry.undone,
         )
 
 
@@ -320,14 +340,24 @@ class ConversationView:
     earlier: bool
 
 
-async def conversation(threads: Threads, thread_id: str, limit: int) -> ConversationView | None:
+class Conversations(Protocol):
+    """The facets that a conversation is read from."""
+
+    @property
+    def feed(self) -> Feeds: ...
+
+    @property
+    def threads(self) -> Threads: ...
+
+
+async def conversation(store: Conversations, thread_id: str, limit: int) -> ConversationView | None:
     """Return a thread with its newest entries; None if no thread has that id."""
-    row = await threads.thread(thread_id)
-    if row is None:
+    glance = await store.feed.thread_glance(thread_id)
+    if glance is None:
         return None
-    newest = await threads.entries(thread_id, limit + 1)
+    newest = await store.threads.all_entries(thread_id, limit + 1)
     entries = tuple(EntryView.of(entry) for entry in newest[-limit:])
-    return ConversationView(thread=ThreadView.of(row), entries=entries, earlier=len(newest) > limit)
+    return ConversationView(thread=ThreadView.of(glance), entries=entries, earlier=len(newest) > limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,9 +389,6 @@ class PromptView:
     tools_tokens: int
     messages: int
     messages_tokens: int
-
-
-# How the hub does, as the API and `--json` show it: one shape for both.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -408,7 +435,8 @@ class TimerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """The hub at a glance. `approvals` and `pairing_requests`: how many wait for a person."""
+    """The hub at a glance. `approvals` and `pairing_requests`: how many wait for a person; `at_work`:
+    conversations with a turn that runs or is about to."""
 
     version: str
     ready: bool
@@ -418,4 +446,5 @@ class StatusView:
     mcp: dict[str, ServerView]
     approvals: int
     pairing_requests: int
+    at_work: int
     timers: tuple[TimerView, ...]

@@ -13,6 +13,9 @@ from typing import Protocol, runtime_checkable
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, PostContext, Posted
 
+FILE = "file"
+"""The key of the file in a part that is one."""
+
 Payload = Mapping[str, object]
 """The content of one platform request, made by a channel's `render` and read only by the same channel."""
 
@@ -87,7 +90,8 @@ class Channel(Protocol):
 
         Empty if nothing of it is visible. Pure and deterministic: the same message gives the same parts
         in every process. A gate's card and the same card with its outcome have the same number of parts
-        and differ only in the last.
+        and differ only in the last. A message and the same one with a mark also have the same number of
+        parts, and differ only in the last that is not a file.
         """
         ...
 
@@ -146,6 +150,16 @@ class Threaded(Protocol):
         """Open a thread with that title at an address, or in the conversation around it.
 
         Returns None if there are no threads. Raises ChannelError."""
+        ...
+
+
+@runtime_checkable
+class Spaced(Protocol):
+    """A channel whose platform takes fewer than one message a second at an address, for as long as one
+    likes."""
+
+    def interval_s(self, to: Address) -> float:
+        """Return the seconds between messages or changes of messages that the platform takes there."""
         ...
 
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from channels.channel import Channel, Look, Payload
+from channels.channel import FILE, Channel, Look, Payload
 from channels.text.blocks import weight
 from core.clock import Clock
 from core.errors import AddressGone, AuthRejected, LeaseLost, MessageRejected, StoreUnavailable, Unanswered
@@ -36,13 +36,22 @@ class Unreachable:
     since: int
 
 
+OnPosted = Callable[[OutboxRow, int, Posted], None]
+"""Called with a row, the number of its part that is shown, counted from 0, and where. Never fails."""
+
+
+def unheard(row: OutboxRow, part: int, posted: Posted) -> None:
+    """Ignore it."""
+
+
 class ChannelSession:
     """The connection through which senders send. It is closed while the platform rejects the token; rows
     then wait.
 
     `went`: called with the result of each message.
     `pass_on`: called with rows to be sent elsewhere, perhaps on other channels.
-    `gate`: checks outgoing messages, if set."""
+    `gate`: checks outgoing messages, if set.
+    `shown`: called with each part that a row has on the platform."""
 
     def __init__(
         self,
@@ -51,8 +60,10 @@ class ChannelSession:
         on_send: Callable[[SendState], None] = lambda _: None,
         pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
         gate: OutboundGate | None = None,
+        on_posted: OnPosted = unheard,
     ) -> None:
         self.gate = gate
+        self.shown = on_posted
         self.channel = channel
         self._on_rejected = on_rejected
         self.went = on_send
@@ -227,7 +238,7 @@ class RowDelivery:
         elif not parts:
             await self.fail(row, "it has no content that can be shown")
         elif row.edit_of is not None:
-            await self._edit(channel, row, row.edit_of, parts[-1])
+            await self._edit(channel, row, row.edit_of, parts)
         elif len(row.refs) >= len(parts):  # an older version rendered more parts, and all were sent
             await self._records.durably(lambda: self._outbox.record_sent(row.id))
         else:
@@ -283,6 +294,7 @@ class RowDelivery:
                 self._address, parts[index], nonce=_nonce(row, index), repeated=repeated
             )
             self._session.reached(self._address)
+            self._session.shown(row, index, posted)
             if index == len(parts) - 1:
                 await self._records.last_part_aside(row.id, posted)
             else:
@@ -303,6 +315,7 @@ class RowDelivery:
             await self._let_go(channel, shown.ref)
             await self._records.durably(lambda: self._outbox.record_preview(preview_id, None))
             return row
+        self._session.shown(row, 0, shown)
         if len(parts) == 1:
             await self._records.last_part_aside(row.id, shown)
         else:
@@ -330,14 +343,21 @@ class RowDelivery:
                 return
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
-    async def _edit(self, channel: Channel, row: OutboxRow, target: int, last_part: Payload) -> None:
-        """Edit the last part of the target. The others stay as they are (see Channel.render)."""
+    async def _edit(self, channel: Channel, row: OutboxRow, target: int, parts: Sequence[Payload]) -> None:
+        """Edit one part of the target: the last, or the one that bears a mark. The others stay as they are;
+        see Channel.render."""
         await self._records.settled()
         refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
         if not refs:
             await self.fail(row, "the message to change was never sent")
             return
-        await _repeatable(channel.edit(refs[-1], last_part))
+        part = -1
+        if row.marks:
+            part = max((at for at, one in enumerate(parts) if FILE not in one), default=-1)
+            if len(refs) != len(parts):
+                await self.fail(row, "the message to mark was sent in other parts")
+                return
+        await _repeatable(channel.edit(refs[part], parts[part]))
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     async def fail(self, row: OutboxRow, reason: str) -> None:

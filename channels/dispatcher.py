@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from channels.channel import Channel
-from channels.delivery import ChannelSession, Unreachable
+from channels.delivery import ChannelSession, OnPosted, Unreachable, unheard
 from channels.sender import Sender
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, RateLimited, StoreUnavailable
@@ -94,9 +94,10 @@ class Dispatcher:
         on_send: Callable[[SendState], None] = lambda _: None,
         pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
         gate: OutboundGate | None = None,
+        on_posted: OnPosted = unheard,
     ) -> None:
         self._name = channel.name
-        self._session = ChannelSession(channel, on_rejected, on_send, pass_on, gate)
+        self._session = ChannelSession(channel, on_rejected, on_send, pass_on, gate, on_posted)
         self._outbox = outbox
         self._clock = clock
         self._grace_s = grace_s
@@ -114,7 +115,7 @@ class Dispatcher:
         self._queue.put(rows)
 
     def reload(self) -> None:
-        """Read the store again: rows wait there that nobody here knows of."""
+        """Read the store again: rows wait there that this process does not know of."""
         self._queue.request_reload()
 
     def prerender(self, message: Message) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from channels.channel import Channel, HttpRequest, HttpResponse, Route, Threaded
-from channels.delivery import Unreachable
+from channels.delivery import OnPosted, Unreachable, unheard
 from channels.dispatcher import Dispatcher
 from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
@@ -95,8 +95,8 @@ class ChannelManager:
     """All configured channels: they pass received events to the hub and send the hub's messages.
 
     It is the core's OutboxListener and Directory, and shows its Previews. `on_state` is called when a
-    channel's state changes, `on_send` with the result of each message. Channels are independent: a
-    failing one neither stops nor delays another.
+    channel's state changes, `on_send` with the result of each message, `on_posted` with each part that is
+    shown. Channels are independent: a failing one neither stops nor delays another.
     """
 
     def __init__(
@@ -108,6 +108,7 @@ class ChannelManager:
         on_state: Callable[[str], None] = lambda _: None,
         on_send: Callable[[str, SendState], None] = lambda _name, _state: None,
         gate: OutboundGate | None = None,
+        on_posted: OnPosted = unheard,
     ) -> None:
         self._clock = clock
         self._on_state = on_state
@@ -126,6 +127,7 @@ class ChannelManager:
                 lambda state, name=channel.name: on_send(name, state),
                 self.outbox_ready,
                 gate,
+                on_posted,
             )
             self._slots[channel.name] = _Slot(channel, self._supervisor(channel), dispatcher)
 

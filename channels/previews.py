@@ -104,7 +104,7 @@ class ConversationPreviews:
     @property
     def active(self) -> bool:
         """True if anything will be shown, now or later."""
-        return any(not slot.muted for slot in self._slots.values())
+        return not all([slot.muted for slot in self._slots.values()])
 
     @property
     def due_us(self) -> int:

@@ -2,17 +2,18 @@
 
 A row is durably `sending` before its first request (see delivery for the requests). Only the
 record of a row's last part is written while the next row is being sent. It is awaited before an
-edit reads it and before the sender ends. Previews of running turns are shown while no row is
-waiting.
+edit reads it and before the sender ends. Previews of running turns and paced rows (changes of messages
+that show jobs, marks on undone answers) are shown while no other row is waiting.
 """
 
 import asyncio
 import heapq
 import logging
 import random
+from collections import deque
 from dataclasses import replace
 
-from channels.channel import Channel, PostRecovery
+from channels.channel import Channel, PostRecovery, Spaced
 from channels.delivery import ChannelSession, RepeatableUnanswered, RowDelivery, SendReceipts
 from channels.previews import ConversationPreviews
 from core.clock import SECOND_US, Clock
@@ -38,12 +39,20 @@ class Pace:
     """The pauses of one address.
 
     `failures`: consecutive failures so far.
-    `quiet_until_us`: the time before which nothing is sent."""
+    `quiet_until_us`: the time before which nothing is sent.
+    `free_us`: the time from which a message may follow what was shown last, and `paced_us` a paced row."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.failures = 0
-        self.quiet_until_us = 0
+        self.quiet_until_us = self.free_us = self.paced_us = 0
+
+    def shown(self, interval_us: int, *, paced: bool) -> None:
+        """Note that a row was shown now, where the platform takes one each `interval_us`."""
+        now = self._clock.now()
+        self.paced_us = max(self.paced_us, now + interval_us * (PACED_SHARE if paced else 1))
+        if paced:
+            self.free_us = now + interval_us
 
     def quiet_for(self, pause_s: float) -> None:
         """Send nothing for `pause_s` from now."""
@@ -74,6 +83,11 @@ class Pace:
 
 logger = logging.getLogger(__name__)
 
+INTERVAL_S = 1.0
+"""The seconds between messages that most platforms take at one address (see channels.channel.Spaced)."""
+PACED_SHARE = 3
+"""Paced rows use up one part in so many of what the platform takes."""
+NEVER_US = 1 << 62
 MAX_ROWS = 100
 MAX_REPEATS = 1
 
@@ -95,6 +109,7 @@ class Sender:
         self._clock = clock
         self._pace = Pace(clock)
         self._rows: list[tuple[int, OutboxRow]] = []
+        self._paced: deque[OutboxRow] = deque()
         self._held: set[int] = set()
         self._changed = asyncio.Event()
         self._records = SendReceipts(address, outbox, clock, tasks, self._changed.set)
@@ -112,7 +127,12 @@ class Sender:
     @property
     def idle(self) -> bool:
         """True if a row offered now would be sent at once."""
-        return not (self._held or self._closing or self._previews.keep_pace)
+        waiting = len(self._held) > len(self._paced)
+        return not (waiting or self._closing or self._previews.keep_pace or self._just_paced)
+
+    @property
+    def _just_paced(self) -> bool:
+        return self._pace.free_us > self._clock.now()
 
     @property
     def waiting(self) -> int:
@@ -132,7 +152,8 @@ class Sender:
             return
         if row.state is SendState.AMBIGUOUS and row.repeats >= MAX_REPEATS:
             return
-        if row.state is not SendState.SENDING and (self.forgot or len(self._rows) >= MAX_ROWS):
+        full = self.forgot or len(self._rows) >= MAX_ROWS
+        if row.state is not SendState.SENDING and full and not row.paced:  # of these each job has one
             self.forgot = True  # rows left out are older than new ones, so the new ones are left out, too
             return
         self._take(row)
@@ -164,25 +185,50 @@ class Sender:
                 self._held.discard(row.id)
                 if left is not None:
                     self._take(left)
+            elif self._paced and self._paced_due_us <= self._clock.now():
+                await self._send_paced()
             elif self._previews.active:
                 await self._preview()
+            elif self._paced and self._paced_due_us < NEVER_US:
+                await self._pace.news_or(self._changed, self._paced_due_us)
             elif self._records:
                 self._changed.clear()
                 await self._changed.wait()
-            elif self._previews.keep_pace:
+            elif self._previews.keep_pace or (self._pace.paced_us > self._clock.now() and not self.forgot):
                 # The next sender of this address must know when something was last shown.
-                await self._pace.news_or(self._changed, self._previews.replaceable_us)
+                until_us = max(self._previews.replaceable_us, self._pace.paced_us)
+                await self._pace.news_or(self._changed, until_us)
             else:
                 return
         await self._records.settled()
+
+    # --- paced rows ----------------------------------------------------------------------------------------
+
+    @property
+    def _paced_due_us(self) -> int:
+        """The time from which the first paced row may be sent: never while messages wait in the store."""
+        if not self._paced or self.forgot:
+            return NEVER_US
+        pace = self._pace
+        return max(
+            pace.paced_us, pace.quiet_until_us, self._paced[0].not_before, self._previews.replaceable_us
+        )
+
+    async def _send_paced(self) -> None:
+        row = self._paced.popleft()
+        left = await self._send(row)
+        self._held.discard(row.id)
+        if left is not None:  # the platform is asked for nothing until then
+            self._pace.quiet_until_us = max(self._pace.quiet_until_us, left.not_before)
+            self._take(left)
 
     # --- previews ----------------------------------------------------------------------------------------
 
     async def _preview(self) -> None:
         """Show running turns when due. Otherwise wait until then, or until there is something to send."""
-        due_us = max(self._pace.quiet_until_us, self._previews.due_us)
+        due_us = max(self._pace.quiet_until_us, self._previews.due_us, self._pace.free_us)
         if due_us > self._clock.now():
-            await self._pace.news_or(self._changed, due_us)
+            await self._pace.news_or(self._changed, min(due_us, self._paced_due_us))
             return
         channel = await self._session.opened()
         self._in_request = True
@@ -227,7 +273,7 @@ class Sender:
 
     async def _send(self, row: OutboxRow) -> OutboxRow | None:
         """Try once to send a row. Returns its current state if it must still be sent."""
-        await self._pace.due(max(row.not_before, self._pace.quiet_until_us))
+        await self._pace.due(max(row.not_before, self._pace.quiet_until_us, self._pace.free_us))
         if row.replaces is not None and not row.refs:
             await self._pace.due(self._previews.replaceable_us)
         channel = await self._session.opened()
@@ -279,14 +325,20 @@ class Sender:
             logger.exception("outbox.send_crashed row=%d address=%s", row.id, self._address)
             return await self._unanswered(row, "unexpected error; see the log")
         self._pace.failures = 0
+        self._pace.shown(_us(self._interval_s(channel)), paced=row.paced)
         self._session.went(SendState.SENT)
         return None
+
+    def _interval_s(self, channel: Channel) -> float:
+        return channel.interval_s(self._address) if isinstance(channel, Spaced) else INTERVAL_S
 
     # --- failures -------------------------------------------------------------------------------------
 
     async def _not_sent(self, channel: Channel, row: OutboxRow, error: ChannelError) -> OutboxRow | None:
         match error:
             case RateLimited():
+                if row.marks:  # nothing else waits for it
+                    self._pace.quiet_for(error.retry_after_s)
                 return await self._again(row, error.retry_after_s, str(error))
             case Unavailable():
                 return await self._again(row, self._pace.next_pause_s(), str(error))
@@ -328,7 +380,10 @@ class Sender:
 
     def _take(self, row: OutboxRow) -> None:
         self._held.add(row.id)
-        heapq.heappush(self._rows, (row.id, row))
+        if row.paced:
+            self._paced.append(row)
+        else:
+            heapq.heappush(self._rows, (row.id, row))
 
 
 def _us(seconds: float) -> int:

@@ -12,7 +12,7 @@ from typing import Protocol
 from channels.channel import Look, Payload, Route
 from core.clock import Clock
 from core.errors import AttachmentTooLarge, InboxUnavailable, MessageRejected
-from core.messages import Address, Attachment, InboundMessage, Message, MessageRef, Sender
+from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
 from core.ports import Acceptance, Inbox, Posted
 
 WEB = "web"
@@ -61,18 +61,39 @@ class WebChannel:
             self._inbox = None
 
     async def say(
-        self, sender: Sender, key: str, scope: str | None, text: str, attachments: Sequence[Attachment] = ()
+        self,
+        sender: Sender,
+        key: str,
+        scope: str | None,
+        text: str,
+        attachments: Sequence[Attachment] = (),
+        instead_of: str | None = None,
     ) -> Acceptance:
         """Submit a person's message. `key` is chosen by the client; repeated submissions count once.
 
-        Raises InboxUnavailable.
+        `instead_of`: see InboundMessage. Raises InboxUnavailable.
         """
         if self._inbox is None:
             raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
-        return await self._inbox.accept(self.message(sender, key, scope, text, attachments))
+        return await self._inbox.accept(self.message(sender, key, scope, text, attachments, instead_of))
+
+    async def press(self, sender: Sender, key: str, menu_id: str, choice: int) -> Acceptance:
+        """Submit a person's press of a menu's choice. `key` as in `say`. Raises InboxUnavailable."""
+        if self._inbox is None:
+            raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
+        user_id = sender.platform_user_id
+        address, now = self.direct(user_id), self._clock.now()
+        pressed = ChoiceAnswer(event_key(user_id, key), WEB, address, sender, menu_id, choice, now)
+        return await self._inbox.accept(pressed)
 
     def message(
-        self, sender: Sender, key: str, scope: str | None, text: str, attachments: Sequence[Attachment] = ()
+        self,
+        sender: Sender,
+        key: str,
+        scope: str | None,
+        text: str,
+        attachments: Sequence[Attachment] = (),
+        instead_of: str | None = None,
     ) -> InboundMessage:
         """Return a person's message as an event."""
         now = self._clock.now()
@@ -86,6 +107,7 @@ class WebChannel:
             text=text,
             sent_at=now,
             attachments=tuple(attachments),
+            instead_of=instead_of,
         )
 
     # --- sending -----------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """The content and the keys of audit records: each is sealed when it is written, and chained
 afterwards.
 
-A record's seal is an HMAC over its number and all its content. Its link is an HMAC over the
-link before it and its seal, under another key. So a record can be neither changed nor forged
-without the keys, nor left out or moved without breaking the chain after it. A head names the
-newest link, `41:1f2e3d4c5b6a7988:9f…`. Kept elsewhere, it shows whether the end of the chain
-was cut off.
+Each hub numbers the records it writes under its lease: it is their writer. A record's seal is an
+HMAC over its writer, its number and all its content. Its link is an HMAC over the link before it
+and its seal, under another key. So a record can be neither changed nor forged without the keys,
+nor left out or moved without breaking the chain after it. A head names the newest link by its
+position, `41:1f2e3d4c5b6a7988:9f…`. Kept elsewhere, it shows whether the end of the chain was cut
+off. Records that a writer has written and that are not chained yet are counted, under a seal as well.
 
 The keys are derived from the vault's, one way (HKDF-Expand with SHA-256, RFC 5869 §2.3: the
 vault's keys are uniform already, §3.3), each for one purpose. After the vault's key was
@@ -57,6 +58,7 @@ class AuditKind(StrEnum):
     TOKEN_MADE = "token_made"  # noqa: S105 - the name of an event
     TOKENS_REVOKED = "tokens_revoked"
     PRUNED = "pruned"
+    THREAD_DELETED = "thread_deleted"
 
 
 class ChainKey:
@@ -80,18 +82,25 @@ class ChainKey:
             expanded(master, b"hashes"),
         )
 
-    def seal(self, *said: Any) -> bytes:
-        """Return the seal over a record's number, time, kind, actor, subject, thread and detail, in this
-        order."""
-        return hmac.digest(self.sealing, _encode(said).encode(), hashlib.sha256)
+    def seal(self, writer: int, number: int, *said: Any) -> bytes:
+        """Return the seal over a record's writer, number, time, kind, actor, subject, thread and detail, in
+        this order. Records of writer 0 are sealed as all were before there were several writers."""
+        place = (writer, number) if writer else (number,)
+        return hmac.digest(self.sealing, _encode((*place, *said)).encode(), hashlib.sha256)
+
+    def count(self, writer: int, number: int) -> bytes:
+        """Return the seal over the number of a writer's last record."""
+        return hmac.digest(self.sealing, f"count|{writer}|{number}".encode(), hashlib.sha256)
 
     def link(self, before: str, seal: bytes) -> str:
         """Return the link of a record with this seal after the link `before` (empty: it is the first)."""
         return f"{self.id}:{hmac.digest(self.linking, before.encode() + b'|' + seal, 'sha256').hex()}"
 
-    def checkpoint(self, last_id: int, link: str) -> bytes:
-        """Return the seal over the start of a chain whose older part was dropped."""
-        return hmac.digest(self.linking, f"checkpoint|{last_id}|{link}".encode(), hashlib.sha256)
+    def checkpoint(self, last_id: int, link: str, numbers: str) -> bytes:
+        """Return the seal over the start of a chain whose older part was dropped. `numbers`: the last
+        number of each writer dropped, as stored; "" for records dropped before there were several writers."""
+        said = f"checkpoint|{last_id}|{link}{numbers and '|'}{numbers}"
+        return hmac.digest(self.linking, said.encode(), hashlib.sha256)
 
     def hidden(self, text: str) -> str:
         """Return a keyed hash of a text that may be secret, as 64 hexadecimal digits that reveal nothing
@@ -127,9 +136,14 @@ def expanded(key: bytes, purpose: bytes) -> bytes:
     return hmac.digest(key, purpose + b"\x01", hashlib.sha256)
 
 
-def head_of(number: int, link: str) -> str:
+def head_of(position: int, link: str) -> str:
     """Return the head of a chain whose newest record this is."""
-    return f"{number}:{link}"
+    return f"{position}:{link}"
+
+
+def numbers_dropped(last_id: int, numbers: str) -> dict[int, int]:
+    """Return the last number of each writer that was dropped, from a checkpoint as stored."""
+    return {int(writer): number for writer, number in json.loads(numbers or f'{{"0": {last_id}}}').items()}
 
 
 def detail_text(detail: dict[str, Any]) -> str:

@@ -30,9 +30,7 @@ class SystemClock:
         """Return the microseconds since the Unix epoch, UTC."""
         return time.time_ns() // 1_000
 
-    def monotonic_s(self) -> float:
-        """Return `time.monotonic`."""
-        return time.monotonic()
+    monotonic_s = staticmethod(time.monotonic)
 
     async def sleep(self, seconds: float) -> None:
         """Wait with `asyncio.sleep`."""

@@ -88,7 +88,11 @@ class AttachmentTooLarge(ChannelError):
 
 
 class ModelError(HubError):
-    """A model call did not produce a usable reply."""
+    """A model call did not produce a usable reply.
+
+    `uncounted`: True if the provider certainly counted no tokens for it."""
+
+    uncounted = False
 
 
 class ModelUnavailable(ModelError):
@@ -122,6 +126,10 @@ class ModelFault(StrEnum):
     NO_STREAMING = "no_streaming"
     ADDRESS = "address"
     """The address redirects, or answers with a web page such as a login."""
+    PROGRAM = "program"
+    """The agent CLI can't be started."""
+    OWN_TOOLS = "own_tools"
+    """The agent CLI has tools of its own, which no consent would cover."""
 
 
 class ModelMisconfigured(ModelError):
@@ -145,6 +153,10 @@ class ContextOverflow(ModelError):
 
 class ModelReplyInvalid(ModelError):
     """The reply broke off or could not be understood."""
+
+
+class BudgetUsedUp(HubError):
+    """Another model call is beyond a budget; the text says which, as a sentence."""
 
 
 class AllowanceUsedUp(HubError):
@@ -213,6 +225,10 @@ class SchemaTooNew(StoreError):
 
 class SchemaTooOld(StoreError):
     """The database has a schema this version can't upgrade; the message names the one it needs first."""
+
+
+class IllegalChange(StoreError):
+    """A change of state that the table of core.store.states does not have; nothing was written."""
 
 
 class StaleTurn(StoreError):

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from core.messages import Address
+from core.usage import CallEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,12 @@ class Verbosity(StrEnum):
 
 
 class RunKind(StrEnum):
-    """The kind of a run: a turn of a chat, or a run of a routine."""
+    """The kind of a run: a turn of a chat, a run of a routine, a job, or a subtask of one of these."""
 
     CHAT = "chat"
     ROUTINE = "routine"
+    JOB = "job"
+    SUBTASK = "subtask"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class FailuresSpent:
     `room_made`: the steps taken to make room in an overflowing context, each of which is taken once.
     `above_tokens`: the window that overflowed; only larger ones are used.
     `given_up`: models that are not called again.
-    `faults`: by model, those that only the operator can mend."""
+    `faults`: by model, the ones only the operator can mend."""
 
     attempts: int = 0
     seconds: float = 0.0
@@ -102,12 +105,30 @@ NOTHING_SPENT = FailuresSpent()
 
 
 @dataclass(frozen=True, slots=True)
+class ContextUse:
+    """The tokens of a run's newest request, with the tools and the system prompt, and those that it may take.
+    Both are estimates as far as the provider's counts have corrected them."""
+
+    tokens: int = 0
+    window_tokens: int = 0
+
+
+UNKNOWN_USE = ContextUse()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelTrace:
-    """The models of one run. `selected`: the one that was called last, empty if none was."""
+    """The models of one run. `selected`: the one that was called last, empty if none was; `context`: how full
+    its newest request was; `chosen`: the model and effort that people chose for it, in words.
+
+    `calls`: the ends of calls since the last commit, for the rows of their reservations."""
 
     selected: str = ""
     failures: tuple[CandidateFailed, ...] = ()
     spent: FailuresSpent = NOTHING_SPENT
+    context: ContextUse = UNKNOWN_USE
+    chosen: str = ""
+    calls: tuple[CallEnd, ...] = ()
 
 
 NO_MODELS = ModelTrace()
@@ -207,18 +228,11 @@ class TurnListener(Protocol):
         ...
 
 
-class SilentListener:
-    """A listener that ignores all events."""
-
-    def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
-        """Do nothing."""
-
-
 class TurnListeners:
-    """Several listeners as one."""
+    """Several listeners as one, or none."""
 
-    def __init__(self, *listeners: TurnListener) -> None:
-        self._listeners = listeners
+    def __init__(self, *listeners: TurnListener | None) -> None:
+        self._listeners = [one for one in listeners if one is not None]
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
         for listener in self._listeners:

@@ -243,12 +243,15 @@ class ToolSetting(StrEnum):
 class ConsentSettings:
     """A person's standing consent: grants in force and settings by tool; and the approval settings, in
     general
-    (`person`) and in one conversation (`thread`)."""
+    (`person`) and in one conversation (`thread`).
+
+    `left_out`: the tools that failed again and again, without which unattended runs go."""
 
     grants: tuple[Grant, ...] = ()
     settings: Mapping[str, ToolSetting] = field(default_factory=lambda: dict[str, ToolSetting]())
     person: ApprovalSettings = UNSAID
     thread: ApprovalSettings = UNSAID
+    left_out: frozenset[str] = frozenset()
 
     @property
     def disabled(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ and read only by a channel; the core stores and returns them unchanged.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal, NewType
 
 from core.names import folded, quoted
@@ -59,6 +60,15 @@ class Attachment:
         return self.limit_bytes is not None and self.size_bytes > self.limit_bytes
 
 
+class WhileBusy(StrEnum):
+    """The fate of a message that arrives while a turn runs: it waits for its own turn, joins the running one
+    before its next model call, or ends it."""
+
+    QUEUE = "queue"
+    STEER = "steer"
+    INTERRUPT = "interrupt"
+
+
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
     """A message a person wrote.
@@ -78,6 +88,10 @@ class InboundMessage:
     `continues`: sent in a separate conversation, such as a thread below a message. A person
     accepted there once need not name the bot again.
     `not_understood`: the kind of content, if it is neither words nor files.
+    `while_busy`: what its writer wants of it while a turn runs; None: as configured.
+    `instead_of`: the id of the turn that is undone first, with all after it.
+    `menu_id`: the menu whose choice was pressed instead of writing the text.
+    `below`: the message of the hub's in whose thread it was written, where threads begin below messages.
     """
 
     key: str
@@ -97,6 +111,10 @@ class InboundMessage:
     edits: str | None = None
     continues: bool = False
     not_understood: str | None = None
+    while_busy: WhileBusy | None = None
+    instead_of: str | None = None
+    menu_id: str | None = None
+    below: MessageRef | None = None
 
 
 EDIT = -1
@@ -202,9 +220,12 @@ Block = Markdown | Plain | Code
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer offered by a gate. Its position is its identity, see `Message.first_choice`."""
+    """One answer offered by a gate. Its position is its identity, see `Message.first_choice`.
+
+    `says`: the message that a press sends in the person's name; empty if the choice answers a gate."""
 
     label: str
+    says: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +248,14 @@ class Message:
     """A message of the hub. Core states its meaning; each channel shows it as well as it can.
 
     `reply_to`: the message it answers, quoted if others write in between.
-    `choices`: belong to `gate_id`.
+    `choices`: belong to `gate_id`, the id of a gate or a menu.
     `editable`: the arguments of the call they are about can be changed.
     `first_choice`: the position of the first of them. If a gate changes, its choices get new
     positions, so a press on an outdated choice is recognized.
     `outcome`: set once a gate is settled. The choices disappear and the outcome line is shown
     instead.
+    `mark`: a line beside its last text that was added later, without changing how it is cut into parts.
+    Its choices are not shown then.
     """
 
     blocks: tuple[Block, ...]
@@ -243,6 +266,12 @@ class Message:
     reply_to: MessageRef | None = None
     editable: bool = False
     first_choice: int = 0
+    mark: str | None = None
+
+    @property
+    def speaks(self) -> bool:
+        """True if its choices are messages in the person's name; no gate has its id."""
+        return bool(self.choices) and bool(self.choices[0].says)
 
 
 def plain(text: str) -> Message:

@@ -87,6 +87,9 @@ class OutboxRow:
     `replaces`: the preview that becomes this row's first part.
     `not_before`: microseconds UTC.
     `repeats`: how often an unanswered part was sent again.
+    `marks`: it only changes the mark of `edit_of`, see Message.mark. Its content is known once it is
+    claimed.
+    `paced`: it only shows how far something has come, so it is sent seldom, and after everything else.
     """
 
     id: int
@@ -101,6 +104,8 @@ class OutboxRow:
     attempts: int = 0
     repeats: int = 0
     replaces: int | None = None
+    marks: bool = False
+    paced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,9 +115,9 @@ class Lightweight:
     """One question to the model, with files of the workspace. It has tools only with `use_tools`:
     those in `allowed_tools`, for at most `max_tool_rounds` rounds.
 
-    `grants`: calls that may run although they always need approval, each a tool's name, a space and
-    a pattern (as in core.consent.decide): `shell git *`. They are kept byte for byte. `max_tokens` limits one
-    reply."""
+    `grants`: calls that may run although they always need approval, or their tool is not in the scope, each a
+    tool's name, a space and a pattern (as in core.consent.decide): `shell git *`. Kept byte for byte.
+    `max_tokens` limits one reply."""
 
     prompt: str
     context_paths: tuple[str, ...] = ()
@@ -137,7 +137,14 @@ class FullJob:
     max_iterations: int = 25
 
 
-Action = Lightweight | FullJob
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A text that is sent as it is; no model is called."""
+
+    text: str
+
+
+Action = Lightweight | FullJob | Reminder
 
 
 # --- limits and notices ---------------------------------------------------------------------------------
@@ -335,19 +342,11 @@ def kept(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """Usage of a run so far, over all its attempts."""
-
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_micro_usd: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """The record of a routine's runs. `paused_because`: why the hub itself paused it, "" if it did not;
     `tested_as`: the
-    fingerprint of the behavior that last succeeded (`core.routines.definitions`)."""
+    fingerprint of the behavior that last succeeded (`core.routines.definitions`); `done`: its one time has
+    come."""
 
     next_fire_at: int | None = None
     last_run_at: int | None = None
@@ -357,3 +356,4 @@ class Progress:
     consecutive_failures: int = 0
     paused_because: str = ""
     tested_as: str | None = None
+    done: bool = False

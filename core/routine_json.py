@@ -36,6 +36,7 @@ from core.routine import (
     Notify,
     OnMatch,
     QuietHours,
+    Reminder,
     RunInput,
     Signature,
     SlotInput,
@@ -197,9 +198,10 @@ TYPES: Mapping[type, str] = {
     Manual: "manual",
     Lightweight: "lightweight",
     FullJob: "full_job",
+    Reminder: "reminder",
 }
 TRIGGERS = ("cron", "event", "system_event", "webhook", "manual")
-ACTIONS = ("lightweight",)
+ACTIONS = ("lightweight", "reminder")
 LATER_ACTIONS = ("full_job",)
 """Read where they were saved before; refused when they are saved, until jobs exist."""
 
@@ -302,6 +304,8 @@ def _action(form: Form) -> Action:
                 allowed_tools=form.texts("allowed_tools"),
                 grants=form.texts("grants", exact=True),
             )
+        case "reminder":
+            action = Reminder(form.text("text"))
         case "full_job":
             usual_iterations = FullJob("", "").max_iterations
             action = FullJob(

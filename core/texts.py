@@ -4,7 +4,7 @@ Texts of a single subject are elsewhere: core.consent.card_texts, core.people.pa
 core.inbound.routine_texts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from core.errors import (
     ContextOverflow,
@@ -17,13 +17,32 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.events import CandidateFailed, ModelTrace, Verbosity
+from core.events import CandidateFailed, ContextUse, ModelTrace, Verbosity
 from core.messages import Attachment, size_in_words
+from core.preferences import ModelChoice
 
 COMMANDS: tuple[tuple[str, str], ...] = (
-    ("new", "start a new conversation"),
+    ("new", "start a new conversation; /new TITLE names it"),
+    ("threads", "list your conversations and switch to one"),
+    ("thread", "switch to a conversation: /thread ID or /thread TITLE"),
+    ("rename", "give this conversation a title: /rename TITLE"),
+    ("close", "close this conversation; your next message starts a new one"),
+    ("delete", "delete this conversation for good; I ask first"),
     ("stop", "stop the current run"),
+    ("queue", "send a message for after the current run: /queue TEXT"),
+    ("steer", "send a message to the current run, before its next step: /steer TEXT"),
+    ("interrupt", "stop the current run and start on a message instead: /interrupt TEXT"),
+    ("undo", "take back the last turn; /undo 3 takes back three"),
+    ("redo", "bring back what /undo took"),
+    ("retry", "answer my last message again"),
+    ("resume", "go back to an earlier turn, or on with an interrupted one"),
+    ("branch", "continue in a copy of this conversation; /branch 3 ends it after turn 3"),
+    ("clear", "empty this conversation for good"),
     ("status", "show the current run and what is waiting"),
+    ("job", "start a job in the background: /job TASK; /job --tools NAME,NAME TASK gives it more tools"),
+    ("jobs", "list your jobs; /status ID shows one"),
+    ("prompt", "tell a running job something: /prompt ID TEXT"),
+    ("cancel", "cancel a job: /cancel ID"),
     ("approve", "approve a request: /approve ID; the owner pairs a person: /approve CHANNEL CODE"),
     ("approvals", "show or set when I ask for approval: /approvals manual, whitelist, auto_loop or auto"),
     ("grants", "list what I may do without asking; /grants revoke ID revokes a grant"),
@@ -31,7 +50,11 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("pause", "pause all tools at once (owner only)"),
     ("unpause", "let tools run again (owner only)"),
     ("timezone", "show your time zone; /timezone Europe/Berlin sets it, /timezone default clears it"),
+    ("compact", "make this conversation shorter for the model: /compact, or /compact FOCUS"),
     ("verbose", "show or set how much I show of my work here: /verbose off, on or full"),
+    ("model", "show the models or put one first here: /model NAME, /model default"),
+    ("think", "show or set how much models think here: /think off, low, medium, high or default"),
+    ("search", "search your conversations: /search WORDS, also channel:NAME after:2026-01-31"),
     ("skills", "list the skills that a message can use"),
     ("link", "link another account of yours"),
     ("help", "list the commands"),
@@ -41,13 +64,11 @@ COMMANDS: tuple[tuple[str, str], ...] = (
 ONLY_OWNER_PAUSES = "Only the owner can pause and unpause tools."
 TOOLS_PAUSED = "All tools are paused. Use /unpause to continue."
 TOOLS_UNPAUSED = "Tools can run again."
-RESUME_NOT_YET = "To let tools run again, use /unpause."
 WELCOME = (
     "Hello. Send me a message and I will answer. If an action needs your approval, "
     "I show buttons first. Type /help for the commands."
 )
 VERBOSE_USAGE = "Type /verbose off, /verbose on or /verbose full."
-VERBOSE_NO_THREAD = "There is no conversation here yet. Send a message first, then /verbose."
 _VERBOSITIES = {
     Verbosity.OFF: "I show answers only here. /verbose on adds steps and changes of the model.",
     Verbosity.ON: "I show steps and changes of the model here. /verbose full adds the details of failures.",
@@ -55,7 +76,6 @@ _VERBOSITIES = {
         "I show steps, changes of the model and the details of failures here. /verbose off hides them."
     ),
 }
-NEW_THREAD = "Started a new conversation. Earlier messages stay in the previous one."
 NOTHING_TO_STOP = "Nothing is running here."
 TOO_MANY_MESSAGES = "You are sending messages too fast. I did not accept this one; try again in a minute."
 TOO_MANY_PRESSES = "Too many button presses without effect. Try again in a minute."
@@ -87,8 +107,34 @@ FAULTS: Mapping[ModelFault, tuple[str, str]] = {
         "its address redirects or shows a web page",
         "Correct base_url in its [[models]] section; sign in where a network asks for it.",
     ),
+    ModelFault.PROGRAM: (
+        "its program can't be started",
+        "Install it for the hub's user, or correct command in its [[models]] section.",
+    ),
+    ModelFault.OWN_TOOLS: (
+        "its program has tools of its own, which would run without anybody's approval",
+        "Use a version of the program for which `hubbub doctor` reports no problem.",
+    ),
 }
 """The faults of a model's setup: each in words, and the fix."""
+
+LESSON_FIXES: Mapping[str, str] = {
+    "does not stream": "set stream = false in its [[models]] section, or verify the account at the provider",
+    "takes no temperature": "set max_temperature = 0 in its [[models]] section",
+    "takes no images": "set images = false in its [[models]] section",
+    "takes no reasoning effort": 'set thinking = "off" in its [[models]] section',
+    "takes no thinking": 'set thinking = "off" in its [[models]] section',
+    "takes no tools": "choose a model that supports tools",
+}
+"""The setting for each thing a provider may refuse; others are avoided by the hub alone."""
+TOOL_LEFT_OUT = (
+    "The tool {tool} has failed {failures} times in a row in jobs and routines, the last time with: {error}\n"
+    "Jobs and routines go without it until you run `hubbub tools reset {tool}`. Chats still have it."
+)
+MODEL_LEARNED = (
+    "The provider of the model {model} refused a part of a request: {lessons}. I leave it out from now on, "
+    "and learn it anew after each start. To avoid that, {fixes}."
+)
 
 MODEL_UNREACHABLE = "I can't reach the language model right now. Please try again in a moment."
 MODEL_FAULT = "The language model {model} can't answer: {fault}. {fix}"
@@ -107,6 +153,7 @@ CONTEXT_TOO_LONG = (
     "This conversation is too long for the model. Send a shorter message, or start over with /new."
 )
 ALLOWANCE_USED_UP = "The daily limit for guests has been reached. Please try again tomorrow."
+BUDGET_STOPPED = "Stopped: a budget for model calls is used up, and going on was not approved."
 EMPTY_WITH_TOOLS = "it returned neither text nor a tool call, although tools were offered"
 EMPTY_TEXT = "it returned an empty reply"
 EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."
@@ -114,13 +161,14 @@ INTERNAL_FAILURE = "Something went wrong and I couldn't finish. Steps already co
 REFERENCE = "{text} Reference: {reference}"
 STEP_LINE = "Running {tool}…"
 AGENT_FAILED = "Agent failed before reply: {reason}. Logs: hubbub logs -f · {reference}"
-CONTEXT_LIMIT_EXCEEDED = (
-    "This conversation exceeded the model's context limit, and I could not make room. Try again with "
-    "agent.reserve_tokens set to 4000 or more, or start over with /new."
-)
 CONTEXT_LIMIT_RESET = (
     "This conversation exceeded the model's context limit, so I reset it. Try again. If this happens often, "
     "the operator can set agent.reserve_tokens to 4000 or more."
+)
+NOTHING_TO_COMPACT = "There is nothing to compact yet: the newest turns stay as they are."
+COMPACTED = "Compacted. The history and exports still have all of it."
+NOT_COMPACTED = (
+    "I could not make a summary of the earlier turns, so nothing was left out. Try /compact again later."
 )
 
 
@@ -128,6 +176,20 @@ def model_fault(model: str, fault: ModelFault) -> str:
     """Return a fault of a model's setup with its fix, for the owner."""
     said, fix = FAULTS[fault]
     return MODEL_FAULT.format(model=model, fault=said, fix=fix)
+
+
+def tool_left_out(tool: str, failures: int, error: str) -> str:
+    """Return that unattended runs go without a tool, and how to give it back to them, for the owner."""
+    return TOOL_LEFT_OUT.format(tool=tool, failures=failures, error=error)
+
+
+def model_learned(model: str, lessons: Collection[str]) -> str:
+    """Return what a model's provider refused, with the settings that avoid it, for the owner. Empty if the
+    hub avoids it alone."""
+    fixes = [LESSON_FIXES[lesson] for lesson in lessons if lesson in LESSON_FIXES]
+    if not fixes:
+        return ""
+    return MODEL_LEARNED.format(model=model, lessons=", ".join(lessons), fixes="; ".join(fixes))
 
 
 def agent_failed(failures: Sequence[CandidateFailed], error: BaseException, reference: str) -> str:
@@ -139,12 +201,12 @@ def agent_failed(failures: Sequence[CandidateFailed], error: BaseException, refe
     return AGENT_FAILED.format(reason="; ".join(reasons), reference=reference)
 
 
-def model_failure(error: ModelError, faults: Mapping[str, ModelFault]) -> str:
+def model_failure(error: ModelError, faults: Mapping[str, ModelFault], *, was_reset: bool = False) -> str:
     """Return the message about a turn that no model could answer. `faults`: those of models' setups, for the
-    owner; empty for other people."""
+    owner; empty for other people. `was_reset`: the conversation was."""
     match error:
         case ContextOverflow():
-            return CONTEXT_TOO_LONG
+            return CONTEXT_LIMIT_RESET if was_reset else CONTEXT_TOO_LONG
         case ModelMisconfigured():
             told = "\n".join(model_fault(model, fault) for model, fault in faults.items())
             return told or MODEL_FAULT_FOR_OTHERS
@@ -218,9 +280,39 @@ def skills(lines: Sequence[str]) -> str:
     return "\n".join(["A message uses these skills if it has their name or a keyword:", *lines])
 
 
+def found(wanted: str, lines: Sequence[str]) -> str:
+    """Return the results of a search, newest first."""
+    if not lines:
+        return f"I found nothing for “{wanted[:60]}”."
+    return "\n\n".join(lines)
+
+
+def found_line(day: str, title: str, excerpt: str) -> str:
+    """Return one result of a search."""
+    return f"{day} · {title or 'untitled'}\n{excerpt}"
+
+
 def verbosity(chosen: Verbosity) -> str:
     """Return the description of the amount that people see of a conversation's runs."""
     return _VERBOSITIES[chosen]
+
+
+def spoken(name: str, text: str) -> str:
+    """Return what stands in place of a menu's choices once a person pressed one."""
+    return f"{name}: {text}"
+
+
+def chosen_model(chosen: ModelChoice) -> str:
+    """Return the line about the model and effort chosen for a conversation; empty if none was."""
+    words = chosen_words(chosen)
+    return f"Chosen: {words}." if words else ""
+
+
+def chosen_words(chosen: ModelChoice) -> str:
+    """Return the chosen model and effort in words; empty if none was chosen."""
+    parts = [] if chosen.model is None else [f"model {chosen.model} first"]
+    parts += [] if chosen.thinking is None else [f"thinking {chosen.thinking}"]
+    return ", ".join(parts)
 
 
 def unknown_timezone(wanted: str, near: Sequence[str]) -> str:
@@ -237,6 +329,21 @@ def stopped(dropped: int) -> str:
     if dropped == 0:
         return "Stopped."
     return f"Stopped. {count(dropped, 'queued message')} discarded."
+
+
+MAX_DROPPED_NAMED = 5
+
+
+def interrupted(dropped: Sequence[str]) -> str:
+    """Return the notice that a message ended a run.
+
+    `dropped`: the beginnings of the queued messages dropped with it; empty for files."""
+    if not dropped:
+        return "Stopped. Your new message is next."
+    named = [f"“{' '.join(text.split())}”" if text.strip() else "a file" for text in dropped]
+    more = len(named) - MAX_DROPPED_NAMED
+    listed = ", ".join([*named[:MAX_DROPPED_NAMED], *([f"{more} more"] if more > 0 else [])])
+    return f"Stopped. {count(len(dropped), 'queued message')} discarded: {listed}. Your new message is next."
 
 
 def left_running(tool: str) -> str:
@@ -279,6 +386,22 @@ def status(
         lines.append(f"{count(waiting, 'message')} queued.")
     lines += [f"Waiting for your answer: {title}" for title in open_titles]
     return "\n".join(lines)
+
+
+def compacted(turns: int, before_tokens: int, after_tokens: int, *, few: bool) -> str:
+    """Return the answer to `/compact`. `few`: there are no more turns than those that always stay."""
+    if not turns:
+        return NOTHING_TO_COMPACT if few else NOT_COMPACTED
+    sizes = f"about {before_tokens:,} tokens before, {after_tokens:,} now"
+    return f"Compacted {count(turns, 'turn')}: {sizes}. The history and exports still have all of it."
+
+
+def context_use(used: ContextUse) -> str:
+    """Return the line about how full a conversation's context is; empty if that is not known."""
+    if used.window_tokens <= 0:
+        return ""
+    share = round(100 * used.tokens / used.window_tokens)
+    return f"Context: about {used.tokens:,} of {used.window_tokens:,} tokens ({share} %)."
 
 
 def count(number: int, noun: str) -> str:

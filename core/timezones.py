@@ -1,9 +1,17 @@
 """Time zones of people: the zone that a name means, near matches of a wrong one, and each person's own."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import cache
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
+
+from core.clock import SECOND_US
+from core.preferences import Preferences
+
+if TYPE_CHECKING:
+    from core.routine import QuietHours
 
 MAX_NEAR = 3
 MAX_COMPARED_CHARS = 60
@@ -31,20 +39,36 @@ def near(typed: str) -> tuple[str, ...]:
 
 
 class TimeZones:
-    """The time zones of people. `chosen`: returns a person's own. `default`: the hub's, for all others."""
+    """The time zones of people. `preferences`: returns a person's own. `default`: the hub's, for others."""
 
-    def __init__(self, chosen: Callable[[str], Awaitable[str | None]], default: str) -> None:
-        self._chosen = chosen
+    def __init__(self, preferences: Callable[[str], Awaitable[Preferences]], default: str) -> None:
+        self._preferences = preferences
         self.default = default
 
     async def of(self, user_id: str) -> str:
         """Return a person's time zone. Raises StoreUnavailable."""
-        return in_force(await self._chosen(user_id), self.default)
+        return in_force((await self._preferences(user_id)).timezone, self.default)
 
 
 def in_force(chosen: str | None, default: str) -> str:
     """Return the chosen zone; the default if there is none, or this computer knows it no more."""
     return default if chosen is None or zone(chosen) is None else chosen
+
+
+def told_at(hours: "QuietHours | None", now: int, timezone: str) -> int:
+    """Return when a notice of something that happened now is sent: after the quiet hours, if it is quiet
+    now."""
+    if hours is None:
+        return now
+    moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(timezone))
+    if not hours.cover(moment.hour * 60 + moment.minute):
+        return now
+    end = moment.replace(
+        hour=hours.end_minute // 60, minute=hours.end_minute % 60, second=0, microsecond=0, fold=0
+    )
+    if end <= moment:
+        end += timedelta(days=1)
+    return max(now, int(end.timestamp() * SECOND_US))
 
 
 def _folded(typed: str) -> str:

@@ -1,6 +1,6 @@
 """Tools: a typed function, and its declarations."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -98,6 +98,11 @@ class CallContext(Protocol):
         """Record a child before it can have any effect; return once the record is durable."""
         ...
 
+    async def delegate(self, task: str, tools: Sequence[str] | None) -> str:
+        """Carry out a subtask of this call's run and return its result. `tools`: those that it has of the
+        run's; None for all that it can have. Raises ToolError."""
+        ...
+
 
 Arguments = Mapping[str, Any]
 
@@ -175,6 +180,10 @@ class Question:
     replies: Replies
 
 
+FAILURES_UNTIL_LEFT_OUT = 5
+"""The number of failures of a tool in a row after which unattended runs go without it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool as the registry holds it. `parameters` is a JSON schema object; `run` gets validated arguments.
@@ -191,6 +200,8 @@ class Tool:
     `limits` apply to tools with an effect. `sensitive`: argument names never shown or stored in clear.
     `users`: ids of
     the people it was made ready for, who have it whatever their role's list says; None: the roles decide.
+    `foreign`: another program carries it out, so that an error it reports is a failure of the tool. Of a tool
+    of the hub only a defect is.
     """
 
     name: str
@@ -210,3 +221,4 @@ class Tool:
     version: int = 1
     sensitive: frozenset[str] = field(default_factory=lambda: frozenset[str]())
     users: frozenset[str] | None = None
+    foreign: bool = False

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from core.preferences import NO_PREFERENCES, Preferences
+
 
 class Role(StrEnum):
     """A person's role; each is an explicit list of tools (see `[roles]`)."""
@@ -64,11 +66,11 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user with all accounts ever bound to them. `timezone`: an IANA name, None for the hub's."""
+    """A user with all accounts ever bound to them, and their preferences."""
 
     user: Principal
     accounts: tuple[Account, ...]
-    timezone: str | None = None
+    preferences: Preferences = NO_PREFERENCES
 
 
 # The key that finds a person's conversation on a channel again.

@@ -8,7 +8,7 @@ drop the old one.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -32,14 +32,15 @@ _NAMING = b"hubbub vault 1: name of the key"
 
 
 class VaultKeys:
-    """A set of keys: the newest seals, any opens. Raises ValueError if there is none, or one is too
-    short."""
+    """A set of keys: the newest seals, any opens. `sealed`: called with each sealed value. Raises
+    ValueError if there is none, or one is too short."""
 
-    def __init__(self, keys: Iterable[bytes]) -> None:
+    def __init__(self, keys: Iterable[bytes], sealed: Callable[[str], None] = lambda _: None) -> None:
         made = [_Key(key) for key in keys]
         if not made:
             raise ValueError("a vault needs a key")
         self._newest = made[0]
+        self._sealed = sealed
         self._by_id: Mapping[str, _Key] = {key.id: key for key in reversed(made)}
 
     @property
@@ -49,6 +50,7 @@ class VaultKeys:
 
     def seal(self, name: str, value: str, now: int) -> SealedSecret:
         """Seal the value for storage. `now`: microseconds UTC."""
+        self._sealed(value)
         nonce = os.urandom(_NONCE_BYTES)
         sealed = nonce + self._newest.cipher.encrypt(nonce, value.encode(), name.encode())
         return SealedSecret(name, self._newest.id, sealed, now)

@@ -6,16 +6,26 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import typer
 
 from bot.cli.api import HubApi, with_api
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, when, whole
-from bot.cli.show import asked
+from bot.cli.show import asked, exported, row_id
 from bot.config.load import load
 from bot.runtime import AdminError
-from bot.views import DecisionView, GrantView, PairingRequestView, PermissionView, SecretView, UserView
+from bot.views import (
+    DecisionView,
+    GrantView,
+    PairingRequestView,
+    PermissionView,
+    SecretView,
+    ThreadView,
+    UserView,
+)
+from bot.web.settings import FailingToolView
 from core.gates import Option, ToolSetting
 from core.people.pairing import PairAs
 
@@ -102,6 +112,46 @@ def account_of(text: str) -> Mapping[str, str]:
     return {"channel": channel.strip(), "platform_user_id": person.strip()}
 
 
+# --- conversations --------------------------------------------------------------------------------------
+
+
+def change_thread(path: Path | None, thread_id: str, body: Mapping[str, Any], *, as_json: bool) -> None:
+    """Rename, tag, archive, close or reopen a conversation, and print what it is now."""
+    if not any(value is not None for value in body.values()):
+        raise CommandFailed("nothing to change; name a title, tags, --archive or --close", USAGE)
+    where = f"/threads/{quote(row_id(thread_id), safe='')}"
+    thread = with_api(path, lambda api: api.call("PATCH", where, ThreadView, body))
+    if as_json:
+        print_json(thread)
+        return
+    tags = f" [{', '.join(thread.tags)}]" if thread.tags else ""
+    archived = ", archived" if thread.archived else ""
+    typer.echo(printable(f"{thread.id}: {thread.title}{tags}, {thread.state}{archived}"))
+
+
+def delete_thread(
+    path: Path | None, thread_id: str, export: Path | None, *, yes: bool, as_json: bool
+) -> None:
+    """Delete a conversation. It is exported first as Markdown, to a new file, unless that is declined."""
+    if export is None and not yes:
+        raise CommandFailed(
+            "a deleted conversation can't be brought back; keep a copy with --export FILE, or add --yes",
+            USAGE,
+        )
+    if export is not None:
+        try:
+            with export.open("x", encoding="utf-8") as copy:
+                copy.write(exported(path, thread_id))
+        except OSError as error:
+            raise CommandFailed(f"nothing was deleted; {export}: {error.strerror}") from error
+    where = f"/threads/{quote(row_id(thread_id), safe='')}"
+    decision = with_api(path, lambda api: api.call("DELETE", where, DecisionView))
+    if as_json:
+        print_json(decision)
+    else:
+        typer.echo(printable(f"{decision.id}: {decision.outcome}"))
+
+
 # `hubbub secrets`, `hubbub grants`, `hubbub permissions`, as far as they change something.
 
 AS_CONFIGURED = "default"
@@ -176,6 +226,28 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
         print_table(columns, rows)
     else:
         typer.echo("There are no grants.")
+
+
+def list_failing_tools(path: Path | None, *, as_json: bool) -> None:
+    """Print the tools that fail again and again in jobs and routines."""
+    found = with_api(path, lambda api: api.get("/tools/failing", list[FailingToolView]))
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = (whole("tool"), "failures", "last (UTC)", "left out since (UTC)", "error")
+        rows = (
+            (
+                one.name,
+                str(one.failures),
+                when(one.at),
+                "" if one.left_out_at is None else when(one.left_out_at),
+                one.error,
+            )
+            for one in found
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("No tool has failed in its last call by a job or routine.")
 
 
 def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -> None:

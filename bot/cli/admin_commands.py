@@ -114,6 +114,40 @@ def users_timezone(
     finish(lambda: api.change(config, "/users/timezone", body, as_json=as_json))
 
 
+_User = Annotated[str, typer.Argument(metavar="USER", help="The user's ID; see `users list`.")]
+
+
+@users_commands.command("model")
+def users_model(
+    user: _User,
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model's name, or default for the configured order.")
+    ],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set the model that a person's conversations try first."""
+    _choose(user, "model", model, config, as_json=as_json)
+
+
+@users_commands.command("think")
+def users_think(
+    user: _User,
+    effort: Annotated[
+        str, typer.Argument(metavar="EFFORT", help="off, low, medium, high, or default as configured.")
+    ],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set how much models think for a person."""
+    _choose(user, "thinking", effort, config, as_json=as_json)
+
+
+def _choose(user: str, field: str, value: str, config: Path | None, *, as_json: bool) -> None:
+    wanted = None if value.strip().lower() == "default" else value
+    finish(lambda: api.change(config, "/users/model", {"user_id": user, field: wanted}, as_json=as_json))
+
+
 # The groups `audit` and `policy`, parsed; see bot.cli.commands.
 
 audit_commands = typer.Typer(help="Export and verify the audit log.", no_args_is_help=True)
@@ -123,7 +157,10 @@ policy_commands = typer.Typer(help="Test a policy on past tool calls.", no_args_
 @audit_commands.command("export")
 def audit_export(
     after: Annotated[
-        int, typer.Option("--after", metavar="N", min=0, help="Only records after number N.")
+        int,
+        typer.Option(
+            "--after", metavar="N", min=0, help="Only records after position N, and those not chained yet."
+        ),
     ] = 0,
     message: Annotated[
         str | None,
@@ -236,7 +273,9 @@ def db_upgrade(config: ConfigOption = None, as_json: JsonOption = False) -> None
 
 grants_commands = typer.Typer(help='List and revoke grants ("Always allow").', no_args_is_help=True)
 permissions_commands = typer.Typer(help="List and change a person's tool settings.", no_args_is_help=True)
-tools_commands = typer.Typer(help="Pause and unpause all tools.", no_args_is_help=True)
+tools_commands = typer.Typer(
+    help="Pause and unpause all tools, and reset failing ones.", no_args_is_help=True
+)
 secrets_commands = typer.Typer(help="Manage tokens and keys in the encrypted vault.", no_args_is_help=True)
 
 SecretArgument = Annotated[
@@ -337,3 +376,19 @@ def tools_pause(config: ConfigOption = None, as_json: JsonOption = False) -> Non
 def tools_unpause(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Let tools run again."""
     finish(lambda: api.change(config, "/tools/unpause", as_json=as_json, new_database=True))
+
+
+@tools_commands.command("list")
+def tools_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """List the tools that keep failing in unattended runs. Says since when these go without them."""
+    finish(lambda: admin.list_failing_tools(config, as_json=as_json))
+
+
+@tools_commands.command("reset")
+def tools_reset(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool's name, such as search__find.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let unattended runs use a tool again. Jobs and routines go without one that kept failing."""
+    finish(lambda: api.change(config, "/tools/reset", {"name": name}, as_json=as_json))

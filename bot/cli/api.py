@@ -42,17 +42,25 @@ T = TypeVar("T")
 class HubApi:
     """Requests as the owner. `where`: its address, for people. All methods raise AdminError."""
 
-    def __init__(self, client: "httpx.AsyncClient", where: str) -> None:
+    def __init__(self, client: "httpx.AsyncClient", where: str, *, runs: bool = True) -> None:
         self._client = client
         self._where = where
+        self.runs = runs
+        """True if it is the API of a running hub."""
 
     async def get(self, path: str, answer: type[T], **query: str | int) -> T:
         """Return the answer, as a value of that type."""
         return await self.call("GET", path, answer, query=query)
 
-    async def post(self, path: str, answer: type[T], body: Mapping[str, Any] | None = None) -> T:
+    async def post(
+        self,
+        path: str,
+        answer: type[T],
+        body: Mapping[str, Any] | None = None,
+        limit_s: float = ANSWER_LIMIT_S,
+    ) -> T:
         """Return the answer, as a value of that type."""
-        return await self.call("POST", path, answer, body or {})
+        return await self.call("POST", path, answer, body or {}, limit_s=limit_s)
 
     async def call(
         self,
@@ -61,12 +69,13 @@ class HubApi:
         answer: type[T],
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str | int] | None = None,
+        limit_s: float = ANSWER_LIMIT_S,
     ) -> T:
         """Return the answer, as a value of that type; a refusal is raised with the hub's own words."""
         import httpx
 
         try:
-            response = await self._client.request(method, path, json=body, params=query)
+            response = await self._client.request(method, path, json=body, params=query, timeout=limit_s)
             page = response.json()
         except (httpx.HTTPError, ValueError) as error:
             raise AdminError(
@@ -105,7 +114,7 @@ async def api_at(access: ApiAccess) -> AsyncIterator[HubApi]:
 async def api_of(app: "ASGIApp") -> AsyncIterator[HubApi]:
     """Open the API of an application in this process."""
     async with _client("http://localhost", {}, app) as client:
-        yield HubApi(client, "this machine")
+        yield HubApi(client, "this machine", runs=False)
 
 
 @contextlib.asynccontextmanager

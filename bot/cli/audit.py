@@ -15,8 +15,9 @@ from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy
 from bot.tools import build_effective_policy, build_tools, workspace_of
-from core.audit.linker import HEADS_NAME, Head, HeadFile, Verified, as_lines
-from core.audit.linker import verify as look_at
+from core.audit.linker import HEADS_NAME, Head, HeadFile
+from core.audit.verification import Verified, as_lines
+from core.audit.verification import verify as look_at
 from core.audit_chain import AuditKind, ChainKey
 from core.clock import SystemClock
 from core.errors import VaultError
@@ -30,7 +31,7 @@ from core.transcript import ResultStatus
 
 
 def export(path: Path | None, after: int, *, as_json: bool) -> None:
-    """Print every record after number `after`, one per line."""
+    """Print every record after a position, one per line; last, the ones not chained yet."""
     database = existing_database(load(path, secrets=False).database)
     with audit_in(database) as snapshot:
         for row in snapshot.rows(after):
@@ -39,7 +40,7 @@ def export(path: Path | None, after: int, *, as_json: bool) -> None:
 
 def page(row: AuditRow) -> dict[str, Any]:
     """Return a record with all fields from which its seal and its position are computed."""
-    return {**asdict(row), "detail": json.loads(row.detail), "seal": row.seal.hex()}
+    return {"record": row.name, **asdict(row), "detail": json.loads(row.detail), "seal": row.seal.hex()}
 
 
 def line(row: AuditRow) -> str:
@@ -50,7 +51,7 @@ def line(row: AuditRow) -> str:
         if value is not None
     )
     who = row.actor or "the hub"
-    return printable(f"{row.id:>6}  {when(row.at)}  {row.kind:<16} {who:<12} {row.subject}  {detail}")
+    return printable(f"{row.name:>6}  {when(row.at)}  {row.kind:<16} {who:<12} {row.subject}  {detail}")
 
 
 def verify(path: Path | None, head: str | None, *, as_json: bool) -> None:
@@ -84,6 +85,7 @@ def verified_in(
     return look_at(
         snapshot.checkpoint(),
         snapshot.rows(),
+        snapshot.counts(),
         _keys(loaded, snapshot),
         noted,
         noted_in=HEADS_NAME,
@@ -177,7 +179,7 @@ def _replies(
 ) -> Sequence[Mapping[str, Any]]:
     """Return each row of the outbox with its state, and the record that names it (None: none does)."""
     named = {
-        row_id: record.id
+        row_id: record.name
         for record in records
         if record.kind == AuditKind.ANSWERED
         for row_id in json.loads(record.detail)["outbox"]
@@ -262,7 +264,6 @@ def _pipeline(loaded: Loaded) -> CallPipeline:
         binding_key=b"",
         workspace=workspace_of(loaded),
         tool_timeout_s=config.approvals.tool_timeout_s,
-        tool_timeouts_s={},
         result_limits=ResultLimits(),
     )
     clock = SystemClock()

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer.models import CommandInfo
@@ -20,22 +20,27 @@ from bot.cli.admin_commands import (
     users_commands,
 )
 from bot.cli.parameters import ConfigOption, JsonOption, LimitOption, finish
-from bot.cli.routine_commands import routines_commands
+from bot.cli.thread_commands import approvals_commands, threads_commands
+from bot.cli.unattended_commands import jobs_commands, routines_commands
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from bot.cli import admin, api, ops, show
     from bot.cli import chat as conversation
     from bot.cli import init as setup
+    from bot.cli import sandbox as containers
     from bot.cli import serve as hub_process
+    from bot.cli import usage as model_usage
 else:
     admin = LazyModule("bot.cli.admin")
     api = LazyModule("bot.cli.api")
+    containers = LazyModule("bot.cli.sandbox")
     conversation = LazyModule("bot.cli.chat")
     setup = LazyModule("bot.cli.init")
     ops = LazyModule("bot.cli.ops")
     hub_process = LazyModule("bot.cli.serve")
     show = LazyModule("bot.cli.show")
+    model_usage = LazyModule("bot.cli.usage")
 
 
 # `init`, `login`, `logs` and the groups `config` and `models`, parsed; see bot.cli.commands.
@@ -129,7 +134,7 @@ def logs(
 @models_commands.command("test")
 def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Send a short request to each configured model. Shows the answer, latency and tokens."""
-    finish(lambda: ops.try_each(config, as_json=as_json))
+    finish(lambda: model_usage.try_models(config, as_json=as_json))
 
 
 @config_commands.command("check")
@@ -177,8 +182,10 @@ def _group(name: str, told: str) -> typer.Typer:
     return commands
 
 
-threads_commands = _group("threads", "List, show, and export conversations.")
-approvals_commands = _group("approvals", "List and decide open approval requests.")
+sandbox_commands = _group("sandbox", "Check the limits of containers.")
+replay_commands = _group("replay", "Check recorded conversations.")
+app.add_typer(threads_commands, name="threads")
+app.add_typer(approvals_commands, name="approvals")
 app.add_typer(users_commands, name="users")
 app.add_typer(pair_commands, name="pair")
 app.add_typer(config_commands, name="config")
@@ -188,15 +195,59 @@ app.add_typer(permissions_commands, name="permissions")
 app.add_typer(secrets_commands, name="secrets")
 app.add_typer(tools_commands, name="tools")
 app.add_typer(routines_commands, name="routines")
+app.add_typer(jobs_commands, name="jobs")
 app.add_typer(audit_commands, name="audit")
 app.add_typer(policy_commands, name="policy")
 app.add_typer(db_commands, name="db")
 
 
 @app.command()
-def run(config: ConfigOption = None) -> None:
+def run(
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Record conversations in this directory, without secrets."),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Replay this recording. Calls no model, runs no tool and sends nothing."
+        ),
+    ] = None,
+    own: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay-in",
+            metavar="DIR",
+            help="With --replay: the directory for its data and workspace; default: a temporary one.",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
     """Run the hub until it is interrupted."""
-    raise typer.Exit(hub_process.run_hub(config))
+    if replay is not None and record is not None:
+        raise typer.BadParameter("a replay can't be recorded; use --record or --replay")
+    if replay is not None:
+        raise typer.Exit(hub_process.replay_hub(config, replay, own, stays=True))
+    raise typer.Exit(hub_process.run_hub(config, record))
+
+
+@sandbox_commands.command("status")
+def sandbox_status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Print the limits of containers, and check them at Docker."""
+    finish(lambda: containers.show_status(config, as_json=as_json))
+
+
+@replay_commands.command("check")
+def replay_check(
+    recording: Annotated[Path, typer.Argument(metavar="DIR", help="The recording's directory.")],
+    config: ConfigOption = None,
+) -> None:
+    """Replay a recording and compare. Exits with 1 at the first difference.
+
+    Uses the current configuration, AGENTS.md and skills. Needs no secrets, calls no model, runs no tool and
+    sends nothing.
+    """
+    raise typer.Exit(hub_process.replay_hub(config, recording, None, stays=False))
 
 
 @app.command()
@@ -242,71 +293,28 @@ def why(
 
 
 @app.command()
+def usage(
+    by: Annotated[
+        Literal["day", "model", "user", "kind", "routine", "thread", "job"],
+        typer.Option("--by", help="The thing that is added up by."),
+    ] = "day",
+    days: Annotated[
+        int, typer.Option("--days", metavar="N", min=1, help="Number of days, today included.")
+    ] = 30,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the tokens and costs of model calls.
+
+    Calls without an answer are estimated at the most they may have used, and counted apart.
+    """
+    finish(lambda: model_usage.show_usage(config, by, days, as_json=as_json))
+
+
+@app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Run health checks. Each finding says how to fix it."""
     finish(lambda: ops.doctor(config, as_json=as_json))
-
-
-@threads_commands.command("list")
-def threads_list(limit: LimitOption = 20, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List conversations, most recently active first."""
-    finish(lambda: show.list_threads(config, limit, as_json=as_json))
-
-
-@threads_commands.command("show")
-def threads_show(
-    thread: Annotated[str, typer.Argument(metavar="ID", help="The thread, with or without dashes.")],
-    limit: LimitOption = 100,
-    prompt: Annotated[
-        bool, typer.Option("--prompt", help="Show the prompt that the next message would have instead.")
-    ] = False,
-    message: Annotated[
-        str, typer.Option(metavar="TEXT", help="With --prompt: the next message, which may activate skills.")
-    ] = "",
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show a conversation, with tool calls and their results."""
-    if prompt:
-        finish(lambda: ops.show_prompt(config, thread, message, as_json=as_json))
-    finish(lambda: show.show_thread(config, thread, limit, as_json=as_json))
-
-
-@threads_commands.command("export")
-def threads_export(
-    thread: Annotated[str, typer.Argument(metavar="ID", help="The thread, with or without dashes.")],
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Export a whole conversation as Markdown or JSON."""
-    finish(lambda: show.export_thread(config, thread, as_json=as_json))
-
-
-@approvals_commands.command("list")
-def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List open requests, the oldest first."""
-    finish(lambda: show.list_approvals(config, as_json=as_json))
-
-
-@approvals_commands.command("decide")
-def approvals_decide(
-    gate: Annotated[str, typer.Argument(metavar="ID", help="The request's ID; see `approvals list`.")],
-    answer: Annotated[
-        str,
-        typer.Argument(
-            metavar="ANSWER", help="approve, always, deny, or another answer that the request offers."
-        ),
-    ],
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Decide a request as the owner."""
-
-    def decide() -> None:
-        body = {"request_id": gate, "action": admin.option_of(answer)}
-        api.change(config, "/chat/gate/resolve", body, as_json=as_json)
-
-    finish(decide)
 
 
 # Builds only what was asked for.

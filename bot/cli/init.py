@@ -19,12 +19,14 @@ from bot.config.keys import write_for_its_user
 from bot.config.load import environment_file, load, process_environment
 from bot.config.schema import PROVIDER_URLS, Config, secret_values
 from bot.config.types import FILE_NAME
+from bot.models.builder import open_models
 from bot.ops.logs import Redactor
-from bot.ops.model_trial import try_text
+from bot.ops.model_trial import try_each, try_text
 from bot.ops.probes import Finding, Health, broken, channel_findings, fine
-from bot.parts import open_each_model
 from bot.runtime import Certificates, ConfigError
 from core.clock import SystemClock
+from core.ids import RandomIds
+from core.runs.metering import Metering, NoLedger
 
 # What `hubbub init` needs to know, and the files that follow from it.
 
@@ -349,10 +351,10 @@ async def tried(config: Config) -> Sequence[Finding]:
 async def _models(config: Config) -> Sequence[Finding]:
     clock = SystemClock()
     findings: list[Finding] = []
-    async with open_each_model(config, clock, Certificates()) as models:
-        for model in (model for per_key in models for model in per_key):
-            trial = await try_text(model, clock)
-            what = f"model {model.name}"
+    metering = Metering(NoLedger(), clock, RandomIds())  # there is no database yet
+    async with open_models(config, clock, Certificates(), metering) as models:
+        for trial in await try_each(models, config.hub.owner, "", try_text):
+            what = f"model {trial.name}"
             if trial.problem is None:
                 findings.append(fine(what, f"replied in {trial.total_s:.1f} s: {trial.answer[:40]}"))
             else:

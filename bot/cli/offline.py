@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
+from bot.jobs.builder import build_registry
 from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
 from bot.parts import build_pipeline, build_rules, open_store
@@ -21,16 +22,20 @@ from bot.views import StatusView
 from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import Caller, SoleCaller
+from bot.web.conversations import ConversationsApi
 from bot.web.endpoints import application
 from bot.web.items import Presenter
+from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
 from bot.web.people import People
 from bot.web.settings import SettingsApi
 from bot.web.threads import PromptsApi
+from bot.web.usage import UsageApi
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
-from core.inbound.judge import EventJudge, InboundRules
+from core.inbound.judge import EventJudge
+from core.inbound.rules import InboundRules
 from core.messages import Address, InboundEvent, Message
 from core.people.pairing import ClaimRules, PairingService
 from core.ports import Acceptance, OutboxRow, Seen
@@ -38,7 +43,7 @@ from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
-from core.tools.execution import ToolPause
+from core.tools.execution import HostExecutor, ToolPause
 from core.tools.pipeline import CallPipeline
 from core.tools.registry import ToolRegistry
 from core.users import Role
@@ -70,19 +75,24 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         leaks = LeakDetector()  # of texts with the form of a secret: the configured ones are not read here
 
         def pipeline() -> CallPipeline:
-            return build_pipeline(loaded, tools(), clock, leaks, ToolPause(), None)
+            return build_pipeline(loaded, tools(), clock, leaks, ToolPause(), None, HostExecutor())
 
         texts = WorkspaceTexts(workspace_of(loaded), leaks, config.workspace.trusted_skills)
         prompts = build_prompts(config, texts, lambda principal: pipeline().unattended(principal))
         routines = routines_api(config, store, resting_routines(store), clock, ids)
+        models = [one.name for one in config.models]
+        jobs = JobsApi(lambda: build_registry(config, store, pipeline(), ids, leaks), store.threads)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
-            *People(store, ids, login, "", _no_status, dict).endpoints(),
+            *People(store, ids, login, "", _no_status, dict, models).endpoints(),
             *Accounts(pairing, owner).endpoints(),
             *SettingsApi(store, settings, NoReloader()).endpoints(),
             *ApprovalsApi(store.feed, inbox, presenter, clock, ids).endpoints(),
             *routines.endpoints(),
+            *ConversationsApi(store).endpoints(),
+            *jobs.endpoints(),
             *PromptsApi(store, prompts, pipeline, clock).endpoints(),
+            *UsageApi(store, clock, ids, config.hub.timezone).endpoints(),
         ]
         yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))
 

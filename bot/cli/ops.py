@@ -30,21 +30,16 @@ from bot.operator.reload import ReloadView
 from bot.ops.api_access import read_access
 from bot.ops.doctor import examine
 from bot.ops.logs import LOG_NAME, STRUCK_OUT, Redactor, log_files
-from bot.ops.model_trial import Trial, try_model, words
 from bot.ops.probes import Health, broken
 from bot.runtime import AdminError, ConfigError
 from bot.views import PromptView, StatusView
-from core.clock import SystemClock
 from core.lazy_module import LazyModule
 from core.store.lock import is_held
 
 if TYPE_CHECKING:
-    from bot import parts, runtime
     from bot.ops import api_access
 else:
     api_access = LazyModule("bot.ops.api_access")
-    parts = LazyModule("bot.parts")
-    runtime = LazyModule("bot.runtime")
 
 
 def _loaded(path: Path | None, *, as_json: bool) -> Loaded:
@@ -161,7 +156,10 @@ def show_status(path: Path | None, *, as_json: bool) -> None:
 def _print_status(status: StatusView) -> None:
     ready = "ready" if status.ready else "not ready"
     typer.echo(printable(f"hubbub {status.version}: {status.hub}, {ready}. Database: {status.store}."))
-    typer.echo(f"Open approvals: {status.approvals}. Pairing requests: {status.pairing_requests}.")
+    typer.echo(
+        f"Open approvals: {status.approvals}. Pairing requests: {status.pairing_requests}."
+        f" Conversations at work: {status.at_work}."
+    )
     connections = list(_connection_rows(status))
     if connections:
         typer.echo("")
@@ -343,51 +341,6 @@ def _moment(text: str) -> str:
             f"{printable(text)} is not a time; use 30s, 10m, 2h or 3d (ago), or 2026-01-31T08:00", USAGE
         ) from error
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
-
-
-# `hubbub models test`.
-
-ANSWER_CHARS = 40
-
-
-def try_each(path: Path | None, *, as_json: bool) -> None:
-    """Try every configured model. Raises CommandFailed if one of them does not answer."""
-    loaded = load(path)
-    trials = asyncio.run(_trials(loaded))
-    redact = Redactor(secret_values(loaded.config))
-    if as_json:
-        print_json([asdict(trial) | {"problem": trial.problem and redact(trial.problem)} for trial in trials])
-    else:
-        columns = (whole("model"), whole("answers"), "first, total (s)", "tokens in, out", "reply")
-        print_table(columns, (_row(trial, redact) for trial in trials))
-        for trial in trials:
-            if found := words(trial):
-                typer.echo(printable(f"{trial.name}: {', '.join(found)}"))
-    silent = sum(trial.problem is not None for trial in trials)
-    if silent:
-        raise CommandFailed(
-            f"{silent} of {len(trials)} models did not reply; run `hubbub doctor` to find out more."
-        )
-
-
-async def _trials(loaded: Loaded) -> Sequence[Trial]:
-    clock = SystemClock()
-    async with parts.open_each_model(loaded.config, clock, runtime.Certificates()) as models:
-        return [await try_model(model, clock) for per_key in models for model in per_key]
-
-
-def _row(trial: Trial, redact: Redactor) -> Sequence[str]:
-    if trial.problem is not None:
-        return trial.name, "no", f"{trial.total_s:.2f}", "", printable(redact(trial.problem))
-    first = "" if trial.first_s is None else f"{trial.first_s:.2f}, "
-    said = trial.answer if len(trial.answer) <= ANSWER_CHARS else f"{trial.answer[:ANSWER_CHARS]}…"
-    return (
-        trial.name,
-        "yes",
-        f"{first}{trial.total_s:.2f}",
-        f"{trial.input_tokens}, {trial.output_tokens}",
-        said,
-    )
 
 
 # `hubbub threads show ID --prompt`: what the model would be told first in a thread's next turn.

@@ -1,9 +1,11 @@
-"""`hubbub run`."""
+"""`hubbub run`, also recorded or replaying, and `hubbub replay check`."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -19,10 +21,10 @@ logger = logging.getLogger(__name__)
 LAST_THREADS_S = 0.5
 
 
-def load_or_complain(path: Path | None) -> Loaded | None:
-    """Return the configuration, or None after printing its problems."""
+def load_or_complain(path: Path | None, *, secrets: bool = True) -> Loaded | None:
+    """Return the configuration, or None after printing its problems. `secrets`: see `load`."""
     try:
-        return load(path)
+        return load(path, secrets=secrets)
     except ConfigError as error:
         complain(str(error))
         return None
@@ -33,22 +35,74 @@ def models_in_words(loaded: Loaded) -> str:
     return ", ".join(f"{model.name} ({model.provider})" for model in loaded.config.models)
 
 
-def run_hub(path: Path | None) -> int:
-    """Run until interrupted; the exit code."""
+def run_hub(path: Path | None, record: Path | None = None) -> int:
+    """Run until interrupted; the exit code. `record`: the directory of a recording."""
     loaded = load_or_complain(path)
     if loaded is None:
         return USAGE
-    from bot.app import App, serve
-    from bot.ops.logs import configure
-
-    configure(loaded.config.log.level, loaded.config.log.format, secrets=secret_values(loaded.config))
+    from bot.app import App, Seams, serve
 
     def ready(app: App) -> None:
-        sys.stdout.write(f"{_banner(app.url, app.login_url(), loaded)}\n")
-        sys.stdout.flush()
+        _say(_banner(app.url, app.login_url(), loaded))
 
+    if record is None:
+        return _ran(loaded, serve(loaded, ready=ready))
+    from bot.recordings.recorder import recording
+
+    with recording(record, Seams()) as seams:
+        return _ran(loaded, serve(loaded, seams, ready))
+
+
+def replay_hub(path: Path | None, recording: Path, own: Path | None, *, stays: bool) -> int:
+    """Replay a recording; the exit code, 0 if all was as recorded.
+
+    `own`: the directory for the replay's data and workspace, by default a temporary one. `stays`: afterwards
+    serve the console until interrupted."""
+    loaded = load_or_complain(path, secrets=False)  # nothing is sent anywhere
+    if loaded is None:
+        return USAGE
+    from bot.app import App
+    from bot.recordings.replayer import replay
+
+    def ready(app: App) -> None:
+        if stays:
+            _say(f"Replaying {recording} on {app.url}. Console: {app.login_url()}. Ctrl-C stops the hub.")
+
+    with contextlib.ExitStack() as opened:
+        place = own or Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-replay-")))
+        found: list[str] = []
+
+        async def run() -> None:
+            script = await replay(loaded, recording, place, stays=stays, ready=ready)
+            found.append(script.difference or "")
+            if not script.difference:
+                _say(f"{recording}: as recorded ({len(script.inputs)} messages and presses)")
+
+        code = _ran(loaded, run(), quiet=not stays, to_the_end=False)
+        if code == OK and found != [""]:
+            complain(f"{recording}: {''.join(found)}")
+            return FAILED
+        return code
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _ran(
+    loaded: Loaded, serving: Coroutine[Any, Any, None], *, quiet: bool = False, to_the_end: bool = True
+) -> int:
+    """Run a hub; the exit code. `quiet`: log warnings only. `to_the_end`: end the process with it."""
+    from bot.ops.logs import configure
+
+    log = loaded.config.log
+    configure("warning" if quiet else log.level, log.format, secrets=secret_values(loaded.config))
     try:
-        run_to_the_end(serve(loaded, ready=ready), quicker_loop())
+        if to_the_end:
+            run_to_the_end(serving, quicker_loop())
+        else:
+            asyncio.run(serving)
     except StartError as error:
         complain(f"hubbub: {error}")
         return FAILED

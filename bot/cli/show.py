@@ -23,12 +23,15 @@ from bot.views import (
     conversation,
 )
 from core.errors import StoreError
+from core.store.feed import ThreadsWanted
 from core.store.pairing import NoiseRow
 from core.store.rows import AuditRow, Explanation
+from core.store.search import parse_search
 from core.store.sqlite.offline import audit_in, open_listings
 
 if TYPE_CHECKING:
-    from core.store.rows import GateView, ThreadRow
+    from core.store.feed import ThreadGlance
+    from core.store.rows import GateView
     from core.store.sql.store import SqlViews
 
 
@@ -63,20 +66,30 @@ def asked(path: Path | None, question: Callable[["SqlViews"], Awaitable[T]]) -> 
 # --- conversations --------------------------------------------------------------------------------------
 
 
-def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
-    """Print the most recently active threads."""
+def list_threads(path: Path | None, limit: int, *, archived: bool, as_json: bool) -> None:
+    """Print the most recently active threads. `archived`: archived ones as well."""
+    wanted = ThreadsWanted(limit, archived=archived)
 
-    async def listed(reader: "SqlViews") -> "tuple[Sequence[ThreadRow], Mapping[str, str]]":
-        return await reader.threads.threads(limit), await _names(reader)
+    async def listed(reader: "SqlViews") -> "tuple[Sequence[ThreadGlance], Mapping[str, str]]":
+        return await reader.feed.thread_glances(wanted), await _names(reader)
 
     threads, names = asked(path, listed)
-    found = [ThreadView.of(row) for row in threads]
+    found = [ThreadView.of(glance) for glance in threads]
     if as_json:
         print_json(found)
     elif found:
-        columns = ("active (UTC)", whole("thread"), "owner", "channel", "state", "title")
+        columns = ("active (UTC)", whole("thread"), "owner", "channel", "state", "turns", "tokens", "title")
         rows = (
-            (when(t.last_active_at), t.id, names.get(t.owner_id, t.owner_id), t.channel, t.state, t.title)
+            (
+                when(t.last_active_at),
+                t.id,
+                names.get(t.owner_id, t.owner_id),
+                t.channel,
+                t.state,
+                str(t.turns),
+                str(t.tokens),
+                _titled(t),
+            )
             for t in found
         )
         print_table(columns, rows)
@@ -84,20 +97,48 @@ def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
         typer.echo("There are no conversations yet.")
 
 
+def _titled(thread: ThreadView) -> str:
+    return f"{thread.title} [{', '.join(thread.tags)}]" if thread.tags else thread.title
+
+
 async def _names(reader: "SqlViews") -> Mapping[str, str]:
     """Return names by user id."""
     return {person.user.user_id: person.user.name for person in await reader.people.people()}
 
 
+def search_threads(path: Path | None, query: str, limit: int, *, as_json: bool) -> None:
+    """Print the messages that a query finds, newest first."""
+    wanted = replace(parse_search(query), limit=limit)
+    found = asked(path, lambda reader: reader.threads.search(wanted))
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = ("said (UTC)", whole("thread"), "owner", "channel", "by", "text")
+        rows = ((when(at.at), at.thread_id, at.owner, at.channel, at.kind, at.shown) for at in found)
+        print_table(columns, rows)
+    else:
+        typer.echo("Nothing found.")
+
+
 def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
     """Print the newest entries of a thread."""
     wanted = row_id(thread_id)
-    found = _known(thread_id, asked(path, lambda reader: conversation(reader.threads, wanted, limit)))
+    found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, limit)))
     if as_json:
         print_json(found)
         return
     thread = found.thread
     typer.echo(printable(f"{thread.id} of {thread.owner_id} on {thread.channel}, {thread.state}"))
+    about = [
+        _titled(thread),
+        f"{thread.turns} turns",
+        f"{thread.tokens} tokens",
+        f"begun {when(thread.created_at)}",
+        f"last active {when(thread.last_active_at)} (UTC)",
+        *(["archived"] if thread.archived else []),
+        *(["the session's active conversation"] if thread.active else []),
+    ]
+    typer.echo(printable(", ".join(filter(None, about))))
     if found.earlier:
         newest = "entry" if len(found.entries) == 1 else f"{len(found.entries)} entries"
         typer.echo(f"(only the newest {newest}; use --limit for more)")
@@ -107,18 +148,30 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
 
 def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
     """Print a whole thread: exact as JSON; as Markdown without characters that could steer a terminal."""
-    wanted = row_id(thread_id)
-    found = _known(thread_id, asked(path, lambda reader: conversation(reader.threads, wanted, WHOLE_THREAD)))
     if as_json:
-        print_json(found)
-        return
+        print_json(_whole(path, thread_id))
+    else:
+        typer.echo(exported(path, thread_id), nl=False)
+
+
+def exported(path: Path | None, thread_id: str) -> str:
+    """Return a whole thread as Markdown. Raises CommandFailed."""
+    found = _whole(path, thread_id)
     thread = found.thread
-    typer.echo(printable(f"# {thread.title or thread.id}") + "\n")
-    typer.echo(printable(f"Thread {thread.id} of {thread.owner_id} on {thread.channel}."))
+    parts = [
+        printable(f"# {thread.title or thread.id}") + "\n",
+        printable(f"Thread {thread.id} of {thread.owner_id} on {thread.channel}."),
+    ]
     for entry in filter(_says_something, found.entries):
         text = printable_lines(entry.text)
         text = _fenced(text) if entry.kind in {"call", "result"} else text
-        typer.echo(f"\n## {_who(entry)} · {when(entry.at)}\n\n{text}")
+        parts.append(f"\n## {_who(entry)} · {when(entry.at)}\n\n{text}")
+    return "\n".join([*parts, ""])
+
+
+def _whole(path: Path | None, thread_id: str) -> ConversationView:
+    wanted = row_id(thread_id)
+    return _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, WHOLE_THREAD)))
 
 
 def _says_something(entry: EntryView) -> bool:
@@ -143,7 +196,8 @@ def _known(thread_id: str, found: ConversationView | None) -> ConversationView:
 
 
 def _who(entry: EntryView) -> str:
-    return printable(" ".join(part for part in (entry.kind, entry.name, entry.status) if part))
+    undone = "(undone)" if entry.undone else None
+    return printable(" ".join(part for part in (entry.kind, entry.name, entry.status, undone) if part))
 
 
 def _spoken(entry: EntryView) -> str:
@@ -171,7 +225,8 @@ def list_users(path: Path | None, *, as_json: bool) -> None:
         print_json(found)
     elif found:
         print_table(
-            (whole("user"), "name", "role", "time zone", "accounts"), (_person(user) for user in found)
+            (whole("user"), "name", "role", "time zone", "model", "thinking", "accounts"),
+            (_person(user) for user in found),
         )
     else:
         typer.echo("There are no users yet.")
@@ -179,7 +234,8 @@ def list_users(path: Path | None, *, as_json: bool) -> None:
 
 def _person(user: UserView) -> Sequence[str]:
     accounts = ", ".join(f"{a.channel}:{a.platform_user_id} ({a.via})" for a in user.accounts)
-    return user.id, user.name, user.role, user.timezone or "default", accounts
+    settings = (value or "default" for value in (user.timezone, user.model, user.thinking))
+    return user.id, user.name, user.role, *settings, accounts
 
 
 def list_approvals(path: Path | None, *, as_json: bool) -> None:
@@ -274,19 +330,20 @@ def _recorded(path: Path | None, events: Sequence[Explanation]) -> Sequence[Audi
 
 
 def _reference(row: AuditRow) -> dict[str, Any]:
-    return {"record": row.id, "at": row.at, "kind": row.kind, "actor": row.actor, "subject": row.subject}
+    return {"record": row.name, "at": row.at, "kind": row.kind, "actor": row.actor, "subject": row.subject}
 
 
 def _record(row: AuditRow) -> Sequence[str]:
     detail = json.loads(row.detail)
     said = " ".join(str(detail[name]) for name in ("tool", "status", "outcome", "answer") if detail.get(name))
-    return str(row.id), when(row.at), row.kind, row.actor or "the hub", f"{row.subject} {said}".rstrip()
+    return row.name, when(row.at), row.kind, row.actor or "the hub", f"{row.subject} {said}".rstrip()
 
 
 def _explained(event: Explanation) -> Sequence[str]:
     turn = event.turn_state or ""
     if event.models.selected:
-        turn = f"{turn} by {event.models.selected}"
+        chosen = f" ({event.models.chosen})" if event.models.chosen else ""
+        turn = f"{turn} by {event.models.selected}{chosen}"
     if event.turn_error:
         turn = f"{turn}: {event.turn_error}"
     failed = [f"{one.model}: {one.error}" for one in event.models.failures]

@@ -4,7 +4,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,9 +78,14 @@ _HEX = re.compile(r"[0-9A-Fa-f]{64}")
 
 
 class VaultKeyRing:
-    """The keys of one data directory's vault. Methods raise StartError if they cannot be used."""
+    """The keys of one data directory's vault. Methods raise StartError if they cannot be used.
 
-    def __init__(self, data_dir: Path, environ: Mapping[str, str]) -> None:
+    `sealed`: called with each value that they seal."""
+
+    def __init__(
+        self, data_dir: Path, environ: Mapping[str, str], sealed: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._sealed = sealed
         self.path = data_dir / VAULT_KEY_NAME
         self._given = environ.get(VAULT_KEY_VARIABLE, "")
         self._chain: ChainKey | None = None
@@ -98,7 +103,7 @@ class VaultKeyRing:
     def keys(self) -> "VaultKeys | None":
         """Return the keys; None if there are none yet."""
         keys = self._read()
-        return vault.VaultKeys(keys) if keys else None
+        return vault.VaultKeys(keys, self._sealed) if keys else None
 
     def keys_to_seal(self) -> "VaultKeys":
         """Return the keys; makes the first one if there is none. The caller holds the directory's lock."""

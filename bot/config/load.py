@@ -198,8 +198,8 @@ def _across_sections(config: Config) -> Iterator[Problem]:
         yield Problem(
             ("heartbeat", "enabled"), "needs [routines] enabled = true; set that, or turn the heartbeat off"
         )
-    if config.agent.reserve_tokens >= config.agent.context_tokens:
-        yield Problem(("agent", "reserve_tokens"), "must be less than context_tokens; lower it")
+    if config.agent.free_tokens >= config.agent.context_tokens:
+        yield Problem(("agent", config.agent.free_by), "must be less than context_tokens; lower it")
 
 
 def _http(config: Config) -> Iterator[Problem]:
@@ -224,15 +224,15 @@ def _models(config: Config) -> Iterator[Problem]:
         if model.provider == "demo":
             continue
         if not model.model:
-            example = "claude-sonnet-5-5" if model.provider == "anthropic" else "gpt-5-mini"
+            example = "claude-sonnet-5-5" if model.provider in ("anthropic", "cli") else "gpt-5-mini"
             yield Problem(("models", index, "model"), f'missing; for example model = "{example}"')
         known = known_model(model.provider, model.model).abilities
         window_tokens = model.context_tokens or known.context_tokens
-        if window_tokens is not None and window_tokens <= config.agent.reserve_tokens:
+        if window_tokens is not None and window_tokens <= config.agent.free_tokens:
             advice = "lower that, or use a model with a larger window"
             yield Problem(
                 ("models", index, "context_tokens"),
-                f"{window_tokens} must be more than [agent] reserve_tokens; {advice}",
+                f"{window_tokens} must be more than [agent] {config.agent.free_by}; {advice}",
             )
 
 
@@ -245,7 +245,7 @@ def _hooks(config: Config) -> Iterator[Problem]:
         names.add(hook.name)
         if hook.url and not re.fullmatch(r"https?://[^\s/]+(/\S*)?", hook.url):
             yield Problem((*key, "ask"), "is not a web address; use one that starts with https://")
-        if hook.url and not hook.secret.get_secret_value():
+        if hook.url and not hook.secret:  # also where references are not opened
             yield Problem((*key, "secret"), 'missing; for example secret = "env:HOOK_SECRET"')
         if hook.url and not hook.waits and hook.on_failure == "closed":
             yield Problem(

@@ -3,6 +3,9 @@
     disabled_tools = ["shell"]          # disabled for everyone: hidden from models, refused if called
     preset = "auto_loop"                # the loosest preset allowed
     max_rounds = 10                     # the limit; also max_tools, loop_timeout_s
+    whitelist = ["time", "json"]        # the most that preset whitelist may run
+    dangerous_tools = ["shell"]         # these ask in every preset, whatever people choose
+    tool_timeouts = { shell = 600 }     # the longest that calls of a tool may run, in seconds
     [users.owner]                       # for one person: further disabled tools, and other limits instead
     preset = "auto"
 
@@ -45,26 +48,42 @@ def _tool_name(name: str) -> str:
     return name
 
 
-Tools = Annotated[
-    list[Annotated[str, AfterValidator(_tool_name)]], Field(max_length=MAX_ENTRIES, default_factory=list)
-]
+Tool = Annotated[str, AfterValidator(_tool_name)]
+ToolList = Annotated[list[Tool], Field(max_length=MAX_ENTRIES)]
 PresetName = Annotated[str, StringConstraints(pattern=f"^({'|'.join(Preset)})$")]
 
 
 class _Rules(Section):
     """The policy for everyone, or for one person."""
 
-    disabled_tools: Tools
+    disabled_tools: ToolList = Field(default_factory=list)
     preset: PresetName | None = None
     max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | None = None
     max_tools: Annotated[int, Field(ge=1, le=MAX_TOOLS)] | None = None
     loop_timeout_s: Annotated[int, Field(ge=1, le=MAX_LOOP_S)] | None = None
+    whitelist: ToolList | None = None
+    dangerous_tools: ToolList | None = None
+    tool_timeouts: (
+        Annotated[dict[Tool, Annotated[float, Field(gt=0, le=MAX_LOOP_S)]], Field(max_length=MAX_ENTRIES)]
+        | None
+    ) = None
 
     @property
     def ceiling(self) -> ApprovalSettings:
         """The limits that override every user's settings."""
         preset = None if self.preset is None else Preset(self.preset)
-        return ApprovalSettings(preset, self.max_rounds, self.max_tools, self.loop_timeout_s)
+        timeouts = self.tool_timeouts
+        return ApprovalSettings(
+            preset,
+            self.max_rounds,
+            self.max_tools,
+            self.loop_timeout_s,
+            None if self.whitelist is None else _either_way(self.whitelist),
+            None if self.dangerous_tools is None else _either_way(self.dangerous_tools),
+            None
+            if timeouts is None
+            else {spelt: timeouts[name] for name in timeouts for spelt in _either_way([name])},
+        )
 
 
 class _Page(_Rules):

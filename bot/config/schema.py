@@ -18,8 +18,10 @@ from bot.config.sections import (
     ChannelSection,
     Heartbeat,
     Hook,
+    Jobs,
     McpServer,
     Routines,
+    Sandbox,
     ServerName,
     Sessions,
 )
@@ -34,6 +36,7 @@ from bot.config.types import (
     Section,
     Text,
     ToolName,
+    Url,
     UrlOrNothing,
     User,
     Zone,
@@ -75,12 +78,17 @@ class Model(Section):
     """One language model; the entries after the first are its fallbacks, in order."""
 
     name: Name = Field(default="main", examples=["main"])
-    provider: Literal["openai", "anthropic", "demo"] = Field(examples=["openai"])
+    provider: Literal["openai", "anthropic", "cli", "demo"] = Field(examples=["openai"])
     model: str = Field(default="", examples=["gpt-5-mini"])
     base_url: UrlOrNothing = Field(default="", examples=[PROVIDER_URLS["openai"]])
     api_key: SecretStr = Field(default=SecretStr(""), examples=["env:OPENAI_API_KEY"])
     api_keys: tuple[SecretStr, ...] = Field(default=(), examples=[["env:OPENAI_KEY_A", "env:OPENAI_KEY_B"]])
     thinking: Literal["off", "low", "medium", "high"] = "off"
+    stream: bool = True
+    preset: Literal["claude", "qwen"] = "claude"
+    command: tuple[Text, ...] = Field(default=(), examples=[["claude"]])
+    arguments: tuple[str, ...] = Field(default=(), examples=[["--model", "{model}"]])
+    timeout_s: float = Field(default=600, gt=0, le=3600)
     context_tokens: int | None = Field(default=None, ge=1000, examples=[400_000])
     max_output_tokens: Count | None = Field(default=None, examples=[128_000])
     images: bool | None = Field(default=None, examples=[True])
@@ -115,12 +123,25 @@ class Agent(Section):
         "You are a careful assistant in a chat. Answer briefly, in the user's language. "
         "Use a tool when it helps, say what you did, and never claim to have done something you did not."
     )
+    while_busy: Literal["queue", "steer", "interrupt"] = "queue"
     queue: Literal["merge", "one_by_one"] = "merge"
     stream: bool = True
     context_tokens: int = Field(default=100_000, ge=1000)
-    reserve_tokens: Count = 4000
+    reserve_tokens: int = Field(default=4000, ge=4000)
+    compact_at: float = Field(default=0.8, ge=0.5, le=0.95)
     temperature: float = Field(default=0.7, ge=0, le=2)
+    answer_tokens: Count = 4096
     max_waiting: Count = 100
+
+    @property
+    def free_tokens(self) -> int:
+        """The tokens of every window that no prompt takes."""
+        return max(self.reserve_tokens, self.answer_tokens)
+
+    @property
+    def free_by(self) -> str:
+        """The setting that `free_tokens` comes from."""
+        return "answer_tokens" if self.answer_tokens > self.reserve_tokens else "reserve_tokens"
 
 
 class Policy(Section):
@@ -138,6 +159,7 @@ class MemberRole(Section):
         "ask_user",
         "memory_write",
         "memory_search",
+        "thread_search",
         "read_attachment",
     )
     ask_owner: bool = False
@@ -177,6 +199,16 @@ class Network(Section):
     allow_private: tuple[Annotated[str, AfterValidator(_private_address)], ...] = ()
 
 
+class WebSearch(Section):
+    """The search engine of the tool `web_search`; without one there is no such tool."""
+
+    base_url: Url | None = Field(default=None, examples=["https://search.example"], json_schema_extra=RESTART)
+    results: Annotated[int, Field(ge=1, le=20)] = Field(default=8, json_schema_extra=RESTART)
+    timeout_s: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = Field(
+        default=15, json_schema_extra=RESTART
+    )
+
+
 class Workspace(Section):
     """The tools' directory, and the skills in it that the operator vouches for."""
 
@@ -199,6 +231,14 @@ class Audit(Section):
     keep_days: Limit = Field(default=0, json_schema_extra=RESTART)
 
 
+class Budget(Section):
+    """Limits on what all model calls together may cost; 0 for no limit."""
+
+    daily_usd: float = Field(default=0, ge=0, json_schema_extra=RESTART)
+    per_user_daily_usd: float = Field(default=0, ge=0, json_schema_extra=RESTART)
+    hourly_model_calls: Limit = Field(default=0, json_schema_extra=RESTART)
+
+
 class Config(Section):
     """The whole file."""
 
@@ -206,16 +246,20 @@ class Config(Section):
     http: Http = Http()
     models: tuple[Model, ...] = (DEMO,)
     agent: Agent = Agent()
+    budget: Budget = Budget()
     approvals: Approvals = Approvals()
     policy: Policy = Policy()
     roles: Roles = Roles()
     teams: Mapping[Name, Team] = Field(default={})
     access: Access = Access()
     network: Network = Network()
+    web_search: WebSearch = WebSearch()
     workspace: Workspace = Workspace()
     log: Log = Log()
     audit: Audit = Audit()
     routines: Routines = Routines()
+    jobs: Jobs = Jobs()
+    sandbox: Sandbox = Sandbox()
     heartbeat: Heartbeat = Heartbeat()
     mcp: Mapping[ServerName, McpServer] = Field(default={})
     hooks: tuple[Hook, ...] = ()
@@ -224,18 +268,18 @@ class Config(Section):
 
 
 PLANNED: tuple[tuple[str, ...], ...] = (
-    ("jobs",),
-    ("sandbox",),
-    ("budget",),
-    ("agent", "while_busy"),
-    ("agent", "compact_at"),
+    ("sandbox", "chat_tools"),
+    ("sandbox", "disk_mb"),
+    ("sandbox", "egress"),
+    ("sandbox", "enabled"),
+    ("sandbox", "max_parallel"),
+    ("sandbox", "max_per_user"),
     ("channels", "shared_threads"),
 )
 """Keys of later versions: refused like any unknown key, but with the reason."""
 
 PLANNED_VALUES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("hub", "store"): ("postgresql",),
-    ("models", "provider"): ("cli",),
 }
 """Values of later versions, by key; a value is recognised by how it begins."""
 

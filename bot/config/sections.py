@@ -6,7 +6,19 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from bot.config.types import RESTART, Count, Name, Seconds, Section, Text, ToolName, Unopened, Url, User
+from bot.config.types import (
+    RESTART,
+    Count,
+    Limit,
+    Name,
+    Seconds,
+    Section,
+    Text,
+    ToolName,
+    Unopened,
+    Url,
+    User,
+)
 from core.consent.facts import AUTONOMOUS_DENYLIST
 
 TELEGRAM_URL = "https://api.telegram.org"
@@ -185,9 +197,13 @@ class Approvals(Section):
         "memory_write",
         "memory_read",
         "memory_search",
+        "thread_search",
         "memory_tree",
         "tool_list",
         "tool_info",
+        "list_jobs",
+        "job_status",
+        "job_events",
         "message",
         "read_attachment",
     )
@@ -336,6 +352,18 @@ def _hours(text: str) -> str:
     return text
 
 
+def _time_of_day(text: str) -> str:
+    if text and not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", text, re.ASCII):
+        raise ValueError('is not a time of day such as "08:00"; use "" for an interval')
+    return text
+
+
+def _quiet_hours(text: str) -> str:
+    if text and not _HOURS.fullmatch(text):
+        raise ValueError('is not a time range; use a range such as "22:00-07:00", or "" for none')
+    return text
+
+
 class Routines(Section):
     """Things that are done when something happens."""
 
@@ -344,13 +372,44 @@ class Routines(Section):
     default_cooldown_s: Annotated[int, Field(ge=0, le=30 * 86_400)] = 300
 
 
+class Jobs(Section):
+    """Work in the background that people start by name."""
+
+    enabled: bool = Field(default=True, json_schema_extra=RESTART)
+    max_parallel: Annotated[int, Field(ge=1, le=100)] = Field(default=5, json_schema_extra=RESTART)
+    max_per_user: Annotated[int, Field(ge=1, le=100)] = Field(default=5, json_schema_extra=RESTART)
+    max_iterations: Annotated[int, Field(ge=1, le=500)] = Field(default=50, json_schema_extra=RESTART)
+    max_tokens: Limit = Field(default=0, json_schema_extra=RESTART)
+    review: bool = Field(default=False, json_schema_extra=RESTART)
+    timeout_s: Annotated[int, Field(ge=1, le=7 * 86_400)] = Field(default=3600, json_schema_extra=RESTART)
+    use_planning: bool = Field(default=True, json_schema_extra=RESTART)
+    quiet_hours: Annotated[str, AfterValidator(_quiet_hours)] = Field(default="", json_schema_extra=RESTART)
+    max_repairs: Annotated[int, Field(ge=0, le=20)] = Field(default=3, json_schema_extra=RESTART)
+    stuck_in_tool_s: Annotated[int, Field(ge=60, le=7 * 86_400)] = Field(
+        default=7200, json_schema_extra=RESTART
+    )
+    stuck_in_model_s: Annotated[int, Field(ge=60, le=7 * 86_400)] = Field(
+        default=1800, json_schema_extra=RESTART
+    )
+
+
+class Sandbox(Section):
+    """Containers: what they are made of, and how much they may use."""
+
+    image: Annotated[str, Field(min_length=1, max_length=255)] = Field(
+        default="hubbub-worker", json_schema_extra=RESTART
+    )
+    memory_mb: Annotated[int, Field(ge=64, le=1_000_000)] = Field(default=2048, json_schema_extra=RESTART)
+
+
 class Heartbeat(Section):
-    """The owner's list, checked at an interval."""
+    """The owner's list, checked at an interval, or once a day."""
 
     enabled: bool = Field(default=False, json_schema_extra=RESTART)
     every_s: Annotated[int, Field(ge=60, le=7 * 86_400, multiple_of=60)] = Field(
         default=1800, json_schema_extra=RESTART
     )
+    at: Annotated[str, AfterValidator(_time_of_day)] = Field(default="", json_schema_extra=RESTART)
     active_hours: Annotated[str, AfterValidator(_hours)] = Field(
         default="08:00-22:00", json_schema_extra=RESTART
     )

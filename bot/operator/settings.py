@@ -117,6 +117,12 @@ class SettingsService:
             raise AdminError("not_found", f"no user has the ID {user_id}; run `hubbub users list`")
         return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")
 
+    async def reset_tool(self, tool: str) -> DecisionView:
+        """Forget a tool's failures: unattended runs are offered it again."""
+        if not await self._store.tool_failures.reset_tool(tool, self._owner_id):
+            raise AdminError("not_found", f"no failures of {tool} are recorded; run `hubbub tools list`")
+        return DecisionView(id=tool, outcome="reset; jobs and routines may use it again")
+
     async def pause_tools(self, *, paused: bool) -> DecisionView:
         """Pause or unpause all tools; the change applies when this returns."""
         # Applied even if the caller has gone: the recorded state is the one that counts.

@@ -12,6 +12,7 @@ import socket
 import stat
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.config.keys import KEY_NAME, VAULT_KEY_NAME, VaultKeyRing
 from bot.config.load import Loaded
@@ -24,9 +25,16 @@ from bot.ops.probes import Finding, broken, fine, probed, warning
 from bot.runtime import AdminError, StartError, listen
 from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
+from core.lazy_module import LazyModule
+from core.runs.actors import MANY
 from core.store.lock import is_held
 from core.store.sqlite.offline import open_listings, sealed_in
 from core.tools.builtin.shell import safe_environment
+
+if TYPE_CHECKING:
+    from bot.ops import cli_trial
+else:
+    cli_trial = LazyModule("bot.ops.cli_trial")
 
 # What `hubbub doctor` says about files: who can read what is secret, and can the hub work with them.
 
@@ -205,11 +213,14 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
         findings.append(broken("store", problem, "run this as the hub's user"))
     running = is_held(data_dir)
     if running:
-        findings += await _hub(status)
+        findings += await hub_findings(status)
     else:
         findings.append(_port(config.http.host, config.http.port))
         findings += servers_configured(loaded)
-    return findings + await probed(config, running=running)
+    findings += await probed(config, running=running)
+    if any(model.provider == "cli" for model in config.models):
+        findings += await cli_trial.cli_findings(loaded)
+    return findings
 
 
 def _network(opened: Sequence[str]) -> Finding:
@@ -274,7 +285,8 @@ async def _store(database: Path, *, there: bool) -> list[Finding]:
     return [found, fine("tools", "tools are not paused")]
 
 
-async def _hub(status: Status) -> list[Finding]:
+async def hub_findings(status: Status) -> list[Finding]:
+    """Report what a running hub says of itself."""
     try:
         state = await status()
     except AdminError as error:
@@ -295,6 +307,9 @@ async def _hub(status: Status) -> list[Finding]:
                 GIVE_UP if channel.state == "failed" else "retried automatically; if it persists: hubbub logs"
             )
             findings.append(broken(what, f"{channel.state}: {reason}", fix))
+    if state.at_work >= MANY:
+        told = f"{state.at_work} conversations are at work; answers may take long"
+        findings.append(warning("conversations", told, "see `hubbub threads list` for who writes so much"))
     return [*findings, *servers_running(state.mcp)]
 
 

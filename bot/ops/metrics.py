@@ -3,15 +3,21 @@
 Counters since the hub started, in memory; gauges are read at each request.
 """
 
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from channels.supervisor import ChannelState
+from core.errors import StoreUnavailable
 from core.events import Began, Failed, Finished, TurnEvent
 from core.messages import InboundEvent
-from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, closing
 from core.ports import Acceptance, Inbox, Seen, SendState
+from core.runs.metering import Metered
+from core.usage import MICRO_USD
+
+if TYPE_CHECKING:
+    from core.job import JobState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OUTCOMES = frozenset({"turn", "waiting", "command", "answer", "refused", "ignored", "failed", "edited"})
@@ -20,12 +26,14 @@ _TURN_STATES = {Began: "begun", Finished: "finished", Failed: "failed"}
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """Values read at each request. `waiting`: queued messages by channel."""
+    """Values read at each request. `waiting`: queued messages by channel. `job_states`: jobs by state."""
 
     states: Callable[[], Mapping[str, ChannelState]]
     waiting: Callable[[], Mapping[str, int]]
     running: Callable[[], int]
     streams: Callable[[], int]
+    jobs: Callable[[], int]
+    job_states: Callable[[], Awaitable[Mapping["JobState", int]]]
 
 
 class Metrics:
@@ -35,12 +43,24 @@ class Metrics:
         self.events_accepted: Counter[tuple[str, str]] = Counter()
         self.turns: Counter[str] = Counter(dict.fromkeys(_TURN_STATES.values(), 0))
         self.sends: Counter[tuple[str, str]] = Counter()
-        self.model_calls: Counter[str] = Counter()
+        self.model_calls: Counter[tuple[str, str]] = Counter()
+        self.model_tokens: Counter[tuple[str, str]] = Counter()
+        self.model_cost_usd: defaultdict[str, float] = defaultdict(float)
+        self.model_seconds: defaultdict[str, float] = defaultdict(float)
         self.gauges: Gauges | None = None
 
     def look_at(self, gauges: Gauges) -> None:
         """Show these, too, whenever somebody looks."""
         self.gauges = gauges
+
+    async def job_states(self) -> Mapping["JobState", int] | None:
+        """Return how many jobs are in each state; None while the database cannot be read."""
+        if self.gauges is None:
+            return None
+        try:
+            return await self.gauges.job_states()
+        except StoreUnavailable:
+            return None
 
     def accepted(self, channel: str, outcome: str) -> None:
         """Count an accepted event; its outcome is reduced to its kind."""
@@ -51,9 +71,21 @@ class Metrics:
         """Count a message that was sent or failed."""
         self.sends[channel, state.value] += 1
 
-    def model_called(self, state: str) -> None:
+    def model_called(self, call: Metered) -> None:
         """Count a finished model call."""
-        self.model_calls[state] += 1
+        self.model_calls[call.model, "answered" if call.answered else "failed"] += 1
+        self.model_seconds[call.model] += call.seconds
+        if (used := call.usage) is None:
+            return
+        fresh = used.input_tokens - used.cached_input_tokens - used.cache_write_tokens
+        for kind, tokens in (
+            ("input", fresh),
+            ("output", used.output_tokens),
+            ("cache_read", used.cached_input_tokens),
+            ("cache_write", used.cache_write_tokens),
+        ):
+            self.model_tokens[call.model, kind] += tokens
+        self.model_cost_usd[call.model] += used.cost_micro_usd / MICRO_USD
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
         del thread_id, turn_id
@@ -77,30 +109,3 @@ class MeteredInbox:
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
         return await self._inbox.last_seen(channel)
-
-
-class MeteredModel:
-    """A Model that counts the calls of another one."""
-
-    def __init__(self, model: Model, metrics: Metrics) -> None:
-        self._model = model
-        self._metrics = metrics
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def abilities(self) -> ModelAbilities:
-        return self._model.abilities
-
-    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
-        state = "failed"
-        try:
-            async with closing(self._model.reply(request)) as pieces:
-                async for piece in pieces:
-                    if isinstance(piece, ModelReply):
-                        state = "answered"
-                    yield piece
-        finally:
-            self._metrics.model_called(state)

@@ -8,18 +8,20 @@ from prometheus_client.registry import Collector
 
 from bot.ops.metrics import Gauges, Metrics
 from channels.supervisor import Phase
+from core.job import JobState
 
 
-def page(metrics: Metrics) -> bytes:
-    """Return all metrics in Prometheus's text format."""
+def page(metrics: Metrics, jobs: Mapping[JobState, int] | None) -> bytes:
+    """Return all metrics in Prometheus's text format. `jobs`: their number by state, if known."""
     registry = CollectorRegistry()
-    registry.register(_Counts(metrics))
+    registry.register(_Counts(metrics, jobs))
     return generate_latest(registry)
 
 
 class _Counts(Collector):
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, jobs: Mapping[JobState, int] | None) -> None:
         self._metrics = metrics
+        self._jobs = jobs
 
     def collect(self) -> Iterable[Metric]:
         metrics = self._metrics
@@ -30,17 +32,25 @@ class _Counts(Collector):
             "turns", "Turns started (including restarts) and ended.", _single(metrics.turns), "state"
         )
         yield _counted("sends", "Outbound messages by result.", metrics.sends, "channel", "state")
-        yield _counted("model_calls", "Model calls by result.", _single(metrics.model_calls), "state")
+        yield _counted("model_calls", "Model calls by result.", metrics.model_calls, "model", "state")
+        yield _counted(
+            "model_tokens", "Tokens as the providers counted them.", metrics.model_tokens, "model", "kind"
+        )
+        cost, seconds = _single(metrics.model_cost_usd), _single(metrics.model_seconds)
+        yield _counted("model_cost_usd", "Cost of model calls at the known prices.", cost, "model")
+        yield _counted("model_seconds", "Time spent in model calls.", seconds, "model")
         if metrics.gauges is not None:
             yield from _seen(metrics.gauges)
+        if self._jobs is not None:
+            yield _by_state(self._jobs)
 
 
-def _single(counts: Mapping[str, int]) -> Mapping[tuple[str, ...], int]:
+def _single(counts: Mapping[str, float]) -> Mapping[tuple[str, ...], float]:
     return {(label,): count for label, count in counts.items()}
 
 
 def _counted(
-    name: str, told: str, counts: Mapping[tuple[str, ...], int], *labels: str
+    name: str, told: str, counts: Mapping[tuple[str, ...], float], *labels: str
 ) -> CounterMetricFamily:
     family = CounterMetricFamily(f"hubbub_{name}", told, labels=labels)
     for values, count in counts.items():
@@ -63,4 +73,12 @@ def _seen(gauges: Gauges) -> Sequence[GaugeMetricFamily]:
         waiting,
         GaugeMetricFamily("hubbub_turns_running", "Turns running or about to run.", gauges.running()),
         GaugeMetricFamily("hubbub_streams_open", "Open event streams.", gauges.streams()),
+        GaugeMetricFamily("hubbub_jobs_running", "Jobs running or about to run.", gauges.jobs()),
     ]
+
+
+def _by_state(jobs: Mapping[JobState, int]) -> GaugeMetricFamily:
+    states = GaugeMetricFamily("hubbub_jobs", "Stored jobs by state.", labels=["state"])
+    for state in JobState:
+        states.add_metric([state.value], jobs.get(state, 0))
+    return states

@@ -2,13 +2,16 @@
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from core.clock import Clock
-from core.errors import ModelError
-from core.model.base import ImagePart, Model, ModelReply, ModelRequest, ToolSpec, closing
+from core.errors import BudgetUsedUp, ModelError
+from core.model.base import ImagePart, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
+from core.runs.metering import RunMeter
+from core.runs.model_list import Candidate, ModelList
 from core.transcript import UserSaid
+from core.usage import CallKind, Payer
 
 SYSTEM = "You are being tested for reachability."
 QUESTION = "Answer with the single word: ready"
@@ -56,7 +59,45 @@ class Trial:
     learned: tuple[str, ...] = ()
 
 
-async def try_model(model: Model, clock: Clock) -> Trial:
+class Tried:
+    """A model with one of its keys, called through the metering point."""
+
+    def __init__(self, candidate: Candidate, key: int, meter: RunMeter) -> None:
+        self._candidate = candidate
+        self._key = key
+        self._meter = meter
+
+    @property
+    def name(self) -> str:
+        """The model's name in the configuration."""
+        return self._candidate.name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        """Its limits and abilities as known now."""
+        return self._candidate.abilities(self._key)
+
+    def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        """Yield what the model yields. Raises its errors, and BudgetUsedUp."""
+        return self._meter.reply(self._candidate, self._key, request)
+
+
+async def try_each(
+    models: ModelList, user_id: str, run_id: str, trial: Callable[[Tried, Clock], Awaitable[Trial]]
+) -> Sequence[Trial]:
+    """Try every model with each of its keys, for that person. `run_id`: names the trial in the usage."""
+    meter = models.metering.run(Payer(CallKind.TEST, run_id, user_id))
+    try:
+        return [
+            await trial(Tried(candidate, key, meter), models.clock)
+            for candidate in models.all
+            for key in range(candidate.keys)
+        ]
+    finally:
+        await meter.settle()
+
+
+async def try_model(model: Tried, clock: Clock) -> Trial:
     """Try everything that the model is used for. Images are tried only if it is known to see."""
     trial = await try_text(model, clock)
     if trial.problem is not None:
@@ -71,7 +112,7 @@ async def try_model(model: Model, clock: Clock) -> Trial:
     return replace(trial, calls_tools=calls_tools, sees_images=sees_images, learned=learned)
 
 
-async def try_text(model: Model, clock: Clock) -> Trial:
+async def try_text(model: Tried, clock: Clock) -> Trial:
     """Ask for one word."""
     began_s = clock.monotonic_s()
     first_s: float | None = None
@@ -99,19 +140,19 @@ async def try_text(model: Model, clock: Clock) -> Trial:
         problem = "no reply"
     except TimeoutError:
         problem = f"no response within {TRIAL_LIMIT_S:g} s"
-    except ModelError as error:
+    except (ModelError, BudgetUsedUp) as error:
         problem = str(error)
     return Trial(model.name, problem, first_s=first_s, total_s=clock.monotonic_s() - began_s)
 
 
-async def _reply(model: Model, request: ModelRequest) -> ModelReply | None:
+async def _reply(model: Tried, request: ModelRequest) -> ModelReply | None:
     """Return the reply, or None if there is none in time."""
     try:
         async with asyncio.timeout(TRIAL_LIMIT_S), closing(model.reply(request)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, ModelReply):
                     return piece
-    except (TimeoutError, ModelError):
+    except (TimeoutError, ModelError, BudgetUsedUp):
         pass
     return None
 

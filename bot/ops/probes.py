@@ -258,6 +258,8 @@ class Probes:
         what = f"model {model.name}"
         if model.provider == "demo":
             return [fine(what, "built in")]
+        if model.provider == "cli":
+            return []  # doctor tries it (bot.ops.cli_trial)
         key = model.api_key.get_secret_value()
         headers: Mapping[str, str]
         if model.provider == "anthropic":

@@ -16,11 +16,12 @@ from core.routines.heartbeat import Heartbeat
 from core.routines.notices import NoticeThreads, RoutineNotifier, ThreadOpener
 from core.routines.registry import PatternRegistry, WebhookRegistry
 from core.routines.run import LightweightRuns
-from core.routines.service import RoutineSignals
-from core.routines.tool_runs import ToolRuns, ToolRunServices
+from core.routines.tool_runs import ToolRuns
+from core.runs.lazy_engine import RunSignals
 from core.runs.model_list import ModelList
 from core.runs.registry import RunRegistry
 from core.runs.services import ReplyHook
+from core.runs.unattended import UnattendedServices
 from core.runs.unseen_models import UnseenModels
 from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.leaks import LeakDetector
@@ -32,7 +33,7 @@ from core.tools.pipeline import CallPipeline
 
 
 def build_engine(
-    signals: RoutineSignals,
+    signals: RunSignals,
     config: Config,
     store: Store,
     models: ModelList,
@@ -53,14 +54,17 @@ def build_engine(
     async def send(key: str, to: "Recipient", message: Message) -> bool:
         return await notices().send(key, to, message)
 
-    timezones = TimeZones(store.people.timezone, config.hub.timezone)
+    timezones = TimeZones(store.people.preferences, config.hub.timezone)
     unseen = UnseenModels(models, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
-    tool_runs = ToolRuns(ToolRunServices(store, pipeline, clock, ids))
-    runs = LightweightRuns(unseen, read_file, store.people.user, clock, timezones, tool_runs, texts)
+    tool_runs = ToolRuns(UnattendedServices(store, pipeline, clock, ids))
+    configured, owner_of = config.agent.system_prompt, store.people.user
+    runs = LightweightRuns(unseen, read_file, owner_of, clock, timezones, tool_runs, texts, configured)
     notice_threads = NoticeThreads(store.run_views, lambda to: notices().addresses(to), open_thread)
     notifier = RoutineNotifier(store.run_views, send, notice_threads, clock)
-    heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), clock)
+    # Someone who chose the time of day wants it then.
+    awake = None if config.heartbeat.at else read_hours(config.heartbeat.active_hours)
+    heartbeat = Heartbeat(read_file, awake, clock)
     events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
     parts = EngineParts(
         store,

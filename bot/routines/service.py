@@ -10,7 +10,8 @@ from core.clock import Clock
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.messages import InboundMessage
-from core.routines.service import Engine, RoutineService, RoutineSignals
+from core.routines.service import Engine, RoutineService
+from core.runs.lazy_engine import RunSignals
 from core.runs.model_list import ModelList
 from core.runs.registry import RunRegistry
 from core.runs.services import ReplyHook
@@ -52,7 +53,7 @@ def build_routines(
     if not config.routines.enabled:
         return resting_routines(store)
 
-    def build(signals: RoutineSignals) -> Engine:
+    def build(signals: RunSignals) -> Engine:
         return engine_builder.build_engine(
             signals,
             config,
@@ -76,8 +77,9 @@ def build_routines(
 
 
 async def _keep_heartbeat(config: Config, store: Store, clock: Clock) -> None:
-    every_s = config.heartbeat.every_s if config.heartbeat.enabled else None
-    await heartbeat.keep_heartbeat(store, config.hub.owner, every_s, config.hub.timezone, clock)
+    beat = config.heartbeat
+    schedule = heartbeat.schedule_of_beats(beat.every_s, beat.at) if beat.enabled else None
+    await heartbeat.keep_heartbeat(store, config.hub.owner, schedule, config.hub.timezone, clock)
 
 
 class IdleEngine:

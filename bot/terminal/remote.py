@@ -9,10 +9,9 @@ import json
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar, assert_never
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from bot.terminal.hub_api import HubApi
 from bot.terminal.talk import (
@@ -23,6 +22,7 @@ from bot.terminal.talk import (
     CardChoice,
     Cut,
     Event,
+    Feed,
     ModelFailed,
     Moved,
     Rested,
@@ -59,48 +59,10 @@ from core.events import CandidateFailed, Verbosity
 from core.gates import Option
 from core.store.accept import ASKED_FOR
 
-# The queue of events between a hub and a terminal.
-
-
-class Feed:
-    """Events in order. Pieces of the same reply are joined, so that a slow terminal piles up only what was
-    really said."""
-
-    def __init__(self) -> None:
-        self._events: deque[Event] = deque()
-        self._some = asyncio.Event()
-
-    def put(self, event: Event) -> None:
-        """Add an event. Never blocks and never fails."""
-        last = self._events[-1] if self._events else None
-        if (
-            isinstance(event, Wrote)
-            and isinstance(last, Wrote)
-            and (last.turn, last.attempt) == (event.turn, event.attempt)
-            and last.offset + len(last.text) == event.offset
-        ):
-            self._events[-1] = replace(last, text=last.text + event.text)
-        else:
-            self._events.append(event)
-        self._some.set()
-
-    async def get(self) -> Event:
-        """Return the next event."""
-        await self._some.wait()
-        event = self._events.popleft()
-        if not self._events:
-            self._some.clear()
-        return event
-
-    @property
-    def empty(self) -> bool:
-        """Return whether everything was taken."""
-        return not self._events
-
-
 # What the API says of a conversation, as the values a terminal shows.
 
 ITEM: TypeAdapter[Item] = TypeAdapter(Item)
+SUMMARIZED = "— A summary now stands for the earlier messages. —"
 _DETAIL_NAMES = ("command", "path", "url", "query", "text")
 """Arguments that say best what a call does, in this order."""
 
@@ -110,11 +72,11 @@ def said_in(item: Item, calls: Mapping[str, CallItem], *, past: bool) -> Event |
     match item:
         case UserItem():
             names = tuple(file.name for file in item.attachments)
-            return Said(Author.PERSON, plain(item.text), item.sender.name, names, past)
+            return Said(Author.PERSON, plain(item.text), item.sender.name, names, past, item.undone)
         case AssistantItem() if item.text.strip():
-            return Said(Author.ASSISTANT, blocks_in(item.blocks), past=past)
+            return Said(Author.ASSISTANT, blocks_in(item.blocks), past=past, undone=item.undone)
         case OperatorItem():
-            return Said(Author.OPERATOR, blocks_in(item.blocks), item.by, past=past)
+            return Said(Author.OPERATOR, blocks_in(item.blocks), item.by, past=past, undone=item.undone)
         case NoticeItem():
             names = tuple(file.name for file in item.files)
             return Said(Author.HUB, blocks_in(item.blocks), files=names, past=past)
@@ -124,7 +86,9 @@ def said_in(item: Item, calls: Mapping[str, CallItem], *, past: bool) -> Event |
             return Stepped(item.call_id, tool, StepState.ENDED, detail, item.status)
         case OutcomeItem():
             return Settled(item.gate_id, item.text)
-        case AssistantItem() | ResultItem() | CallItem() | SummaryItem() | GateItem():
+        case SummaryItem():
+            return Said(Author.HUB, plain(SUMMARIZED), past=past, undone=item.undone)
+        case AssistantItem() | ResultItem() | CallItem() | GateItem():
             return None
         case _:
             assert_never(item)
@@ -230,7 +194,7 @@ CALLS_REMEMBERED = 1_000
 ECHOES_REMEMBERED = 100
 LOOKED_AT = 20
 
-Model = TypeVar("Model", bound=BaseModel)
+T = TypeVar("T")
 
 
 class RemoteTalk:
@@ -244,6 +208,7 @@ class RemoteTalk:
         self._seen = 0
         self._moved = asyncio.Event()
         self._calls: dict[str, CallItem] = {}
+        self._headings: dict[int, str] = {}
         self._asked: set[str] = set()
         self._running = False
         self._verbosity = Verbosity.OFF
@@ -263,8 +228,12 @@ class RemoteTalk:
             case {"thread_id": str(thread_id)}:
                 if thread_id != self._thread_id:
                     self._go_to(thread_id, 0)
-            case {"answer": str(answer)} if self._thread_id is None:
-                self._feed.put(Said(Author.HUB, plain(answer)))  # there is no thread yet that it is told in
+            case {
+                "answer": str(answer)
+            }:  # there is no thread that it is told in: none yet, or it was deleted
+                self._thread_id = None
+                self._moved.set()
+                self._feed.put(Said(Author.HUB, plain(answer)))
             case _:
                 pass
         return not str(sent.get("outcome", "")).startswith(ASKED_FOR)
@@ -318,9 +287,10 @@ class RemoteTalk:
         """Follow the thread until cancelled, whatever happens to the hub."""
         pause_s = FIRST_PAUSE_S
         while True:
-            if self._thread_id is None:
-                await self._moved.wait()
             self._moved.clear()
+            while self._thread_id is None:
+                await self._moved.wait()
+                self._moved.clear()
             reason = await self._follow_until_moved()
             if reason is None:
                 pause_s = FIRST_PAUSE_S
@@ -378,12 +348,11 @@ class RemoteTalk:
         data = page["data"]
         match page["type"]:
             case "item":
-                try:
-                    item = ITEM.validate_python(data)
-                except ValidationError as error:
-                    raise TalkFailed(OTHER_VERSION) from error
+                item = _read(ITEM, data)
                 self._take_item(item, past=False)
                 self._seen = item.seq
+            case "item_changed":
+                self._take_change(_read(ITEM, data))
             case "approval_needed" | "approval_resolved":
                 self._take_approval(_read(ApprovalPage, data))
             case "turn_delta":
@@ -403,6 +372,12 @@ class RemoteTalk:
             case _:
                 pass  # the same is told by an item, or concerns lists
 
+    def _take_change(self, item: Item) -> None:  # what is printed stays: a new first line is printed below
+        heading = item.text.partition("\n")[0] if isinstance(item, NoticeItem) else ""
+        if self._headings.get(item.seq, "") != heading:
+            self._headings[item.seq] = heading
+            self._feed.put(Said(Author.HUB, plain(heading)))
+
     def _take_failure(self, data: Mapping[str, Any]) -> None:
         if self._verbosity is not Verbosity.OFF:
             failure = CandidateFailed(**{name: value for name, value in data.items() if name != "run"})
@@ -416,8 +391,7 @@ class RemoteTalk:
         if not past and isinstance(item, UserItem) and item.text in self._echoes:
             self._echoes.remove(item.text)  # it stands on the screen since it was typed
             return
-        event = said_in(item, self._calls, past=past)
-        if event is not None:
+        if (event := said_in(item, self._calls, past=past)) is not None:
             self._feed.put(event)
 
     def _take_step(self, call_id: str, tool: str, state: StepState) -> None:
@@ -438,8 +412,8 @@ class RemoteTalk:
             self._feed.put(Settled(approval.gate_id, approval.outcome.text if approval.outcome else ""))
 
 
-def _read(model: type[Model], page: Any) -> Model:
+def _read(shape: type[T] | TypeAdapter[T], page: Any) -> T:
     try:
-        return model.model_validate(page)
+        return (shape if isinstance(shape, TypeAdapter) else TypeAdapter(shape)).validate_python(page)
     except ValidationError as error:
         raise TalkFailed(OTHER_VERSION) from error

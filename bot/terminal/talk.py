@@ -1,7 +1,9 @@
 """A conversation as a terminal sees it, whichever hub it is held with."""
 
+import asyncio
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -25,13 +27,14 @@ class Author(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Said:
     """Something that was said, to stay. `name`: of a person; `files`: names of what comes with it; `past`:
-    it was said before this terminal was opened."""
+    it was said before this terminal was opened; `undone`: and was undone since."""
 
     author: Author
     blocks: tuple[Block, ...]
     name: str = ""
     files: tuple[str, ...] = ()
     past: bool = False
+    undone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,3 +176,42 @@ class Talk(Protocol):
     async def standing(self) -> Standing | None:
         """Return the state; None while `next` has events to give."""
         ...
+
+
+# The queue of events between a hub and a terminal.
+
+
+class Feed:
+    """Events in order. Pieces of the same reply are joined, so that a slow terminal piles up only what was
+    really said."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._some = asyncio.Event()
+
+    def put(self, event: Event) -> None:
+        """Add an event. Never blocks and never fails."""
+        last = self._events[-1] if self._events else None
+        if (
+            isinstance(event, Wrote)
+            and isinstance(last, Wrote)
+            and (last.turn, last.attempt) == (event.turn, event.attempt)
+            and last.offset + len(last.text) == event.offset
+        ):
+            self._events[-1] = replace(last, text=last.text + event.text)
+        else:
+            self._events.append(event)
+        self._some.set()
+
+    async def get(self) -> Event:
+        """Return the next event."""
+        await self._some.wait()
+        event = self._events.popleft()
+        if not self._events:
+            self._some.clear()
+        return event
+
+    @property
+    def empty(self) -> bool:
+        """Return whether everything was taken."""
+        return not self._events

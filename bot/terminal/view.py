@@ -143,6 +143,8 @@ class View:
             self._writing, self._written_chars = "", 0
         lines = render(said.blocks, None if columns is None else columns - 2)
         lines += [styled(f"file: {name}", DIM) for name in said.files]
+        if said.undone:
+            lines.append(styled("(undone)", DIM))
         if said.author in {Author.PERSON, Author.OPERATOR}:
             name = f"{said.name} " if said.name else ""
             first, *rest = lines or [Line()]

@@ -24,16 +24,19 @@ from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
 from bot.web.chat import Chat, SentFiles
+from bot.web.conversations import ConversationsApi
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
 from bot.web.errors import ErrorPage
 from bot.web.items import Presenter, SensitiveArguments
+from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
 from bot.web.people import People, StatusApi
 from bot.web.routines_api import RoutinesApi
 from bot.web.settings import ApprovalPolicies, SettingsApi
-from bot.web.stream import ChannelStates
+from bot.web.stream import ChannelStates, JobStreams
 from bot.web.threads import PromptsApi, Threads
 from bot.web.uploads import FileUploads
+from bot.web.usage import UsageApi
 from bot.web.webhooks import documented
 from channels.webchat import WebChannel
 from core.clock import Clock
@@ -199,12 +202,15 @@ class ApiParts:
     platforms: Mapping[str, str]
     status: Callable[[], Awaitable[StatusView]]
     routines: RoutinesApi
+    jobs: JobsApi
     sensitive: SensitiveArguments
     effective_policy: EffectivePolicy
     prompts: PromptsApi
+    usage: UsageApi
     url: str
     clock: Clock
     ids: Ids
+    models: Sequence[str]
 
 
 def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
@@ -215,12 +221,14 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    people = People(store, ids, parts.login, parts.url, parts.status, parts.states)
+    people = People(store, ids, parts.login, parts.url, parts.status, parts.states, parts.models)
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *parts.accounts.endpoints(), *threads.endpoints(), *chat.endpoints()]
+    found += ConversationsApi(store).endpoints()
     found += [
         *parts.prompts.endpoints(),
+        *parts.usage.endpoints(),
         *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),
@@ -228,6 +236,8 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     ]
     found += [
         *parts.routines.endpoints(),
+        *parts.jobs.endpoints(),
+        *JobStreams(parts.jobs, parts.live, gate, parts.clock).endpoints(),
         *SentFiles(store.feed, parts.workspace, gate.links).endpoints(),
     ]
     return [*found, openapi_endpoint([*found, documented()])]

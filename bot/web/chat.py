@@ -21,6 +21,7 @@ from channels.webchat import WEB, WebChannel, event_key
 from core.errors import ToolDenied, ToolFailed
 from core.ids import Ids
 from core.messages import Attachment, File, Sender
+from core.ports import Acceptance
 from core.safety.paths import PathGuard
 from core.store.feed import Feeds, HubSaid
 from core.store.port import Store
@@ -46,7 +47,8 @@ _SOMETHING_SAID: dict[str, Any] = {
 
 class Send(Given):
     """A message. Without `thread_id`: to the thread the person is on; `new`: to a new one. The same
-    `client_key` counts once."""
+    `client_key` counts once. `instead_of`: a turn of the thread that is undone first, with all after it, as
+    when a message is edited and sent again."""
 
     model_config = ConfigDict(json_schema_extra=_SOMETHING_SAID)
 
@@ -55,6 +57,15 @@ class Send(Given):
     new: bool = False
     client_key: ClientKey | None = None
     attachments: Annotated[tuple[ThreadId, ...], Field(max_length=MAX_FILES)] = ()
+    instead_of: ThreadId | None = None
+
+
+class Press(Given):
+    """A press of a line's `menu`: the position of a label, from 0. The same `client_key` counts once."""
+
+    menu_id: Annotated[str, Field(pattern=r"^[0-9a-z]{1,32}$")]
+    choice: Annotated[int, Field(ge=0, le=100)]
+    client_key: ClientKey | None = None
 
 
 class Sent(Page):
@@ -102,6 +113,7 @@ class Chat:
         """Return the endpoints."""
         return [
             Endpoint("POST", "/chat/send", self.send, Sent, body=Send, status=202, refusals=(404, 409, 503)),
+            Endpoint("POST", "/chat/press", self.press, Sent, body=Press, status=202, refusals=(503,)),
             Endpoint(
                 "POST",
                 "/uploads",
@@ -124,8 +136,20 @@ class Chat:
         scope = await self._scope(call.caller, said)
         key = said.client_key or self._ids.row_id()
         sender = Sender(person.user_id, person.name)
-        accepted = await self._web.say(sender, key, scope, said.text, files)
-        whole_key = event_key(person.user_id, key)
+        instead_of = None if said.instead_of is None else _dashed(said.instead_of)
+        accepted = await self._web.say(sender, key, scope, said.text, files, instead_of)
+        return await self._sent(event_key(person.user_id, key), accepted)
+
+    async def press(self, call: Call) -> Sent:
+        """Say what a button of a line offers to say. Each menu is answered once, by the thread's owner."""
+        pressed: Press = call.body
+        person = call.caller.principal
+        key = pressed.client_key or self._ids.row_id()
+        sender = Sender(person.user_id, person.name)
+        accepted = await self._web.press(sender, key, pressed.menu_id, pressed.choice)
+        return await self._sent(event_key(person.user_id, key), accepted)
+
+    async def _sent(self, whole_key: str, accepted: Acceptance) -> Sent:
         answer = None
         if not accepted.outcome.startswith("turn "):
             messages = await self._store.feed.said_to(whole_key)

@@ -15,13 +15,15 @@
  * @typedef {{id: string, state: "running" | "waiting" | "stopping"}} Turn
  * @typedef {{id: string, channel: string, title: string, user: {id: string, name: string, role: string},
  *   group: boolean, own: boolean, updated_at: number, created_at: number, preview: string,
- *   turn: Turn | null, waiting: number, last_seq: number}} Thread
+ *   turn: Turn | null, waiting: number, last_seq: number, state: string, tags: string[],
+ *   archived: boolean, context: {tokens: number, window_tokens: number} | null}} Thread
  *
  * @typedef {{name: string, media_type: string, size_bytes: number | null, url?: string | null}} FileInfo
- * @typedef {{seq: number, at: number, kind: string, turn: string | null, text?: string, blocks?: Block[],
+ * @typedef {{seq: number, at: number, kind: string, turn: string | null, undone?: boolean, text?: string, blocks?: Block[],
  *   sender?: {name: string, role: string | null}, by?: string, via?: string, attachments?: FileInfo[],
  *   files?: FileInfo[], call_id?: string, tool?: string, arguments?: Object<string, any>, state?: string,
- *   status?: string, gate_id?: string, gate_kind?: string, title?: string, lines?: string[], outcome?: string | null}} Item
+ *   status?: string, gate_id?: string, gate_kind?: string, title?: string, lines?: string[], outcome?: string | null,
+ *   menu?: {menu_id: string, labels: string[], first: number} | null}} Item
  *
  * @typedef {{index: number, label: string, option: string | null}} Choice
  * @typedef {{gate_id: string, call_id: string | null, kind: string, thread_id: string, channel: string,
@@ -51,6 +53,14 @@
  * @typedef {{fires: boolean, why: string, system: string | null, input: string | null}} Trial
  * @typedef {{problems: {field: string, message: string}[], fires_on: string | null, slots: number[],
  *   trial: Trial | null}} Draft
+ *
+ * @typedef {{id: string, short_id: string, title: string, task: string, state: string, reason: string,
+ *   result: string | null, tools: string[], rounds: number, max_iterations: number, last_tool: string | null,
+ *   input_tokens: number, output_tokens: number, cost_micro_usd: number, parent: string | null,
+ *   created_at: number, started_at: number | null, ended_at: number | null}} Job
+ * @typedef {{seq: number, at: number, kind: string, name: string, text: string, detail: string}} JobEvent
+ * @typedef {{files: FileInfo[], subtasks: {id: string, task: string, state: string, created_at: number,
+ *   ended_at: number | null}[]}} JobParts
  *
  * @typedef {{type: string, thread_id?: string, seq?: number, at: number, data: any}} HubEvent
  * @typedef {{user_id: string, name: string, role: string, version: string, channels: string[]}} Me

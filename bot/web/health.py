@@ -68,7 +68,7 @@ def metrics_routes(metrics: Metrics, gate: AccessRules) -> list[Route]:
             return refusal
         from bot.ops.metrics_page import page  # Prometheus's library: of no use before somebody looks
 
-        return Response(page(metrics), media_type=MEDIA_TYPE)
+        return Response(page(metrics, await metrics.job_states()), media_type=MEDIA_TYPE)
 
     return [Route("/metrics", shown)]
 

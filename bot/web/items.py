@@ -13,8 +13,9 @@ from bot.web.approvals import ApprovalPage, approval_page, lines_of
 from bot.web.blocks import Block, GatePage, Page, blocks_of
 from bot.web.file_links import file_target
 from channels.text.blocks import weight
+from core.events import ContextUse
 from core.gates import Gate, GateKind, GateState
-from core.messages import Attachment, File, Markdown
+from core.messages import Attachment, File, Markdown, Message
 from core.off_loop import off_loop
 from core.safety.fencing import unfence
 from core.store.feed import (
@@ -28,6 +29,7 @@ from core.store.feed import (
     ThreadGlance,
 )
 from core.store.rows import TurnState
+from core.store.states import ThreadState
 from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolResult
 from core.users import Principal
 
@@ -57,11 +59,13 @@ class SentFile(Page):
 
 
 class Line(Page):
-    """Fields of every line. `seq`: its position in the thread, never given twice."""
+    """Fields of every line. `seq`: its position in the thread, never given twice. `undone`: its turn was
+    undone."""
 
     seq: int
     at: int
     turn: str | None
+    undone: bool = False
 
 
 class UserItem(Line):
@@ -82,12 +86,22 @@ class WaitingView(Page):
     attachments: tuple[FileView, ...]
 
 
+class MenuView(Page):
+    """Buttons for the thread's owner: POST the position of one to `/api/chat/press`. `first`: the position of
+    the first label."""
+
+    menu_id: str
+    labels: tuple[str, ...]
+    first: int = 0
+
+
 class AssistantItem(Line):
-    """Text of the model, also next to the calls it asked for."""
+    """Text of the model, also next to the calls it asked for. `menu`: what it suggests to say next."""
 
     kind: Literal["assistant"] = "assistant"
     text: str
     blocks: tuple[Block, ...]
+    menu: MenuView | None = None
 
 
 class OperatorItem(Line):
@@ -106,6 +120,7 @@ class NoticeItem(Line):
     text: str
     blocks: tuple[Block, ...]
     files: tuple[SentFile, ...]
+    menu: MenuView | None = None
 
 
 class CallItem(Line):
@@ -189,8 +204,18 @@ class TurnView(Page):
     state: Literal["running", "waiting", "stopping"]
 
 
+class ContextView(Page):
+    """The tokens of a thread's newest request, with system prompt and tools, and those that it may take."""
+
+    tokens: int
+    window_tokens: int
+
+
 class ThreadPage(Page):
-    """A thread in a list. `own`: the reader's; `waiting`: number of open gates; `last_seq`: of its lines."""
+    """A thread in a list. `own`: the reader's; `waiting`: number of open gates; `last_seq`: of its lines;
+    `state`: idle, processing, awaiting, interrupted or completed; `origin`, `origin_turn`: the thread it is a
+    branch of, and the last turn from there; `context`: null before the first request; `turns`,
+    `tokens`: of all its model calls that were counted; `active`: its person's session is on it."""
 
     id: str
     channel: str
@@ -204,6 +229,15 @@ class ThreadPage(Page):
     turn: TurnView | None
     waiting: int
     last_seq: int
+    context: ContextView | None
+    state: ThreadState
+    tags: tuple[str, ...]
+    archived: bool
+    origin: str | None
+    origin_turn: int | None
+    turns: int
+    tokens: int
+    active: bool
 
 
 # Makes what the API and the streams show of what is stored: one serialiser for everything anybody reads.
@@ -248,7 +282,7 @@ class Presenter:
 
     def item(self, thread_id: str, item: FeedItem) -> Item:
         """Return one line of a thread."""
-        at = {"seq": item.seq, "at": item.at, "turn": item.turn_id}
+        at = {"seq": item.seq, "at": item.at, "turn": item.turn_id, "undone": item.undone}
         shown = item.shown
         match shown:
             case PersonSaid():
@@ -259,14 +293,16 @@ class Presenter:
                     attachments=tuple(map(_file, shown.attachments)),
                     via=shown.channel,
                 )
-            case AssistantSaid(text):
-                return AssistantItem(**at, text=text, blocks=blocks_of([Markdown(text)]))
+            case AssistantSaid(text, _, suggestions, menu_id):
+                menu = MenuView(menu_id=menu_id, labels=suggestions) if suggestions else None
+                return AssistantItem(**at, text=text, blocks=blocks_of([Markdown(text)]), menu=menu)
             case OperatorSaid(text, by):
                 return OperatorItem(**at, text=text, blocks=blocks_of([Markdown(text)]), by=by)
             case HubSaid(message):
                 text = "\n\n".join(block.text for block in message.blocks)
-                files = tuple(_sent_files(thread_id, item.seq, message.files))
-                return NoticeItem(**at, text=text, blocks=blocks_of(message.blocks), files=files)
+                files = tuple(sent_files(thread_id, item.seq, message.files))
+                blocks = blocks_of(message.blocks)
+                return NoticeItem(**at, text=text, blocks=blocks, files=files, menu=_menu(message))
             case CallShown(call, state, asked):
                 return CallItem(
                     **at,
@@ -316,6 +352,15 @@ class Presenter:
             turn=_turn(glance),
             waiting=glance.waiting,
             last_seq=glance.last_seq,
+            context=_context(glance.context),
+            state=glance.state,
+            tags=glance.tags,
+            archived=glance.archived_at is not None,
+            origin=glance.origin_id,
+            origin_turn=glance.origin_turn,
+            turns=glance.turns,
+            tokens=glance.tokens,
+            active=glance.active,
         )
 
     def approval(self, glance: GateGlance, reader: Principal) -> ApprovalPage:
@@ -352,11 +397,19 @@ def _speaker(said: PersonSaid) -> Speaker:
     return Speaker(name=said.name, role=None if said.role is None else said.role.value)
 
 
+def _menu(message: Message) -> MenuView | None:
+    if not message.choices or message.gate_id is None:
+        return None
+    labels = tuple(choice.label for choice in message.choices)
+    return MenuView(menu_id=message.gate_id, labels=labels, first=message.first_choice)
+
+
 def _file(attachment: Attachment) -> FileView:
     return FileView(name=attachment.name, media_type=attachment.media_type, size_bytes=attachment.size_bytes)
 
 
-def _sent_files(thread_id: str, seq: int, files: Sequence[File]) -> Iterator[SentFile]:
+def sent_files(thread_id: str, seq: int, files: Sequence[File]) -> Iterator[SentFile]:
+    """Return the files of a line, with the addresses that they are downloaded from."""
     for position, file in enumerate(files):
         url = file_target(thread_id, seq, position)
         known = file.size_bytes > 0
@@ -366,6 +419,12 @@ def _sent_files(thread_id: str, seq: int, files: Sequence[File]) -> Iterator[Sen
             size_bytes=file.size_bytes if known else None,
             url=url if known else None,
         )
+
+
+def _context(used: ContextUse) -> ContextView | None:
+    if used.window_tokens <= 0:
+        return None
+    return ContextView(tokens=used.tokens, window_tokens=used.window_tokens)
 
 
 def _turn(glance: ThreadGlance) -> TurnView | None:

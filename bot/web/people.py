@@ -1,6 +1,7 @@
 """People, their keys, and the state of channels, for the API."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from bot.web.stream import ChannelStates
 from channels.webchat import WEB
 from core.ids import Ids
 from core.lazy_module import LazyModule
+from core.preferences import Preferences, Thinking
 from core.store.feed import Explanations
 from core.store.pairing import NoiseRow
 from core.store.port import KeyKind, Store
@@ -39,6 +41,15 @@ class TimezoneOf(Given):
 
     user_id: ShortText
     timezone: ShortText | None
+
+
+class ModelOf(Given):
+    """A person, and the model or effort of all their conversations from now on; null for the configured one.
+    A field that is left out stays as it is."""
+
+    user_id: ShortText
+    model: ShortText | None = None
+    thinking: Thinking | None = None
 
 
 class TokenOf(Given):
@@ -76,7 +87,7 @@ class LoginLink(Page):
 
 
 class People:
-    """One method per endpoint."""
+    """One method per endpoint. `models`: the names of the configured ones."""
 
     def __init__(
         self,
@@ -86,6 +97,7 @@ class People:
         url: str,
         status: Callable[[], Awaitable[StatusView]],
         states: ChannelStates,
+        models: Sequence[str],
     ) -> None:
         self._store = store
         self._ids = ids
@@ -93,6 +105,7 @@ class People:
         self._url = url
         self._status = status
         self._states = states
+        self._models = models
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -102,6 +115,7 @@ class People:
             Endpoint("GET", "/users", self.users, list[UserView], owner_only=True),
             Endpoint("POST", "/users", self.add_user, UserView, body=NewUser, status=201, owner_only=True),
             decision_endpoint("/users/timezone", self.set_timezone, TimezoneOf, (404, 422, 503)),
+            decision_endpoint("/users/model", self.choose_model, ModelOf, (404, 422, 503)),
             Endpoint(
                 "POST",
                 "/tokens",
@@ -163,9 +177,25 @@ class People:
             near = " or ".join(timezones.near(body.timezone)) or "a name such as Europe/Berlin"
             reason = f"no time zone is called {body.timezone}; write {near}"
             raise AdminError("unusable", reason, "timezone")
-        if not await self._store.people.set_timezone(body.user_id, name):
-            raise AdminError("not_found", f"no user has the id {body.user_id}; list the users", "user_id")
+        await self._prefer(body.user_id, lambda was: replace(was, timezone=name))
         return DecisionView(id=body.user_id, outcome=f"time zone {name or 'of the hub'}")
+
+    async def choose_model(self, call: Call) -> DecisionView:
+        """Set the model that a user's runs try first, and the effort of their models."""
+        body: ModelOf = call.body
+        given = body.model_dump(include={"model", "thinking"}, exclude_unset=True)
+        if body.model is not None and body.model not in self._models:
+            names = ", ".join(self._models)
+            raise AdminError("unusable", f"no model is called {body.model}; the models are {names}", "model")
+        if not given:
+            raise AdminError("unusable", "name a model or an effort", "model")
+        await self._prefer(body.user_id, lambda was: replace(was, chosen=replace(was.chosen, **given)))
+        words = (f"{name} {value or 'as configured'}" for name, value in given.items())
+        return DecisionView(id=body.user_id, outcome=", ".join(words))
+
+    async def _prefer(self, user_id: str, changed: Callable[[Preferences], Preferences]) -> None:
+        if not await self._store.people.set_preferences(user_id, changed):
+            raise AdminError("not_found", f"no user has the id {user_id}; list the users", "user_id")
 
     async def token(self, call: Call) -> TokenPage:
         """Create a token that lets a program, or a person without a platform, act as this member."""
@@ -246,13 +276,15 @@ class ModelFailureView(Page):
 
 
 class WhyTurn(Page):
-    """The turn an event became part of. `model`: the one called last, empty if none was."""
+    """The turn an event became part of. `model`: the one called last, empty if none was; `chosen`: the model
+    and effort that people chose for it, in words."""
 
     id: str
     thread_id: str | None
     state: str | None
     error: str | None
     model: str
+    chosen: str
     failures: tuple[ModelFailureView, ...]
     deliveries: tuple[DeliveryView, ...]
 
@@ -346,6 +378,7 @@ def _event(event: Explanation) -> WhyEvent:
             state=event.turn_state,
             error=event.turn_error,
             model=event.models.selected,
+            chosen=event.models.chosen,
             failures=tuple(
                 ModelFailureView(
                     provider=one.provider,

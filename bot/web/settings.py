@@ -1,6 +1,7 @@
 """Settings the owner changes: secrets, grants, tools, the configuration."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
@@ -13,10 +14,20 @@ from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
 from bot.web.errors import ApiError, not_found
 from bot.web.threads import thread_seen_by
-from core.approvals import MAX_LOOP_S, MAX_ROUNDS, MAX_TOOLS, SETTINGS, ApprovalSettings, Preset, looser
+from core.approvals import (
+    MAX_LOOP_S,
+    MAX_ROUNDS,
+    MAX_TOOLS,
+    SETTINGS,
+    UNSAID,
+    ApprovalSettings,
+    Preset,
+    settings_of,
+)
 from core.consent import card_texts
 from core.consent.rules import EffectivePolicy
 from core.gates import Grant, ToolSetting
+from core.store.codecs import settings_to_json
 from core.store.feed import ThreadGlance
 from core.store.port import Store
 from core.store.rows import Execution
@@ -55,6 +66,23 @@ class ToolsPage(Page):
     paused: bool
 
 
+class ToolOf(Given):
+    """A tool's name."""
+
+    name: ShortText
+
+
+class FailingToolView(Page):
+    """A tool that has failed `failures` times in a row in jobs and routines, the last time at `at` with
+    `error`. `left_out_at`: since when these go without it; null: not yet."""
+
+    name: str
+    failures: int
+    error: str
+    at: int
+    left_out_at: int | None
+
+
 class SettingsApi:
     """One method per endpoint. Secrets are for programs of this machine, never for a browser."""
 
@@ -83,6 +111,8 @@ class SettingsApi:
                 owner_only=True,
             ),
             Endpoint("GET", "/tools", self.tools, ToolsPage),
+            Endpoint("GET", "/tools/failing", self.failing_tools, list[FailingToolView], owner_only=True),
+            _changing("/tools/reset", self.reset_tool, ToolOf),
             _changing("/tools/pause", self.pause_tools, Given),
             _changing("/tools/unpause", self.unpause_tools, Given),
             _changing("/tools/resume", self.unpause_tools, Given),  # its old name, for one version
@@ -137,6 +167,25 @@ class SettingsApi:
         del call
         return ToolsPage(paused=await self._store.kill_switch.tools_paused())
 
+    async def failing_tools(self, call: Call) -> list[FailingToolView]:
+        """Return the tools that fail again and again in jobs and routines."""
+        del call
+        return [
+            FailingToolView(
+                name=one.tool,
+                failures=one.failures,
+                error=one.error,
+                at=one.at,
+                left_out_at=one.left_out_at,
+            )
+            for one in await self._store.tool_failures.failing_tools()
+        ]
+
+    async def reset_tool(self, call: Call) -> DecisionView:
+        """Forget a tool's failures: jobs and routines may use it again."""
+        body: ToolOf = call.body
+        return await self._settings.reset_tool(body.name)
+
     async def pause_tools(self, call: Call) -> DecisionView:
         """Pause all tools at once. Running calls are stopped."""
         del call
@@ -171,24 +220,38 @@ def _changing(
 # How people want to be asked in one conversation, and what was executed there.
 
 PresetName = Literal["manual", "whitelist", "auto_loop", "auto"]
+MAX_NAMED = 1000
+ToolNames = Annotated[list[ShortText], Field(max_length=MAX_NAMED)]
 
 
 class NewApprovalPolicy(Given):
-    """Approval settings of the conversation; null: those of its person, or else of the configuration."""
+    """Approval settings of the conversation; null: those of its person, or else of the configuration.
+
+    `whitelist`: the tools that preset whitelist runs; `dangerous_tools`: those that ask in every preset;
+    `tool_timeouts`: limits of single tools in seconds."""
 
     preset: PresetName | None = None
     max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | None = None
     max_tools: Annotated[int, Field(ge=1, le=MAX_TOOLS)] | None = None
     loop_timeout_s: Annotated[int, Field(ge=1, le=MAX_LOOP_S)] | None = None
+    whitelist: ToolNames | None = None
+    dangerous_tools: ToolNames | None = None
+    tool_timeouts: (
+        Annotated[dict[ShortText, Annotated[int, Field(ge=1, le=MAX_LOOP_S)]], Field(max_length=MAX_NAMED)]
+        | None
+    ) = None
 
 
 class SettingsView(Page):
-    """Presets and limits that were set; null: not set."""
+    """Settings that were made; null: not set."""
 
     preset: PresetName | None
     max_rounds: int | None
     max_tools: int | None
     loop_timeout_s: int | None
+    whitelist: tuple[str, ...] | None
+    dangerous_tools: tuple[str, ...] | None
+    tool_timeouts: dict[str, float] | None
 
 
 class ApprovalPolicyPage(Page):
@@ -272,12 +335,14 @@ class ApprovalPolicies:
         """Change the approval settings of a conversation."""
         body: NewApprovalPolicy = call.body
         glance = await thread_seen_by(self._store.feed, call)
-        preset = None if body.preset is None else Preset(body.preset)
-        wanted = ApprovalSettings(preset, body.max_rounds, body.max_tools, body.loop_timeout_s)
-        ceiling = self._effective_policy.ceiling_of(glance.owner)
-        for name in SETTINGS:
-            if looser(wanted, ceiling, name):
-                raise ApiError(409, "refused", card_texts.approvals_ceiling(getattr(ceiling, name)), name)
+        wanted = _wanted(body)
+        was = (await self._store.consents.standing(glance.owner.user_id, glance.thread.id)).thread
+        unknown = self._effective_policy.unknown_tool(wanted, was)
+        if unknown is not None:
+            raise not_found(card_texts.no_such_tool(unknown))
+        too_loose = self._effective_policy.too_loose(glance.owner, wanted, UNSAID)
+        if too_loose is not None:
+            raise ApiError(409, "refused", card_texts.approvals_ceiling(*too_loose), too_loose[0])
         await self._store.consents.set_thread_approvals(
             glance.thread.id, wanted, by=call.caller.principal.user_id
         )
@@ -297,13 +362,9 @@ class ApprovalPolicies:
     async def _page(self, glance: ThreadGlance) -> ApprovalPolicyPage:
         standing = await self._store.consents.standing(glance.owner.user_id, glance.thread.id)
         held = self._effective_policy.in_force(glance.owner, standing)
-        counted = held.preset is not Preset.AUTO
-        effective = ApprovalSettings(
-            held.preset,
-            held.limits.max_rounds if counted else None,
-            held.limits.max_tools if counted else None,
-            held.limits.loop_timeout_s,
-        )
+        effective = settings_of(held)
+        if held.preset is Preset.AUTO:
+            effective = replace(effective, max_rounds=None, max_tools=None)
         return ApprovalPolicyPage(
             thread=_settings(standing.thread),
             person=_settings(standing.person),
@@ -312,13 +373,20 @@ class ApprovalPolicies:
         )
 
 
-def _settings(said: ApprovalSettings) -> SettingsView:
-    return SettingsView(
-        preset=None if said.preset is None else said.preset.value,
-        max_rounds=said.max_rounds,
-        max_tools=said.max_tools,
-        loop_timeout_s=said.loop_timeout_s,
+def _wanted(body: NewApprovalPolicy) -> ApprovalSettings:
+    return ApprovalSettings(
+        None if body.preset is None else Preset(body.preset),
+        body.max_rounds,
+        body.max_tools,
+        body.loop_timeout_s,
+        None if body.whitelist is None else frozenset(body.whitelist),
+        None if body.dangerous_tools is None else frozenset(body.dangerous_tools),
+        body.tool_timeouts or None,
     )
+
+
+def _settings(said: ApprovalSettings) -> SettingsView:
+    return SettingsView.model_validate(dict.fromkeys(SETTINGS) | settings_to_json(said))
 
 
 def _execution(row: Execution) -> ExecutionView:

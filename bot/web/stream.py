@@ -5,23 +5,21 @@ event's id; between them what its turn is doing. Lines are read from the store w
 new ones, so a stream that is cut and taken up at its last id misses nothing and repeats nothing.
 """
 
-import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, assert_never
 
-from pydantic import BaseModel
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
-
-from bot.live import Live, LiveTurn, Subscription
-from bot.web.auth import Caller
+from bot.live import Live, LiveTurn, Subscription, TooManySubscribers
+from bot.web.auth import AccessRules, Caller
+from bot.web.endpoints import Call, Endpoint
+from bot.web.errors import ApiError
+from bot.web.event_stream import Event, EventStream, resumed_at
 from bot.web.items import Presenter
+from bot.web.jobs_api import EventsWanted, JobEventView, JobsApi
 from channels.supervisor import ChannelState
 from core import texts
-from core.clock import SECOND_US, Clock
+from core.clock import Clock
 from core.events import (
     AutoLoop,
     Began,
@@ -38,41 +36,14 @@ from core.events import (
     TurnEvent,
 )
 from core.gates import GateState
+from core.job import JobEvent
 from core.messages import Address
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
+from core.store.job_port import Jobs
 from core.store.routine_port import Routines, RunViews
 from core.transcript import AssistantSaid
 
 BATCH = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of a stream; `seq` is its id, where it carries a line of the thread."""
-
-    type: str
-    data: Any
-    thread_id: str | None = None
-    seq: int | None = None
-
-    def encoded(self, at: int) -> bytes:
-        """Return the event as it goes over the wire."""
-        page: dict[str, Any] = {"type": self.type, "at": at, "data": _plain(self.data)}
-        if self.thread_id is not None:
-            page["thread_id"] = self.thread_id
-        if self.seq is not None:
-            page["seq"] = self.seq
-        lines = [
-            f"event: {self.type}",
-            f"data: {json.dumps(page, ensure_ascii=False, separators=(',', ':'))}",
-        ]
-        if self.seq is not None:
-            lines.insert(0, f"id: {self.seq}")
-        return ("\n".join(lines) + "\n\n").encode()
-
-
-def _plain(data: Any) -> Any:
-    return data.model_dump(mode="json") if isinstance(data, BaseModel) else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +103,12 @@ class ThreadStream:
             on.changed = on.changed or len(items) == BATCH
         async for event in onlooker.gates(gates):
             yield event
+        jobs, on.jobs = on.jobs, set()
+        for job_id in sorted(jobs):
+            line = await onlooker.feeds.job_line(self._thread_id, job_id)
+            if line is not None:
+                (shown,) = await onlooker.presenter.items(self._thread_id, [line])
+                yield Event("item_changed", shown, self._thread_id)
         if not self._met:
             self._met = True
             on.news.clear()
@@ -260,8 +237,16 @@ ChannelStates = Callable[[], Mapping[str, ChannelState]]
 class ListStream:
     """Hints for lists: read again what they name."""
 
-    def __init__(self, onlooker: Onlooker, states: ChannelStates, routines: Routines, runs: RunViews) -> None:
+    def __init__(
+        self,
+        onlooker: Onlooker,
+        states: ChannelStates,
+        routines: Routines,
+        runs: RunViews,
+        jobs: Callable[[], Jobs],
+    ) -> None:
         self._onlooker = onlooker
+        self._jobs = jobs
         self._on = onlooker.on
         self._caller = onlooker.caller
         self._states = states
@@ -284,6 +269,8 @@ class ListStream:
             if event.type != "gate_required":
                 yield event
         async for event in self._routine_news():
+            yield event
+        async for event in self._job_news():
             yield event
         tools, on.tools = on.tools, False
         if tools:
@@ -324,6 +311,12 @@ class ListStream:
                 page = {"name": row.text.name, "run_id": run.id, "status": run.state.value}
                 yield Event("routine_run", {"routine_id": routine_id, **page})
 
+    async def _job_news(self) -> AsyncIterator[Event]:
+        jobs, self._on.jobs = self._on.jobs, set()
+        for job_id in sorted(jobs):
+            if await self._jobs().job(self._caller.principal.user_id, job_id) is not None:
+                yield Event("job_changed", {"job_id": job_id})
+
     async def _may_see(self, thread_id: str) -> bool:
         if self._caller.is_owner:
             return True
@@ -337,97 +330,64 @@ class ListStream:
         return self._own[thread_id]
 
 
-# A stream of events as an answer: told until it is cut, or nobody reads it any more.
+# One job's events, and the endpoint of their stream.
 
-HEARTBEAT_S = 15.0
-SEND_LIMIT_S = 20.0
-"""A reader that takes nothing for this time is disconnected."""
-KEY_CHECK_US = 15 * SECOND_US
-"""The time after which a key is looked up again before the next event."""
-HEARTBEAT = b": still here\n\n"
+Read = Callable[[int], Awaitable[Sequence[JobEvent]]]
+"""Returns the events after a position."""
 
 
-class EventStream(Response):
-    """Response with the events of a subscription until it is cut, its reader leaves, reads nothing for too
-    long or loses its
-    key.
+class JobStream:
+    """Implementation of bot.web.stream.Stream for one job."""
 
-    Not sse-starlette: that polls every half second, in a task of its own, for servers that are stopping,
-    and ours says so
-    itself.
-    """
+    def __init__(self, on: Subscription, after: int, read: Read) -> None:
+        self._on = on
+        self._after = after
+        self._read = read
 
-    def __init__(
-        self,
-        live: Live,
-        subscription: Subscription,
-        stream: ThreadStream | ListStream,
-        may_read: Callable[[], Awaitable[bool]],
-        clock: Clock,
-    ) -> None:
-        super().__init__(
-            media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        )
-        del self.headers["content-length"]
+    async def news(self) -> AsyncIterator[Event]:
+        self._on.news.clear()  # everything that a job does is an event of its own
+        while self._on.changed:
+            self._on.changed = False
+            for event in await self._read(self._after):
+                yield Event(event.kind.value, asdict(JobEventView.of(event)), seq=event.seq)
+                self._after = event.seq
+                self._on.changed = True
+
+
+class JobStreams:
+    """The endpoint of streams of jobs."""
+
+    def __init__(self, jobs: JobsApi, live: Live, gate: AccessRules, clock: Clock) -> None:
+        self._jobs = jobs
         self._live = live
-        self._on = subscription
-        self._stream = stream
-        self._may_read = may_read
+        self._gate = gate
         self._clock = clock
-        self._checked_at = clock.now()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        del scope
-        sending = asyncio.create_task(self._tell(send), name="stream")
-        leaving = asyncio.create_task(_left(receive), name="stream's reader")
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint(
+                "GET",
+                "/jobs/{id}/stream",
+                self.stream,
+                None,
+                query=EventsWanted,
+                refusals=(404, 429, 503),
+                media_type="text/event-stream",
+            )
+        ]
+
+    async def stream(self, call: Call) -> EventStream:
+        """Stream a job's events (server-sent events), also those to come."""
+        query: EventsWanted = call.query
+        by, job = call.caller.principal, await self._jobs.find(call)
         try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sending.cancel()
-            leaving.cancel()
-            ended = await asyncio.gather(sending, leaving, return_exceptions=True)
-            self._live.leave(self._on)
-        for outcome in ended:
-            if isinstance(outcome, Exception) and not isinstance(outcome, TimeoutError):
-                raise outcome
+            on = self._live.subscribe(job.id, by)  # its journal is a thread with its id
+        except TooManySubscribers as error:
+            raise ApiError(429, "too_many", "too many streams are open; close one") from error
 
-    async def _tell(self, send: Send) -> None:
-        headers = [(name, value) for name, value in self.raw_headers]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        while not self._on.cut:
-            news = await self._on.something(HEARTBEAT_S)
-            if not await self._key_is_good():
-                break
-            if not news:
-                await _give(send, HEARTBEAT)
-                continue
-            async for event in self._stream.news():
-                await _give(send, event.encoded(self._clock.now()))
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        async def read(after: int) -> Sequence[JobEvent]:
+            return await self._jobs.registry.events(by, job.id, after=after, limit=query.limit)
 
-    async def _key_is_good(self) -> bool:
-        """Return whether who reads may go on: a session ends while its streams are open, too."""
-        now = self._clock.now()
-        if abs(now - self._checked_at) < KEY_CHECK_US:
-            return True
-        self._checked_at = now
-        return await self._may_read()
-
-
-async def _give(send: Send, body: bytes) -> None:
-    async with asyncio.timeout(SEND_LIMIT_S):
-        await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def resumed_at(request: Request, after: int | None) -> int:
-    """Return the position to continue from: the browser's own note of it takes precedence over the
-    address."""
-    text = request.headers.get("last-event-id", "")
-    if text.isascii() and text.isdecimal() and len(text) < 19:
-        return int(text)
-    return after or 0
+        stream = JobStream(on, resumed_at(call.request, query.after), read)
+        return EventStream(self._live, on, stream, partial(self._gate.still_holds, call.caller), self._clock)

@@ -1,6 +1,7 @@
 """Threads of all channels: the list, one thread's lines, its next prompt, and the owner's answers there."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
 
@@ -13,27 +14,23 @@ from bot.web.auth import AccessRules
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, cursor_of, position_of
 from bot.web.errors import ApiError, not_found
+from bot.web.event_stream import EventStream, resumed_at
 from bot.web.items import Item, Presenter, ThreadPage, WaitingView
-from bot.web.stream import ChannelStates, EventStream, ListStream, Onlooker, ThreadStream, resumed_at
+from bot.web.stream import ChannelStates, ListStream, Onlooker, ThreadStream
 from channels.webchat import WebChannel
 from core.clock import Clock
 from core.gates import ToolSetting
 from core.ids import Ids
 from core.inbound.hub import Hub
 from core.messages import Sender
-from core.runs.context import (
-    MINUTE_US,
-    ChatPrompts,
-    PromptPart,
-    build_conversation,
-    estimate_tokens,
-    time_note,
-    tool_tokens,
-)
+from core.model.tokens import text_tokens
+from core.runs.context import ChatPrompts, PromptPart
+from core.runs.window import MINUTE_US, NO_LIMIT, build_window, time_note, tool_tokens
 from core.store.feed import Feeds, ThreadGlance, ThreadsWanted
 from core.store.port import Store
+from core.store.search import QUERY_LIMIT_CHARS, index_all, parse_search
 from core.tools.pipeline import CallPipeline
-from core.transcript import Note, UserSaid
+from core.transcript import UserSaid, since_summary
 
 # Conversations as the API shows them: the list, and one with its lines and what runs.
 
@@ -96,13 +93,41 @@ MessageText = Annotated[str, Field(min_length=1, max_length=30_000)]
 
 
 class ThreadsQuery(Given):
-    """`query`: part of the title, the person's name, or anything said; `before`: `next` of the page
-    before."""
+    """`query`: part of the title or of the person's name, or a search for messages; `before`: `next` of the
+    page before; `archived`: archived threads as well, which `query` always finds."""
 
     query: Annotated[str, Field(max_length=200)] = ""
     channel: Annotated[str, Field(max_length=64)] | None = None
     before: Cursor | None = None
     limit: Limit = 100
+    archived: bool = False
+
+
+class SearchQuery(Given):
+    """`query`: words, and filters such as `channel:telegram`; see /search in chats."""
+
+    query: Annotated[str, Field(min_length=1, max_length=QUERY_LIMIT_CHARS)]
+    limit: Limit = 20
+
+
+class FoundMessage(Page):
+    """A message in which the words of a search were found, or the beginning of its turn."""
+
+    thread_id: str
+    title: str
+    channel: str
+    owner: str
+    seq: int
+    at: int
+    kind: Literal["user", "assistant", "operator"]
+    excerpt: str
+    undone: bool
+
+
+class FoundPage(Page):
+    """The newest first."""
+
+    found: tuple[FoundMessage, ...]
 
 
 class ItemsQuery(Given):
@@ -173,6 +198,7 @@ class Threads:
         """Return the endpoints."""
         return [
             Endpoint("GET", "/threads", self.list, ThreadsPage, ThreadsQuery),
+            Endpoint("GET", "/search", self.search, FoundPage, SearchQuery),
             Endpoint("GET", "/threads/{id}", self.read, ConversationPage, ItemsQuery, refusals=(404,)),
             Endpoint(
                 "POST",
@@ -199,12 +225,15 @@ class Threads:
     async def list(self, call: Call) -> ThreadsPage:
         """List threads, most recently active first."""
         query: ThreadsQuery = call.query
+        if query.query.strip():
+            await index_all(self._store.threads)
         wanted = ThreadsWanted(
             limit=query.limit + 1,
             before=None if query.before is None else position_of(query.before),
             owner_id=None if call.caller.is_owner else call.caller.principal.user_id,
             text=query.query.strip(),
             channel=query.channel,
+            archived=query.archived,
         )
         found = await self._store.feed.thread_glances(wanted)
         page = found[: query.limit]
@@ -214,6 +243,15 @@ class Threads:
             threads=shown,
             next=cursor_of(page[-1].thread.last_active_at, page[-1].thread.id) if more else None,
         )
+
+    async def search(self, call: Call) -> FoundPage:
+        """Search messages of the caller's conversations; the owner searches everyone's."""
+        query: SearchQuery = call.query
+        await index_all(self._store.threads)
+        owner_id = None if call.caller.is_owner else call.caller.principal.user_id
+        wanted = replace(parse_search(query.query), limit=query.limit, owner_id=owner_id)
+        found = await self._store.threads.search(wanted)
+        return FoundPage(found=tuple(FoundMessage.model_validate(hit, from_attributes=True) for hit in found))
 
     async def read(self, call: Call) -> ConversationPage:
         """Return a thread with its newest lines, or those before a position."""
@@ -271,7 +309,8 @@ class Threads:
             raise ApiError(429, "too_many", "too many streams are open; close one") from error
         onlooker = Onlooker(self._store.feed, self._live, self._presenter, call.caller, on)
         if glance is None:
-            stream = ListStream(onlooker, self._states, self._store.routines, self._store.run_views)
+            store = self._store
+            stream = ListStream(onlooker, self._states, store.routines, store.run_views, lambda: store.jobs)
         else:
             stream = ThreadStream(onlooker, glance.thread.id, resumed_at(call.request, query.after))
         may_read = partial(self._gate.still_holds, call.caller)
@@ -292,13 +331,13 @@ class Threads:
 
 MAX_ENTRIES = 100_000
 """The number of a thread's newest entries that are read: more than fit into any context."""
-_NO_LIMIT_TOKENS = 10**12
 
 
 class PromptQuery(Given):
-    """`message`: the next message, which may activate skills."""
+    """`message`: the next message, which may activate skills. It stands in the URL, where a character takes
+    up to 12 bytes; the server takes 64 kB in all."""
 
-    message: str = Field(default="", max_length=30_000)
+    message: str = Field(default="", max_length=4_000)
 
 
 class PromptsApi:
@@ -329,7 +368,7 @@ class PromptsApi:
     async def prompt(self, call: Call) -> PromptView:
         """Return the prompt that the thread's next message would have."""
         query: PromptQuery = call.query
-        store, settings = self._store, self._prompts.settings
+        store = self._store
         thread = await store.threads.thread(call.thread_id)
         owner = None if thread is None else await store.people.user(thread.owner_id)
         if thread is None or owner is None:
@@ -337,13 +376,16 @@ class PromptsApi:
         entries = await store.threads.entries(thread.id, MAX_ENTRIES)
         said = [entry.said for entry in entries if isinstance(entry.said, UserSaid)]
         following = UserSaid(query.message, said[-1].sender if said else "")
-        prompt = await self._prompts.of_turn(owner, thread.channel, [following])
+        preferences = await store.people.preferences(owner.user_id)
+        prompt = await self._prompts.of_turn(owner, thread.channel, [following], preferences)
+        settings = prompt.settings
         own = await store.consents.tool_settings(owner.user_id)
         disabled = frozenset(one.tool for one in own if one.setting is ToolSetting.DISABLED)
         tools = self._pipeline().offered(owner, disabled, prompt.mode)
         names = tuple(tool.name for tool in tools)
-        model = next(iter(settings.models), "")
-        conversation = build_conversation(entries, _NO_LIMIT_TOKENS, settings.timezone)
+        chosen = thread.settings.chosen.over(preferences.chosen).model or ""
+        model = chosen if chosen in settings.models else next(iter(settings.models), "")
+        window = build_window(since_summary(entries), NO_LIMIT, settings.timezone)
         return PromptView(
             thread_id=thread.id,
             user_id=owner.user_id,
@@ -353,11 +395,11 @@ class PromptsApi:
             time=time_note(self._clock.now() // MINUTE_US, settings.timezone).text,
             tools=names,
             tools_tokens=tool_tokens(tools),
-            messages=len(conversation),
-            messages_tokens=sum(map(estimate_tokens, conversation)),
+            messages=len(window.said),
+            messages_tokens=window.tokens,
         )
 
 
 def _page(part: PromptPart) -> PromptPartView:
-    tokens = estimate_tokens(Note(part.text))
+    tokens = text_tokens(part.text)
     return PromptPartView(name=part.name, chars=len(part.text), tokens=tokens, text=part.text)

@@ -109,6 +109,12 @@ class FileUploads:
     async def read(self, handle: str) -> bytes:
         return await asyncio.to_thread(self._read, handle)
 
+    def remove(self, handle: str) -> None:
+        """Remove a file that nothing refers to any more, if it is still there."""
+        path = self._path(handle)
+        path.with_suffix(_ABOUT).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
     def _require_room(self, user_id: str) -> None:
         sizes = [_size_of(kept.path) for kept in self._all() if kept.user_id == user_id]
         if len(sizes) < MAX_OF_ONE and sum(sizes) < MAX_BYTES_OF_ONE:

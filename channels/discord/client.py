@@ -1,5 +1,5 @@
-"""One bot's requests to Discord's REST API, through discord.py's HTTP client. Every method raises only
-ChannelError.
+"""One bot's requests to Discord's REST API, through the methods of discord.py's HTTP client. Every method
+raises only ChannelError.
 
 Rate limits are left to the SDK, which knows the buckets: it waits up to `WAIT_LIMIT_S`, before a
 request and after a 429. It also repeats requests after a 5xx. Messages carry a nonce that Discord
@@ -8,7 +8,7 @@ enforces, so a message repeated within two minutes is shown once.
 
 import asyncio
 import hashlib
-import json as jsons
+import json
 import math
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 import discord
-from discord.http import HTTPClient, Ratelimit, Route
+from discord.http import HTTPClient, MultipartParameters, Ratelimit, Route
 from multidict import CIMultiDictProxy
 
 from channels.discord.errors import FAILURES, channel_error
@@ -50,7 +50,7 @@ async def entered(login: Awaitable[T], close: Callable[[], Awaitable[None]]) -> 
 
 
 TRY_TIMEOUT_S: Final = 20.0
-"""The limit on one attempt at a request."""
+"""The limit on one attempt at a request without a file."""
 WAIT_LIMIT_S: Final = 30.0
 """The lowest limit that the SDK accepts."""
 PUBLIC_THREAD: Final = 11
@@ -65,7 +65,7 @@ NONCE_CHARS: Final = 25
 """Create Message: nonce, "up to 25 characters"."""
 
 MAX_BUCKETS: Final = 256
-"""Above this many rate limits, those that are not in use are dropped."""
+"""Above this many rate limits, the unused ones are dropped."""
 
 Json = Mapping[str, Any]
 
@@ -135,7 +135,8 @@ class DiscordHttp(HTTPClient):
     async def request(self, route: Route, **sent: Any) -> Any:
         """Send a request to this bot's address, which the SDK keeps for all bots together."""
         route.url = self._base_url + route.url.removeprefix(Route.BASE)
-        return await super().request(route, **sent)
+        try_s = FILE_TIMEOUT_S if sent.get("files") else TRY_TIMEOUT_S
+        return await super().request(route, timeout=aiohttp.ClientTimeout(total=try_s), **sent)
 
     def get_ratelimit(self, key: str) -> Ratelimit:
         if key not in self._limits:
@@ -168,36 +169,36 @@ class DiscordClient:
 
     async def account(self) -> Account:
         """Return the bot's account. It is requested each time, because the token may have been revoked."""
-        me = await self._ask("GET", "/users/@me")
+        me = await self._ask(lambda http: http.request(Route("GET", "/users/@me")))
         return self._read(lambda: Account(str(me["id"]), self._application_id))
 
     async def channel(self, channel_id: str) -> Json:
         """Return a channel (Get Channel)."""
-        return await self._ask("GET", "/channels/{channel_id}", channel_id=channel_id)
+        return await self._ask(lambda http: http.get_channel(channel_id))
 
     async def open_direct(self, user_id: str) -> str:
         """Open a private conversation with a person (Create DM) and return its id."""
-        opened = await self._ask("POST", "/users/@me/channels", json={"recipient_id": user_id})
+        opened = await self._ask(lambda http: http.start_private_message(user_id))
         return self._read(lambda: str(opened["id"]))
 
     async def open_thread(self, channel_id: str, name: str) -> str:
         """Open a public thread (Start Thread without Message) and return its id.
 
         Raises MessageRejected if threads are not possible there."""
+        # The SDK's own method would set the time after which the thread is archived, which the channel sets.
         body = {"name": name, "type": PUBLIC_THREAD}
-        opened = await self._ask("POST", "/channels/{channel_id}/threads", channel_id=channel_id, json=body)
+        route = Route("POST", "/channels/{channel_id}/threads", channel_id=channel_id)
+        opened = await self._ask(lambda http: http.request(route, json=body))
         return self._read(lambda: str(opened["id"]))
 
     async def commands(self, application_id: str) -> Sequence[Json]:
         """Return the global commands."""
-        return await self._ask(
-            "GET", "/applications/{application_id}/commands", application_id=application_id
-        )
+        return await self._ask(lambda http: http.get_global_commands(application_id))
 
     async def set_commands(self, application_id: str, commands: Sequence[Json]) -> None:
         """Replace the global commands."""
-        path = "/applications/{application_id}/commands"
-        await self._ask("PUT", path, application_id=application_id, json=list(commands))
+        wanted = [dict(command) for command in commands]
+        await self._ask(lambda http: http.bulk_upsert_global_commands(application_id, wanted))
 
     # --- messages ----------------------------------------------------------------------------------------
 
@@ -206,62 +207,42 @@ class DiscordClient:
     ) -> str:
         """Create a message (Create Message), optionally with a file (name and content). Returns its id."""
         body = {**body, "nonce": short_nonce(nonce), "enforce_nonce": True}
-        path, limit_s = "/channels/{channel_id}/messages", TOTAL_TIMEOUT_S
-        if file is None:
-            posted = await self._ask("POST", path, channel_id=channel_id, json=body)
-        else:
-            body = {**body, "attachments": [{"id": 0, "filename": file[0]}]}
-            limit_s += FILE_TIMEOUT_S
-            # The SDK rewinds the file when it repeats a request.
-            sent = discord.File(BytesIO(file[1]), filename=file[0])
-            form = [
-                {"name": "payload_json", "value": jsons.dumps(body)},
-                {
-                    "name": "files[0]",
-                    "value": sent.fp,
-                    "filename": sent.filename,
-                    "content_type": "application/octet-stream",
-                },
-            ]
-            posted = await self._ask(
-                "POST", path, limit_s, FILE_TIMEOUT_S, channel_id=channel_id, form=form, files=[sent]
-            )
+        params = MultipartParameters(body, None, None) if file is None else _with_file(body, *file)
+        limit_s = TOTAL_TIMEOUT_S + (0 if file is None else FILE_TIMEOUT_S)
+        posted = await self._ask(lambda http: http.send_message(channel_id, params=params), limit_s)
         return self._read(lambda: str(posted["id"]))
 
     async def edit(self, channel_id: str, message_id: str, body: Json) -> None:
         """Edit a message (Edit Message)."""
-        path = "/channels/{channel_id}/messages/{message_id}"
-        await self._ask("PATCH", path, channel_id=channel_id, message_id=message_id, json=dict(body))
+        params = MultipartParameters(dict(body), None, None)
+        await self._ask(lambda http: http.edit_message(channel_id, message_id, params=params))
 
     async def delete(self, channel_id: str, message_id: str) -> bool:
         """Delete a message (Delete Message). Returns False if Discord does not allow it (gone, not ours)."""
-        path = "/channels/{channel_id}/messages/{message_id}"
         try:
-            await self._ask("DELETE", path, channel_id=channel_id, message_id=message_id)
+            await self._ask(lambda http: http.delete_message(channel_id, message_id))
         except MessageRejected:
             return False
         return True
 
     async def typing(self, channel_id: str) -> None:
         """Show the typing indicator (Trigger Typing Indicator) for ten seconds."""
-        await self._ask("POST", "/channels/{channel_id}/typing", channel_id=channel_id)
+        await self._ask(lambda http: http.send_typing(channel_id))
 
     async def message(self, channel_id: str, message_id: str) -> Json:
         """Return a message (Get Channel Message)."""
-        path = "/channels/{channel_id}/messages/{message_id}"
-        return await self._ask("GET", path, channel_id=channel_id, message_id=message_id)
+        return await self._ask(lambda http: http.get_message(channel_id, message_id))
 
     async def newest(
         self, channel_id: str, limit: int = PAGE, *, before: int | None = None
     ) -> Sequence[Json]:
         """Return a channel's newest messages (before `before`), at most one page, newest first."""
-        params = {"limit": str(limit), **({"before": str(before)} if before is not None else {})}
-        return await self._history(channel_id, params)
+        return await self._history(lambda http: http.logs_from(channel_id, limit, before=before))
 
     async def after(self, channel_id: str, after: int, limit: int) -> Sequence[Json]:
         """Return a channel's messages newer than `after`, oldest first. Beyond `limit`, the oldest are left
         out."""
-        page = await self._history(channel_id, {"limit": str(PAGE), "after": str(after)})
+        page = await self._history(lambda http: http.logs_from(channel_id, PAGE, after=after))
         if len(page) < PAGE:
             return sorted(page, key=_number)
         found: list[Json] = []
@@ -280,15 +261,8 @@ class DiscordClient:
     async def answer(self, interaction_id: str, token: str, body: Json) -> None:
         """Answer an interaction (Create Interaction Response)."""
         path = "/interactions/{webhook_id}/{webhook_token}/callback"
-        await self._ask(
-            "POST",
-            path,
-            ANSWER_TIMEOUT_S,
-            ANSWER_TIMEOUT_S,
-            webhook_id=interaction_id,
-            webhook_token=token,
-            json=dict(body),
-        )
+        route = Route("POST", path, webhook_id=interaction_id, webhook_token=token)
+        await self._ask(lambda http: http.request(route, json=dict(body)), ANSWER_TIMEOUT_S)
 
     async def download(self, url: str, limit_bytes: int) -> bytes:
         """Download a received file from the URL in its message."""
@@ -301,10 +275,8 @@ class DiscordClient:
 
     # --- inside ------------------------------------------------------------------------------------------
 
-    async def _history(self, channel_id: str, params: Mapping[str, str]) -> Sequence[Json]:
-        messages = await self._ask(
-            "GET", "/channels/{channel_id}/messages", channel_id=channel_id, params=dict(params)
-        )
+    async def _history(self, read: Callable[[DiscordHttp], Awaitable[Any]]) -> Sequence[Json]:
+        messages = await self._ask(read)
         return self._read(lambda: [message for message in messages if _number(message) >= 0])
 
     async def _opened(self) -> DiscordHttp:
@@ -320,26 +292,12 @@ class DiscordClient:
         return str((await http.application_info())["id"])
 
     async def _ask(
-        self,
-        method: str,
-        path: str,
-        total_s: float = TOTAL_TIMEOUT_S,
-        try_s: float = TRY_TIMEOUT_S,
-        *,
-        json: Any = None,
-        form: Any = None,
-        files: Any = None,
-        params: Mapping[str, str] | None = None,
-        **parameters: str,
+        self, request: Callable[[DiscordHttp], Awaitable[Any]], limit_s: float = TOTAL_TIMEOUT_S
     ) -> Any:
         http = await self._opened()
-        sent: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=try_s)}
-        sent |= {"json": json} if json is not None else {}
-        sent |= {"form": form, "files": files} if form is not None else {}
-        sent |= {"params": params} if params is not None else {}
         try:
-            async with asyncio.timeout(total_s):
-                return await http.request(Route(method, path, **parameters), **sent)
+            async with asyncio.timeout(limit_s):
+                return await request(http)
         except FAILURES as error:
             raise channel_error(error) from None
 
@@ -348,6 +306,22 @@ class DiscordClient:
             return read()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Unanswered("could not read Discord's response") from error
+
+
+def _with_file(body: Json, name: str, content: bytes) -> MultipartParameters:
+    """Return a message with a file, which the SDK rewinds when it repeats the request."""
+    file = discord.File(BytesIO(content), filename=name)
+    body = {**body, "attachments": [{"id": 0, "filename": name}]}
+    form: list[dict[str, Any]] = [
+        {"name": "payload_json", "value": json.dumps(body)},
+        {
+            "name": "files[0]",
+            "value": file.fp,
+            "filename": file.filename,
+            "content_type": "application/octet-stream",
+        },
+    ]
+    return MultipartParameters(None, form, [file])
 
 
 def short_nonce(nonce: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple
 
-from channels.channel import Payload
+from channels.channel import FILE, Payload
 from channels.discord.addresses import parse_ref
 from channels.text.blocks import Link, Mark, showable
 from channels.text.chunking import Chunk, Code, Line, Part, Run, parts_of, split
@@ -235,8 +235,6 @@ SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
 """Message flags: links are not expanded; only one person sees the message."""
 
-FILE = "file"
-"""The key of the Upload in a part that is a file."""
 REFERENCE = "message_reference"
 """The key of the message that a part replies to."""
 
@@ -261,8 +259,10 @@ def render(message: Message) -> tuple[Payload, ...]:
     texts = list(render_blocks(message.blocks, limit))
     if message.outcome is not None:
         texts[-1:] = [_with_outcome(texts[-1] if texts else "", message.outcome)]
+    if message.mark is not None and texts:
+        texts[-1] = _with_mark(texts[-1], message.mark)
     payloads = [_body(text) for text in texts]
-    if message.choices and message.outcome is None and payloads:
+    if message.choices and message.outcome is None and message.mark is None and payloads:
         payloads[-1]["components"] = _rows(message)
     files: list[dict[str, object]] = [_upload(file) for file in message.files]
     parts = [*files, *payloads] if is_card else [*payloads, *files]  # on a card, the last part changes
@@ -296,6 +296,12 @@ def _with_outcome(text: str, outcome: str) -> str:
         return text or "…"
     line = lines[0] if len(lines) == 1 else f"{lines[0]}…"
     return f"{text}{_GAP}{line}" if text else line
+
+
+def _with_mark(text: str, mark: str) -> str:
+    """Put a small line above. What has no room below it is left out; code that is left open ends there."""
+    marked = f"-# {render_plain(mark)[0]}\n{text}".encode("utf-16-le")
+    return marked[: 2 * MAX_TEXT_UNITS].decode("utf-16-le", "ignore")
 
 
 def _rows(message: Message) -> list[dict[str, object]]:

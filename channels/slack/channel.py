@@ -42,6 +42,10 @@ from core.ports import Inbox, PostContext, Posted
 FILE_TIMEOUT_S: Final = 120.0
 
 
+INTERVAL_S = 1.2
+"""Source: docs.slack.dev/apis/web-api/rate-limits: 50 changes of messages a minute (tier 3)."""
+
+
 class Files:
     """The files that one bot sends and downloads. Every method raises only ChannelError."""
 
@@ -366,6 +370,10 @@ class SlackChannel:
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         return await self._files.download(attachment.handle, limit_bytes)
+
+    def interval_s(self, to: Address) -> float:
+        del to
+        return INTERVAL_S
 
     def direct(self, platform_user_id: str) -> Address:
         # A message to a person's id opens the conversation with them.

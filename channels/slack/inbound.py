@@ -41,8 +41,10 @@ from core.texts import COMMANDS
 
 APP_COMMAND = "/hubbub"
 
-_NAMES = frozenset(name for name, _ in COMMANDS) | {"resume"}
-_ALONE = frozenset({"help", "new", "pause", "resume", "status", "unpause"})
+_NAMES = frozenset(name for name, _ in COMMANDS)
+_ALONE = frozenset(
+    {"clear", "close", "help", "pause", "redo", "resume", "retry", "status", "threads", "unpause"}
+)
 """Commands without arguments. With more words after them, they count as ordinary text."""
 _ELSEWHERE = r"(?:\s\S+)?\s[0-9A-Z]{8}\b"
 """A pairing code after a command. Such a command is typed on another platform."""
@@ -134,6 +136,7 @@ def read_message(event: MessageEvent, account: Account, channel: str) -> Inbound
         attachments=attachments,
         ref=ref_of(event.channel, event.ts),
         continues=not direct and event.thread_ts is not None,
+        below=ref_of(event.channel, event.thread_ts) if answers_us and event.thread_ts is not None else None,
     )
 
 

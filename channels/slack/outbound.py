@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from channels.channel import Payload
+from channels.channel import FILE, Payload
 from channels.slack.addresses import ParsedAddress, ParsedRef, address_of
 from channels.slack.client import Sent, SlackClient, marked
 from channels.slack.errors import Declined
@@ -151,9 +151,6 @@ MAX_BUTTON_CHARS = 75
 MAX_ACTIONS = 25
 """Block Kit, actions block: elements."""
 
-FILE = "file"
-"""The key of the Upload in a part that is a file."""
-
 
 class Upload(NamedTuple):
     """A file to send."""
@@ -171,8 +168,9 @@ def render(message: Message) -> tuple[Payload, ...]:
     if message.outcome is not None and not texts:
         texts = [SlackText("", ())]
     payloads = [_payload(text) for text in texts]
-    if message.outcome is not None:
-        payloads[-1] = _with_outcome(texts[-1], message.outcome)
+    below = [line for line in (message.outcome, message.mark) if line is not None]
+    if below and payloads:
+        payloads[-1] = _with_outcome(texts[-1], "\n".join(below))
     elif message.choices and payloads:
         payloads[-1] = _with_choices(texts[-1], message)
     files = [_upload(file) for file in message.files]

@@ -43,6 +43,11 @@ MAX_PRESS_ANSWER_CHARS = 200
 """Bot API, answerCallbackQuery: "Text of the notification … 0-200 characters"."""
 
 
+CHAT_INTERVAL_S, GROUP_INTERVAL_S = 1.0, 3.0
+"""Source: core.telegram.org/bots/faq#my-bot-is-hitting-limits: one message a second, in a group 20 a
+minute."""
+
+
 class PressAnswers:
     """A sender of background notifications that report the result of a button press."""
 
@@ -349,6 +354,9 @@ class TelegramChannel:
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         return await self._client.download(attachment.handle, limit_bytes)
+
+    def interval_s(self, to: Address) -> float:
+        return GROUP_INTERVAL_S if parse_address(to).chat_id < 0 else CHAT_INTERVAL_S
 
     def direct(self, platform_user_id: str) -> Address:
         # A private chat has its person's id.

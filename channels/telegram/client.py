@@ -33,6 +33,9 @@ from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 
 KEEP_ALIVE_S: Final = 30.0
 JSON: Final = "application/json"
+BODY: Final = "body"
+"""The name of a parameter that is the whole body of a request. The library encodes each of several
+parameters for itself, after searching it for files."""
 
 ANSWER_LIMIT_BYTES: Final = 512 * 1024
 """The limit on a parsed answer. One update stays far below it.
@@ -76,7 +79,16 @@ class BotRequest(BaseRequest):
     `tls`: shared with other clients, because creating one takes tens of milliseconds.
     """
 
-    __slots__ = ("_answer_date", "_connections", "_headers", "_session", "_timeouts", "_tls")
+    __slots__ = (
+        "_answer_date",
+        "_connections",
+        "_headers",
+        "_json_headers",
+        "_limits",
+        "_session",
+        "_timeouts",
+        "_tls",
+    )
 
     def __init__(self, tls: ssl.SSLContext, connections: int, timeouts: RequestTimeouts) -> None:
         self._tls = tls
@@ -84,6 +96,10 @@ class BotRequest(BaseRequest):
         self._timeouts = timeouts
         self._answer_date: str | None = None
         self._headers = {"User-Agent": self.USER_AGENT}
+        self._json_headers = {**self._headers, "Content-Type": JSON}
+        self._limits = aiohttp.ClientTimeout(
+            sock_read=timeouts.read_s, sock_connect=timeouts.connect_s, connect=timeouts.pool_s
+        )
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -109,22 +125,14 @@ class BotRequest(BaseRequest):
         url: str,
         method: str,
         request_data: RequestData | None = None,
-        read_timeout: Any = BaseRequest.DEFAULT_NONE,
-        write_timeout: Any = BaseRequest.DEFAULT_NONE,  # noqa: ARG002 - aiohttp has none
-        connect_timeout: Any = BaseRequest.DEFAULT_NONE,
-        pool_timeout: Any = BaseRequest.DEFAULT_NONE,
+        *_: Any,
+        **__: Any,
     ) -> tuple[int, bytes]:
-        """Return the status and the body of the answer."""
-        own = self._timeouts
-        limits = aiohttp.ClientTimeout(
-            sock_read=_seconds(read_timeout, own.read_s),
-            sock_connect=_seconds(connect_timeout, own.connect_s),
-            connect=_seconds(pool_timeout, own.pool_s),
-        )
+        """Return the status and the body of the answer. The timeouts are this object's own."""
         headers, body = self._payload(request_data)
         try:
             async with self._opened().request(
-                method, url, headers=headers, data=body, timeout=limits, allow_redirects=False
+                method, url, headers=headers, data=body, timeout=self._limits, allow_redirects=False
             ) as response:
                 content = await (_answer if method == "POST" else _file)(response.content)
         except TimeoutError as error:
@@ -147,11 +155,11 @@ class BotRequest(BaseRequest):
         """Return headers and body: a form if there are files, else JSON."""
         if data is None:
             return self._headers, None
-        files = data.multipart_data
-        if not files:
-            return {**self._headers, "Content-Type": JSON}, data.json_payload
+        if not data.contains_files:
+            body = data.parameters.get(BODY)
+            return self._json_headers, data.json_payload if body is None else cast("str", body).encode()
         form = aiohttp.FormData(data.json_parameters)
-        for field, (name, content, media_type) in files.items():
+        for field, (name, content, media_type) in data.multipart_data.items():
             form.add_field(field, content, filename=name, content_type=media_type)
         return self._headers, form
 
@@ -192,13 +200,6 @@ async def _up_to(limit_bytes: int, stream: aiohttp.StreamReader) -> bytes:
         pieces.append(piece)
         size_bytes += len(piece)
     return b"".join(pieces)
-
-
-def _seconds(asked: Any, own: float) -> float | None:
-    """Return the timeout requested by the caller of a Bot method.
-
-    That is a number, or None for no limit. The library's mark for "nothing" selects `own`."""
-    return asked if asked is None or isinstance(asked, (int, float)) else own
 
 
 SEND_CONNECTIONS: Final = 256
@@ -315,7 +316,7 @@ class BotClient:
         """Send a file (sendPhoto or sendDocument) and return the message's id."""
         file = InputFile(content, filename=name)
         file.mimetype = media_type
-        message = await self._call(method.method, {**params, method.field: file})
+        message = await self._call(method.method, params, {method.field: file})
         try:
             return int(message["message_id"])
         except (KeyError, TypeError, ValueError) as error:
@@ -411,9 +412,16 @@ class BotClient:
         for request in self._requests:
             await request.shutdown()
 
-    async def _call(self, method: str, params: Mapping[str, object] | None = None) -> Any:
+    async def _call(
+        self,
+        method: str,
+        params: Mapping[str, object] | None = None,
+        files: Mapping[str, InputFile] | None = None,
+    ) -> Any:
+        written = _written(params) if params else {}
+        asked = {**written, **files} if files else {BODY: _body(written)} if written else None
         try:
-            return await self._bot.do_api_request(method, _written(params) if params else None)
+            return await self._bot.do_api_request(method, asked)
         except OverSize as error:
             raise AnswerTooLarge(error.message, error.update_id) from None
         except TelegramError as error:
@@ -422,12 +430,14 @@ class BotClient:
             raise Unanswered("could not read Telegram's response") from error
 
 
+_body = json.JSONEncoder().encode
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _written(params: Mapping[str, object]) -> dict[str, object]:
-    """Encode nested values as the JSON that is sent. The library would search all their parts for files."""
+def _written(params: Mapping[str, object]) -> dict[str, str]:
+    """Return the parameters as the Bot API takes them: texts, or JSON. Those that are None are left out."""
     return {
-        name: _json(value) if isinstance(value, (dict, list, tuple)) else value
+        name: value if isinstance(value, str) else _json(value)
         for name, value in params.items()
+        if value is not None
     }

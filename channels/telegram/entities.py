@@ -237,6 +237,8 @@ def _in_units(text: str, entities: Sequence[_Entity]) -> Iterator[TelegramEntity
 
 def _unit_offsets(text: str, positions: Iterable[int]) -> dict[int, int]:
     """Return the offset in UTF-16 units of each code point position in `text`."""
+    if max(text, default="") <= "\uffff":  # each character is one unit
+        return {position: position for position in positions}
     offsets: dict[int, int] = {}
     done = total = 0
     for position in sorted(positions):

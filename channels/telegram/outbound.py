@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from channels.channel import Payload
+from channels.channel import FILE, Payload
 from channels.telegram.addresses import parse_ref
 from channels.telegram.entities import (
     Composer,
@@ -139,9 +139,6 @@ MAX_CALLBACK_DATA_BYTES = 64
 EDIT_CHOICE = "e"
 """Stands for a choice's position when the call's arguments are to be edited."""
 
-FILE = "file"
-"""The key of the Upload in a part that is a file."""
-
 REPLY = "reply_parameters"
 """The key of the Quoted message in a part that is a reply."""
 
@@ -165,8 +162,10 @@ def render(message: Message) -> tuple[Payload, ...]:
     texts = list(render_blocks(message.blocks, limit))
     if message.outcome is not None:
         texts[-1:] = [_with_outcome(texts[-1] if texts else None, message.outcome)]
+    if message.mark is not None and texts:
+        texts[-1] = _with_mark(texts[-1], message.mark)
     payloads = [_payload(text) for text in texts]
-    if message.choices and message.outcome is None and payloads:
+    if message.choices and message.outcome is None and message.mark is None and payloads:
         payloads[-1]["reply_markup"] = {"inline_keyboard": _keyboard(message)}
     files = [_upload(file) for file in message.files]
     parts = [*files, *payloads] if is_card else [*payloads, *files]  # on a card, the last part changes
@@ -185,6 +184,22 @@ def _with_outcome(text: TelegramText | None, outcome: str) -> TelegramText:
         return text or TelegramText("…")
     line = lines[0] if len(lines) == 1 else replace(lines[0], text=lines[0].text + "…")
     return line if text is None else TelegramText(text.text + _GAP + line.text, text.entities)
+
+
+def _with_mark(text: TelegramText, mark: str) -> TelegramText:
+    """Add a line. A text that leaves no room for it is shortened."""
+    line = f"{_GAP}{showable(mark)}"
+    room = MAX_TEXT_UNITS - utf16_units(line)
+    if utf16_units(text.text) <= room:
+        return TelegramText(text.text + line, text.entities)
+    shortened = text.text.encode("utf-16-le")[: 2 * (room - 1)].decode("utf-16-le", "ignore")
+    kept = utf16_units(shortened)
+    entities = tuple(
+        replace(entity, length=min(entity.length, kept - entity.offset))
+        for entity in text.entities
+        if entity.offset < kept
+    )
+    return TelegramText(f"{shortened}…{line}", entities)
 
 
 def _payload(text: TelegramText) -> dict[str, object]:

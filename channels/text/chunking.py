@@ -223,7 +223,8 @@ class _Cutter:
 
 
 def _add_part(parts: list[FlatSpan], span: FlatSpan, start: int, end: int) -> None:
-    first, last = max(span.start, start), min(span.end, end)
+    first = span.start if span.start > start else start
+    last = span.end if span.end < end else end
     if first < last:
         parts.append(FlatSpan(first - start, last - start, span.style))
 

@@ -163,8 +163,8 @@ class _Page:
         self._block_starts: list[int] = []
 
     def flat_text(self) -> FlatText:
-        spans = tuple(span for span in self._spans if span is not None and span.start < span.end)
-        return FlatText("".join(self._parts), spans, tuple(self._block_starts))
+        spans = [span for span in self._spans if span is not None and span.start < span.end]
+        return FlatText("".join(self._parts), tuple(spans), tuple(self._block_starts))
 
     def put_blocks(self, blocks: Sequence[Block], indent: str, gap: str) -> None:
         previous: Block | None = None
@@ -184,8 +184,7 @@ class _Page:
     def _put(self, block: Block, indent: str) -> None:
         match block:
             case Paragraph() | Heading():
-                self._write(indent)
-                self._put_text(block, indent)
+                self._put_text(block, indent, before=indent)
             case CodeBlock(code, language):
                 self._put_code(code, language)
             case Quote(children):
@@ -201,7 +200,9 @@ class _Page:
             case _:
                 assert_never(block)
 
-    def _put_text(self, block: Paragraph | Heading, indent: str) -> None:
+    def _put_text(self, block: Paragraph | Heading, indent: str, *, before: str) -> None:
+        if before:
+            self._write(before)
         match block:
             case Paragraph(content):
                 self._write_text(content, indent)
@@ -228,18 +229,16 @@ class _Page:
 
     def _put_item(self, marker: str, children: Sequence[Block], indent: str, gap: str) -> None:
         shown = [child for child in children if not _is_blank(child)]
-        self._write(marker)
         match shown:
             case []:
-                pass
+                self._write(marker)
             case [Paragraph() | Heading() as first, *rest]:
-                self._write(" ")
-                self._put_text(first, indent)
+                self._put_text(first, indent, before=f"{marker} ")
                 if rest:
                     self._new_block(gap, keep=isinstance(first, Heading))
                     self.put_blocks(rest, indent, gap)
             case _:
-                self._write("\n")
+                self._write(f"{marker}\n")
                 self.put_blocks(shown, indent, gap)
 
     def _put_table(self, table: Table) -> None:
@@ -259,12 +258,16 @@ class _Page:
 
     def _write_text(self, content: Text, indent: str) -> None:
         base = self._length
-        breaks = [position for position, char in enumerate(content.text) if char == "\n"] if indent else []
+        if not indent or "\n" not in content.text:
+            self._write(content.text)
+            self._spans += [FlatSpan(base + s.start, base + s.end, s.style) for s in content.spans]
+            return
+        breaks = [position for position, char in enumerate(content.text) if char == "\n"]
 
         def shifted(position: int) -> int:
             return base + position + len(indent) * bisect_left(breaks, position)
 
-        self._write(content.text.replace("\n", "\n" + indent) if breaks else content.text)
+        self._write(content.text.replace("\n", "\n" + indent))
         self._spans.extend(FlatSpan(shifted(s.start), shifted(s.end), s.style) for s in content.spans)
 
     def _open(self) -> tuple[int, int]:

@@ -10,13 +10,16 @@ A link leads to an http, https or mailto address. Other links in Markdown (relat
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import assert_never
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import mdTrim
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from markdown_it.utils import EnvType
 
 from channels.text.blocks import (
     Alignment,
@@ -45,9 +48,17 @@ _OPENABLE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 
 def inline_text(token: Token) -> Text:
     """Return the content of the parser's token for one paragraph, heading or cell."""
-    reader = _InlineReader()
-    reader.read(token.children or [])
-    return reader.text()
+    return _text(token.children or [])
+
+
+def _text(tokens: Sequence[Token]) -> Text:
+    match tokens:
+        case [Token(type="text", content=plain)]:
+            return Text(showable(plain))
+        case _:
+            reader = _InlineReader()
+            reader.read(tokens)
+            return reader.text()
 
 
 class _InlineReader:
@@ -60,7 +71,7 @@ class _InlineReader:
         self._open: list[tuple[int, int, Style | None]] = []
 
     def text(self) -> Text:
-        return Text("".join(self._parts), tuple(span for span in self._spans if span is not None))
+        return Text("".join(self._parts), tuple(filter(None, self._spans)))
 
     def read(self, tokens: Sequence[Token]) -> None:
         for token in tokens:
@@ -146,13 +157,14 @@ def _read_inline(state: StateCore) -> None:
     """Apply the parser's own rule of this name, except to lines that need no parser or would take too
     long."""
     for token in state.tokens:
-        if token.type != "inline":
-            continue
-        if _INLINE.search(token.content) and not _is_too_open(token.content):
-            token.children = []
-            state.md.inline.parse(token.content, state.md, state.env, token.children)
-        else:
-            token.children = [Token("text", "", 0, content=token.content)]
+        if token.type == "inline":
+            token.children = _inline_tokens(state.md, token.content, state.env)
+
+
+def _inline_tokens(parser: MarkdownIt, content: str, env: EnvType) -> list[Token]:
+    if not _INLINE.search(content) or _is_too_open(content):
+        return [Token("text", "", 0, content=content)]
+    return parser.inline.parse(content, parser, env, [])
 
 
 def _is_too_open(text: str) -> bool:
@@ -200,10 +212,39 @@ class _Parser(MarkdownIt):
         return url if _PLAIN_ADDRESS.fullmatch(url) else super().normalizeLink(url)
 
 
-_PARSER = _Parser("commonmark", {"html": False, "maxNesting": MAX_NESTING})
-_PARSER.enable(["table", "strikethrough"]).disable(["html_block", "html_inline"])
-_PARSER.core.ruler.at("inline", _read_inline)
-_PARSER.block.ruler.at("table", _read_table, {"alt": ["paragraph", "reference"]})
+_MARKS = {
+    "table": ("|",),
+    "fence": ("```", "~~~"),
+    "blockquote": (">",),
+    "reference": ("]:",),
+    "heading": ("#",),
+    "code": ("    ", "\t"),
+    "escape": ("\\",),
+    "backticks": ("`",),
+    "emphasis": ("*", "_"),
+    "strikethrough": ("~~",),
+    "link": ("[",),
+    "image": ("![",),
+    "autolink": ("<",),
+    "entity": ("&",),
+    "text_join": ("&",),
+}
+"""The parser's rules that find nothing in a text without any of these marks. It asks each rule at each line
+or sign, so those are left out."""
+
+_UNDER_LINES = re.compile(r"[-=*_][ \t]*(?:[\r\n]|\Z)")
+"""Found in every text with a line that is a rule or underlines a heading: it ends in one of these signs."""
+
+
+@lru_cache(32)
+def _parser(left_out: tuple[str, ...]) -> MarkdownIt:
+    """Return a parser without the rules of these names."""
+    parser = _Parser("commonmark", {"html": False, "maxNesting": MAX_NESTING})
+    parser.enable(["table", "strikethrough"]).disable(["html_block", "html_inline", *left_out])
+    parser.core.ruler.at("inline", _read_inline)
+    parser.block.ruler.at("table", _read_table, {"alt": ["paragraph", "reference"]})
+    return parser
+
 
 _PLAIN_ADDRESS = re.compile(r"https?://[a-z0-9.-]+(?:[/?#][A-Za-z0-9/?#:@!$&'()*+,;=._~-]*)?")
 _LANGUAGE = re.compile(r"[\w+#./-]{1,32}")
@@ -229,10 +270,33 @@ def parse(source: str) -> tuple[Block, ...]:
     """Return the blocks of a Markdown document. Never raises."""
     if len(source) > MAX_CHARS:
         return (Paragraph(Text(showable(source))),)
-    tokens = _PARSER.parse(mend_surrogates(source))
-    if any(token.nesting == 1 and token.level >= MAX_NESTING - 1 for token in tokens):
+    marked = source.__contains__
+    left_out = [rule for rule, marks in _MARKS.items() if not any(map(marked, marks))]
+    if not _UNDER_LINES.search(source):
+        left_out += "hr", "lheading"
+    parser, text = _parser(tuple(left_out)), mend_surrogates(source)
+    paragraphs, done = ([], 0) if marked("&") or marked("]:") else _first_paragraphs(parser, text)
+    if done == len(text):
+        return tuple(paragraphs)
+    tokens = parser.parse(text[done:])
+    if max([token.level for token in tokens if token.nesting == 1], default=0) >= MAX_NESTING - 1:
         return (Paragraph(Text(showable(source))),)  # the parser leaves out deeper blocks
-    return _BlockReader(tokens).read()
+    return (*paragraphs, *_BlockReader(tokens).read())
+
+
+_PARAGRAPH = re.compile(r"[^\W\d_][^\r\n\0]*+(?:\n\n|\n?\Z)")
+"""A line that begins with a letter, with an empty line or nothing after it."""
+
+
+def _first_paragraphs(parser: MarkdownIt, source: str) -> tuple[list[Block], int]:
+    """Return the lines at the beginning that can only be paragraphs, and where the rest of the text begins.
+    The parser would ask all its rules about each line."""
+    paragraphs: list[Block] = []
+    done = 0
+    while (line := _PARAGRAPH.match(source, done)) is not None:
+        paragraphs.append(Paragraph(_text(_inline_tokens(parser, mdTrim(line[0]), {}))))
+        done = line.end()
+    return paragraphs, done
 
 
 class _BlockReader:
@@ -246,7 +310,8 @@ class _BlockReader:
         """Return the blocks up to and past the token `closing`, or up to the end."""
         blocks: list[Block] = []
         while self._position < len(self._tokens):
-            token = self._next()
+            token = self._tokens[self._position]
+            self._position += 1
             if token.type == closing:
                 break
             blocks.append(self._block(token))
@@ -298,10 +363,10 @@ class _BlockReader:
     def _has_open_paragraph(self, first: int) -> bool:
         """Return whether the item from token `first` to here has a paragraph set off by empty lines."""
         level = self._tokens[first].level
-        return any(
-            token.type == "paragraph_open" and token.level == level and not token.hidden
-            for token in self._tokens[first : self._position]
-        )
+        for token in self._tokens[first : self._position]:
+            if token.type == "paragraph_open" and token.level == level and not token.hidden:
+                return True
+        return False
 
     def _table(self) -> Table:
         alignments: list[Alignment] = []

@@ -1,6 +1,7 @@
 """The hub's texts about gates, grants and limits: on cards, and to the people who decide."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import cast
 
 from core import texts
 from core.names import folded
@@ -65,13 +66,13 @@ MODELS_REASON_LIMIT_CHARS = 240
 
 
 def approval_title(tool: str, reason: str, narrative: str = "") -> str:
-    """Return the headline of an approval card. `reason`: why a person is asked; `narrative`: what the model
-    wrote beside the call."""
+    """Return the headline of an approval card. `reason`: why a person is asked; `narrative`: the text
+    that the model wrote with the call."""
     title = f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
-    return f"{title}{_models_reason(narrative)}"
+    return f"{title}{models_reason(narrative)}"
 
 
-def _models_reason(narrative: str) -> str:
+def models_reason(narrative: str) -> str:
     """Return the line of a card that quotes the model; empty if it wrote nothing."""
     quote = folded(narrative, MODELS_REASON_LIMIT_CHARS) if narrative.strip() else ""
     return f'\nThe model\'s reason: "{quote}"' if quote else ""
@@ -83,8 +84,8 @@ def left_out(count: int, of_all: int) -> str:
 
 
 def joint_title(count: int, narrative: str = "") -> str:
-    """Return the headline of a card about several calls. `narrative`: what the model wrote beside them."""
-    return f"May I run these {count} calls?{_models_reason(narrative)}"
+    """Return the headline of a card about several calls. `narrative`: the model's text with them."""
+    return f"May I run these {count} calls?{models_reason(narrative)}"
 
 
 def joint_heading(number: int, tool: str, reason: str) -> str:
@@ -97,8 +98,10 @@ def unknown_title(tool: str) -> str:
     return f"I was interrupted while running {tool} and don't know whether it took effect."
 
 
-def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: int) -> str:
-    """Return a description of the preset and limits of a conversation. None: no limit."""
+def approvals_told(
+    preset: str, rounds: int | None, tools: int | None, seconds: int, more: Sequence[str]
+) -> str:
+    """Return a description of the settings of a conversation. None: no limit. `more`: see `tools_told`."""
     told = {
         "manual": "I ask before every tool call.",
         "whitelist": "I ask before every tool call, unless the whitelist or a grant covers it.",
@@ -108,23 +111,58 @@ def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: 
     limits = f"{seconds} s"
     if rounds is not None and tools is not None:
         limits = f"{texts.count(rounds, 'round')}, {texts.count(tools, 'tool call')}, {seconds} s"
-    return (
-        f"Approvals here: {preset}. {told[preset]}\nAfter {limits} in one turn I ask whether to continue.\n"
-        "Calls that always need approval still do."
+    lines = (
+        f"Approvals here: {preset}. {told[preset]}",
+        f"After {limits} in one turn I ask whether to continue.",
+        *more,
+        "Calls that always need approval still do.",
     )
+    return "\n".join(lines)
+
+
+def tools_told(
+    whitelist: Collection[str] | None, dangerous: Collection[str] | None, timeouts: Mapping[str, float] | None
+) -> Sequence[str]:
+    """Return lines on tools and their time limits, as far as they differ from the configuration. None: as
+    configured."""
+    lines: list[str] = []
+    if whitelist is not None:
+        lines.append(f"Whitelist: {', '.join(sorted(whitelist)) or 'no tools'}.")
+    if dangerous is not None:
+        lines.append(f"Dangerous tools: {', '.join(sorted(dangerous)) or 'none'}.")
+    if timeouts:
+        lines.append(f"Time limits: {_seconds(timeouts)}.")
+    return lines
 
 
 def approvals_usage(presets: Sequence[str]) -> str:
     """Return the answer to settings that do not exist."""
     return (
         f"Type /approvals followed by {', '.join(presets)} or default, or by a limit such as"
-        " rounds 10 (rounds, tools, seconds). /approvals all … applies to all your conversations."
+        " rounds 10 (rounds, tools, seconds). For tools: whitelist time json, dangerous shell http,"
+        " timeout shell 60; none for no tools. /approvals all … applies to all your conversations."
     )
 
 
-def approvals_ceiling(allowed: object) -> str:
-    """Return the answer to settings that are looser than allowed."""
+def approvals_ceiling(name: str, allowed: object) -> str:
+    """Return the answer to a setting that is looser than allowed."""
+    if name == "dangerous_tools":
+        tools = ", ".join(sorted(cast("Collection[str]", allowed)))
+        return f"That is not allowed here; dangerous tools must include {tools}."
+    if name == "whitelist":
+        allowed = ", ".join(sorted(cast("Collection[str]", allowed))) or "no tools"
+    elif name == "tool_timeouts":
+        allowed = _seconds(cast("Mapping[str, float]", allowed))
     return f"That is not allowed here; the limit is {allowed}."
+
+
+def _seconds(timeouts: Mapping[str, float]) -> str:
+    return ", ".join(f"{tool} {seconds:g} s" for tool, seconds in sorted(timeouts.items()))
+
+
+def no_such_tool(name: str) -> str:
+    """Return the answer to a setting for a tool that doesn't exist."""
+    return f"There is no tool named {name}."
 
 
 WAS_ASKED = "Before the change it was:"
@@ -167,6 +205,11 @@ def loop_progress(rounds: int, max_rounds: int | None, tools: int, max_tools: in
 def continue_title(reason: str) -> str:
     """Return the headline of a continue gate. `reason` is a budget_* sentence."""
     return f"{reason} Shall I continue?"
+
+
+def budget_title(reason: str) -> str:
+    """Return the headline of a budget gate. `reason` is a sentence."""
+    return f"{reason} Shall I go on with this request?"
 
 
 def budget_rounds(rounds: int) -> str:

@@ -7,8 +7,9 @@ The first rule that matches decides:
 the users a tool was made ready for, it is in the list, unless they are guests.
 2. A hard safety block: deny, in every mode. Only after this is a tool outside a member's list
 put to an owner, so that no person is asked for a call that would be refused anyway.
-3. Autonomous: denylisted, or not in every scope: AUTONOMOUS_UNAVAILABLE. Interactive: not among the
-tools that the run's active skills leave it: deny.
+3. A subtask: denylisted, or not among its tools: AUTONOMOUS_UNAVAILABLE. Autonomous: denylisted, outside
+the skills, or neither in every scope nor granted to the run: the same. Interactive: not among the tools that
+the run's active skills leave it: deny.
 4. The requirement is the highest of the tool's own, the one its arguments raise it to, and
 `ask` for a dangerous operation.
 5. The mode: the person's own setting, then the preset's table; or the scope's grants.
@@ -33,6 +34,7 @@ from typing import Any, assert_never
 
 from core.approvals import Preset
 from core.consent.facts import (
+    DELEGATE,
     Allow,
     Ask,
     Autonomous,
@@ -47,7 +49,7 @@ from core.consent.facts import (
 )
 from core.consent.roles import Access
 from core.gates import Grant, GrantScope, ToolSetting
-from core.tool import Need, Requirement, Risk
+from core.tool import FAILURES_UNTIL_LEFT_OUT, Need, Requirement, Risk
 from core.users import Principal, Role
 
 # Grants: the patterns of calls that a person always allows.
@@ -131,6 +133,11 @@ _ORDER = {Requirement.NEVER: 0, Requirement.ASK: 1, Requirement.ALWAYS_ASK: 2}
 _NOT_IN_A_WORD = re.compile(r"[^a-z0-9]+")
 _HARMLESS_METHOD = "GET"
 _ALLOW = Allow()
+_DENYLISTED = "it is on the denylist"
+_NOT_OF_RUN = "it is not in the run's scope"
+_NOT_OF_JOB = "it is not in the job's scope, which was fixed when the job was created"
+_NOT_OF_WORKER = "the job's scope has it, but the policy in force does not give it to the worker"
+_NOT_OF_EITHER = "it is neither in the job's scope nor in what the policy gives the worker"
 _UNKNOWN = Deny(DenyReason.UNKNOWN_TOOL, "No such tool.")
 
 
@@ -144,6 +151,9 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
         return access
     if call.risk is not None and call.risk.blocked is not None:
         return Deny(DenyReason.BLOCKED, f"{tool.name} is blocked: {call.risk.blocked}")
+    if (why := _not_of_subtask(tool, mode, policy)) is not None:
+        text = f"{tool.name} is not available to a subtask: {why}."
+        return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, text)
     match mode:
         case Interactive(only):
             if only is not None and tool.name not in only:
@@ -160,16 +170,30 @@ def never_runs(
 ) -> bool:
     """Return True if no call of the tool can run, whatever its arguments and any approval."""
     access = _access(tool, principal, policy, setting)
-    if isinstance(access, Deny):
+    if isinstance(access, Deny) or _not_of_subtask(tool, mode, policy) is not None:
         return True
     match mode:
         case Interactive(only):
             return only is not None and tool.name not in only
         case Autonomous():
             requirement = requirement_of(CallFacts(tool, "", 0), tool, policy)
-            return _out_of_scope(tool, requirement, mode, policy, access) is not None
+            if _barred(tool, requirement, mode, policy, access) is not None:
+                return True
+            outside = _outside_scope(tool, mode) is not None
+            return outside and all(grant.tool != tool.name for grant in mode.grants)
         case _:
             assert_never(mode)
+
+
+def _not_of_subtask(tool: ToolFacts, mode: Mode, policy: Policy) -> str | None:
+    """Return why a subtask does not have the tool; None if the run is none, or it has it."""
+    if mode.subtask is None:
+        return None
+    if tool.name == DELEGATE:
+        return "it can't have subtasks of its own"
+    if tool.name in policy.denylist:
+        return _DENYLISTED
+    return None if tool.name in mode.subtask else "it is not among the tools that it was given"
 
 
 def _access(
@@ -276,46 +300,83 @@ def _autonomous(
     call: CallFacts, tool: ToolFacts, principal: Principal, mode: Autonomous, policy: Policy, access: Access
 ) -> Decision:
     requirement = requirement_of(call, tool, policy)
-    why = _out_of_scope(tool, requirement, mode, policy, access)
-    needs_grant = requirement is Requirement.ALWAYS_ASK or _granted_only(call)
-    if why is None and needs_grant and not _given(call, tool, mode, principal):
-        missing = tuple(need.name for need in call.risk.needs) if call.risk is not None else ()
-        return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, _ungranted(tool, missing), missing)
-    if why is None:
+    if (why := _barred(tool, requirement, mode, policy, access)) is not None:
+        return Deny(
+            DenyReason.AUTONOMOUS_UNAVAILABLE, f"{tool.name} is not available to an unattended run: {why}."
+        )
+    outside = _outside_scope(tool, mode)
+    needs_grant = outside is not None or requirement is Requirement.ALWAYS_ASK or _granted_only(call)
+    if not needs_grant or _given(call, tool, mode, principal):
         return _ALLOW
+    missing = _exactly(call, tool)
+    return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, _ungranted(tool, outside, missing), missing)
+
+
+def _exactly(call: CallFacts, tool: ToolFacts) -> tuple[str, ...]:
+    """Return the patterns of grants that cover this call and no wider one; () if there are none.
+
+    A tool that always asks is never granted as a whole."""
+    if not tool.rated:
+        return () if tool.requirement is Requirement.ALWAYS_ASK else (ANY,)
+    needs = needs_of(call.risk)
+    if any(not need.exactly and _is_wide(need.name) for need in needs):
+        return ()
+    return tuple(need.name for need in needs)
+
+
+def _is_wide(pattern: str) -> bool:
+    return pattern == ANY or pattern.endswith(_ANYTHING_AFTER)
+
+
+def _ungranted(tool: ToolFacts, outside: str | None, missing: tuple[str, ...]) -> str:
+    """Return why a call that no grant covers does not run, and what the owner can grant in advance."""
+    why = outside or "it needs a person's approval"
     text = f"{tool.name} is not available to an unattended run: {why}."
-    return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, text)
-
-
-def _ungranted(tool: ToolFacts, missing: tuple[str, ...]) -> str:
-    """Return why a call that needs a person's approval has none, and how to grant it in advance."""
-    text = f"{tool.name} is not available to an unattended run: it needs a person's approval."
-    if not missing:
+    if missing in {(), (ANY,)}:
         return text
     return f"{text} The owner of the routine or job can grant exactly this: {'; '.join(missing)}"
 
 
-def _out_of_scope(
+def _barred(
     tool: ToolFacts, requirement: Requirement, mode: Autonomous, policy: Policy, access: Access
 ) -> str | None:
+    """Return why no grant can let an unattended run call the tool."""
     if access is Access.ASK_OWNER:
         return "it needs an owner's approval"
     if tool.name in policy.denylist:
-        return "it is on the denylist"
+        return _DENYLISTED
+    if tool.name in mode.left_out:
+        return (
+            f"it failed {FAILURES_UNTIL_LEFT_OUT} times in a row; the hub's owner was told, and can reset it"
+        )
     if not mode.scopes and requirement is not Requirement.NEVER:
         return "the run has no scope"
-    if not all(tool.name in scope for scope in mode.scopes):
-        return "it is not in the run's scope"
-    return None
+    if mode.only is not None and tool.name not in mode.only:
+        return "it can't be used with the active skills"
+    if mode.worker is None or tool.name in mode.worker:
+        return None
+    return _NOT_OF_WORKER if _outside_scope(tool, mode) is None else _NOT_OF_EITHER
+
+
+def _outside_scope(tool: ToolFacts, mode: Autonomous) -> str | None:
+    """Return that the run's scope does not have the tool; then only a grant to the run itself lets a call
+    of it run."""
+    if all(tool.name in scope for scope in mode.scopes):
+        return None
+    return _NOT_OF_RUN if mode.worker is None else _NOT_OF_JOB
 
 
 def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous, principal: Principal) -> bool:
     """Return True if advance grants cover the call: the run's own, and for a call with needs also its
     owner's.
 
-    A need that must be granted exactly is covered by the run's grants alone."""
+    A need that must be granted exactly is covered by the run's grants alone, and so is a call of a tool
+    outside the scope, by grants of exactly this."""
     needs = needs_of(call.risk)
     patterns: list[str | None] = [grant.pattern for grant in mode.grants if grant.tool == tool.name]
+    if _outside_scope(tool, mode) is not None:
+        exactly = _exactly(call, tool)
+        return exactly != () and all(pattern in patterns for pattern in exactly)
     if call.risk is not None and call.risk.needs and not any(need.exactly for need in needs):
         wanted = _wanted(call, tool, principal)
         patterns += [grant.pattern for grant in call.grants if holds(grant, wanted, call.now)]

@@ -1,6 +1,6 @@
 """The input, the rules and the results of `consent.decide`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.approvals import AdminPolicy, Preset
@@ -10,16 +10,22 @@ from core.tool import Data, Requirement, Risk
 
 DANGEROUS_TOOLS = frozenset({"shell", "write_file", "apply_patch", "delete_file", "http"})
 AUTONOMOUS_DENYLIST = (
+    "remind",
     "routine_create",
     "routine_update",
     "routine_delete",
     "routine_fire",
     "event_emit",
+    "create_job",
+    "job_prompt",
+    "cancel_job",
     "secret_list",
     "secret_delete",
 )
 """Tools that change which runs happen without a person. No such run may call them, whatever its
 scope."""
+DELEGATE = "delegate"
+"""The tool that gives a part of a run's work to a subtask. No subtask has it."""
 DANGEROUS_OPERATIONS = frozenset({"delete", "write", "execute", "modify"})
 
 
@@ -80,9 +86,11 @@ class Policy:
 class Interactive:
     """The mode of a run with a person who waits for the answer and can be asked.
 
-    `only`: the tools that the run's skills leave it; None: all the person's."""
+    `only`: the tools that the run's skills leave it; None: all the person's.
+    `subtask`: the tools of a subtask of such a run, which asks nobody. None: it is no subtask."""
 
     only: frozenset[str] | None = None
+    subtask: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +106,32 @@ class ScopeGrant:
 class Autonomous:
     """The mode of a run without a person to ask.
 
-    `scopes`: the tool sets fixed at dispatch, of the job and of its worker. Every one must contain
-    the tool. Without any scope, only tools that never need consent remain."""
+    `scopes`: tool sets. Every one must contain the tool, unless `grants` cover the call exactly. Without any,
+    only tools that never need consent remain. `only`: as of Interactive. `worker`: what the policy in force
+    gives a job's worker; the job's own scope is fixed at dispatch, and both must contain the tool. None: the
+    run is no job.
+    `subtask`: the tools of a subtask of such a run. None: it is no subtask.
+    `left_out`: the tools that failed again and again, whatever else is said."""
 
     scopes: tuple[frozenset[str], ...] = ()
     grants: tuple[ScopeGrant, ...] = ()
-
-    def child(self, scope: frozenset[str]) -> "Autonomous":
-        """Return the mode of a run started by this one, never wider. Explicit grants are kept unchanged."""
-        return Autonomous((*self.scopes, scope), self.grants)
+    worker: frozenset[str] | None = None
+    only: frozenset[str] | None = None
+    subtask: frozenset[str] | None = None
+    left_out: frozenset[str] = frozenset()
 
 
 Mode = Interactive | Autonomous
+
+
+def going_without(mode: Mode, left_out: frozenset[str]) -> Mode:
+    """Return the mode of a run that goes without those tools, if nobody attends it."""
+    return replace(mode, left_out=left_out) if isinstance(mode, Autonomous) else mode
+
+
+def for_subtask(mode: Mode, tools: frozenset[str]) -> Mode:
+    """Return the mode of a subtask of a run, limited by all that limits the run and by its own tools."""
+    return replace(mode, subtask=tools)
 
 
 class DenyReason(StrEnum):

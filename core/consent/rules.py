@@ -6,10 +6,21 @@ Values: `HERE` (no further card), `DIRECT` (a private conversation with each per
 decide), or `channel:address`. Empty: `HERE` if the requester may decide, otherwise `DIRECT`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from core.approvals import AdminPolicy, ApprovalSettings, InForce, LoopLimits, PolicySource, Preset, in_force
+from core.approvals import (
+    SETTINGS,
+    AdminPolicy,
+    ApprovalSettings,
+    InForce,
+    LoopLimits,
+    PolicySource,
+    Preset,
+    in_force,
+    looser,
+)
 from core.clock import SECOND_US
 from core.consent.facts import Ask, Policy
 from core.gates import ConsentSettings, VoteRule
@@ -84,15 +95,25 @@ def _named(tool: str, wanted: str) -> bool:
 
 
 class EffectivePolicy:
-    """The policy in force. `policy`, `limits`: as configured; `admin`: the admin policy, which may
-    change at any time."""
+    """The policy in force. `policy`, `limits`, `tool_timeouts`: as configured; `admin`: the admin policy,
+    which may change at any time. `tools`: the names of this hub's tools; empty if they are unknown."""
 
-    def __init__(self, policy: Policy, limits: LoopLimits, admin: PolicySource) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        limits: LoopLimits,
+        admin: PolicySource,
+        tool_timeouts: Mapping[str, float] = MappingProxyType({}),
+        tools: Callable[[], Collection[str]] = tuple,
+    ) -> None:
         self._configured = policy
         self._admin = admin
         self._by_preset = _by_preset(policy, admin.current())
         self._watcher: Callable[[], object] | None = None
-        self.configured = InForce(policy.preset, limits)
+        self._tools = tools
+        self.configured = InForce(
+            policy.preset, limits, policy.whitelist, policy.dangerous_tools, tool_timeouts
+        )
 
     def watch(self, watcher: Callable[[], object]) -> None:
         """Report each change of the admin policy, as soon as a call is judged by it, in the calling
@@ -100,12 +121,28 @@ class EffectivePolicy:
         self._watcher = watcher
 
     def in_force(self, principal: Principal, standing: ConsentSettings) -> InForce:
-        """Return the preset and limits of a person's conversation with the settings `standing`."""
-        return in_force(self.configured, standing.person, standing.thread, self.ceiling_of(principal))
+        """Return the settings in force in a person's conversation with the settings `standing`."""
+        ceiling, extends = self.ceiling_of(principal), principal.role is Role.OWNER
+        return in_force(self.configured, standing.person, standing.thread, ceiling, extends=extends)
 
     def ceiling_of(self, principal: Principal) -> ApprovalSettings:
-        """Return the loosest presets and limits this person may set."""
+        """Return the loosest settings this person may have."""
         return self._admin.current().ceiling_of(principal, self.configured)
+
+    def too_loose(
+        self, principal: Principal, wanted: ApprovalSettings, was: ApprovalSettings
+    ) -> tuple[str, object] | None:
+        """Return the first setting that would become looser than this person may have, with the loosest."""
+        ceiling = self.ceiling_of(principal)
+        for name in SETTINGS:
+            if getattr(wanted, name) != getattr(was, name) and looser(wanted, ceiling, name):
+                return name, getattr(ceiling, name)
+        return None
+
+    def unknown_tool(self, wanted: ApprovalSettings, was: ApprovalSettings) -> str | None:
+        """Return a tool that is named anew and that this hub doesn't have."""
+        known = set(self._tools())
+        return min(_tools_named(wanted) - _tools_named(was) - known, default=None) if known else None
 
     def policy(self, preset: Preset | None = None) -> Policy:
         """Return the policy for calls under that preset (None: the configured one).
@@ -122,7 +159,16 @@ class EffectivePolicy:
 
     def policy_for(self, principal: Principal, standing: ConsentSettings) -> Policy:
         """Return the policy for calls of this person, in a conversation with the settings `standing`."""
-        return self.policy(self.in_force(principal, standing).preset)
+        held = self.in_force(principal, standing)
+        policy = self.policy(held.preset)
+        if (held.whitelist, held.dangerous_tools) == (policy.whitelist, policy.dangerous_tools):
+            return policy
+        return replace(policy, whitelist=held.whitelist, dangerous_tools=held.dangerous_tools)
+
+
+def _tools_named(settings: ApprovalSettings) -> set[str]:
+    named = (settings.whitelist, settings.dangerous_tools, settings.tool_timeouts)
+    return {tool for names in named for tool in names or ()}
 
 
 def _by_preset(policy: Policy, admin: AdminPolicy) -> dict[Preset, Policy]:

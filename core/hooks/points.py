@@ -129,8 +129,8 @@ class OutboundHooks:
         self._held = held
 
     async def released(self, row: OutboxRow) -> Message:
-        if not row.message.blocks:
-            return row.message  # it removes a message, or contains only files
+        if not row.message.blocks or row.marks:
+            return row.message  # it removes a message, contains only files, or shows what was sent before
         kept = await self._held.outbound_judged(row.id)
         if kept is not None:
             return kept

@@ -22,6 +22,7 @@ from core.store.feed import Threads
 from core.store.port import People
 from core.timezones import TimeZones
 from core.transcript import AssistantSaid, Entry, OperatorSaid, UserSaid
+from core.usage import CallKind, Payer
 from core.users import Role
 
 logger = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ class Line:
 
 class SessionSummaries:
     """The hook. `append`: adds text to a file of the workspace; raises ToolError. `idle_s`: the silence that
-    ends a session."""
+    ends a session. `new_id`: returns an id for the work of one summary."""
 
     def __init__(
         self,
@@ -94,7 +95,9 @@ class SessionSummaries:
         timezones: TimeZones,
         unfinished: Unfinished,
         idle_s: float,
+        new_id: Callable[[], str],
     ) -> None:
+        self._new_id = new_id
         self._people = people
         self._threads = threads
         self._models = models
@@ -132,7 +135,12 @@ class SessionSummaries:
             return
         system = f"{_SYSTEM} The person is {quoted(person.name)}."
         request = ModelRequest(system, (UserSaid(_fenced(said)),), max_output_tokens=MAX_SUMMARY_TOKENS)
-        reply = await self._models.begin(_untold, _untold).reply(request)
+        payer = Payer(CallKind.SUMMARY, self._new_id(), user_id)
+        run = self._models.begin(_untold, payer)
+        try:
+            reply = await run.reply(request)
+        finally:
+            await run.models.meter.settle()
         text = sanitise(reply.text).strip()
         if not text:
             logger.warning("session.summary_failed user=%s error=the model said nothing", user_id)
@@ -193,5 +201,5 @@ def _fenced(said: Sequence[Line]) -> str:
 
 
 def _untold(event: object) -> None:
-    """Count and show nothing: a summary is no run of a person."""
+    """Show nothing: a summary is no run of a person."""
     del event

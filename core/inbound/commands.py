@@ -1,7 +1,8 @@
 """The effects of commands. They apply when the event is accepted and never wait behind a turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, assert_never
 
 from core import texts
@@ -9,16 +10,15 @@ from core.approvals import (
     MAX_LOOP_S,
     MAX_ROUNDS,
     MAX_TOOLS,
-    SETTINGS,
     UNSAID,
     ApprovalSettings,
+    InForce,
     Preset,
-    looser,
 )
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.rules import EffectivePolicy
-from core.events import NO_MODELS, ModelTrace, Verbosity
+from core.events import NO_MODELS, ModelTrace
 from core.gates import Grant
 from core.ids import Ids, is_code, normalise_code
 from core.inbound.submission import (
@@ -26,14 +26,14 @@ from core.inbound.submission import (
     ApprovePairing,
     Grants,
     Help,
-    NewThread,
-    Resume,
+    Search,
     Skills,
     Start,
     Status,
+    ThreadSetting,
     UnknownCommand,
-    Verbose,
 )
+from core.inbound.thread_settings import thread_setting
 from core.lazy_module import LazyModule
 from core.messages import InboundMessage, plain
 from core.people import pairing_texts
@@ -42,19 +42,19 @@ from core.people.pairing import Claim, ClaimRules
 from core.runs.skills import Skill, in_words
 from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused
 from core.store.effects import (
+    Effect,
     NoteWrongCode,
     OfferLink,
     PauseTools,
-    RebindThread,
     RevokeGrant,
     Say,
     SetApprovals,
     SetTimezone,
-    SetVerbosity,
     StopThread,
 )
 from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
 from core.store.rows import TurnState
+from core.store.search import SearchHit
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ _LIMITS = {
     "tools": ("max_tools", MAX_TOOLS),
     "seconds": ("loop_timeout_s", MAX_LOOP_S),
 }
+_LISTS = {"whitelist": "whitelist", "dangerous": "dangerous_tools"}
+NO_TOOLS = "none"
 SHORT_ID_CHARS = 8
 """The number of final characters of a grant's id that are shown. They are random and enough to name
 the grant."""
@@ -89,10 +91,12 @@ def approvals(words: tuple[str, ...], view: AcceptView, effective_policy: Effect
     now = _wished(wish, was)
     if now is None:
         return refused("no such setting", card_texts.approvals_usage(tuple(Preset)))
-    ceiling = effective_policy.ceiling_of(view.principal)
-    for name in SETTINGS:
-        if getattr(now, name) != getattr(was, name) and looser(now, ceiling, name):
-            return refused("looser than the policy", card_texts.approvals_ceiling(getattr(ceiling, name)))
+    unknown = effective_policy.unknown_tool(now, was)
+    if unknown is not None:
+        return refused("no such tool", card_texts.no_such_tool(unknown))
+    too_loose = effective_policy.too_loose(view.principal, now, was)
+    if too_loose is not None:
+        return refused("looser than the policy", card_texts.approvals_ceiling(*too_loose))
     thread_id = None if everywhere or view.thread is None else view.thread.id
     standing = replace(status.standing, **{"person" if everywhere else "thread": now})
     told = _told(view, replace(status, standing=standing), effective_policy)
@@ -112,6 +116,16 @@ def _wished(words: tuple[str, ...], was: ApprovalSettings) -> ApprovalSettings |
             if word.isascii() and word.isdecimal() and 1 <= int(word[:9]) <= most:
                 return replace(was, **{field: int(word[:9])})
             return None
+        case (name, *tools) if name in _LISTS and tools:
+            listed = None if tools == [BACK] else frozenset(() if tools == [NO_TOOLS] else tools)
+            return replace(was, **{_LISTS[name]: listed})
+        case ("timeout", tool, word):
+            others = {name: limit for name, limit in (was.tool_timeouts or {}).items() if name != tool}
+            if word != BACK:
+                if not (word.isascii() and word.isdecimal() and 1 <= int(word[:9]) <= MAX_LOOP_S):
+                    return None
+                others[tool] = int(word[:9])
+            return replace(was, tool_timeouts=others or None)
         case _:
             return None
 
@@ -123,6 +137,21 @@ def _told(view: AcceptView, status: StatusSnapshot, effective_policy: EffectiveP
         held.limits.max_rounds if held.preset is not Preset.AUTO else None,
         held.limits.max_tools if held.preset is not Preset.AUTO else None,
         held.limits.loop_timeout_s,
+        _tools_told(held, effective_policy.configured),
+    )
+
+
+def _tools_told(held: InForce, configured: InForce) -> Sequence[str]:
+    """Return lines on the tools for which something else than the configuration is in force."""
+    timeouts = {
+        tool: held.timeout_s(tool, seconds)
+        for tool, seconds in held.tool_timeouts.items()
+        if configured.tool_timeouts.get(tool) != seconds
+    }
+    return card_texts.tools_told(
+        None if held.whitelist == configured.whitelist else held.whitelist,
+        None if held.dangerous_tools == configured.dangerous_tools else held.dangerous_tools,
+        timeouts,
     )
 
 
@@ -198,7 +227,7 @@ def no_skills(principal: Principal) -> Sequence[Skill]:
     return ()
 
 
-Command = NewThread | Status | Approvals | Grants | Verbose | Skills | Start | Resume | Help | UnknownCommand
+Command = Status | Approvals | Grants | ThreadSetting | Search | Skills | Start | Help | UnknownCommand
 
 
 def command(
@@ -209,18 +238,20 @@ def command(
     now: int,
     models: ModelsOf,
     skills: SkillsOf,
+    configured: Mapping[str, str],
 ) -> Verdict:
-    """Handle a command that affects this conversation only, or nothing."""
+    """Handle a command that affects this conversation only, or nothing.
+
+    `configured`: see `thread_setting`."""
     match submission:
         case Approvals(words):
             return approvals(words, view, effective_policy)
         case Grants(words):
             return grants(words, view)
-        case Verbose(wanted):
-            return verbose(wanted, view)
-        case NewThread():
-            effects = (RebindThread(ids.row_id()), Say(plain(texts.NEW_THREAD)))
-            return Verdict("command: /new", effects)
+        case ThreadSetting():
+            return thread_setting(submission, view, configured, ids)
+        case Search(wanted):
+            return search(wanted, view)
         case Status():
             paused = view.status is not None and view.status.paused
             told = _status(view, effective_policy, now, models)
@@ -228,20 +259,14 @@ def command(
             return Verdict("command: /status", (Say(plain(told)),))
         case Skills():
             return _said("command: /skills", texts.skills(list(in_words(skills(view.principal)))))
-        case Start(code):
-            return _started(code)
         case UnknownCommand(name):
             return _not_a_command(name)
-        case Resume() | Help():
-            return _fixed(submission)
+        case Start(code):
+            return _started(code)
+        case Help():
+            return _said("command: /help", texts.help_text())
         case _:
             assert_never(submission)
-
-
-def _fixed(submission: Resume | Help) -> Verdict:
-    if isinstance(submission, Resume):
-        return _said("command: /resume", texts.RESUME_NOT_YET)
-    return _said("command: /help", texts.help_text())
 
 
 def _started(code: str) -> Verdict:
@@ -254,13 +279,18 @@ def _status(view: AcceptView, effective_policy: EffectivePolicy, now: int, model
     titles = [open_gate.gate.title for open_gate in view.open_gates]
     thread = view.thread
     state = thread.active_turn_state if thread is not None else None
+    snapshot = view.status or StatusSnapshot()
+    context, preferences = texts.context_use(snapshot.context), snapshot.preferences
+    own = preferences.chosen if thread is None else thread.settings.chosen.over(preferences.chosen)
+    chosen = texts.chosen_model(own)
     if thread is not None and state is TurnState.RUNNING and view.running_since is not None:
         running_s = max(0, now - view.running_since) // SECOND_US
         trace = models(thread.active_turn_id or "")
-        done = progress(view, effective_policy), texts.status_models(trace, thread.verbosity)
+        models_line = texts.status_models(trace, thread.settings.verbosity)
+        done = progress(view, effective_policy), models_line, chosen, context
         return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles, done)
     word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
-    return texts.status(word, None, view.waiting, titles)
+    return texts.status(word, None, view.waiting, titles, (chosen, context))
 
 
 def _not_a_command(name: str) -> Verdict:
@@ -274,7 +304,7 @@ def _not_a_command(name: str) -> Verdict:
 def timezone(wanted: str, view: AcceptView, hubs: str) -> Verdict:
     """Handle `/timezone`, alone or with a zone. `hubs`: the zone of people who chose none."""
     if not wanted:
-        own = (view.status or StatusSnapshot()).timezone
+        own = (view.status or StatusSnapshot()).preferences.timezone
         return _said("command: /timezone", texts.timezone(own, hubs))
     if wanted.lower() == BACK:
         name = None
@@ -284,21 +314,14 @@ def timezone(wanted: str, view: AcceptView, hubs: str) -> Verdict:
     return Verdict("command: /timezone", effects)
 
 
-def verbose(wanted: str, view: AcceptView) -> Verdict:
-    """Handle `/verbose`, alone or with the amount that people see of this conversation's runs."""
-    thread = view.thread
-    if not wanted:
-        return _said(
-            "command: /verbose", texts.verbosity(Verbosity.OFF if thread is None else thread.verbosity)
-        )
-    if wanted not in set(Verbosity):
-        return refused("no such setting", texts.VERBOSE_USAGE)
-    if thread is None:
-        return refused("no conversation yet", texts.VERBOSE_NO_THREAD)
-    chosen = Verbosity(wanted)
-    return Verdict(
-        "command: /verbose", (SetVerbosity(thread.id, chosen), Say(plain(texts.verbosity(chosen))))
-    )
+def search(wanted: str, view: AcceptView) -> Verdict:
+    """Show the results of a search in the person's own conversations."""
+    return _said("command: /search", texts.found(wanted, [_found(hit) for hit in view.found]))
+
+
+def _found(hit: SearchHit) -> str:
+    day = datetime.fromtimestamp(hit.at // SECOND_US, UTC)
+    return texts.found_line(f"{day:%Y-%m-%d}", hit.title, hit.shown)
 
 
 def pause(view: AcceptView, *, paused: bool) -> Verdict:
@@ -317,6 +340,21 @@ def stop(view: AcceptView) -> Verdict:
     return Verdict("command: /stop", (StopThread(card_texts.STOPPED_CARD), said))
 
 
+def interrupt(event: InboundMessage, view: AcceptView) -> tuple[Effect, ...]:
+    """Stop what runs or waits here for a message that interrupts.
+
+    Nothing is stopped for the later parts of an album, and a turn that waits for a person only for a message
+    that says so itself."""
+    running = view.thread is not None and view.thread.active_turn_state is TurnState.RUNNING
+    if not (running or (event.while_busy is not None and runs(view))):
+        return ()
+    if event.album is not None and any(queued.album == event.album for queued in view.queued):
+        return ()
+    dropped = {queued.album or index: queued.beginning for index, queued in enumerate(view.queued)}
+    said = Say(plain(texts.interrupted(tuple(dropped.values()))))
+    return (StopThread(card_texts.STOPPED_CARD), said)
+
+
 def runs(view: AcceptView) -> bool:
     """Return whether there is anything to stop here."""
     return view.waiting > 0 or (view.thread is not None and view.thread.active_turn_id is not None)
@@ -331,8 +369,13 @@ _USAGES = {
     "always": f"Type {_ANSWERS.format('/always')}",
     "deny": f"Type {_ANSWERS.format('/deny')}",
     "no": f"Type {_ANSWERS.format('/no')}",
+    "search": "Type /search followed by words. Filters: channel:NAME after:2026-01-31 before:2026-02-28.",
+    "queue": "Type /queue followed by a message. I answer it after the current run.",
+    "steer": "Type /steer followed by a message. The current run takes it into account.",
 }
-_ALONE = frozenset({"new", "status", "skills", "help", "pause", "unpause", "resume"})
+_ALONE = frozenset(
+    {"threads", "close", "skills", "help", "pause", "unpause", "resume", "redo", "retry", "clear"}
+)
 
 
 def usage(name: str) -> str | None:

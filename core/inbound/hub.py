@@ -11,7 +11,9 @@ from core.consent.forms import looks_like_a_form
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.credentials import CredentialJudge, InboundCredentials
-from core.inbound.judge import EventJudge, InboundRules
+from core.inbound.judge import EventJudge
+from core.inbound.rules import InboundRules
+from core.inbound.submission import with_wish
 from core.messages import (
     EDIT,
     MESSAGE_LIMIT_CHARS,
@@ -126,6 +128,11 @@ def nothing_held() -> None:
     """Do nothing. No messages wait for a hook."""
 
 
+def nothing_joins(thread_id: str) -> None:
+    """Do nothing. No run takes up input."""
+    del thread_id
+
+
 class Hub:
     """The Inbox port over the store, which holds all of its state."""
 
@@ -143,8 +150,10 @@ class Hub:
         routines: EventRoutines | None = None,
         pause: ToolPause | None = None,
         held: Callable[[], None] = nothing_held,
+        joins: Callable[[str], None] = nothing_joins,
     ) -> None:
         self._held = held
+        self._joins = joins
         self._store = store
         self._rules = rules
         self._actors = actors
@@ -175,6 +184,10 @@ class Hub:
         if not self._open:
             raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
         event = within_size(event)
+        if isinstance(event, ChoiceAnswer):
+            event = await self._spoken(event) or event
+        if isinstance(event, InboundMessage) and event.menu_id is None:
+            event = with_wish(event)
         taken = await self._credentials.take_out(event) if self._credentials is not None else None
         if taken is not None:
             event = taken.event
@@ -203,6 +216,12 @@ class Hub:
         if accepted.outcome == WAITING and isinstance(event, InboundMessage) and not accepted.duplicate:
             self._acknowledgements.expect(event)
         return _acceptance(accepted)
+
+    async def _spoken(self, event: ChoiceAnswer) -> InboundMessage | None:
+        try:
+            return await self._store.inbound.spoken(event)
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
 
     async def _edit_of(self, event: InboundEvent) -> EditedCall | EditRefused | EditForm | None:
         if self._editing is None:
@@ -252,12 +271,14 @@ class Hub:
     def _follow(self, accepted: Accepted) -> None:
         if accepted.paused is not None and self._pause is not None:
             self._pause.set(paused=accepted.paused)
-        if accepted.stopped_turn_id is not None:
-            self._actors.stop(accepted.stopped_turn_id)
+        if accepted.stopped_turn_id is not None and accepted.thread_id is not None:
+            self._actors.stop(accepted.stopped_turn_id, accepted.thread_id)
         if accepted.outbox:
             self._listener.outbox_ready(accepted.outbox)
         if accepted.started is not None:
             self._actors.start(accepted.started)
+        if accepted.steers and accepted.wait_until is None and accepted.thread_id is not None:
+            self._joins(accepted.thread_id)
         if accepted.routines and self._routines is not None:
             self._routines.fired(accepted.routines)
         if accepted.wait_until == HELD:

@@ -1,4 +1,4 @@
-"""The rules for inbound events, applied inside the transaction that accepts the event.
+"""Judges inbound events by the rules, inside the transaction that accepts the event.
 
 Control (stop, answers, status, new) takes effect immediately and never waits behind a turn.
 Everything else becomes input of its thread.
@@ -11,59 +11,83 @@ from typing import TYPE_CHECKING, assert_never
 from core import texts
 from core.consent import card_texts
 from core.consent.presses import Decisions
-from core.consent.rules import EffectivePolicy
 from core.consent.votes import may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
-from core.ids import Ids
+from core.inbound import checkpoint_commands, conversation_texts, thread_commands
 from core.inbound.commands import (
-    ModelsOf,
-    SkillsOf,
+    Command,
     approve_pairing,
     claimed,
     command,
+    interrupt,
     link,
-    no_models,
-    no_skills,
     pause,
     runs,
     stop,
     timezone,
 )
 from core.inbound.credentials import CredentialCapture
-from core.inbound.sessions import Adopt, Create, Existing, SessionManager
+from core.inbound.rules import InboundRules
+from core.inbound.sessions import Adopt, Create, Existing, Succeed
 from core.inbound.submission import (
+    AboutJob,
     AnswerGate,
     Approvals,
     ApprovePairing,
     BareAnswer,
+    Branch,
+    Delete,
     Grants,
     Link,
     Pause,
+    Rewinding,
+    Search,
     Status,
     Stop,
     Submission,
+    Threading,
+    Threads,
+    ThreadSetting,
     Timezone,
     UserInput,
+    UseThread,
     code_of,
-    parse_submission,
+    submission_of,
 )
 from core.lazy_module import LazyModule
-from core.messages import ChoiceAnswer, EditForm, InboundEvent, InboundMessage, Moved, Unreadable, plain
-from core.people.access import Access
+from core.messages import (
+    ChoiceAnswer,
+    EditForm,
+    InboundEvent,
+    InboundMessage,
+    Moved,
+    Unreadable,
+    WhileBusy,
+    plain,
+)
 from core.people.strangers import TOO_MANY_MESSAGES, StrangerRules
 from core.store.accept import AcceptView, Admission, Admitted, Stranger, TurnedAway, Verdict, refused
-from core.store.effects import EditedCall, EditRefused, Effect, QueueInput, Say, SayAtTimes
+from core.store.effects import (
+    EditedCall,
+    EditRefused,
+    Effect,
+    QueueInput,
+    RebindThread,
+    Say,
+    SayAtTimes,
+    SettleMenu,
+)
 from core.store.pairing import RATE_WINDOW_US
 from core.store.rows import GateView
+from core.store.search import parse_search
 from core.users import Identity
 
 if TYPE_CHECKING:
+    from core.inbound import job_commands, routine_menu
     from core.routine import Match
-
-if TYPE_CHECKING:
-    from core.inbound import routine_menu
 else:
     routine_menu = LazyModule("core.inbound.routine_menu")
+    job_commands = LazyModule("core.inbound.job_commands")
 
 
 # Texts that answer a gate: the conditions for an answer, and its content.
@@ -163,26 +187,6 @@ milliseconds apart."""
 EDITED_UNKNOWN = "ignored: an edit of a message that never arrived"
 
 
-@dataclass(frozen=True, slots=True)
-class InboundRules:
-    """The rules for judging events.
-
-    `max_waiting`: the limit on inputs that wait in one thread.
-    `effective_policy`: the admin policy that people's settings must stay within.
-    `timezone`: the hub's, for people who chose none.
-    `models`: what `/status` says of a running turn's models.
-    `skills`: what `/skills` lists."""
-
-    access: Access
-    sessions: SessionManager
-    ids: Ids
-    max_waiting: int
-    effective_policy: EffectivePolicy
-    timezone: str = "UTC"
-    models: ModelsOf = no_models
-    skills: SkillsOf = no_skills
-
-
 class EventJudge:
     """A judge of one event; see store.accept.Judge. It is pure except for the ids and time given to it."""
 
@@ -201,7 +205,7 @@ class EventJudge:
         self._now = now
         self._event = event
         self._decisions = Decisions(rules.ids, now, edit)
-        self._submission = parse_submission(event.text if isinstance(event, InboundMessage) else "")
+        self._submission = submission_of(event)
 
     @property
     def gate_id(self) -> str | None:
@@ -226,12 +230,32 @@ class EventJudge:
         if admission is None:
             strangers = StrangerRules(rules.access, rules.ids, event, code)
             return Stranger(strangers.meet, redeems=code is not None)
-        submission = self._submission
-        if isinstance(admission, Admitted) and isinstance(submission, ApprovePairing):
-            return replace(admission, claims=claimed(submission, admission.principal, rules.access))
-        if isinstance(admission, Admitted) and isinstance(submission, Approvals | Grants | Status | Timezone):
-            return replace(admission, wants_status=True)
-        return admission
+        if not isinstance(admission, Admitted):
+            return admission
+        queued = isinstance(event, InboundMessage) and self._interrupts(event)
+        return self._wanting(replace(admission, wants_queue=True) if queued else admission, event)
+
+    def _wanting(self, admitted: Admitted, event: InboundEvent) -> Admitted:
+        """Say what of the state the event is judged on."""
+        match self._submission:
+            case ApprovePairing() as claim:
+                return replace(admitted, claims=claimed(claim, admitted.principal, self._rules.access))
+            case Search(wanted):
+                return replace(admitted, search=parse_search(wanted))
+            case Approvals() | Grants() | Status() | ThreadSetting() | Timezone():
+                return replace(admitted, wants_status=True)
+            case Branch(number):
+                return replace(admitted, wants_turn=number or 0)
+            case Threads():
+                return replace(admitted, wants_threads="")
+            case UseThread(wanted):
+                return replace(admitted, wants_threads=wanted)
+            case Delete():
+                return replace(admitted, wants_deletion=True)
+            case _ if isinstance(self._submission, Rewinding) or getattr(event, "instead_of", None):
+                return replace(admitted, wants_turn=0)
+            case _:
+                return admitted
 
     def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
         """Decide on an admitted event."""
@@ -247,12 +271,27 @@ class EventJudge:
 
     def _message(self, event: InboundMessage, view: AcceptView) -> Verdict:
         """Judge a message, checking first whether it may be a requested credential."""
+        if event.menu_id is not None:
+            return self._spoken(event, event.menu_id, view)
         if view.asked is None:
             return self._ordinary(event, view)
         confided = self._capture.message(event, self._submission, view)
         if confided is not None:
             return confided
         return self._capture.beside(self._ordinary(event, view), event, self._submission, view)
+
+    def _spoken(self, event: InboundMessage, menu_id: str, view: AcceptView) -> Verdict:
+        """Judge the words of a pressed choice, which are said once and are never a credential."""
+        if self._over_limit(view):
+            return Verdict(TOO_MANY_MESSAGES, answer=texts.TOO_MANY_PRESSES, counts=False, noise=True)
+        if view.menu_answer is not None:
+            return Verdict("ignored: said before", answer=view.menu_answer, plain=True)
+        verdict = self._text(event, self._submission, view)
+        if verdict.outcome.startswith("refused"):
+            return verdict
+        said = texts.spoken(event.sender.name, event.text)
+        settle = SettleMenu(menu_id, said)
+        return replace(verdict, effects=(*verdict.effects, settle), answer=said, plain=True)
 
     def _ordinary(self, event: InboundMessage, view: AcceptView) -> Verdict:
         if event.edits is not None:
@@ -269,13 +308,18 @@ class EventJudge:
             confided = self._capture.form(event, view)
             if confided is not None:
                 return confided
+        if view.job is not None:
+            return job_commands.pressed(event, view.job, self._rules.jobs, view.principal)
+        if view.list_menu is not None:
+            return thread_commands.pressed_in_list(event, view.list_menu, view)
         if view.menu is None:
             return self._decisions.press(event, view)
-
         return routine_menu.pressed(event, view.menu, view.principal, self._rules.ids, self._now)
 
     def _text(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict:
         match submission:
+            case UserInput() | BareAnswer(command=False) if view.job is not None:
+                return job_commands.replied(event, view.job, self._rules.jobs, view.principal)
             case UserInput():
                 return self._input(event, view)
             case BareAnswer():
@@ -292,21 +336,37 @@ class EventJudge:
                 return link(event, code, view, self._rules.ids, self._now)
             case Pause(paused):
                 return pause(view, paused=paused)
-            case Timezone(wanted):
-                return timezone(wanted, view, self._rules.timezone)
             case _:
-                rules = self._rules
-                policy, ids = rules.effective_policy, rules.ids
-                return command(submission, view, policy, ids, self._now, rules.models, rules.skills)
+                return self._command(event, submission, view)
+
+    def _command(
+        self,
+        event: InboundMessage,
+        submission: Command | Rewinding | Threading | Timezone | AboutJob,
+        view: AcceptView,
+    ) -> Verdict:
+        rules = self._rules
+        if isinstance(submission, Timezone):
+            return timezone(submission.wanted, view, rules.timezone)
+        if isinstance(submission, AboutJob):
+            name, rest = submission.name, submission.rest
+            return job_commands.command(name, rest, event.key, rules.jobs, view.principal)
+        if isinstance(submission, Threading):
+            return thread_commands.choose(submission, view, rules.ids, event.scope, direct=event.direct)
+        if isinstance(submission, Rewinding):
+            return checkpoint_commands.rewind(submission, view, rules.ids)
+        policy, ids = rules.effective_policy, rules.ids
+        return command(submission, view, policy, ids, self._now, rules.models, rules.skills, rules.configured)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
-        about_gate = self._replied(event, view)
+        about_gate = self._replied(event, view) if event.while_busy is None else None
         if about_gate is not None:
             return about_gate
         too_large = [file for file in event.attachments if file.out_of_reach]
         if too_large and len(too_large) == len(event.attachments) and not event.text.strip():
             return refused("file too large", texts.files_too_large(too_large))
-        if view.waiting >= self._rules.max_waiting:
+        interruption = interrupt(event, view) if self._interrupts(event) else ()
+        if view.waiting >= self._rules.max_waiting and not interruption:
             return refused("too many messages queued", texts.too_many_waiting(self._rules.max_waiting))
         fired: tuple[Effect, ...] = ()
         if view.routines:
@@ -314,17 +374,38 @@ class EventJudge:
             if found.consumed_by:
                 return found.alone()
             fired = found.effects
+        before: tuple[Effect, ...] = ()
+        if event.instead_of is not None:
+            undoing = checkpoint_commands.before_input(event.instead_of, view)
+            if isinstance(undoing, Verdict):
+                return undoing
+            before = undoing
+        said = (Say(plain(texts.files_too_large(too_large))),) if too_large else ()
+        noticed = () if interruption else notice_while_asked(view)
+        effects = (*before, *interruption, *self._queued(event, view), *said, *noticed, *fired)
+        return Verdict("waiting", effects)
+
+    def _queued(self, event: InboundMessage, view: AcceptView) -> tuple[Effect, ...]:
         turn_id = self._rules.ids.row_id()
         wait_us = ALBUM_WAIT_US if event.album is not None else 0
+        steers = self._wish(event) is WhileBusy.STEER
         match self._rules.sessions.resolve(view):
             case Existing(thread):
-                queue = QueueInput(thread.id, turn_id, wait_us=wait_us)
+                queue = QueueInput(thread.id, turn_id, wait_us=wait_us, steers=steers)
             case Adopt(thread_id):
-                queue = QueueInput(thread_id, turn_id, adopt=True, wait_us=wait_us)
+                queue = QueueInput(thread_id, turn_id, adopt=True, wait_us=wait_us, steers=steers)
             case Create(thread_id):
-                queue = QueueInput(thread_id, turn_id, wait_us=wait_us)
-        said = (Say(plain(texts.files_too_large(too_large))),) if too_large else ()
-        return Verdict("waiting", (queue, *said, *notice_while_asked(view), *fired))
+                queue = QueueInput(thread_id, turn_id, wait_us=wait_us, steers=steers)
+            case Succeed(thread_id):
+                queue = QueueInput(thread_id, turn_id, wait_us=wait_us, steers=steers)
+                return (RebindThread(thread_id), queue, Say(plain(conversation_texts.CLOSED_BEFORE)))
+        return (queue,)
+
+    def _wish(self, event: InboundMessage) -> WhileBusy:
+        return event.while_busy or self._rules.while_busy
+
+    def _interrupts(self, event: InboundMessage) -> bool:
+        return isinstance(self._submission, UserInput) and self._wish(event) is WhileBusy.INTERRUPT
 
     def _replied(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
         """Apply a text that edits a waiting call or answers a question. Returns None if it does neither."""

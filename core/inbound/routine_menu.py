@@ -4,15 +4,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.clock import SECOND_US
 from core.ids import Ids
 from core.inbound import routine_texts
 from core.messages import ChoiceAnswer, Markdown, Message, plain
 from core.routine import MAX_LISTED, ManualInput, Match, claim_key
 from core.routine_json import input_to_json
 from core.store.accept import AcceptView, Verdict
-from core.store.effects import Effect, FireRoutine, GrantToRoutine, PauseRoutine, Say
+from core.store.effects import Effect, FireRoutine, GrantToRoutine, PauseRoutine, Say, SettleMenu
 from core.store.routine_rows import MenuView, NewRun
 from core.users import Principal, Role
+
+SNOOZE_US = 10 * 60 * SECOND_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
     if by.user_id != menu.owner_id and by.role is not Role.OWNER:
         return Verdict(f"refused: routine {menu.name}", answer=routine_texts.NOT_YOURS)
     outcome = f"routine {menu.name}"
+    if json.loads(menu.definition)["action"]["type"] == "reminder":
+        return _reminded(event, menu, by, ids, now)
     labels = (*routine_texts.MENU, routine_texts.ALLOW)
     label = labels[event.choice] if 0 <= event.choice < len(labels) else ""
     match label:
@@ -100,6 +105,34 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
             return Verdict(outcome, (FireRoutine(run),), answer=routine_texts.runs_again(menu.name))
         case _:
             return Verdict(f"refused: routine {menu.name}", answer=routine_texts.NOT_YOURS)
+
+
+def _reminded(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: int) -> Verdict:
+    """Return the verdict on a press on a reminder: snoozed once, and never again once it is done."""
+    outcome = f"reminder {menu.name}"
+    if not menu.enabled:
+        return Verdict(outcome, answer=routine_texts.DONE_ALREADY)
+    labels = routine_texts.REMINDER_MENU
+    match labels[event.choice] if 0 <= event.choice < len(labels) else "":
+        case routine_texts.SNOOZE if menu.snoozed:
+            return Verdict(outcome, answer=routine_texts.SNOOZED_ALREADY)
+        case routine_texts.SNOOZE:
+            asked = ManualInput(f"snooze:{menu.run_id}", by.user_id)
+            run = NewRun(
+                id=ids.row_id(),
+                routine_id=menu.routine_id,
+                key=claim_key(asked),
+                kind="manual",
+                input=input_to_json(asked),
+                due_at=now + SNOOZE_US,
+                heeds_guardrails=False,
+            )
+            word, effect = routine_texts.SNOOZED, FireRoutine(run)
+        case routine_texts.DONE:
+            word, effect = routine_texts.DONE_NOW, PauseRoutine(menu.routine_id, routine_texts.DONE_BY_PERSON)
+        case _:
+            return Verdict(f"refused: {outcome}", answer=routine_texts.NOT_YOURS)
+    return Verdict(outcome, (effect, SettleMenu(event.gate_id, word)), answer=word)
 
 
 def _allowed(menu: MenuView, by: Principal) -> Verdict:

@@ -15,6 +15,13 @@ MISSING_TOO_LONG = (
     " with the run. To allow one, add it to the grants in the routine's editor."
 )
 NOT_FOR_YOU = "Only an owner can allow this."
+SNOOZE, DONE = "Snooze 10 min", "Done"
+REMINDER_MENU = (SNOOZE, DONE)
+"""The buttons of a reminder, in order."""
+SNOOZED = "Snoozed for 10 minutes."
+SNOOZED_ALREADY = "Already snoozed."
+DONE_NOW = "Done."
+DONE_ALREADY = "Already done."
 GRANTS_SHOWN_CHARS = 1500
 GRANTS_SHOWN = 5
 
@@ -46,6 +53,7 @@ def too_many_grants(name: str, most: int) -> str:
 
 NOT_YOURS = "This routine belongs to someone else."
 PAUSED_BY_PERSON = "paused by a person"
+DONE_BY_PERSON = "done"
 SHOWN_CHARS = 3000
 
 

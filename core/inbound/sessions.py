@@ -28,7 +28,14 @@ class Create:
     thread_id: str
 
 
-Resolution = Existing | Adopt | Create
+@dataclass(frozen=True, slots=True)
+class Succeed:
+    """A new thread with this id: the one to which the key leads was closed."""
+
+    thread_id: str
+
+
+Resolution = Existing | Adopt | Create | Succeed
 
 
 class SessionManager:
@@ -43,6 +50,8 @@ class SessionManager:
         An unused UUID becomes the new thread's id. Another person's thread is never reached: the key
         contains the user, and a UUID already in use leads to a fresh id.
         """
+        if view.thread is not None and view.thread.closed_at is not None:
+            return Succeed(self._ids.row_id())
         if view.thread is not None:
             return Existing(view.thread)
         candidate = view.candidate

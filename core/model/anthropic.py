@@ -9,7 +9,14 @@ import httpx
 
 from core.clock import Clock
 from core.model.anthropic_reply import PROVIDER, ReplyAssembler, thinking_blocks
-from core.model.base import ImagePart, ModelAbilities, ModelRequest, Thinking, ThinkingStyle, ToolSpec
+from core.model.base import (
+    THINKING_TOKENS,
+    ImagePart,
+    ModelAbilities,
+    ModelRequest,
+    ThinkingStyle,
+    ToolSpec,
+)
 from core.model.conversation import (
     Heard,
     Replied,
@@ -19,7 +26,7 @@ from core.model.conversation import (
     wire_call_id,
     wire_tool_name,
 )
-from core.model.provider import THINKING_TOKENS, ProviderModel
+from core.model.provider import ProviderModel
 from core.model.provider_errors import ProviderError
 from core.model.request_texts import (
     IMAGE_MARK,
@@ -29,6 +36,7 @@ from core.model.request_texts import (
     to_json,
     with_image_data,
 )
+from core.preferences import Thinking
 from core.transcript import (
     AssistantSaid,
     Note,
@@ -185,6 +193,10 @@ class Dialect:
     lesson: str = ""
     """The lesson about thinking."""
 
+    @property
+    def limits_output(self) -> bool:
+        return True
+
     def after(self, error: ProviderError, request: ModelRequest) -> "Dialect | None":
         """Return the dialect without the part that this error rejects, or None if the error is about
         something else."""
@@ -214,7 +226,7 @@ class Dialect:
         return None
 
     def learned(self) -> tuple[str, ...]:
-        """Return what was learned, each lesson in a few words."""
+        """Return the lessons learned, each in a few words."""
         lessons = {
             "does not stream": not self.stream,
             self.lesson: bool(self.lesson),
@@ -312,7 +324,7 @@ class MessageWriter:
 
 
 class AnthropicModel(ProviderModel[Dialect]):
-    """A model at Anthropic, or at a server with its API. Its `base_url` does not include `/v1`."""
+    """A model at Anthropic, or at a server with its API."""
 
     PATH = "/v1/messages"
 
@@ -329,7 +341,7 @@ class AnthropicModel(ProviderModel[Dialect]):
         abilities: ModelAbilities | None = None,
         thinking: Thinking = Thinking.OFF,
     ) -> None:
-        """Take a `base_url` with or without `/v1`."""
+        """Take a `base_url`, with or without `/v1` at its end."""
         style = abilities.thinking if abilities is not None else ThinkingStyle.NONE
         super().__init__(
             Dialect(stream=stream, thinking=style),

@@ -1,15 +1,16 @@
 """Anthropic replies, assembled from a stream's events or read whole (API reference, Messages, Streaming)."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import ModelRejected
-from core.model.base import CallRequest, ModelReply, StopReason, Usage
+from core.model.base import CallRequest, ModelReply, StopReason
 from core.model.lenient_json import as_array, as_count, as_object, as_text, parse, storable
 from core.model.provider import Assembler
 from core.transcript import Origin
+from core.usage import Usage
 
 PROVIDER = "anthropic"
 
@@ -106,7 +107,8 @@ class ReplyAssembler(Assembler):
             raise ModelRejected(f"model {self._name}: the provider's content filter withheld the reply")
         if not asked and self._stop == "tool_use":
             raise self._invalid("the reply announced tool calls but contained none")
-        calls = tuple(self._call(place, block, stop) for place, block in enumerate(asked))
+        reasons = _reasons(self._blocks)
+        calls = tuple(self._call(place, block, stop, reasons) for place, block in enumerate(asked))
         kept = {"thinking": list(_thoughts(self._blocks))} if asked else {}
         opaque = self._opaque(kept if kept.get("thinking") else {})
         return ModelReply(text, calls, self._counted(), Origin(PROVIDER, self._model, opaque), stop)
@@ -151,7 +153,7 @@ class ReplyAssembler(Assembler):
         block.pieces.append(piece)
         return ""
 
-    def _call(self, place: int, block: _Block, stop: StopReason) -> CallRequest:
+    def _call(self, place: int, block: _Block, stop: StopReason, reasons: Sequence[str]) -> CallRequest:
         tool = as_text(block.given.get("name"))
         if not tool and stop is StopReason.END:
             raise self._invalid("a tool call without a name")
@@ -162,7 +164,7 @@ class ReplyAssembler(Assembler):
         elif not written.strip() and (given or stop is StopReason.END):
             written = json.dumps(as_object(given), ensure_ascii=False)
         call_id = storable(as_text(block.given.get("id"))) or f"call_{place}"
-        return CallRequest(call_id, storable(tool), storable(written))
+        return CallRequest(call_id, storable(tool), storable(written), storable(reasons[place]))
 
     def _read_usage(self, usage: Mapping[str, Any]) -> None:
         """Read totals. Some servers send 0 for those they do not know yet."""
@@ -178,6 +180,20 @@ class ReplyAssembler(Assembler):
             cached_input_tokens=cached,
             cache_write_tokens=written,
         )
+
+
+def _reasons(blocks: list[_Block]) -> list[str]:
+    """Return the text directly before each call, empty for calls that all text of the reply stands before:
+    it is about all of them."""
+    reasons: list[str] = []
+    said: list[str] = []
+    for block in blocks:
+        if block.kind == "text":
+            said += block.pieces
+        elif block.kind == "tool_use":
+            reasons.append("".join(said).strip())
+            said = []
+    return reasons if any(reasons[1:]) else [""] * len(reasons)
 
 
 def _thoughts(blocks: list[_Block]) -> Iterator[dict[str, Any]]:

@@ -3,39 +3,40 @@
 One request produces one stream of deltas that ends with the whole reply.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+import json
+import math
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar
 
+from core.model.tokens import text_tokens
+from core.preferences import Thinking
 from core.transcript import Origin, Said
+from core.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as described to a model. `parameters` is a JSON schema object."""
+    """A tool as described to a model. `parameters` is a JSON schema object.
+
+    `tokens`: the estimate for all three. `token_bound`: a number that no tokenizer exceeds for them, their
+    length as ASCII, with escapes."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
-    _size_chars: list[int] = field(default_factory=list[int], init=False, repr=False, compare=False)
+    tokens: int = field(init=False, repr=False, compare=False)
+    token_bound: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def size_chars(self) -> int:
-        """The length of the name, description and parameters as text, computed once, on first use."""
-        if not self._size_chars:
-            whole = len(self.name) + len(self.description) + len(str(self.parameters))
-            self._size_chars.append(whole)
-        return self._size_chars[0]
+    def __post_init__(self) -> None:
+        text = f"{self.name} {self.description} {json.dumps(dict(self.parameters), default=str)}"
+        object.__setattr__(self, "tokens", text_tokens(text))
+        object.__setattr__(self, "token_bound", len(json.dumps(text)))
 
 
-class Thinking(StrEnum):
-    """The effort a model spends on reasoning before it answers."""
-
-    OFF = "off"
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
+THINKING_TOKENS = {Thinking.OFF: 0, Thinking.LOW: 2048, Thinking.MEDIUM: 8192, Thinking.HIGH: 16_384}
+"""The room for thinking, in addition to the room for the answer: providers count both as output."""
 
 
 class ThinkingStyle(StrEnum):
@@ -57,7 +58,8 @@ class ModelAbilities:
 
     `context_tokens`: its window, input and output together.
     `max_temperature`: the highest it takes; None: it takes none.
-    `learned`: parts of the API that the provider refused since the hub started, each in a few words."""
+    `learned`: parts of the API that the provider refused since the hub started, each in a few words.
+    `limits_output`: False once it refused a limit on the length of replies."""
 
     context_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -65,6 +67,7 @@ class ModelAbilities:
     max_temperature: float | None = None
     thinking: ThinkingStyle = ThinkingStyle.NONE
     learned: tuple[str, ...] = ()
+    limits_output: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,9 @@ class ModelRequest:
 
     `images` came with the newest text of a person; they are in no journal. `temperature` is sent to
     models that take one. `thinking`: None means the effort configured for the model. Neither thinking nor
-    images are counted in `max_output_tokens`."""
+    images are counted in `max_output_tokens`. `conversation_tokens`: the estimate for the conversation, 0 if
+    it was not counted. `id` names the call in the hub's usage and the provider's log; it is sent if it is not
+    empty."""
 
     system: str
     conversation: Sequence[Said]
@@ -92,22 +97,8 @@ class ModelRequest:
     temperature: float | None = None
     thinking: Thinking | None = None
     images: Sequence[ImagePart] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens as counted by the provider, and their cost at the model's prices.
-
-    Counts are zero where the provider gave none; the cost is zero without known prices.
-    `input_tokens` includes `cached_input_tokens` (read from the provider's cache) and `cache_write_tokens`
-    (written to it). `estimated`: the provider gave no counts, and the hub estimated them."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    cost_micro_usd: int = 0
-    cache_write_tokens: int = 0
-    estimated: bool = False
+    conversation_tokens: int = field(default=0, compare=False)
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +127,14 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A whole reply."""
+    """A whole reply. `suggestions`: short texts for the person's next message."""
 
     text: str
     calls: tuple[CallRequest, ...]
     usage: Usage
     origin: Origin
     stop: StopReason = StopReason.END
+    suggestions: tuple[str, ...] = ()
 
     @property
     def truncated(self) -> bool:
@@ -200,9 +192,9 @@ class closing(Generic[T]):
         return self._stream
 
     async def __aexit__(self, *_: object) -> None:
-        stream: object = self._stream
-        if isinstance(stream, AsyncGenerator):
-            await cast("AsyncGenerator[T, Any]", stream).aclose()
+        close = getattr(self._stream, "aclose", None)
+        if close is not None:
+            await close()
 
 
 # The cost of a model's replies, by its configured prices.
@@ -227,3 +219,8 @@ class Price:
         cost = max(fresh_tokens, 0) * self.input_usd + usage.output_tokens * self.output_usd
         cost += usage.cached_input_tokens * cached_usd + usage.cache_write_tokens * write_usd
         return replace(usage, cost_micro_usd=round(cost))
+
+    def at_most(self, input_tokens: int, output_tokens: int) -> int:
+        """Return the highest cost of that many tokens, in micro-USD."""
+        dearest_usd = max(self.input_usd, self.cached_usd or 0.0, self.cache_write_usd or 0.0)
+        return math.ceil(input_tokens * dearest_usd + output_tokens * self.output_usd)

@@ -28,7 +28,9 @@ def known_model(provider: str, model: str) -> KnownModel:
     row = _table().get(max(fitting, key=len, default=""), KnownModel(ModelAbilities()))
     able = row.abilities
     assumed = row.abilities == ModelAbilities()
-    if provider == "anthropic":
+    if provider == "cli":
+        style = able.thinking
+    elif provider == "anthropic":
         style = able.thinking if able.thinking is ThinkingStyle.BUDGET else ThinkingStyle.ADAPTIVE
         highest = able.max_temperature
         highest = None if highest is None else min(highest, ANTHROPIC_MAX_TEMPERATURE)

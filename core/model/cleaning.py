@@ -25,6 +25,8 @@ from core.model.reply_spans import (
 )
 from core.model.visible_text import Code, VisibleText
 
+REASON_LIMIT_CHARS = 1000
+"""The limit on the reason of a call. Cards quote less of it."""
 _END = Token(Kind.END, "")
 
 
@@ -346,8 +348,12 @@ def cleaned_reply(reply: ModelReply, offered: Collection[str], read: Cleaner | N
     `read`: a finished cleaner that has read the same text already, piece by piece."""
     if read is None or read.fed_chars != len(reply.text):
         read = _read_whole(reply.text)
-    calls = reply.calls or read.calls(offered)
-    return replace(reply, text=read.text(), calls=calls)
+    calls = tuple(map(_with_clean_reason, reply.calls)) or read.calls(offered)
+    return replace(reply, text=read.text(), calls=calls, suggestions=read.suggestions())
+
+
+def _with_clean_reason(call: CallRequest) -> CallRequest:
+    return replace(call, reason=cleaned(call.reason)[:REASON_LIMIT_CHARS]) if call.reason else call
 
 
 def _read_whole(text: str) -> Cleaner:

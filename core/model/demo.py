@@ -8,10 +8,12 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.model.base import CallRequest, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import CallRequest, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
 from core.model.lenient_json import as_object, as_text
+from core.model.tokens import said_tokens, text_tokens
 from core.safety.fencing import unfence
 from core.transcript import AssistantSaid, Origin, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
+from core.usage import Usage
 
 # The requests the demo model understands, and the sentences it answers with.
 
@@ -188,8 +190,6 @@ def _clipped(text: str) -> str:
 
 ORIGIN = Origin("demo", "demo")
 WORDS_PER_DELTA = 12
-CHARS_PER_TOKEN = 4
-"""A rule of thumb for English, so that usage is not zero."""
 
 
 class DemoModel:
@@ -297,12 +297,9 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _usage(request: ModelRequest, text: str) -> Usage:
-    seen = len(request.system) + sum(_length_chars(said) for said in request.conversation)
-    return Usage(seen // CHARS_PER_TOKEN + 1, len(text) // CHARS_PER_TOKEN + 1)
-
-
-def _length_chars(said: Said) -> int:
-    return len(said.arguments) if isinstance(said, ToolCalled) else len(said.text)
+    """Return the estimated tokens, so that usage is not zero."""
+    heard = sum(map(said_tokens, request.conversation))
+    return Usage(text_tokens(request.system) + heard, text_tokens(text))
 
 
 # Plain requests that map to a routine, as the demo model understands them.

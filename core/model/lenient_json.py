@@ -1,35 +1,37 @@
 """Parsing of provider data that may be missing, malformed or hostile JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from core.errors import ModelReplyInvalid
 from core.off_loop import AT_ONCE_CHARS, json_with_breaks
 
+_OBJECT: Any = dict
+_ARRAY: Any = list
+"""The types of JSON values, checked without a further `cast`, since every chunk of a stream passes here."""
 _NOTHING: Mapping[str, Any] = {}
 _BLANK = " \t\n\r"
-_DECODER = json.JSONDecoder()
+_DECODER: Any = json.JSONDecoder()
+_READ: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once
 
 
 def parse(text: str | bytes, *, model: str) -> Any:
     """Parse JSON that `model` sent. Raises ModelReplyInvalid if it cannot be parsed."""
     try:
-        if isinstance(text, bytes) or len(text) > AT_ONCE_CHARS:
+        if type(text) is not str or len(text) > AT_ONCE_CHARS:
             return json_with_breaks(text)
-        return _parsed(text.strip(_BLANK))
-    except (ValueError, RecursionError) as error:
+        if text[:1] != "{" or text[-1:] != "}":
+            text = text.strip(_BLANK)
+        # Without the input checks of `json.loads`, since every chunk of a stream passes here.
+        value, end = _READ(text, 0)
+        if end == len(text):
+            return value
+        raise ValueError("there is text after the value")
+    except (ValueError, RecursionError, StopIteration) as error:
         raise ModelReplyInvalid(
             f"model {model}: the provider sent something that is not JSON: {excerpt(text)}"
         ) from error
-
-
-def _parsed(text: str) -> Any:
-    """Parse text without the input checks of `json.loads`, since every chunk of a stream passes here."""
-    value, end = _DECODER.raw_decode(text)
-    if end != len(text):
-        raise ValueError("there is text after the value")
-    return value
 
 
 def is_object(text: str) -> bool:
@@ -47,12 +49,12 @@ def _refuse(constant: str) -> None:
 
 def as_object(value: Any) -> Mapping[str, Any]:
     """Return the value if it is a JSON object, else an empty object."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else _NOTHING
+    return value if isinstance(value, _OBJECT) else _NOTHING
 
 
 def as_array(value: Any) -> Sequence[Any]:
     """Return the value if it is a JSON array, else an empty array."""
-    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
+    return value if isinstance(value, _ARRAY) else ()
 
 
 def as_text(value: Any) -> str:
@@ -94,7 +96,8 @@ class JoinedText:
         self._half = ""
         if "\ud800" <= piece[-1] <= "\udbff":  # the other half of this character arrives with the next piece
             piece, self._half = piece[:-1], piece[-1]
-        piece = storable(piece)
+        if not piece.isascii() or "\x00" in piece:
+            piece = storable(piece)
         self._pieces.append(piece)
         return piece
 

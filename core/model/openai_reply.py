@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import ModelRejected, ModelUnavailable
-from core.model.base import CallRequest, ModelReply, StopReason, Usage
+from core.model.base import CallRequest, ModelReply, StopReason
 from core.model.lenient_json import as_array, as_count, as_object, as_text, is_object, parse, storable
 from core.model.provider import Assembler
 from core.transcript import Origin
+from core.usage import Usage
 
 PROVIDER = "openai"
 DONE = "[DONE]"
@@ -64,14 +65,25 @@ class ReplyAssembler(Assembler):
         return self.add_object(parse(data, model=self._name))
 
     def add_object(self, value: Any) -> str:
-        chunk = as_object(value)
+        match value:
+            # Nearly every chunk of a stream: a piece of text and nothing else.
+            case {
+                "object": "chat.completion.chunk",
+                "choices": [{"index": 0, "delta": {"content": str(text), **more}, "finish_reason": None}],
+                **fields,
+            } if not more and "error" not in fields and not fields.get("usage"):
+                return self._add_text(text)
+            case _:
+                return self._add_chunk(as_object(value))
+
+    def _add_chunk(self, chunk: Mapping[str, Any]) -> str:
         if chunk.get("error") or chunk.get("object") == "error":
             raise self._error(chunk)
-        if usage := as_object(chunk.get("usage")):
+        if (usage := chunk.get("usage")) and (usage := as_object(usage)):
             self._usage = _usage(usage)
         for value in as_array(chunk.get("choices")):
             choice = as_object(value)
-            if not as_count(choice.get("index")):
+            if not (index := choice.get("index")) or not as_count(index):
                 return self._add_choice(choice)
         return ""
 
@@ -99,8 +111,9 @@ class ReplyAssembler(Assembler):
 
     def _add_choice(self, choice: Mapping[str, Any]) -> str:
         delta = as_object(choice.get("delta")) or as_object(choice.get("message"))
+        if reason := choice.get("finish_reason"):
+            self._finish = as_text(reason) or self._finish
         if delta.keys() <= _TEXT_ALONE and isinstance(text := delta.get("content"), str):
-            self._finish = as_text(choice.get("finish_reason")) or self._finish
             return self._add_text(text)
         reasoning = as_text(delta.get("reasoning_content"))
         if reasoning:
@@ -108,7 +121,6 @@ class ReplyAssembler(Assembler):
             self._reasoning.append(reasoning)
         for call in as_array(delta.get("tool_calls")):
             self._add_call(as_object(call))
-        self._finish = as_text(choice.get("finish_reason")) or self._finish
         return self._add_text(_content(delta.get("content")) + as_text(delta.get("refusal")))
 
     def _add_call(self, delta: Mapping[str, Any]) -> None:

@@ -4,8 +4,8 @@ import asyncio
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -23,12 +23,12 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.model.base import (
+    THINKING_TOKENS,
     ImagePart,
     ModelAbilities,
     ModelReply,
     ModelRequest,
     ReplyDelta,
-    Thinking,
     ThinkingStyle,
     closing,
 )
@@ -36,6 +36,7 @@ from core.model.lenient_json import JoinedText, parse
 from core.model.provider_errors import ProviderError, model_error, read_error, read_error_body, retry_after_s
 from core.model.sse import SseParser
 from core.off_loop import off_loop
+from core.preferences import Thinking
 
 ERROR_LIMIT_BYTES = 64 * 1024
 BODY_LIMIT_BYTES = 2 * 1024 * 1024
@@ -52,8 +53,9 @@ CALLS_LIMIT = 128
 """OpenAI's own limit on calls in one message, which therefore limits the calls that can be replayed."""
 OPAQUE_LIMIT_CHARS = 256 * 1024
 """The limit on data replayed with every later request. Longer data is dropped."""
-THINKING_TOKENS = {Thinking.OFF: 0, Thinking.LOW: 2048, Thinking.MEDIUM: 8192, Thinking.HIGH: 16_384}
-"""The room for thinking, in addition to the room for the answer: providers count both as output."""
+MAYBE_COUNTED = frozenset({408, 499, 502, 504, 520, 522, 524})
+"""Statuses of gateways that gave up on a provider, which may have replied to them later. All other failures
+are the provider's own, and it bills none."""
 BLIND = "this model does not accept images"
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -75,13 +77,18 @@ class Dialect(Protocol):
         """Whether images are sent."""
         ...
 
+    @property
+    def limits_output(self) -> bool:
+        """Whether the limit on the length of the reply is sent."""
+        ...
+
     def after(self, error: ProviderError, request: ModelRequest) -> Self | None:
         """Return the dialect without the part of the request that this error refuses, or None if it is about
         something else."""
         ...
 
     def learned(self) -> tuple[str, ...]:
-        """Return what was learned, each lesson in a few words."""
+        """Return the lessons learned, each in a few words."""
         ...
 
 
@@ -124,7 +131,11 @@ class Assembler(ABC):
         Raises ModelReplyInvalid without an end mark, because the reply is then incomplete."""
 
     def _add_text(self, piece: str) -> str:
-        self._grow(piece)
+        if not piece:
+            return ""
+        self._size_chars += len(piece)
+        if self._size_chars > REPLY_LIMIT_CHARS:
+            self._grow("")
         return self._text.add(piece)
 
     def _grow(self, piece: str) -> None:
@@ -191,7 +202,7 @@ class ProviderModel(ABC, Generic[D]):
         self._clock = clock
         self._known = abilities or ModelAbilities()
         self._thinking = thinking
-        self._dialect = dialect
+        self._speak(dialect)
         # Complete, so that httpx adds no headers per request.
         headers = {"Host": url.netloc.decode("ascii"), "Content-Type": "application/json"}
         headers |= {"User-Agent": "hubbub", **self._key_headers(api_key)}
@@ -204,11 +215,16 @@ class ProviderModel(ABC, Generic[D]):
         """The model's name in the configuration."""
         return self._name
 
-    @property
-    def abilities(self) -> ModelAbilities:
-        """What is known of the model, less what its provider refused."""
-        known, dialect = self._known, self._dialect
-        return replace(known, images=known.images and dialect.images, learned=dialect.learned())
+    def _speak(self, dialect: D) -> None:
+        """Leave out what the dialect leaves out, from now on."""
+        self._dialect = dialect
+        self.abilities = replace(
+            self._known,
+            images=self._known.images and dialect.images,
+            learned=dialect.learned(),
+            limits_output=dialect.limits_output,
+        )
+        """The known facts of the model, less the parts its provider refused."""
 
     # --- the provider's own part ----------------------------------------------------------------------
 
@@ -229,13 +245,21 @@ class ProviderModel(ABC, Generic[D]):
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """Closing the iterator ends the request at the provider."""
         assembler = self._assembler()
-        with self._transport_errors():
+        try:
             async with (
                 self._answer(self._fitting(request)) as response,
                 closing(self._read(response, assembler)) as texts,
             ):
                 async for text in texts:
                     yield ReplyDelta(text)
+        except httpx.UnsupportedProtocol as error:
+            raise ModelRejected(f"model {self._name}: base_url is not usable: {error}") from error
+        except (httpx.RequestError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            what = str(error) or "timed out"
+            failure = ModelUnavailable(f"model {self._name}: {type(error).__name__}: {what}")
+            # httpx has no error of its own for a request that certainly wasn't sent.
+            failure.uncounted = isinstance(error.__cause__, aiohttp.ClientConnectorError)
+            raise failure from error
         yield assembler.finish()
 
     def _fitting(self, request: ModelRequest) -> ModelRequest:
@@ -277,7 +301,8 @@ class ProviderModel(ABC, Generic[D]):
             adapted = dialect.after(error, request)
             if adapted is not None:
                 log.info("model.learned model=%s lessons=%s", self._name, "; ".join(adapted.learned()))
-                self._dialect = dialect = adapted
+                dialect = adapted
+                self._speak(dialect)
                 if not dialect.images:
                     request = replace(request, images=_unseen(request.images, BLIND))
             elif _is_about_an_image(error, request):
@@ -285,7 +310,9 @@ class ProviderModel(ABC, Generic[D]):
                 request = replace(request, images=_unseen(request.images, problem))
             else:
                 wait_s = retry_after_s(response.headers, self._clock)
-                raise model_error(error, model=self._name, api_key=self._api_key, retry_after_s=wait_s)
+                failure = model_error(error, model=self._name, api_key=self._api_key, retry_after_s=wait_s)
+                failure.uncounted = response.status_code not in MAYBE_COUNTED
+                raise failure
 
     async def _post(self, request: ModelRequest, dialect: D) -> httpx.Response:
         timeout = self._client.timeout.as_dict()
@@ -302,6 +329,8 @@ class ProviderModel(ABC, Generic[D]):
         sent.read()
         sent.headers.encoding = "ascii"  # otherwise httpx guesses it again for each header it reads
         sent.headers["Content-Length"] = str(len(content))
+        if request.id:
+            sent.headers["X-Client-Request-Id"] = request.id
         return await self._client.send(sent, stream=True)
 
     async def _read(self, response: httpx.Response, assembler: Assembler) -> AsyncIterator[str]:
@@ -336,17 +365,6 @@ class ProviderModel(ABC, Generic[D]):
             raise ModelReplyInvalid(f"model {self._name}: a reply of over {BODY_LIMIT_BYTES} bytes")
         return body
 
-    @contextmanager
-    def _transport_errors(self) -> Generator[None]:
-        """Raise any failure between the hub and the provider as a ModelError."""
-        try:
-            yield
-        except httpx.UnsupportedProtocol as error:
-            raise ModelRejected(f"model {self._name}: base_url is not usable: {error}") from error
-        except (httpx.RequestError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            what = str(error) or "timed out"
-            raise ModelUnavailable(f"model {self._name}: {type(error).__name__}: {what}") from error
-
 
 def _unseen(images: Sequence[ImagePart], problem: str) -> tuple[ImagePart, ...]:
     """Return the images without their data, for a model that can only be told of them."""
@@ -360,9 +378,6 @@ def _is_about_an_image(error: ProviderError, request: ModelRequest) -> bool:
     """Return whether the provider refuses an image of the request, such as a damaged one."""
     sent = any(image.data for image in request.images)
     return sent and error.status in (400, 413, 415, 422) and "image" in error.message.lower()
-
-
-# Reading bodies.
 
 
 def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
@@ -388,14 +403,19 @@ async def _head(chunks: AsyncIterator[bytes]) -> bytes:
 
 async def _added(assembler: Assembler, parser: SseParser, chunk: bytes) -> str:
     """Return the text that a chunk adds. Once the reply has ended, no failure matters any more."""
-    texts: list[str] = []
-    for data in parser.feed(chunk):
-        try:
-            texts.append(await off_loop(len(data), partial(assembler.add, data)))
-        except ModelError:
-            if not assembler.ended:
-                raise
-    return "".join(texts)
+    events = parser.feed(chunk)
+
+    def added() -> str:
+        texts: list[str] = []
+        for data in events:
+            try:
+                texts.append(assembler.add(data))
+            except ModelError:
+                if not assembler.ended:
+                    raise
+        return "".join(texts)
+
+    return await off_loop(max(map(len, events), default=0), added)
 
 
 async def _rest(chunks: AsyncIterator[bytes], parser: SseParser, assembler: Assembler) -> str:
@@ -415,8 +435,7 @@ async def _rest(chunks: AsyncIterator[bytes], parser: SseParser, assembler: Asse
 
 
 async def _read_up_to(head: bytes, chunks: AsyncIterator[bytes], limit_bytes: int) -> bytes:
-    parts = [head]
-    size_bytes = len(head)
+    parts, size_bytes = [head], len(head)
     async for chunk in chunks:
         parts.append(chunk)
         size_bytes += len(chunk)

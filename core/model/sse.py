@@ -29,10 +29,11 @@ class SseParser:
         for line in lines:
             if not line:
                 if self._data:
-                    events.append(b"\n".join(self._data).decode("utf-8", "replace"))
-                    self._data.clear()
+                    whole = b"\n".join(self._data) if self._data[1:] else self._data[0]
+                    events.append(whole.decode("utf-8", "replace"))
+                    self._data = []
                 self._size_bytes = 0
-            elif line.startswith(b"data:"):
+            elif line[:5] == b"data:":
                 self._data.append(line[6:] if line[5:6] == b" " else line[5:])
                 self._size_bytes += len(line)
         if self._size_bytes + self._rest_bytes > EVENT_LIMIT_BYTES:

@@ -100,7 +100,8 @@ class ShownText:
         if after:
             self._blanks.append(after)
         if self._is_decided:
-            self._show(kept)
+            self._shown.append(kept)
+            self.size += len(kept)
         else:
             self._begin(kept)
 

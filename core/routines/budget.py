@@ -1,42 +1,30 @@
-"""Budgets: usage is counted with every call and compared with the routine's daily limits."""
+"""The daily budget of a routine, compared with what a run uses before each of its calls."""
 
-from core.errors import HubError
-from core.model.base import Usage
-from core.routine import Spent
+from core.errors import BudgetUsedUp
+from core.runs.metering import RunMeter
 from core.store.routine_rows import DayLeft
 
 
-class OutOfBudget(HubError):
-    """Error for a routine whose daily budget is used up; the text says which budget."""
+class OutOfBudget(BudgetUsedUp):
+    """The routine's own budget of the day is used up; the text says which."""
 
 
-class SpentSoFar:
-    """Usage of a run up to now, also if it fails later. `before`: usage of earlier starts, which `left`
-    does not count."""
+class DayBudget:
+    """The rest of the day for one start of a run. `left`: at its beginning."""
 
-    def __init__(self, before: Spent, left: DayLeft) -> None:
-        self.total = before
-        self._before = before
+    def __init__(self, left: DayLeft, meter: RunMeter) -> None:
         self._left = left
-
-    def add(self, usage: Usage) -> None:
-        """Count a call's tokens and cost."""
-        total = self.total
-        self.total = Spent(
-            total.tokens_in + usage.input_tokens,
-            total.tokens_out + usage.output_tokens,
-            total.cost_micro_usd + usage.cost_micro_usd,
-        )
+        self._meter = meter
 
     def reserve(self, tokens: int) -> int:
         """Return the number of tokens a reply may use, at most `tokens`. Raises OutOfBudget if nothing is
         left."""
-        left, total, before = self._left, self.total, self._before
-        if left.micro_usd is not None and total.cost_micro_usd - before.cost_micro_usd >= left.micro_usd:
+        left, used = self._left, self._meter.used
+        if left.micro_usd is not None and used.cost_micro_usd >= left.micro_usd:
             raise OutOfBudget("Stopped: the routine has reached its daily cost limit.")
         if left.tokens is None:
             return tokens
-        used = total.tokens_in + total.tokens_out - before.tokens_in - before.tokens_out
-        if used >= left.tokens:
+        used_tokens = used.input_tokens + used.output_tokens
+        if used_tokens >= left.tokens:
             raise OutOfBudget("Stopped: the routine has reached its daily token limit.")
-        return min(tokens, left.tokens - used)
+        return min(tokens, left.tokens - used_tokens)

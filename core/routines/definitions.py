@@ -7,7 +7,18 @@ from dataclasses import replace
 from enum import StrEnum
 
 from core.clock import SECOND_US
-from core.routine import Cron, Definition, Event, Manual, Progress, RunStatus, SystemEvent, Trigger, Webhook
+from core.routine import (
+    Cron,
+    Definition,
+    Event,
+    Manual,
+    Progress,
+    Reminder,
+    RunStatus,
+    SystemEvent,
+    Trigger,
+    Webhook,
+)
 from core.routine_json import Problem, definition_to_json, read_definition
 from core.store.routine_rows import RoutineRow, RoutineText
 from core.users import Principal, Role
@@ -38,7 +49,7 @@ def text_of(definition: Definition, next_slot_at: int | None) -> RoutineText:
         cooldown_us=guardrails.cooldown_s * SECOND_US,
         max_concurrent=guardrails.max_concurrent,
         dedup_window_us=(guardrails.dedup_window_s or 0) * SECOND_US,
-        reruns=guardrails.rerun_interrupted,
+        reruns=guardrails.rerun_interrupted or isinstance(definition.action, Reminder),
         webhook_path=trigger.path if isinstance(trigger, Webhook) else None,
         next_slot_at=next_slot_at,
         daily_runs=guardrails.daily_runs,
@@ -75,6 +86,7 @@ def progress_of(row: RoutineRow, last_status: RunStatus | None, running: int) ->
         consecutive_failures=row.failures,
         paused_because=row.paused_because or "",
         tested_as=row.tested_as,
+        done=row.done_at is not None,
     )
 
 
@@ -109,6 +121,7 @@ def not_permitted(definition: Definition, by: Principal, *, priced: bool) -> Ite
 class DisplayStatus(StrEnum):
     """The status a list shows; the first that applies."""
 
+    DONE = "done"
     DISABLED = "disabled"
     PAUSED = "paused"
     RUNNING = "running"
@@ -121,6 +134,7 @@ class DisplayStatus(StrEnum):
 def display_status(definition: Definition, progress: Progress) -> DisplayStatus:
     """Return the display status of a routine whose runs left `progress`."""
     signs = (
+        (progress.done and not progress.running, DisplayStatus.DONE),
         (not definition.enabled, DisplayStatus.DISABLED),
         (bool(progress.paused_because), DisplayStatus.PAUSED),
         (progress.running > 0, DisplayStatus.RUNNING),

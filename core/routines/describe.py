@@ -9,9 +9,20 @@ from typing import assert_never
 from core.clock import SECOND_US
 from core.routine import Cron, Event, Filters, Manual, SystemEvent, Trigger, Webhook
 from core.routines.definitions import definition_of
-from core.routines.schedule import MONTHS, WEEKDAYS, Every, Fields, Part, Schedule, read_schedule
+from core.routines.once import Once
+from core.routines.schedule import (
+    MONTHS,
+    WEEKDAYS,
+    Every,
+    Fields,
+    Part,
+    Schedule,
+    once_at,
+    read_schedule,
+)
 from core.routines.slots import schedule_of
 from core.store.routine_rows import RoutineRow
+from core.timezones import zone
 
 _UNITS = {"m": "minute", "h": "hour", "d": "day"}
 _MAX_TIMES = 6
@@ -45,9 +56,25 @@ def describe(schedule: str, timezone: str = "") -> str:
     """Describe a schedule, such as "At 09:00 on Monday to Friday (Europe/Berlin)". Raises
     ScheduleRefused."""
     said = read_schedule(schedule)
+    if isinstance(said, Once):
+        return _once(said, timezone)
     words = _every(said.count, _UNITS[said.unit]) if isinstance(said, Every) else _fields(said)
     zone = f" ({timezone})" if timezone else ""
     return f"{words[0].upper()}{words[1:]}{zone}"
+
+
+def _once(once: Once, timezone: str) -> str:
+    """Describe one time; of one that clocks skip, also why it is later than written."""
+    found = zone(timezone) if timezone else None
+    local = once_at(once, found or UTC).astimezone(found or UTC)
+    words = f"once at {local:%Y-%m-%d} {_clock(local)}{f' ({timezone})' if found else ''}"
+    skipped = not once.exact and local.replace(tzinfo=None) != once.reading
+    told = f"; clocks skip {_clock(once.reading)} that day" if skipped else ""
+    return f"{words[0].upper()}{words[1:]}{told}"
+
+
+def _clock(at: datetime) -> str:
+    return f"{at:%H:%M:%S}" if at.second else f"{at:%H:%M}"
 
 
 def _fields(fields: Fields) -> str:

@@ -12,36 +12,46 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
-from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
-from core.errors import HubError, ModelError, StoreError
+from core.errors import BudgetUsedUp, HubError, ModelError, StoreError
 from core.events import RunKind, RunResult
 from core.ids import Ids
 from core.messages import InboundMessage
-from core.routine import Cron, Definition, FullJob, Lightweight, Match, RunStatus, SlotInput, claim_key
+from core.routine import (
+    Cron,
+    Definition,
+    FullJob,
+    Lightweight,
+    Match,
+    Reminder,
+    RunStatus,
+    SlotInput,
+    claim_key,
+)
 from core.routine_json import input_to_json
 from core.routines import notices
-from core.routines.budget import OutOfBudget, SpentSoFar
+from core.routines.budget import OutOfBudget
 from core.routines.definitions import definition_of, fingerprint, read_text
 from core.routines.events import HubEvents
 from core.routines.heartbeat import HEARTBEAT_ID, Asleep, Heartbeat
-from core.routines.notices import RoutineNotifier, is_told, told_at
+from core.routines.notices import RoutineNotifier, is_told
 from core.routines.registry import PatternRegistry, WebhookEntry, WebhookRegistry
 from core.routines.run import LightweightRuns, Performed
 from core.routines.schedule import jitter_us
-from core.routines.service import RoutineSignals
 from core.routines.slots import slots_due
-from core.routines.tool_runs import remarks_of, thread_of
+from core.routines.tool_runs import thread_of
+from core.runs.lazy_engine import RunSignals
 from core.runs.registry import Run, RunRegistry
+from core.runs.unattended import remarks_of
 from core.store.port import Store
 from core.store.routine_rows import BudgetDay, NewRun, NextDue, RoutineRow, RunEnd, StartedRun
 from core.store.rows import UnfinishedRun
 from core.store.units import patiently
 from core.timers import Timers
-from core.timezones import TimeZones, in_force
+from core.timezones import TimeZones, in_force, told_at
+from core.usage import day_start
 
 logger = logging.getLogger(__name__)
 
@@ -72,9 +82,6 @@ def end_of(
         answer=performed.reply,
         result=text if well and text else None,
         error=None if well else text,
-        input_tokens=performed.spent.tokens_in,
-        output_tokens=performed.spent.tokens_out,
-        cost_micro_usd=performed.spent.cost_micro_usd,
         budget_since=day_start(now, timezone) if performed.out_of_budget else 0,
         document=performed.document,
         tested_as=fingerprint(definition) if well else None,
@@ -105,15 +112,13 @@ def budget_day(now: int, timezone: str) -> BudgetDay:
     return BudgetDay(day_start(now, timezone), told)
 
 
-def day_start(now: int, timezone: str) -> int:
-    """Return the start of the day in that zone, in microseconds UTC."""
-    moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(timezone))
-    return int(moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp()) * SECOND_US
-
-
 def _told(definition: Definition, performed: Performed, shown: str) -> str:
+    if performed.of_hub:
+        return notices.stopped_by_budget(definition.name, shown)
     if performed.out_of_budget:
         return notices.budget_used_up(definition.name, shown.removesuffix("."))
+    if isinstance(definition.action, Reminder) and performed.status is RunStatus.ATTENTION:
+        return _notice(notices.REMINDER, shown)
     return _notice(notices.heading(definition.name, performed.status), shown)
 
 
@@ -128,9 +133,12 @@ def _pause_notice(definition: Definition, failures: int, text: str) -> str:
 
 READ_AT_ONCE = 200
 MAX_REST_S = 30.0
-SLOTS, BEAT = "routines.slots", "routines.heartbeat"
+SLOTS, BEAT, RETENTION = "routines.slots", "routines.heartbeat", "routines.retention"
 """The engine's timers."""
 AGAIN_S = 5.0
+FORGET_EVERY_S = 3600.0
+DONE_KEPT_US = 30 * 24 * 3600 * SECOND_US
+"""How long one-time routines are kept once they are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +152,7 @@ class EngineParts:
     webhooks: WebhookRegistry
     heartbeat: Heartbeat
     events: HubEvents
-    signals: RoutineSignals
+    signals: RunSignals
     clock: Clock
     timers: Timers
     ids: Ids
@@ -196,16 +204,17 @@ class RoutineEngine:
         async with asyncio.TaskGroup() as group:
             look = partial(self._look, group)
             self._timers.every(SLOTS, MAX_REST_S, look)
+            self._timers.every(RETENTION, FORGET_EVERY_S, self._forget_done)
             try:
                 while True:
                     await self._parts.signals.something()
                     self._timers.at(SLOTS, self._clock.now(), look)
             finally:
-                for name in (SLOTS, BEAT):
+                for name in (SLOTS, BEAT, RETENTION):
                     self._timers.cancel(name)
 
     async def _look(self, group: asyncio.TaskGroup) -> None:
-        """Do what is due, and look again when there is more to do. Raises StoreUnavailable."""
+        """Carry out the due runs, and look again when there is more to do. Raises StoreUnavailable."""
         next_at = self._clock.now() + int(AGAIN_S * SECOND_US)
         try:
             next_at = await self._do_due(group)
@@ -225,6 +234,10 @@ class RoutineEngine:
         await self._parts.notifier.tell_due()
         await self._await_beat()
         return now + int(_rest_s(await self._store.run_views.next_due(), now) * SECOND_US)
+
+    async def _forget_done(self) -> None:
+        """Delete the one-time routines that have been done for long. Raises StoreUnavailable."""
+        await self._store.routines.forget_done_routines(self._clock.now() - DONE_KEPT_US)
 
     def _today(self) -> BudgetDay:
         return budget_day(self._clock.now(), self._timezones.default)
@@ -312,7 +325,7 @@ class RoutineEngine:
         """End a run that is not started again."""
         name = left.routine.text.name
         logger.warning("run.interrupted run=%s routine=%r status=%s", left.run.id, name, status)
-        await self._finish(left, Performed(status, why, None, left.run.spent))
+        await self._finish(left, Performed(status, why, None))
 
     # --- running ---------------------------------------------------------------------------------------
 
@@ -334,19 +347,21 @@ class RoutineEngine:
             self._parts.signals.wake()
 
     async def _perform(self, started: StartedRun, run: Run) -> Performed:
-        spent = SpentSoFar(started.run.spent, started.left)
         try:
             definition = definition_of(started.routine)
             limit_s = definition.guardrails.timeout_s
             try:
                 async with asyncio.timeout(limit_s):
-                    return await self._act(started, definition, spent, run)
+                    return await self._act(started, definition, run)
             except TimeoutError:
                 told = notices.timed_out(limit_s)
         except StoreError:
             raise
         except OutOfBudget as error:
-            return Performed(RunStatus.FAILED, str(error), None, spent.total, out_of_budget=True)
+            return Performed(RunStatus.FAILED, str(error), None, out_of_budget=True)
+        except BudgetUsedUp as error:
+            told = f"Stopped: {error}"
+            return Performed(RunStatus.FAILED, told, None, out_of_budget=True, of_hub=True)
         except ModelError as error:
             told = f"The model did not answer: {error}"
         except (HubError, ValueError) as error:
@@ -356,22 +371,22 @@ class RoutineEngine:
             logger.exception(
                 "run.unexpected_error run=%s routine=%r", started.run.id, started.routine.text.name
             )
-        return Performed(RunStatus.FAILED, told, None, spent.total)
+        return Performed(RunStatus.FAILED, told, None)
 
-    async def _act(
-        self, started: StartedRun, definition: Definition, spent: SpentSoFar, run: Run
-    ) -> Performed:
+    async def _act(self, started: StartedRun, definition: Definition, run: Run) -> Performed:
         action = definition.action
         if started.routine.id == HEARTBEAT_ID:
             beat = self._parts.heartbeat.action(await self._timezones.of(started.routine.owner_id))
             if isinstance(beat, Asleep):
-                return Performed(RunStatus.SKIPPED, beat.why, None, spent.total)
+                return Performed(RunStatus.SKIPPED, beat.why, None)
             action = beat
         match action:
             case Lightweight():
-                return await self._parts.runs.perform(started, action, spent, run)
+                return await self._parts.runs.perform(started, action, run)
+            case Reminder(text):
+                return Performed(RunStatus.ATTENTION, text, None)
             case FullJob():
-                return Performed(RunStatus.FAILED, notices.full_job_refused(), None, spent.total)
+                return Performed(RunStatus.FAILED, notices.full_job_refused(), None)
 
     async def _finish(self, started: StartedRun, performed: Performed) -> None:
         now, menu_id = self._clock.now(), self._parts.ids.gate_id()

@@ -1,4 +1,4 @@
-"""Heartbeat: at an interval the model works through the owner's list, HEARTBEAT.md of the
+"""Heartbeat: at an interval, or once a day, the model works through the owner's list, HEARTBEAT.md of the
 workspace.
 
 It is a normal routine, created and updated from the configuration; the engine handles its
@@ -85,19 +85,19 @@ def asks_for_nothing(listed: str) -> bool:
 
 
 async def keep_heartbeat(
-    store: Store, owner_id: str, every_s: int | None, timezone: str, clock: Clock
+    store: Store, owner_id: str, schedule: str | None, timezone: str, clock: Clock
 ) -> None:
     """Bring the routine in line with the configuration; None removes it. A heartbeat that a person paused
     stays paused.
     Raises StoreUnavailable."""
     row = await store.routines.routine(HEARTBEAT_ID)
-    if every_s is None:
+    if schedule is None:
         if row is not None and row.enabled:
             await store.routines.switch_routine(
                 row.id, enabled=False, next_slot_at=None, because=SWITCHED_OFF
             )
         return
-    definition = _definition(every_s, timezone)
+    definition = _definition(schedule, timezone)
     now = clock.now()
     if row is None:
         for name in NAMES:
@@ -113,9 +113,15 @@ async def keep_heartbeat(
         await store.routines.switch_routine(row.id, enabled=True, next_slot_at=text.next_slot_at)
 
 
-def _definition(every_s: int, timezone: str) -> Definition:
+def schedule_of_beats(every_s: int, at: str) -> str:
+    """Return the schedule of the configuration. `at`: a time of day, "" for every `every_s` seconds."""
+    hour, _, minute = at.partition(":")
+    return f"{int(minute)} {int(hour)} * * *" if at else f"every {every_s // 60} m"
+
+
+def _definition(schedule: str, timezone: str) -> Definition:
     # A missed beat is not made up for: the next one reads the same list.
-    every = Cron(f"every {every_s // 60} m", timezone, Downtime.SKIP)
+    every = Cron(schedule, timezone, Downtime.SKIP)
     return Definition(
         name=NAMES[0],
         trigger=every,

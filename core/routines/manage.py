@@ -4,6 +4,7 @@ People see only their own routines. Refusals name the field.
 """
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, cast
 
 from core.clock import Clock
@@ -13,16 +14,20 @@ from core.routine_json import Problem, RoutineNotFound, RoutineRefused, input_to
 from core.routines.definitions import definition_of, not_permitted, text_of
 from core.routines.events import HUB, SystemEvents
 from core.routines.heartbeat import HEARTBEAT_ID
+from core.routines.once import is_once
 from core.routines.service import ChangeListener
-from core.routines.slots import next_slot
+from core.routines.slots import next_slot, with_time_in_full
 from core.routines.validation import change, validate
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow
+from core.timezones import in_force
 from core.users import Principal, Role
 
+NEVER = "never occurs; choose a time that does"
 MAX_ROUTINES = 10_000
 """Limit per person."""
+REMINDER_NAME_CHARS = 60
 
 
 class RoutineManager:
@@ -61,6 +66,8 @@ class RoutineManager:
         """Create a routine. `thread_id`: the thread it is created in, and the default for its notices."""
         routine_id = self._ids.row_id()
         page = _with_path(self._completed(page), routine_id)
+        now = self._clock.now()
+        page = with_time_in_full(page, now, self._timezone)
         formal = isinstance(read_definition(page, self._timezone), tuple)
         definition = self._judged(validate(page, self._timezone), by, formal=formal)
         await self._named_things(by, definition)
@@ -68,7 +75,7 @@ class RoutineManager:
             raise RoutineRefused(
                 Problem("", f"you have {MAX_ROUTINES} routines, the maximum; delete one first")
             )
-        text = text_of(definition, self._next_slot(definition, self._clock.now()))
+        text = text_of(definition, self._next_slot(definition, now, now))
         row = await self._store.routines.save_routine(routine_id, by.user_id, text, thread_id)
         if row is None:
             raise await self._taken(by, definition, None)
@@ -81,9 +88,13 @@ class RoutineManager:
         """Change only the fields that the page names."""
         row = _theirs(await self.find(by, named))
         page = page if row.text.kind == "webhook" else _with_path(page, row.id)
-        definition = self._judged(change(_definition(row), page, self._timezone), by)
+        held = _definition(row)
+        zone = held.trigger.timezone if isinstance(held.trigger, Cron) else self._timezone
+        now = self._clock.now()
+        page = with_time_in_full(page, now, zone)
+        definition = self._judged(change(held, page, self._timezone), by)
         await self._named_things(by, definition)
-        text = text_of(definition, self._next_slot(definition, row.created_at))
+        text = text_of(definition, self._next_slot(definition, row.created_at, now))
         changed = await self._store.routines.rewrite_routine(row.id, text, version=row.version)
         if changed is None:
             raise await self._taken(by, definition, row)
@@ -124,6 +135,25 @@ class RoutineManager:
         """Return its newest runs, newest first."""
         row = await self.find(by, named)
         return await self._store.run_views.routine_runs(row.id, max(1, limit))
+
+    async def remind(self, by: Principal, text: str, when: str, key: str, thread_id: str) -> RoutineRow:
+        """Create a reminder. `when`: a one-time schedule, with or without `at`; `key`: the same one makes
+        one reminder."""
+        digest = sha256(key.encode()).hexdigest()[:8]
+        name = f"{' '.join(text.split())[:REMINDER_NAME_CHARS]} ({digest})"
+        made = await self._store.routines.routine_named(by.user_id, name)
+        if made is not None:
+            return made
+        schedule = when.strip() if is_once(when) else f"at {when.strip()}"
+        preferences = await self._store.people.preferences(by.user_id)
+        trigger = {"type": "cron", "schedule": schedule}
+        page = {
+            "name": name,
+            "trigger": trigger | {"timezone": in_force(preferences.timezone, self._timezone)},
+            "action": {"type": "reminder", "text": text},
+            "guardrails": {"cooldown_s": 0},
+        }
+        return await self.create(by, page, thread_id)
 
     # --- firing ----------------------------------------------------------------------------------------
 
@@ -187,19 +217,21 @@ class RoutineManager:
             if thread is None or (by.role is not Role.OWNER and thread.owner_id != by.user_id):
                 raise RoutineRefused(Problem("notify.thread_id", "is not one of your conversations"))
 
-    def _next_slot(self, definition: Definition, anchor: int) -> int | None:
+    def _next_slot(self, definition: Definition, anchor: int, now: int) -> int | None:
         if not isinstance(definition.trigger, Cron):
             return None
         try:
-            found = next_slot(definition.trigger, self._clock.now(), anchor)
+            found = next_slot(definition.trigger, now, anchor)
         except ValueError as error:
             raise RoutineRefused(Problem("trigger.schedule", str(error))) from error
         if found is None:
-            raise RoutineRefused(Problem("trigger.schedule", "never occurs; choose a time that does"))
+            told = "is in the past; choose a time to come" if is_once(definition.trigger.schedule) else NEVER
+            raise RoutineRefused(Problem("trigger.schedule", told))
         return found
 
     async def _switched(self, row: RoutineRow, *, enabled: bool) -> RoutineRow:
-        slot_at = self._next_slot(_definition(row), row.created_at) if enabled else None
+        now = self._clock.now()
+        slot_at = self._next_slot(_definition(row), row.created_at, now) if enabled else None
         changed = await self._store.routines.switch_routine(row.id, enabled=enabled, next_slot_at=slot_at)
         if changed is None:
             raise RoutineNotFound(f"the routine “{row.text.name}” no longer exists")

@@ -1,19 +1,25 @@
 """Routine notices: which ends are announced to owners, when, where, and how often."""
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
 from typing import Protocol
-from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.errors import ChannelError, NobodyToTell, StoreError
-from core.inbound.routine_texts import ALLOW, MENU, MISSING, MISSING_TOO_LONG, grants_offered
+from core.inbound.routine_texts import (
+    ALLOW,
+    MENU,
+    MISSING,
+    MISSING_TOO_LONG,
+    REMINDER_MENU,
+    grants_offered,
+)
 from core.messages import Address, Block, Choice, Code, Markdown, Message, Plain
 from core.people.notices import InOrder, Recipient, ToAddress, ToPerson, ToThread
-from core.routine import Notify, QuietHours, RunStatus
+from core.routine import Notify, Reminder, RunStatus
 from core.routines.definitions import read_text
 from core.store.facets import NoticeAddress
 from core.store.routine_port import RunViews
@@ -106,22 +112,6 @@ def is_told(notify: Notify, status: RunStatus, failures: int) -> bool:
             return False
 
 
-def told_at(hours: QuietHours | None, now: int, timezone: str) -> int:
-    """Return when a notice of something that happened now is sent: after the quiet hours, if it is quiet
-    now."""
-    if hours is None:
-        return now
-    moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(timezone))
-    if not hours.cover(moment.hour * 60 + moment.minute):
-        return now
-    end = moment.replace(
-        hour=hours.end_minute // 60, minute=hours.end_minute % 60, second=0, microsecond=0, fold=0
-    )
-    if end <= moment:
-        end += timedelta(days=1)
-    return max(now, int(end.timestamp() * SECOND_US))
-
-
 class RoutineNotifier:
     """Sender of notices that are due. A notice that was handed over is sent, however often the hub is
     killed."""
@@ -148,7 +138,7 @@ class RoutineNotifier:
             blocks = (*blocks, Plain(MISSING), *(Code(as_seen(grant)) for grant in offered))
         if len(offered) < len(notice.missing_grants):
             blocks = (*blocks, Plain(MISSING_TOO_LONG))
-        labels = (*MENU, ALLOW) if offered else MENU
+        labels = _labels(notice, bool(offered))
         choices = tuple(Choice(label) for label in labels) if notice.menu_id else ()
         message = Message(blocks, choices, notice.menu_id)
         to = await self._recipient(notice)
@@ -179,6 +169,13 @@ class RoutineNotifier:
             return False
         logger.warning("notice.rate_limited routine=%s count=%d", routine_id, told)
         return True
+
+
+def _labels(notice: DueNotice, offered: bool) -> tuple[str, ...]:
+    with contextlib.suppress(ValueError):
+        if isinstance(read_text(notice.definition).action, Reminder):
+            return REMINDER_MENU
+    return (*MENU, ALLOW) if offered else MENU
 
 
 def _notify(notice: DueNotice) -> Notify:
@@ -218,10 +215,18 @@ def heading(name: str, status: RunStatus) -> str:
     return f"{_ICONS.get(status, '')} Routine “{name}” {_WORDS.get(status, status.value)}"
 
 
+REMINDER = "⏰ Reminder"
+
+
 def budget_used_up(name: str, why: str) -> str:
     """Return the daily notice that a routine's budget is used up; `why`: the rest of a sentence about
     it."""
     return f"⏳ Routine “{name}” will not run until tomorrow\n\n{why[:1].upper()}{why[1:]}."
+
+
+def stopped_by_budget(name: str, why: str) -> str:
+    """Return the notice that a budget of the hub stopped a run; `why`: a sentence."""
+    return f"⏳ Routine “{name}” stopped before it was done\n\n{why}"
 
 
 def with_remarks(text: str, remarks: Sequence[str]) -> str:
@@ -262,6 +267,4 @@ def broke(reference: str) -> str:
 
 def full_job_refused() -> str:
     """Return the reason a full job cannot run."""
-    return (
-        "Its action is a job, which this version of the hub does not run yet. Give it a lightweight action."
-    )
+    return "Its action is a job, which routines do not start yet. Give it a lightweight action."

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from core.clock import SECOND_US, Clock
 from core.errors import ModelReplyInvalid, ToolDenied, ToolFailed
 from core.model.base import ModelReply
+from core.model.visible_text import SILENT_REPLY
 from core.names import folded, quoted
 from core.routine import (
     Lightweight,
@@ -20,29 +21,29 @@ from core.routine import (
     RunInput,
     RunStatus,
     SlotInput,
-    Spent,
     SystemInput,
     WebhookInput,
     kept,
 )
 from core.routine_json import input_from_json
-from core.routines.budget import SpentSoFar
 from core.routines.definitions import definition_of, not_permitted
-from core.runs.context import documents_parts
+from core.runs.context import documents_parts, skills_parts
 from core.runs.registry import Run
+from core.runs.skills import Skill, chosen
 from core.runs.unseen_models import UnseenModels, UnseenRun
 from core.runs.workspace_texts import Document, WorkspaceTexts
 from core.safety.fencing import FENCE_RULE, fence_tool_output
 from core.store.routine_rows import RunSteps, StartedRun
 from core.timezones import TimeZones
 from core.transcript import AssistantSaid
+from core.usage import CallKind, Payer
 from core.users import Principal, Role
 
 # The prompts of a lightweight run, and the reading of its reply. Pure.
 
 NOTHING = "ROUTINE_OK"
 """A reply of exactly this has nothing to report."""
-SILENT = (NOTHING, "HEARTBEAT_OK")
+SILENT = (NOTHING, "HEARTBEAT_OK", SILENT_REPLY)
 """Silent replies; lists for other heartbeats ask for the second one."""
 _AROUND = re.compile(r"[\W_]+")
 _SENTINEL_LIMIT_CHARS = 60
@@ -58,7 +59,8 @@ PATH_LIMIT_CHARS = 1_000
 class Asked:
     """A run's question. `files`: context by path, None for an unreadable file, with the reason in
     `unreadable`; `now`: microseconds UTC; `told`: whether a reply is sent to the owner; `documents`: the
-    identity documents, in the owner's runs only."""
+    identity documents, in the owner's runs only; `configured`: the operator's system prompt; `skills`: those
+    that the routine's own prompt activates."""
 
     name: str
     owner: str
@@ -71,6 +73,8 @@ class Asked:
     timezone: str
     told: bool = True
     documents: Sequence[Document] = ()
+    configured: str = ""
+    skills: tuple[Skill, ...] = ()
 
 
 def system_text(asked: Asked, *, with_tools: bool) -> str:
@@ -88,14 +92,16 @@ def system_text(asked: Asked, *, with_tools: bool) -> str:
         else f"Your reply is stored for {owner} to look up; it is not sent."
     )
     parts = [part.text for part in documents_parts(asked.documents)]
+    parts += [asked.configured] if asked.configured else []
     parts.append(
         f"You are running the routine {quoted(asked.name)} for {owner}. There is no one to answer questions. "
         f"{tools} {FENCE_RULE}"
     )
+    parts += [part.text for part in skills_parts(asked.skills)]
     parts.append(
-        f"{reply} If there is nothing to report, reply with exactly "
-        f"{NOTHING}. To remember something for the next run, end the reply with a line {STATE} and put the "
-        "text to remember below it; it is not sent."
+        f"{reply} If there is nothing to report, reply with exactly {NOTHING} (or {SILENT_REPLY}). "
+        f"To remember something for the next run, end the reply with a line {STATE} and put the text to "
+        "remember below it; it is not sent."
     )
     parts.append(f"It is {moment:%A, %Y-%m-%d %H:%M} ({zone}).")
     return "\n\n".join(parts)
@@ -202,16 +208,16 @@ class Performed:
     """The end of a run, before the owner is notified.
 
     `reply`: the model's last reply, which the end was read from.
-    `out_of_budget`: the day's budget ended it.
+    `out_of_budget`: a budget ended it; `of_hub`: the hub's, not the routine's own.
     `remarks`: notes for the owner that are always sent.
     `missing_grants`: grants that refused calls would have needed."""
 
     status: RunStatus
     text: str
     document: str | None
-    spent: Spent
     reply: AssistantSaid | None = None
     out_of_budget: bool = False
+    of_hub: bool = False
     remarks: tuple[str, ...] = ()
     missing_grants: tuple[str, ...] = ()
 
@@ -220,7 +226,8 @@ class Conversation(Protocol):
     """A run's question, and all its steps so far."""
 
     async def reply(self) -> ModelReply:
-        """Return the model's reply, requested again each time. Raises ModelError, OutOfBudget, StoreError."""
+        """Return the model's reply, requested again each time. Raises ModelError, BudgetUsedUp and
+        StoreError."""
         ...
 
 
@@ -228,7 +235,7 @@ class ScopedTools(Protocol):
     """The journalled conversations of runs without a person, each with the tools of its scope or none."""
 
     async def begin(
-        self, asked: Asked, started: StartedRun, owner: Principal, models: UnseenRun, spent: SpentSoFar
+        self, asked: Asked, started: StartedRun, owner: Principal, run: Run, models: UnseenRun
     ) -> Conversation:
         """Return the run's conversation, at its beginning or at the interruption."""
         ...
@@ -240,7 +247,7 @@ class ScopedTools(Protocol):
 
 
 class LightweightRuns:
-    """Runner of lightweight routines."""
+    """Runner of lightweight routines. `configured`: the operator's system prompt."""
 
     def __init__(
         self,
@@ -251,6 +258,7 @@ class LightweightRuns:
         timezones: TimeZones,
         tools: ScopedTools,
         texts: WorkspaceTexts | None = None,
+        configured: str = "",
     ) -> None:
         self._models = models
         self._read_file = read_file
@@ -259,11 +267,10 @@ class LightweightRuns:
         self._timezones = timezones
         self._tools = tools
         self._texts = texts
+        self._configured = configured
 
-    async def perform(
-        self, started: StartedRun, action: Lightweight, spent: SpentSoFar, run: Run
-    ) -> Performed:
-        """Perform a run. Raises ModelError, OutOfBudget, ToolDenied if the owner is gone, and StoreError."""
+    async def perform(self, started: StartedRun, action: Lightweight, run: Run) -> Performed:
+        """Perform a run. Raises ModelError, BudgetUsedUp, ToolDenied if the owner is gone, and StoreError."""
         owner = await self._owner_of(started.routine.owner_id)
         if owner is None:
             raise ToolDenied("the routine's owner is no longer a user of this hub")
@@ -272,9 +279,10 @@ class LightweightRuns:
             raise ToolDenied(f"the owner no longer has permission for it: {problems[0].message}")
         asked = await self._asked(started, action, owner)
         run.earlier = started.models
-        models = self._models.begin(run.report, spent.add, started.models.spent, run.keep)
+        payer = Payer(CallKind.ROUTINE, started.run.id, owner.user_id, routine_id=started.routine.id)
+        models = self._models.begin(run.report, payer, started.models.spent, run.keep, started.reserved)
         run.models = models.models
-        conversation = await self._tools.begin(asked, started, owner, models, spent)
+        conversation = await self._tools.begin(asked, started, owner, run, models)
         fault = ""
         for wait_s in (0.0, *RETRY_AFTER_S):
             if fault:
@@ -287,7 +295,6 @@ class LightweightRuns:
                     told.status,
                     told.text,
                     told.document,
-                    spent.total,
                     AssistantSaid(reply.text, reply.origin),
                 )
             fault = _fault(reply)
@@ -303,6 +310,7 @@ class LightweightRuns:
 
     async def _asked(self, started: StartedRun, action: Lightweight, owner: Principal) -> Asked:
         files, unreadable = self._context(action)
+        texts = None if self._texts is None else await self._texts.current()
         return Asked(
             name=started.routine.text.name,
             owner=owner.name,
@@ -314,7 +322,9 @@ class LightweightRuns:
             now=self._clock.now(),
             timezone=await self._timezones.of(owner.user_id),
             told=definition_of(started.routine).notify.on_attention,
-            documents=() if self._texts is None else (await self._texts.current()).documents_for(owner),
+            documents=() if texts is None else texts.documents_for(owner),
+            configured=self._configured,
+            skills=() if texts is None else chosen(texts.skills_for(owner), action.prompt),
         )
 
     def _context(self, action: Lightweight) -> tuple[Mapping[str, str], Mapping[str, str]]:

@@ -8,6 +8,7 @@ miss slots where clocks change by half an hour or at midnight:
   that exists twice the first time.
 - A rhythm (`*` or a step in minute or hour) happens at every real instant whose reading fits: not at readings
   that never show, and twice at those that show twice.
+- `at` a date and time happens once (`core.routines.once`).
 - `every N m` and `h` count real time from the anchor; `every N d` keeps the anchor's time of day.
 
 Instants are microseconds UTC. Slots are at least a minute apart.
@@ -24,6 +25,7 @@ from cronsim import CronSim, CronSimError
 
 from core.clock import SECOND_US
 from core.routine import Downtime
+from core.routines.once import FORMS, Once, is_once, read_once
 
 # The text of a schedule, read once: the computation of slots and the description share the
 # result.
@@ -97,9 +99,14 @@ class Every:
         return self.count * _UNITS_S[self.unit]
 
 
-def read_schedule(text: str) -> Fields | Every:
+def read_schedule(text: str) -> Fields | Every | Once:
     """Read a schedule. Raises ScheduleRefused."""
     said = text.strip().lower()
+    if is_once(said):
+        once = read_once(said)
+        if once is None:
+            raise ScheduleRefused(f"is not a time; write {FORMS}")
+        return once
     if said.startswith("every"):
         return _every(said)
     if said.startswith("@"):
@@ -196,8 +203,8 @@ class Schedule:
         self.said = read_schedule(text)
         self._zone = zone
         self._anchor = _instant(anchor // (60 * SECOND_US) * 60 * SECOND_US)
-        self._expression = "" if isinstance(self.said, Every) else expression(self.said)
-        if self.next_after(anchor) is None:
+        self._expression = expression(self.said) if isinstance(self.said, Fields) else ""
+        if not isinstance(self.said, Once) and self.next_after(anchor) is None:
             raise ScheduleRefused("never occurs: there is no such date")
 
     def next_after(self, after: int) -> int | None:
@@ -248,6 +255,10 @@ class Schedule:
                 while True:
                     yield slot
                     slot += period
+            case Once():
+                slot = once_at(self.said, self._zone)
+                if slot > after:
+                    yield slot
             case Fields():
                 find = self._at_times_of_day if self.said.at_fixed_hours else self._in_rhythm
                 yield from find(after)
@@ -308,6 +319,12 @@ def first_instant(reading: datetime, zone: tzinfo) -> datetime:
         return early
     late = reading.replace(tzinfo=zone, fold=1).astimezone(UTC)
     return next_change(min(early, late), max(early, late), zone)
+
+
+def once_at(once: Once, zone: tzinfo) -> datetime:
+    """Return the instant of a one-time schedule: the first that the wall clock shows so, or the first after
+    the gap."""
+    return first_instant(once.reading, UTC if once.exact else zone)
 
 
 def next_change(begin: datetime, end: datetime, zone: tzinfo) -> datetime:

@@ -1,9 +1,14 @@
 """The slots of a schedule that run at a look, and the time of the next look."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any, cast
 
+from core.clock import SECOND_US
 from core.routine import Cron
+from core.routines.once import in_full
 from core.routines.schedule import Schedule
 from core.timezones import zone
 
@@ -36,6 +41,18 @@ def next_slot(trigger: Cron, after: int, anchor: int) -> int | None:
 def schedule_of(trigger: Cron, anchor: int) -> Schedule:
     """Return the trigger's schedule. Raises ValueError for one this version cannot read."""
     return _schedule(trigger.schedule, trigger.timezone, anchor)
+
+
+def with_time_in_full(page: Mapping[str, object], now: int, timezone: str) -> Mapping[str, object]:
+    """Return a page that describes a routine (see core.routine_json) with its one-time schedule, such as
+    `in 20 m`, written in full. `timezone`: of a schedule without one."""
+    given = page.get("trigger")
+    trigger = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    schedule, named = trigger.get("schedule"), trigger.get("timezone") or timezone
+    if not isinstance(schedule, str) or not isinstance(named, str):
+        return page
+    moment = datetime.fromtimestamp(now // SECOND_US, UTC)
+    return {**page, "trigger": {**trigger, "schedule": in_full(schedule, moment, zone(named) or UTC)}}
 
 
 @lru_cache(maxsize=1024)

@@ -14,7 +14,7 @@ from core.routines.definitions import definition_of, kind_of, not_permitted
 from core.routines.describe import what_fires
 from core.routines.manage import RoutineManager
 from core.routines.run import Asked, system_text, user_text
-from core.routines.slots import schedule_of
+from core.routines.slots import schedule_of, with_time_in_full
 from core.routines.validation import problems
 from core.store.routine_rows import RoutineRow
 from core.users import Principal
@@ -78,7 +78,7 @@ def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
 
 def try_page(page: Mapping[str, object], text: str | None, at: Moment) -> Draft:
     """Return the judgement of a page that describes a routine (see core.routine_json)."""
-    found = read_definition(page, at.timezone)
+    found = read_definition(with_time_in_full(page, at.now, at.timezone), at.timezone)
     if isinstance(found, tuple):
         return Draft(found)
     trigger, wrong = found.trigger, tuple(problems(found))
@@ -154,6 +154,11 @@ class RoutinesInWords:
         """Create a routine; its notices go to the thread where it was made."""
         return f"Created: {_line(await self._manager.create(by, page, thread_id))}"
 
+    async def remind(self, by: Principal, thread_id: str, text: str, when: str, key: str) -> str:
+        """Set a reminder that is sent to the thread where it was set."""
+        row = await self._manager.remind(by, text, when, key, thread_id)
+        return f"Reminder set: {what_fires(definition_of(row).trigger)}. It is the routine “{row.text.name}”."
+
     async def listed(self, by: Principal) -> str:
         """List the person's routines."""
         rows = await self._manager.listed(by)
@@ -195,6 +200,7 @@ class RoutinesInWords:
 
 def _line(row: RoutineRow) -> str:
     state = "on" if row.enabled else f"paused ({row.paused_because or 'by a person'})"
+    state = "done" if row.done_at is not None else state
     at = row.text.next_slot_at
     return f"{row.text.name}, {row.text.kind}, {state}{f', next at {_when(at)} UTC' if at else ''}"
 

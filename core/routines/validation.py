@@ -21,6 +21,7 @@ from core.routine import (
     Lightweight,
     Manual,
     Notify,
+    Reminder,
     SystemEvent,
     Trigger,
     Webhook,
@@ -41,6 +42,7 @@ DAY_S = 86_400
 MAX_NAME = 100
 MAX_DESCRIPTION = 2_000
 MAX_PROMPT = 32_000
+MAX_REMINDER = 2_000
 MAX_WORD = 200
 """Limit of a source, an event type, a filter's name or value, a field's name."""
 MAX_GRANT = 16_000
@@ -173,8 +175,10 @@ def _action(action: Action) -> Iterator[Problem]:
             if action.allowed_tools and not action.use_tools:
                 yield Problem("action.use_tools", "must be true for a routine with allowed tools")
             yield from _grants(action)
+        case Reminder():
+            yield from _text("action.text", action.text, MAX_REMINDER)
         case FullJob():
-            yield Problem("action.type", "cannot be full_job: this version runs no jobs yet; use lightweight")
+            yield Problem("action.type", "cannot be full_job: routines start no jobs yet; use lightweight")
             yield from _text("action.title", action.title, MAX_WORD)
             yield from _text("action.description", action.description, MAX_PROMPT)
             yield from _between("action.max_iterations", action.max_iterations, 1, 200)
@@ -184,15 +188,15 @@ def _action(action: Action) -> Iterator[Problem]:
 
 def _grants(action: Lightweight) -> Iterator[Problem]:
     yield from _few("action.grants", action.grants)
+    if action.grants and not action.use_tools:
+        yield Problem("action.use_tools", "must be true for a routine with grants")
     for grant in action.grants:
-        name, _, pattern = grant.partition(" ")
+        _, _, pattern = grant.partition(" ")
         if len(pattern) > MAX_GRANT:
             yield Problem("action.grants", f"must have at most {MAX_GRANT} characters each after the tool")
         if not pattern:
             told = 'must each be a tool and a pattern for its calls, such as "shell git *"'
             yield Problem("action.grants", told)
-        elif name not in action.allowed_tools:
-            yield Problem("action.grants", f"names {name}, which is not among the allowed tools")
 
 
 def _guardrails(guardrails: Guardrails) -> Iterator[Problem]:

@@ -11,6 +11,10 @@ from core.store.rows import TurnStart
 
 logger = logging.getLogger(__name__)
 
+MANY, MANY_STEP = 1_000, 100
+"""A hub with this number of conversations at work is unusually full. Each further step is reported once,
+until there are fewer again."""
+
 
 class TurnRunner(Protocol):
     """A runner of turns."""
@@ -36,7 +40,8 @@ class _Actor:
         self.mailbox: deque[TurnStart] = deque([first])
         self.current: TurnStart | None = None
         self.task: asyncio.Task[None] | None = None
-        self.stopping = False
+        self.stopped: str | None = None
+        """The turn that was stopped last, of those that began here or are about to."""
 
 
 class ThreadActors:
@@ -51,6 +56,7 @@ class ThreadActors:
         self._actors: dict[str, _Actor] = {}
         self._group = asyncio.TaskGroup()
         self._closing = False
+        self._told_at = MANY
 
     async def __aenter__(self) -> "ThreadActors":
         await self._group.__aenter__()
@@ -75,19 +81,31 @@ class ThreadActors:
         actor.task = self._group.create_task(
             self._work(start.thread.id, actor), name=f"thread {start.thread.id}"
         )
+        if len(self._actors) >= self._told_at:
+            self._told_at += MANY_STEP
+            logger.warning("conversation.many_at_work count=%d", len(self._actors))
 
-    def stop(self, turn_id: str) -> None:
-        """Cancel a running turn that a person stopped. Does nothing if it no longer runs here."""
-        for actor in self._actors.values():
-            if actor.current is not None and actor.current.turn_id == turn_id and actor.task is not None:
-                actor.stopping = True
-                actor.task.cancel()
+    def stop(self, turn_id: str, thread_id: str) -> None:
+        """Cancel a turn that a person stopped, once: also one that is about to begin.
+
+        Does nothing if the thread has no turn here."""
+        actor = self._actors.get(thread_id)
+        if actor is None or actor.stopped == turn_id:
+            return
+        actor.stopped = turn_id
+        if actor.current is not None and actor.current.turn_id == turn_id and actor.task is not None:
+            actor.task.cancel()
 
     async def join(self, thread_id: str, timeout_s: float) -> None:
         """Wait until the thread has nothing left to run, at most `timeout_s`."""
         actor = self._actors.get(thread_id)
         if actor is not None and actor.task is not None:
             await asyncio.wait([actor.task], timeout=timeout_s)
+
+    @property
+    def at_work(self) -> int:
+        """The number of conversations with a turn that is running or about to run."""
+        return len(self._actors)
 
     def unfinished(self) -> Sequence[str]:
         """Return the ids of the turns that are running or about to run."""
@@ -105,15 +123,18 @@ class ThreadActors:
         finally:
             # No await between the last check of the mailbox and this, so no start can be missed.
             del self._actors[thread_id]
+            if len(self._actors) <= MANY - MANY_STEP:
+                self._told_at = MANY
 
     async def _run_one(self, actor: _Actor, start: TurnStart) -> TurnStart | None:
+        if actor.stopped == start.turn_id:
+            return await self._end_stopped(start, None)
         try:
             async with self._slots:
                 return await self._runner.run(start)
         except asyncio.CancelledError as error:
-            if not actor.stopping or self._closing:
+            if actor.stopped != start.turn_id or self._closing:
                 raise
-            actor.stopping = False
             _forget_cancellation()
             return await self._end_stopped(start, error.tool if isinstance(error, LeftRunning) else None)
         except Exception:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from core.clock import SECOND_US, Clock
 from core.ids import Ids
@@ -16,13 +17,22 @@ class AlbumCollector:
     """A starter for threads whose input waited for the rest of an album.
 
     Waiting inputs are stored, so a hub that stops in between finds them at its next start.
+    `joins`: called with a thread where a turn runs that the input may join.
     """
 
-    def __init__(self, recovery: UnfinishedRuns, actors: ThreadActors, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        recovery: UnfinishedRuns,
+        actors: ThreadActors,
+        clock: Clock,
+        ids: Ids,
+        joins: Callable[[str], None],
+    ) -> None:
         self._recovery = recovery
         self._actors = actors
         self._clock = clock
         self._ids = ids
+        self._joins = joins
         self._due: dict[str, int] = {}
         self._waiting: set[str] = set()
         self._group: asyncio.TaskGroup | None = None
@@ -64,3 +74,5 @@ class AlbumCollector:
             return
         if started is not None:
             self._actors.start(started)
+        else:
+            self._joins(thread_id)

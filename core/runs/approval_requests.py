@@ -100,7 +100,7 @@ class ApprovalRequests:
     store and no longer runs here.
 
     `in_private`: returns whether no one else reads the conversation.
-    `narrative`: returns what the model wrote beside the call of that id.
+    `narrative`: returns the text that the model wrote with the call of that id.
     """
 
     def __init__(
@@ -169,12 +169,14 @@ class ApprovalRequests:
             and one.needs.ask.requirement is requirement
             and self._rule(one) == rule
         ]
-        whole = fitting([_shown(one) for one in (first, *same)])
+        whole = fitting([_shown(one, self._narrative(one.call.call_id)) for one in (first, *same)])
         return [first, *same[: max(0, whole - 1)]]
 
     async def _joint(self, asked: Sequence[Asked]) -> _Card:
-        calls = tuple(_shown(one) for one in asked)
-        narrative = self._narrative(calls[0].call_id)
+        reasons = [self._narrative(one.call.call_id) for one in asked]
+        shared = len(set(reasons)) == 1
+        calls = tuple(_shown(one, "" if shared else own) for one, own in zip(asked, reasons, strict=True))
+        narrative = reasons[0] if shared else ""
         offer = Options((Option.APPROVE, Option.DENY, Option.ONE_BY_ONE))
         gate = self._gate(GateKind.APPROVAL, card_texts.joint_title(len(calls), narrative), offer)
         binding = joint_binding(call.binding for call in calls)
@@ -251,6 +253,12 @@ class ApprovalRequests:
         offer = Options((Option.CONTINUE, Option.STOP))
         await self._open(_Card(self._gate(GateKind.CONTINUE, card_texts.continue_title(reason), offer)))
 
+    async def whether_to_spend(self, reason: str) -> None:
+        """Ask the owner whether the turn may exceed a budget. `reason` is a sentence."""
+        offer = Options((Option.CONTINUE, Option.STOP))
+        gate = self._gate(GateKind.BUDGET, card_texts.budget_title(reason), offer)
+        await self._open(await self._ruled(gate, self._settings.spending))
+
     def _gate(self, kind: GateKind, title: str, offer: Offer) -> Gate:
         now = self._services.clock.now()
         expires_at = now + self._settings.gate_expires_after_s * SECOND_US
@@ -296,6 +304,8 @@ class ApprovalRequests:
         self._services.turns.turn_event(self._thread.id, self._start.turn_id, event)
 
 
-def _shown(asked: Asked) -> AskedCall:
+def _shown(asked: Asked, models_reason: str) -> AskedCall:
+    """Return one of several calls as people see it. `models_reason`: its own, if they differ."""
     needs = asked.needs
-    return AskedCall(asked.call.call_id, needs.tool.name, needs.ask.reason, needs.detail, needs.binding)
+    reason = f"{needs.ask.reason}{card_texts.models_reason(models_reason)}"
+    return AskedCall(asked.call.call_id, needs.tool.name, reason, needs.detail, needs.binding)

@@ -1,12 +1,11 @@
 """The models of one run: each reply is tried with them in order, within one budget for the whole run."""
 
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from operator import attrgetter
 
 from core import texts
 from core.errors import (
@@ -20,10 +19,8 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.events import NOTHING_SPENT, CandidateFailed, FailuresSpent, ModelSelected, TextDelta
-from core.model.base import Model, ModelReply, ModelRequest, StopReason, Usage, closing
-from core.model.cleaning import Cleaner, cleaned_reply
-from core.off_loop import off_loop
-from core.runs.context import CHARS_PER_TOKEN, request_tokens
+from core.model.base import ModelReply, ModelRequest, StopReason
+from core.runs.metering import RunMeter
 from core.runs.model_list import (
     JITTER,
     LIMITED_KEY_REST_S,
@@ -33,7 +30,9 @@ from core.runs.model_list import (
     ModelList,
     Permit,
 )
-from core.safety.leaks import LeakDetector, RedactedStream
+from core.runs.reply_stream import ReplyStream, Tell
+from core.runs.window import request_tokens
+from core.safety.leaks import LeakDetector
 
 logger = logging.getLogger(__name__)
 
@@ -52,12 +51,26 @@ LONGEST_WAIT_S = 60.0
 
 Build = Callable[[Candidate], ModelRequest]
 """Returns the request for a model of the list."""
-Tell = Callable[[TextDelta], None]
 Report = Callable[[ModelSelected | CandidateFailed], None]
 Keep = Callable[[], Awaitable[None]]
-"""Stores what a run has spent, before it goes on. Raises StaleTurn if it doesn't run any more."""
+"""Stores the use of a run, before it continues. Raises StaleTurn if it doesn't run any more."""
 Step = Callable[[], Awaitable[bool]]
 """Makes room after the context overflowed. Returns False if it can't."""
+RESET = "reset"
+
+
+@dataclass(frozen=True, slots=True)
+class RoomSteps:
+    """The steps that make room in an overflowing context, in their order. Each is taken at most once in a
+    run. None, False: not available."""
+
+    compact: Step | None = None
+    larger_window: bool = True
+    reset: Step | None = None
+
+
+NO_STEPS = RoomSteps(larger_window=False)
+LARGER_WINDOW = RoomSteps()
 
 
 @dataclass(slots=True)
@@ -84,29 +97,23 @@ async def unkept() -> None:
     """Store nothing: this run is not in the journal."""
 
 
-_NAME = attrgetter("name")
-
-
 class RunModels:
     """The models of a run, and what may happen only once in it.
 
     `report`: receives selected models and failures.
-    `settle`: receives the tokens of every call, also of a reply that broke off.
+    `meter`: the metering point of its calls.
     `earlier`: what earlier starts of the run spent. `keep`: called after each failure.
-    `compact`, `reset`: the steps before and after a larger window that make room in an overflowing
-    context; None: not available. Each step is taken at most once."""
+    `first`: the name of the model that is tried before the others."""
 
     def __init__(
         self,
         models: ModelList,
         leaks: LeakDetector,
         report: Report,
-        settle: Callable[[Usage], None],
+        meter: RunMeter,
         earlier: FailuresSpent = NOTHING_SPENT,
         keep: Keep = unkept,
-        *,
-        compact: Step | None = None,
-        reset: Step | None = None,
+        first: str | None = None,
     ) -> None:
         self.models = models
         self.keep = keep
@@ -115,16 +122,27 @@ class RunModels:
         """The faults met that only the operator can mend, by model."""
         self._leaks = leaks
         self.report = report
-        self._settle = settle
+        self.meter = meter
+        self._first = first
         self._selected: Candidate | None = None
         self._given_up = set(earlier.given_up)
         self._above_tokens = earlier.above_tokens
         self._numbers = count()
         self._room_made = list(earlier.room_made)
-        steps = {"compact": compact, "larger_window": self._larger_window, "reset": reset}
-        self._overflow_steps = deque(
-            (name, step) for name, step in steps.items() if step is not None and name not in self._room_made
-        )
+        self.overflowed_tokens = 0
+        """The estimated tokens of the conversation in the newest request that did not fit."""
+
+    def of_subtask(self) -> "RunModels":
+        """Return the models of a subtask of the run, which spends what the run may spend."""
+        models = copy(self)
+        models.meter = self.meter.of_subtask()
+        models._room_made = list(self._room_made)
+        return models
+
+    @property
+    def was_reset(self) -> bool:
+        """Return whether the conversation was reset in this run, which then asks no model any more."""
+        return RESET in self._room_made
 
     @property
     def spent(self) -> FailuresSpent:
@@ -138,25 +156,38 @@ class RunModels:
             tuple((model, fault.value) for model, fault in self.faults.items()),
         )
 
-    async def reply(self, build: Build, tell: Tell | None, *, repeats_empty: bool = False) -> ModelReply:
+    async def reply(
+        self,
+        build: Build,
+        tell: Tell | None,
+        *,
+        repeats_empty: bool = False,
+        steps: RoomSteps = LARGER_WINDOW,
+    ) -> ModelReply:
         """Return a whole reply, its text told as it comes. Both are without reasoning, tool syntax and
         credentials.
 
         `build`: called for each attempt. `tell`: None if people see only whole replies.
         `repeats_empty`: an empty reply is reported and requested once more; the second is returned even if
-        it is empty. Raises the error of the last model, or one that sums all up."""
+        it is empty. `steps`: taken after an overflow. Raises the error of the last model, or one that sums
+        all up."""
+        if self.was_reset:
+            raise ContextOverflow("the conversation was reset in this run")
         attempts = _Attempts(self, build, tell, may_repeat=repeats_empty)
         while True:
             try:
                 return await attempts.run()
             except ContextOverflow:
-                if not await self._make_room():
+                if not await self._make_room(steps):
                     raise
 
-    async def _make_room(self) -> bool:
-        """Take the next step that makes room: compact, larger window, reset."""
-        while self._overflow_steps:
-            name, step = self._overflow_steps.popleft()
+    async def _make_room(self, steps: RoomSteps) -> bool:
+        """Take the next step that makes room."""
+        larger_window = self._larger_window if steps.larger_window else None
+        in_order = {"compact": steps.compact, "larger_window": larger_window, RESET: steps.reset}
+        for name, step in in_order.items():
+            if step is None or name in self._room_made:
+                continue
             self._room_made.append(name)
             if await step():
                 await self.keep()
@@ -174,30 +205,38 @@ class RunModels:
     def candidates(self) -> Sequence[Candidate]:
         """Return the models for the next reply, in order. After a restart there may be none with a larger
         window any more; then the others are tried."""
-        fitting = self.models.in_order(self._above_tokens, self._given_up)
-        return fitting or self.models.in_order(without=self._given_up)
+        fitting = self.models.in_order(self._above_tokens, self._given_up, self._first)
+        return fitting or self.models.in_order(0, self._given_up, self._first)
 
-    async def call(self, candidate: Candidate, key: int, build: Build, tell: Tell | None) -> ModelReply:
+    async def call(
+        self, candidate: Candidate, key: int, build: Build, tell: Tell | None, attempt: int
+    ) -> ModelReply:
         """Call a model once. Raises ContextOverflow also if the reply says that the context was full."""
         request = build(candidate)
         if candidate is not self._selected:
             self._selected = candidate
             thinking = request.thinking or candidate.thinking
             self.report(ModelSelected(candidate.provider, candidate.name, thinking.value))
-        stream = _ReplyStream(self._leaks, self._numbers, tell)
+        stream = ReplyStream(self._leaks, self._numbers, tell)
         try:
-            reply = await stream.whole(candidate.model(key), request)
-        except ModelError as error:
-            if stream.heard_chars or isinstance(error, ModelReplyInvalid):
-                self._settle(candidate.cost_of(_estimated(request, stream.heard_chars)))
+            reply = await stream.whole(self.meter.reply(candidate, key, request, attempt), request)
+        except ContextOverflow:
+            self._did_not_fit(candidate, request)
             raise
-        reply = replace(reply, usage=candidate.cost_of(reply.usage))
-        self._settle(reply.usage)
+        if request.conversation_tokens and not request.images:
+            candidate.ratio.counted(request_tokens(request), reply.usage.input_tokens)
         if reply.stop is StopReason.OVERFLOW:
+            self._did_not_fit(candidate, request)
             raise ContextOverflow(
                 f"model {candidate.name}: its context window was full before the reply ended"
             )
         return reply
+
+    def _did_not_fit(self, candidate: Candidate, request: ModelRequest) -> None:
+        if not self.overflowed_tokens:  # once a run: what follows is made shorter for other reasons too
+            room_tokens = candidate.context_tokens - request.max_output_tokens
+            candidate.ratio.overflowed(request_tokens(request), room_tokens)
+        self.overflowed_tokens = request.conversation_tokens or request_tokens(request)
 
     def failed(self, error: ModelError, failure: CandidateFailed) -> None:
         """Report a failed attempt. A model that can't answer this run's requests is not called again."""
@@ -229,7 +268,7 @@ class _Attempts:
         self._failures: dict[str, ModelError] = {}
         self._may_repeat = may_repeat
         self._text_seen = False
-        self._after_text = 0
+        self._after_text = self._made = 0
 
     async def run(self) -> ModelReply:
         """Return the reply. Raises ContextOverflow at once; this may then be called again."""
@@ -283,8 +322,9 @@ class _Attempts:
     async def _call(self, candidate: Candidate, permit: Permit) -> ModelReply:
         """Call a model, and record how it did however the call ends."""
         key = candidate.key
+        self._made += 1
         try:
-            reply = await self._run.call(candidate, key, self._build, self._tell)
+            reply = await self._run.call(candidate, key, self._build, self._tell, self._made)
         except ModelError as error:
             self._run.budget.spend(self._clock.monotonic_s() - permit.began_s)
             match error:
@@ -353,66 +393,6 @@ def _set_aside(candidate: Candidate, key: int, error: ModelError) -> None:
         candidate.rest_key(key, REJECTED_KEY_REST_S)
     elif isinstance(error, ModelMisconfigured):
         candidate.health.cool(LONGEST_COOLDOWN_S)
-
-
-class _ReplyStream:
-    """One attempt's text, told as it comes, without reasoning, tool syntax and credentials.
-
-    `numbers`: the numbers of attempts; a reply whose final answer starts over takes another one."""
-
-    def __init__(self, leaks: LeakDetector, numbers: Iterator[int], tell: Tell | None) -> None:
-        self._leaks = leaks
-        self._redacted = RedactedStream(leaks)
-        self._cleaner = Cleaner()
-        self._numbers = numbers
-        self._attempt = next(numbers)
-        self._started_over = False
-        self._tell = tell
-        self.heard_chars = 0
-
-    async def whole(self, model: Model, request: ModelRequest) -> ModelReply:
-        """Return the reply. Raises the model's errors, and ModelReplyInvalid if the stream has none."""
-        async with closing(model.reply(request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, ModelReply):
-                    return await self._ended(piece, request)
-                self.heard_chars += len(piece.text)
-                if self._tell is not None:
-                    await self._show(self._tell, len(piece.text), partial(self._cleaner.feed, piece.text))
-        raise ModelReplyInvalid("the model adapter returned no reply")
-
-    async def _ended(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
-        cleaner = self._cleaner
-        if self._tell is not None:
-            await self._show(self._tell, cleaner.fed_chars, cleaner.finish)
-            stream = self._redacted
-            self._pass_on(self._tell, await off_loop(stream.look_chars(), stream.rest))
-        offered = frozenset(map(_NAME, request.tools))
-
-        def cleaned() -> ModelReply:
-            whole = cleaned_reply(reply, offered, cleaner if self._tell is not None else None)
-            return replace(whole, text=self._leaks.redacted(whole.text))
-
-        return await off_loop(len(reply.text), cleaned)
-
-    async def _show(self, tell: Tell, chars: int, read: Callable[[], str]) -> None:
-        """Tell people the text that reading `chars` characters releases."""
-        text = await off_loop(chars, read)
-        if self._cleaner.starts_over and not self._started_over:
-            self._started_over = True
-            self._redacted, self._attempt = RedactedStream(self._leaks), next(self._numbers)
-        if text:
-            stream = self._redacted
-            self._pass_on(tell, await off_loop(stream.look_chars(text), partial(stream.add, text)))
-
-    def _pass_on(self, tell: Tell, text: str) -> None:
-        if text:
-            tell(TextDelta(self._redacted.told_chars - len(text), text, self._attempt))
-
-
-def _estimated(request: ModelRequest, heard_chars: int) -> Usage:
-    """Return the tokens of a reply that broke off, which its provider did not count."""
-    return Usage(request_tokens(request), heard_chars // CHARS_PER_TOKEN, estimated=True)
 
 
 def _summed_up(failures: Sequence[ModelError]) -> ModelError:

@@ -41,6 +41,11 @@ class LoopBudget:
     started_s: float
     counted: bool = True
 
+    def start_over(self, now_s: float) -> None:
+        """Count from now on: a person has written to the turn."""
+        self.rounds = self.tools_run = self.spent_us = 0
+        self.started_s = now_s
+
     def exhausted(self, now_s: float) -> Exhausted | None:
         """Return the limit that is used up before another round of the model, or None."""
         if self.counted and self.rounds >= self.limits.max_rounds:

@@ -1,34 +1,25 @@
-"""A thread's context for one model call: the system prompt, and as much of the conversation as fits."""
+"""The system prompt of a thread's model calls."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import lru_cache
-from itertools import groupby
-from operator import attrgetter
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING
 
-from core.clock import SECOND_US
 from core.consent.facts import Interactive
-from core.model.base import ModelRequest, ToolSpec
+from core.lazy_module import LazyModule
+from core.model.visible_text import SILENT_REPLY
 from core.names import folded, quoted
+from core.preferences import Preferences
 from core.runs.skills import Skill, chosen, narrowed
 from core.runs.workspace_texts import Document, WorkspaceTexts
 from core.safety.fencing import FENCE_RULE
-from core.transcript import (
-    AssistantSaid,
-    Entry,
-    Note,
-    OperatorSaid,
-    Said,
-    Summary,
-    ToolCalled,
-    ToolResult,
-    UserSaid,
-    in_call_order,
-    total_chars,
-)
+from core.transcript import UserSaid
 from core.users import Principal
+
+if TYPE_CHECKING:
+    from core import timezones
+else:
+    timezones = LazyModule("core.timezones")
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a helpful assistant that people reach from chat platforms. Answer briefly and to the point, "
@@ -70,7 +61,7 @@ class PromptPart:
 def system_parts(facts: PromptFacts, *, with_tools: bool = True) -> list[PromptPart]:
     """Return the parts of the system text: the most stable first, so that requests share their beginning.
 
-    The time is in none of them but in the conversation (`build_conversation`). `with_tools=False` selects
+    The time is in none of them but in the conversation (core.runs.window). `with_tools=False` selects
     the variant for a final answer."""
     parts = documents_parts(facts.documents)
     parts.append(PromptPart("system_prompt", facts.configured or DEFAULT_SYSTEM_PROMPT))
@@ -79,9 +70,7 @@ def system_parts(facts: PromptFacts, *, with_tools: bool = True) -> list[PromptP
         parts.append(PromptPart("tools", WITHOUT_TOOLS))
     elif facts.tools:
         parts.append(PromptPart("tools", _on_offer(facts.tools)))
-    for skill in facts.skills:
-        text = f"# Active skill: {folded(skill.name)}\n\n{skill.text}"
-        parts.append(PromptPart(f"skill {folded(skill.name)}", text))
+    parts += skills_parts(facts.skills)
     parts.append(PromptPart("conversation", _conversation(facts)))
     if facts.version:
         model = f"You are the model {folded(facts.model)} in hubbub {folded(facts.version)}."
@@ -92,6 +81,15 @@ def system_parts(facts: PromptFacts, *, with_tools: bool = True) -> list[PromptP
 def documents_parts(documents: Sequence[Document]) -> list[PromptPart]:
     """Return identity documents as parts of a prompt."""
     return [PromptPart(one.name, f"# {folded(one.name)}\n\n{one.text}") for one in documents]
+
+
+def skills_parts(skills: Sequence[Skill]) -> list[PromptPart]:
+    """Return active skills as parts of a prompt."""
+    names = [folded(skill.name) for skill in skills]
+    return [
+        PromptPart(f"skill {name}", f"# Active skill: {name}\n\n{skill.text}")
+        for name, skill in zip(names, skills, strict=True)
+    ]
 
 
 @lru_cache(64)  # a thread's requests differ in none of the facts
@@ -107,19 +105,18 @@ def _conversation(facts: PromptFacts) -> str:
     place = "group" if facts.group else "direct"
     speaker = f"{quoted(facts.speaker.name)} ({facts.speaker.role.value})"
     said = f"You are talking with {speaker} in a {place} conversation on {folded(facts.channel)}."
-    others = "Others read along; each message begins with its sender's name." if facts.group else ""
+    others = _AMONG_OTHERS if facts.group else ""
     return " ".join(filter(None, (said, others, facts.hint)))
+
+
+_AMONG_OTHERS = (
+    "Others read along; each message begins with its sender's name. If nothing needs an answer, reply with "
+    f"exactly {SILENT_REPLY}: nothing is sent then."
+)
 
 
 def _on_offer(names: tuple[str, ...]) -> str:
     return f"Available tools: {', '.join(map(folded, names))}. A call may need a person's approval."
-
-
-@lru_cache(4096)  # the same object each time, so that adapters recognize what they have written before
-def time_note(minute: int, timezone: str) -> Note:
-    """Return the note about the time when a turn took a message. `minute`: since the epoch, UTC."""
-    moment = datetime.fromtimestamp(minute * 60, ZoneInfo(timezone))
-    return Note(f"time: {moment:%A, %Y-%m-%d %H:%M} ({folded(timezone)})")
 
 
 # The prompts of chat turns, and the tools that active skills leave them.
@@ -128,7 +125,7 @@ def time_note(minute: int, timezone: str) -> Note:
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
     """The parts of prompts that the operator sets. `models`: the providers' names of the configured models,
-    by their own."""
+    by their own. `timezone`: of people who chose none."""
 
     configured: str
     timezone: str
@@ -138,7 +135,7 @@ class PromptSettings:
 
 @dataclass(frozen=True, slots=True)
 class TurnPrompt:
-    """The prompt of one turn. `mode`: its calls are judged in it."""
+    """The prompt of one turn, with settings in the person's time zone. `mode`: its calls are judged in it."""
 
     settings: PromptSettings
     facts: PromptFacts
@@ -174,8 +171,14 @@ class ChatPrompts:
         self._unattended = unattended
         self._hint = hint
 
-    async def of_turn(self, principal: Principal, channel: str, said: Sequence[UserSaid]) -> TurnPrompt:
+    async def of_turn(
+        self, principal: Principal, channel: str, said: Sequence[UserSaid], preferences: Preferences
+    ) -> TurnPrompt:
         """Return the prompt of a turn about these messages of a person."""
+        settings = self.settings
+        if preferences.timezone is not None:
+            zone = timezones.in_force(preferences.timezone, settings.timezone)
+            settings = replace(settings, timezone=zone)
         texts = await self._texts.current()
         skills = texts.skills_for(principal)
         active = chosen(skills, "\n".join(one.text for one in said)) if skills else ()
@@ -191,81 +194,4 @@ class ChatPrompts:
             documents=texts.documents_for(principal),
             skills=active,
         )
-        return TurnPrompt(self.settings, facts, Interactive(only))
-
-
-# The model's view of a conversation: a pure function of its live entries.
-
-DROPPED_NOTE = "Earlier parts of this conversation were left out because it is too long."
-_OVERHEAD_TOKENS = 4
-TIME_NOTE_TOKENS = 32
-MINUTE_US = 60 * SECOND_US
-CHARS_PER_TOKEN = 4
-
-
-def build_conversation(entries: Sequence[Entry], limit_tokens: int, timezone: str) -> list[Said]:
-    """Return the newest whole turns that fit, oldest first. The newest turn is always kept.
-
-    A call and its result are never separated, because a turn is kept or left out as a whole. What people
-    said in a turn is followed by the time of its arrival: it is the newest turn's variable fact, and stays
-    as it is, so that the next request begins with all of this one.
-    """
-    if _surely_fits(entries, limit_tokens):
-        return in_call_order(_dated(entries, timezone))
-    turns = [list(group) for _, group in groupby(entries, key=lambda entry: entry.turn_id)]
-    kept: list[list[Entry]] = []
-    used_tokens = 0
-    for turn in reversed(turns):
-        tokens = TIME_NOTE_TOKENS + sum(estimate_tokens(entry.said) for entry in turn)
-        if kept and used_tokens + tokens > limit_tokens:
-            break
-        kept.append(turn)
-        used_tokens += tokens
-    conversation = in_call_order(_dated([entry for turn in reversed(kept) for entry in turn], timezone))
-    if len(kept) < len(turns):
-        conversation.insert(0, Note(DROPPED_NOTE))
-    return conversation
-
-
-def _surely_fits(entries: Sequence[Entry], limit_tokens: int) -> bool:
-    """Return whether all entries fit even at one token per character, as nearly every turn does."""
-    return total_chars(entries) + (_OVERHEAD_TOKENS + 1 + TIME_NOTE_TOKENS) * len(entries) <= limit_tokens
-
-
-def _dated(entries: Sequence[Entry], timezone: str) -> Iterator[Said]:
-    """Yield the lines, with a note of the time after what people said in a row in one turn."""
-    arrived: Entry | None = None
-    for entry in entries:
-        if arrived is not None and (not isinstance(entry.said, UserSaid) or entry.turn_id != arrived.turn_id):
-            yield time_note(arrived.at // MINUTE_US, timezone)
-        arrived = entry if isinstance(entry.said, UserSaid) else None
-        yield entry.said
-    if arrived is not None:
-        yield time_note(arrived.at // MINUTE_US, timezone)
-
-
-def estimate_tokens(said: Said) -> int:
-    """Return a cautious estimate: four characters per token, or one in scripts written without spaces."""
-    match said:
-        case UserSaid() | AssistantSaid() | Summary() | Note() | ToolResult() | OperatorSaid():
-            text = said.text
-        case ToolCalled():
-            text = said.tool + said.arguments
-    if text.isascii():
-        return _OVERHEAD_TOKENS + len(text) // CHARS_PER_TOKEN + 1
-    wide = sum(1 for character in text if character >= "\u2e80")
-    return _OVERHEAD_TOKENS + wide + (len(text) - wide) // CHARS_PER_TOKEN + 1
-
-
-_SIZE = attrgetter("size_chars")
-
-
-def tool_tokens(tools: Sequence[ToolSpec]) -> int:
-    """Estimate the context tokens that the tools' descriptions take."""
-    return sum(map(_SIZE, tools)) // 4
-
-
-def request_tokens(request: ModelRequest) -> int:
-    """Estimate the tokens of a whole request."""
-    said = sum(map(estimate_tokens, request.conversation))
-    return len(request.system) // CHARS_PER_TOKEN + said + tool_tokens(request.tools)
+        return TurnPrompt(settings, facts, Interactive(only))

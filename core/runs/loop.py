@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Protocol
 
 from core.errors import StaleTurn, StoreUnavailable
@@ -15,7 +16,7 @@ from core.model.base import CallRequest, ModelReply
 from core.off_loop import json_with_breaks
 from core.runs.budget import Exhausted
 from core.safety.fencing import MAX_VALUES
-from core.transcript import Entry
+from core.transcript import Entry, Note
 
 TRUNCATED_LIMIT = 3
 """The number of consecutive replies with calls cut off at the output limit. Then the model must answer
@@ -76,8 +77,9 @@ class LoopDelegate(Protocol):
         """Return whether the last model call offered tools."""
         ...
 
-    async def call_model(self, *, with_tools: bool) -> ModelReply:
-        """Make one metered model call on the current journal."""
+    async def call_model(self, *, with_tools: bool) -> ModelReply | Paused:
+        """Make one metered model call on the current journal. Returns Paused if a person must allow its
+        cost first."""
         ...
 
     async def record_calls(self, reply: ModelReply) -> None:
@@ -118,25 +120,24 @@ async def run_agentic_loop(delegate: LoopDelegate) -> LoopOutcome:
 
 
 async def _steps(delegate: LoopDelegate) -> LoopOutcome:
-    guard = _Guard()
+    guard, nudges = _Guard(), _reminders(delegate.transcript())
     while True:
         paused = await delegate.settle_calls()
         if paused is not None:
             return paused
         if await delegate.join_input():
-            guard = _Guard()  # it was asked for something else
+            guard.asked_anew()
         warning = guard.after_batch(failed=delegate.last_batch_failed())
         if warning is not None:
             await delegate.record_note(None, warning)
         limit = delegate.limit_reached()
-        if limit is not None:
-            paused = await delegate.at_limit(limit)
-            if paused is not None:
-                return paused
         with_tools = limit is None and not guard.words_only
-        reply = await delegate.call_model(with_tools=with_tools)
+        reply = await _reply_or_pause(delegate, limit, with_tools=with_tools)
+        if isinstance(reply, Paused):
+            return reply
         if not reply.calls or not with_tools:
-            if delegate.offered_tools() and guard.may_nudge(reply):
+            if nudges < MAX_NUDGES and delegate.offered_tools() and _only_announces(reply):
+                nudges += 1
                 await delegate.record_note(reply, NUDGE)
                 continue
             return Answered(reply)
@@ -147,23 +148,35 @@ async def _steps(delegate: LoopDelegate) -> LoopOutcome:
         await delegate.record_calls(reply)
 
 
+def _reminders(entries: Sequence[Entry]) -> int:
+    """Return how many reminders the newest run had before it was interrupted, as far as it is journaled."""
+    run_id = entries[-1].turn_id if entries else None
+    of_run = takewhile(lambda entry: entry.turn_id == run_id, reversed(entries))
+    return sum(isinstance(entry.said, Note) and entry.said.text == NUDGE for entry in of_run)
+
+
+async def _reply_or_pause(
+    delegate: LoopDelegate, limit: Exhausted | None, *, with_tools: bool
+) -> ModelReply | Paused:
+    paused = None if limit is None else await delegate.at_limit(limit)
+    return paused or await delegate.call_model(with_tools=with_tools)
+
+
 class _Guard:
     """A guard against a model that repeats itself. It is in memory only, so a restart resets it."""
 
     def __init__(self) -> None:
         self.words_only = False
-        self._nudges = 0
         self._truncated = 0
         self._batch: tuple[tuple[str, str], ...] = ()
         self._repeated = 0
         self._failed_batch: tuple[tuple[str, str], ...] = ()
 
-    def may_nudge(self, reply: ModelReply) -> bool:
-        """Return whether to remind the model of a call that it only announced, and count it."""
-        if reply.truncated or self._nudges >= MAX_NUDGES or not announces_call(reply.text):
-            return False
-        self._nudges += 1
-        return True
+    def asked_anew(self) -> None:
+        """Let tools be used again: a person has written to the run. Reminders don't start over."""
+        self.words_only = False
+        self._truncated = self._repeated = 0
+        self._batch = self._failed_batch = ()
 
     def truncated(self) -> str:
         self._truncated += 1
@@ -218,6 +231,10 @@ ANNOUNCEMENT_LIMIT_CHARS = 2_000
 """The limit on a reply that may be an announcement; longer ones are answers."""
 
 
+def _only_announces(reply: ModelReply) -> bool:
+    return not reply.truncated and announces_call(reply.text)
+
+
 def announces_call(text: str) -> bool:
     """Return whether a reply only announces an action: a sentence such as "Let me check the log."
 
@@ -225,7 +242,7 @@ def announces_call(text: str) -> bool:
     if len(text) > ANNOUNCEMENT_LIMIT_CHARS:
         return False
     heard = text.lower().translate(_APOSTROPHES)
-    if not any(opening in heard for opening in _OPENINGS):
+    if not any(map(heard.__contains__, _OPENINGS)):
         return False  # nearly every reply
     prose = _prose(heard)
     if any(f"let me {word}" in prose for word in _TALK):

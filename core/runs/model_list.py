@@ -12,7 +12,11 @@ from dataclasses import dataclass
 
 from core.clock import Clock
 from core.errors import ModelFault
-from core.model.base import Model, Price, Thinking, Usage
+from core.model.base import Model, ModelAbilities, Price
+from core.model.tokens import TokenRatio
+from core.preferences import Thinking
+from core.runs.metering import Metering
+from core.usage import Usage
 
 Uniform = Callable[[float, float], float]
 """Returns a random number between two bounds, as random.uniform."""
@@ -127,21 +131,40 @@ class Candidate:
         self.context_tokens = configured.context_tokens
         self.thinking = configured.thinking
         self.health = ModelHealth(clock, uniform)
+        self.ratio = TokenRatio()
         self.reported_fault: ModelFault | None = None
         """The fault of its setup that the owner knows of; None once it answers again."""
+        self.reported_lessons: tuple[str, ...] = ()
         self._price = configured.price
         self._per_key = configured.per_key
         self._rest_until_s = [-math.inf] * len(configured.per_key)
         self._rested_s = -math.inf
         self._clock = clock
 
-    def model(self, key: int) -> Model:
-        """Return the model with one of its keys."""
+    @property
+    def keys(self) -> int:
+        """Return the number of its keys."""
+        return len(self._per_key)
+
+    def with_key(self, key: int) -> Model:
+        """Return the model with one of its keys, for the metering point alone."""
         return self._per_key[key]
+
+    def abilities(self, key: int) -> ModelAbilities:
+        """Return the model's limits and abilities, as known with one of its keys."""
+        return self._per_key[key].abilities
+
+    def learned(self) -> tuple[str, ...]:
+        """Return what its provider refused, with any of its keys."""
+        return tuple(dict.fromkeys(one for model in self._per_key for one in model.abilities.learned))
 
     def cost_of(self, usage: Usage) -> Usage:
         """Return the usage with its cost, if the model's price is known."""
         return usage if self._price is None else self._price.applied(usage)
+
+    def cost_at_most(self, input_tokens: int, output_tokens: int) -> int:
+        """Return the highest cost of that many tokens in micro-USD; 0 if the model's price is not known."""
+        return 0 if self._price is None else self._price.at_most(input_tokens, output_tokens)
 
     @property
     def key(self) -> int:
@@ -173,17 +196,30 @@ class Candidate:
 
 
 class ModelList:
-    """The models of a hub, in order of preference. It lives as long as the hub."""
+    """The models of a hub, in order of preference, and the metering of their calls. It lives as long as the
+    hub."""
 
     def __init__(
-        self, models: Sequence[ConfiguredModel], clock: Clock, uniform: Uniform = random.uniform
+        self,
+        models: Sequence[ConfiguredModel],
+        clock: Clock,
+        metering: Metering,
+        uniform: Uniform = random.uniform,
+        temperature: float | None = None,
     ) -> None:
-        """Take at least one model."""
+        """Take at least one model. `temperature`: of runs without a person, where a model takes one."""
         if not models:
             raise ValueError("a list of models needs at least one")
         self.clock = clock
+        self.metering = metering
         self.uniform = uniform
+        self.temperature = temperature
         self._candidates = tuple(Candidate(model, clock, uniform) for model in models)
+
+    @property
+    def all(self) -> Sequence[Candidate]:
+        """Return every model, in order."""
+        return self._candidates
 
     def unreported(self, faults: Mapping[str, ModelFault]) -> Mapping[str, ModelFault]:
         """Return the faults, by model, that the owner doesn't know of yet. From now on they do."""
@@ -194,12 +230,28 @@ class ModelList:
                 one.reported_fault = found[one.name] = fault
         return found
 
-    def in_order(self, above_tokens: int = 0, without: Collection[str] = ()) -> Sequence[Candidate]:
+    def unreported_lessons(self, name: str) -> Collection[str]:
+        """Return what the provider of the model of that name refused, unless that was returned before."""
+        for one in self._candidates:
+            if one.name == name:
+                lessons = one.learned()
+                if lessons != one.reported_lessons:
+                    one.reported_lessons = lessons
+                    return lessons
+        return ()
+
+    def in_order(
+        self, above_tokens: int = 0, without: Collection[str] = (), first: str | None = None
+    ) -> Sequence[Candidate]:
         """Return the models to try, in order: those that nothing speaks against, else the one that was
         set aside longest ago.
 
-        `above_tokens`: only models with a larger window. `without`: names left out if others remain."""
+        `above_tokens`: only models with a larger window. `without`: names left out if others remain.
+        `first`: the name of the preferred one, if it is configured."""
         allowed = [one for one in self._candidates if one.context_tokens > above_tokens]
-        allowed = [one for one in allowed if one.name not in without] or allowed
+        if first is not None:
+            allowed.sort(key=lambda one: one.name != first)
+        if without:
+            allowed = [one for one in allowed if one.name not in without] or allowed
         preferred = [one for one in allowed if one.preferred]
         return preferred or sorted(allowed, key=lambda one: one.set_aside_s)[:1]

@@ -90,7 +90,7 @@ class RunRecovery:
         clock: Clock,
     ) -> None:
         """Take the parts for recovery. `kinds`: those that this hub carries out; it leaves runs of others.
-        `start_waiting`: starts an idle thread with waiting input."""
+        `start_waiting`: starts a thread in which input waits."""
         self._store = store
         self._kinds = kinds
         self._start_waiting = start_waiting
@@ -118,7 +118,7 @@ class RunRecovery:
                 suspects.append(run)
             else:
                 await self._kinds[run.kind].resume(run)
-        for thread_id in found.idle_threads_with_input:
+        for thread_id in found.threads_to_start:
             await self._start_waiting(thread_id)
         return Recovered(tuple(suspects), found.previews)
 
@@ -206,12 +206,29 @@ class ChatTurns:
             self._actors.start(done.next)
 
     async def start_waiting(self, thread_id: str) -> None:
-        """Start a turn on the input that waits in an idle thread."""
+        """Start a turn on the input that waits in a thread, now or once it is complete."""
         started = await self._store.recovery.start_waiting(thread_id, self._ids.row_id())
         if started is not None:
             self._actors.start(started)
         else:  # parts of an album, which more parts may still join
             self._gathering.expect(thread_id, self._clock.now() + REJOIN_US)
+
+
+class Subtasks:
+    """Implementation of RunsOfKind for subtasks: the call of its run takes each up again."""
+
+    async def asks_about(self, running: RunningCall) -> bool:
+        del running
+        return False
+
+    async def resume(self, run: UnfinishedRun) -> None:
+        pass
+
+    async def join(self, run: UnfinishedRun, timeout_s: float) -> None:
+        pass
+
+    async def set_aside(self, run: UnfinishedRun) -> None:
+        pass
 
 
 # Gates do not wait forever: others are asked as well, people are reminded once, and an expired gate

@@ -3,11 +3,13 @@
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from core import texts
 from core.events import (
     NO_MODELS,
     CandidateFailed,
+    ContextUse,
     ModelSelected,
     ModelTrace,
     RunEnded,
@@ -18,11 +20,19 @@ from core.events import (
     Verbosity,
 )
 from core.runs.attempts import RunModels
+from core.runs.pulse import Pulse
 
 MAX_FAILURES_KEPT = 20
 
-TellOwner = Callable[[str], Awaitable[None]]
-"""Sends a notice to the hub's owner. Raises nothing."""
+
+class TellOwner(Protocol):
+    """A way to send the hub's owner a notice. It raises nothing."""
+
+    async def __call__(self, text: str, once: str = "") -> None:
+        """Send the notice. `once`: its subject, of which the owner is told only once, also over restarts."""
+        ...
+
+
 KeepTrace = Callable[[str, ModelTrace], Awaitable[None]]
 """Stores the models of the run with that id. Raises StaleTurn if it doesn't run any more."""
 Bind = Callable[..., AbstractContextManager[object]]
@@ -34,8 +44,12 @@ class Run:
     """One run while it is executed.
 
     `keep_trace`: stores its models. `earlier`: those of its earlier starts.
+    `chosen`: the model and effort that people chose for it, in words.
     `selected`: the model that its calls go to; `result`: known once it ends.
-    `models`: kept here, because a run that the database interrupted begins again with the same."""
+    `context`: how full its newest request is; None before the first.
+    `models`: kept here, because a run that the database interrupted begins again with the same.
+    `joining`: the threads of all runs in which input may wait to join the run.
+    `pulse`: None if it is not watched."""
 
     run_id: str
     thread_id: str
@@ -47,19 +61,49 @@ class Run:
     selected: ModelSelected | None = None
     failures: list[CandidateFailed] = field(default_factory=list[CandidateFailed])
     result: RunResult = RunResult.STOPPED
+    chosen: str = ""
     models: RunModels | None = None
+    joining: set[str] = field(default_factory=set[str])
+    context: ContextUse | None = None
+    pulse: Pulse | None = None
+
+    @contextmanager
+    def subtask(self, run_id: str, models: RunModels) -> Generator["Run"]:
+        """Register a subtask of this run for the time of the block."""
+        run = Run(run_id, self.thread_id, RunKind.SUBTASK, Verbosity.OFF, self.listener, self.keep_trace)
+        run.models, run.pulse = models, self.pulse
+        self.listener.turn_event(run.thread_id, run_id, RunStarted(run.kind, run.verbosity))
+        try:
+            yield run
+        finally:
+            self.listener.turn_event(run.thread_id, run_id, RunEnded(run.result))
+
+    def take_joining(self) -> bool:
+        """Return whether to look for input that waits to join this run, once."""
+        waits = self.thread_id in self.joining
+        self.joining.discard(self.thread_id)
+        return waits
 
     def trace(self) -> ModelTrace:
         """Return the models of this run over all its starts, for the store."""
         selected = self.earlier.selected if self.selected is None else self.selected.model
         failures = (*self.earlier.failures, *self.failures)[-MAX_FAILURES_KEPT:]
-        return ModelTrace(
-            selected, failures, self.earlier.spent if self.models is None else self.models.spent
-        )
+        context = self.context or self.earlier.context
+        spent, calls = self.earlier.spent, ()
+        if self.models is not None:
+            spent, calls = self.models.spent, self.models.meter.ends
+        return ModelTrace(selected, failures, spent, context, self.chosen, calls)
 
     async def keep(self) -> None:
         """Store the models of this run. Raises StaleTurn if it doesn't run any more."""
-        await self.keep_trace(self.run_id, self.trace())
+        trace = self.trace()
+        await self.keep_trace(self.run_id, trace)
+        self.kept(trace)
+
+    def kept(self, trace: ModelTrace) -> None:
+        """Forget the ends of calls that are stored."""
+        if self.models is not None:
+            self.models.meter.stored(trace.calls)
 
     def report(self, event: ModelSelected | CandidateFailed) -> None:
         """Publish an event of the run, and remember it."""
@@ -68,6 +112,8 @@ class Run:
                 self.selected = event
             case CandidateFailed():
                 self.failures = [*self.failures, event][-MAX_FAILURES_KEPT:]
+        if self.pulse is not None:
+            self.pulse.beat()
         self.listener.turn_event(self.thread_id, self.run_id, event)
 
 
@@ -90,9 +136,14 @@ class RunRegistry:
         self._keep_trace = keep_trace
         self._bind = bind
         self._runs: dict[str, Run] = {}
+        self._joining: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    def joins(self, thread_id: str) -> None:
+        """Note that input may wait to join the thread's run, this one or the next."""
+        self._joining.add(thread_id)
 
     def trace(self, run_id: str) -> ModelTrace:
         """Return the models of a run that is executed here now; none for any other."""
@@ -104,7 +155,7 @@ class RunRegistry:
         self, run_id: str, thread_id: str, kind: RunKind, verbosity: Verbosity = Verbosity.OFF
     ) -> Generator[Run]:
         """Register a run for the time of the block, however that ends. Log records name run and thread."""
-        run = Run(run_id, thread_id, kind, verbosity, self._listener, self._keep_trace)
+        run = Run(run_id, thread_id, kind, verbosity, self._listener, self._keep_trace, joining=self._joining)
         self._runs[run_id] = run
         try:
             with self._bind(run=run_id, thread=thread_id):
@@ -116,9 +167,19 @@ class RunRegistry:
 
     async def report_faults(self, run: Run, *, said: bool) -> None:
         """Tell the owner once of what only they can mend, until the model answers again. `said`: the run's
-        own message told them."""
+        own message told them. Of what its provider refused, they are told as well."""
+        await self._report_lessons(run)
         if run.models is None or not run.models.faults:
             return
         for model, fault in run.models.models.unreported(run.models.faults).items():
             if not said:
                 await self._tell_owner(texts.model_fault(model, fault))
+
+    async def _report_lessons(self, run: Run) -> None:
+        """Tell the owner once what the provider of the run's model refused, with the setting to avoid it."""
+        if run.models is None or run.selected is None:
+            return
+        model = run.selected.model
+        lessons = run.models.models.unreported_lessons(model)
+        if told := texts.model_learned(model, lessons):
+            await self._tell_owner(told, f"learned:{model}:{','.join(sorted(lessons))}")

@@ -9,7 +9,7 @@ from typing import Protocol, assert_never
 
 from core import texts
 from core.clock import Clock
-from core.errors import AllowanceUsedUp, ModelError, ModelMisconfigured, StaleTurn
+from core.errors import AllowanceUsedUp, BudgetUsedUp, ModelError, ModelMisconfigured, StaleTurn
 from core.events import (
     Began,
     Failed,
@@ -23,7 +23,7 @@ from core.events import (
     Verbosity,
 )
 from core.ids import Ids
-from core.messages import Markdown, Message, plain
+from core.messages import Choice, Markdown, Message, plain
 from core.model.base import ModelReply, StopReason
 from core.model.visible_text import is_silent
 from core.ports import OutboxListener
@@ -141,7 +141,10 @@ class ChatTurnRunner:
         thread = start.thread
         self._turn_listener.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
         try:
-            with self._registry.running(start.turn_id, thread.id, RunKind.CHAT, thread.verbosity) as run:
+            with self._registry.running(
+                start.turn_id, thread.id, RunKind.CHAT, thread.settings.verbosity
+            ) as run:
+                run.chosen = texts.chosen_words(start.chosen)
                 try:
                     return await self._run(start, run)
                 except asyncio.CancelledError:
@@ -205,9 +208,12 @@ class ChatTurnRunner:
     async def _answer(self, start: TurnStart, success: Success) -> TurnStart | None:
         reply, transcript = success.reply, success.transcript
         text = _answer(reply)
-        said = AssistantSaid(text, reply.origin)
         silent = is_silent(text)
-        message = None if silent else Message(blocks=(Markdown(text),))
+        suggestions = () if silent else _suggestions(reply)
+        choices = tuple(Choice(one, one) for one in suggestions)
+        menu_id = self._ids.gate_id() if choices else None
+        said = AssistantSaid(text, reply.origin, suggestions, menu_id or "")
+        message = None if silent else Message((Markdown(text),), choices, menu_id)
         following = await self._finish(
             start, TurnState.DONE, said, message, event=Finished("" if silent else text)
         )
@@ -277,6 +283,12 @@ def _was_cancelled(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
+def _suggestions(reply: ModelReply) -> tuple[str, ...]:
+    """Return what a reply suggests to say next, each on one line. Commands are the hub's to suggest."""
+    lines = dict.fromkeys(" ".join(one.split()) for one in reply.suggestions)
+    return tuple(one for one in lines if one and not one.startswith("/"))
+
+
 def _answer(reply: ModelReply) -> str:
     """Return a reply's text as it is kept and shown: marked if it was cut off, and never empty."""
     text = reply.text.strip()
@@ -299,9 +311,12 @@ def _final(start: TurnStart, run: Run, error: BaseException, reference: str) -> 
     faults = run.models.faults if is_owner and run.models is not None else {}
     match error:
         case ModelError():
-            text = texts.model_failure(error, faults)
+            was_reset = run.models is not None and run.models.was_reset
+            text = texts.model_failure(error, faults, was_reset=was_reset)
         case AllowanceUsedUp():
             text, detailed = texts.ALLOWANCE_USED_UP, False
+        case BudgetUsedUp():
+            text, detailed = str(error), False
         case _:
             logger.error(
                 "turn.unexpected_error turn=%s reference=%s", start.turn_id, reference, exc_info=error

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Protocol, assert_never
 
 from core.clock import Clock
-from core.consent.facts import Mode
+from core.consent.facts import DELEGATE, Autonomous, Mode
 from core.events import Step, StepState
 from core.gates import ConsentSettings
 from core.names import quoted
@@ -22,14 +22,18 @@ from core.store.port import Turns
 from core.store.rows import CallRow, CallState
 from core.store.units import patiently
 from core.tool import Effect, ProcessInfo
+from core.tools.execution import Subtask
 from core.tools.pipeline import CallPipeline, NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult
+from core.usage import Reservation
 from core.users import Principal
 
 logger = logging.getLogger(__name__)
 
 TOGETHER = 8
 """The number of neighbouring calls without effect that run at the same time."""
+SUBTASKS_TOGETHER = 4
+"""The number of neighbouring subtasks that run at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +66,16 @@ class CallPeople(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallRules:
-    """The rules a run's calls are judged by. `standing` returns the person's consent settings."""
+    """The rules a run's calls are judged by. `standing` returns the person's consent settings.
+
+    `subtask`: carries out what the run delegates; None if it can't."""
 
     pipeline: CallPipeline
     principal: Principal
     thread_id: str
     mode: Mode
     standing: Callable[[], Awaitable[ConsentSettings]]
+    subtask: Subtask | None = None
 
 
 class ToolCallRunner:
@@ -106,10 +113,12 @@ class ToolCallRunner:
         self._statuses: list[ResultStatus] = []
         self._refused: list[ResultStatus] = []
         self._recording = asyncio.Lock()
+        self._reserved: Reservation | None = None
 
     def judge_in(self, mode: Mode) -> None:
         """Judge calls in this mode from now on."""
-        self._rules = replace(self._rules, mode=mode)
+        if mode != self._rules.mode:
+            self._rules = replace(self._rules, mode=mode)
 
     def add(self, call: CallRow) -> None:
         """Add a call after the others."""
@@ -120,6 +129,11 @@ class ToolCallRunner:
         self._recorded(result)
         self._refused.append(result.status)
 
+    def take_reserved(self) -> Reservation | None:
+        """Return the reservation of the next model call that was stored with the last result, once."""
+        reserved, self._reserved = self._reserved, None
+        return reserved
+
     @property
     def all_failed(self) -> bool:
         """True if the last `settle` settled calls and every one of them failed."""
@@ -128,8 +142,9 @@ class ToolCallRunner:
     async def settle(self) -> Paused | None:
         """Settle and record the calls in the model's order. Returns Paused if a person must answer first.
 
-        Only neighbouring calls without effect that need no person run at the same time. Every other call
-        waits for all before it and holds back all after it, so that no read overtakes a write.
+        Only neighbouring calls without effect that need no person run at the same time, and neighbouring
+        subtasks. Every other call waits for all before it and holds back all after it, so that no read
+        overtakes a write.
         """
         self._statuses, self._refused = self._refused, []
         if self._budget.rounds:
@@ -221,9 +236,10 @@ class ToolCallRunner:
             return ()
         limit = self._budget.calls_left()
         nearest = self._waiting[: TOGETHER if limit is None else min(TOGETHER, limit)]
-        without_effect = list(takewhile(self._is_without_effect, nearest))
+        alike = list(takewhile(_is_subtask, nearest))[:SUBTASKS_TOGETHER]
+        alike = alike or list(takewhile(self._is_without_effect, nearest))
         found: list[tuple[CallRow, Ready]] = []
-        for call in without_effect if len(without_effect) > 1 else ():
+        for call in alike if len(alike) > 1 else ():
             prepared = await self._prepared(call)
             if not isinstance(prepared, Ready):
                 break
@@ -232,8 +248,7 @@ class ToolCallRunner:
 
     def _is_without_effect(self, call: CallRow) -> bool:
         """Return whether the call, of which nobody has said anything yet, may run any number of times."""
-        new = call.state is CallState.INTENT and call.answer is None
-        return new and self._rules.pipeline.effect_of(call.tool) is Effect.NONE
+        return _is_new(call) and self._rules.pipeline.effect_of(call.tool) is Effect.NONE
 
     async def _run_together(self, together: "Sequence[tuple[CallRow, Ready]]") -> None:
         """Run the calls at the same time, and record each result as it comes."""
@@ -272,6 +287,7 @@ class ToolCallRunner:
             rules.thread_id,
             process_started,
             self._budget.remaining_s(self._clock.monotonic_s()),
+            rules.subtask,
         )
         self._tell(Step(call.call_id, ready.tool.name, StepState.ENDED))
         self._loop.goes_on(ready.tool.name)
@@ -282,8 +298,12 @@ class ToolCallRunner:
     async def _record(self, call: CallRow, outcome: "_Outcome") -> None:
         async with self._recording:
             results, started_at = [outcome.result], outcome.started_at
-            await patiently(
-                lambda: self._turns.finish_calls(self._run_id, results, started_at=started_at), self._clock
+            unattended = isinstance(self._rules.mode, Autonomous)
+            self._reserved = await patiently(
+                lambda: self._turns.finish_calls(
+                    self._run_id, results, started_at=started_at, unattended=unattended
+                ),
+                self._clock,
             )
             self._recorded(outcome.result)
             self._statuses.append(outcome.result.status)
@@ -296,6 +316,15 @@ class _Outcome:
 
     result: ToolResult
     started_at: int | None = None
+
+
+def _is_new(call: CallRow) -> bool:
+    return call.state is CallState.INTENT and call.answer is None
+
+
+def _is_subtask(call: CallRow) -> bool:
+    """Return whether the call, of which nobody has said anything yet, is a subtask."""
+    return _is_new(call) and call.tool == DELEGATE
 
 
 def told_of_edit(call: CallRow, result: str) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from core.events import NOTHING_SPENT, FailuresSpent
-from core.model.base import ModelReply, ModelRequest, Usage
+from core.model.base import ModelReply, ModelRequest
 from core.off_loop import off_loop
 from core.runs.attempts import Keep, Report, RunModels, unkept
 from core.runs.model_list import Candidate, ModelList
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.transcript import UserSaid
+from core.usage import Payer, Reservation
 
 
 class UnseenModels:
@@ -28,28 +29,40 @@ class UnseenModels:
     def begin(
         self,
         report: Report,
-        settle: Callable[[Usage], None],
+        payer: Payer,
         earlier: FailuresSpent = NOTHING_SPENT,
         keep: Keep = unkept,
+        held: Reservation | None = None,
     ) -> "UnseenRun":
-        """Return the models of one run; see RunModels."""
-        models = RunModels(self._models, self._leaks, report, settle, earlier, keep)
-        return UnseenRun(models, self._leaks, self._hook)
+        """Return the models of one run; see RunModels and Metering."""
+        meter = self._models.metering.run(payer, held)
+        models = RunModels(self._models, self._leaks, report, meter, earlier, keep)
+        return UnseenRun(models, self._leaks, self._hook, self._models.temperature)
 
 
 class UnseenRun:
     """The models of one run without a person."""
 
-    def __init__(self, models: RunModels, leaks: LeakDetector, hook: ReplyHook | None) -> None:
+    def __init__(
+        self, models: RunModels, leaks: LeakDetector, hook: ReplyHook | None, temperature: float | None
+    ) -> None:
         self.models = models
+        self._temperature = temperature
         self._leaks = leaks
         self._hook = hook
+
+    def of_subtask(self, held: Reservation | None) -> "UnseenRun":
+        """Return the models of a subtask of the run. `held`: the reservation of its first call, if any."""
+        models = self.models.of_subtask()
+        models.meter.hold(held)
+        return UnseenRun(models, self._leaks, self._hook, self._temperature)
 
     async def reply(
         self, request: ModelRequest, reserve: Callable[[int], int] = lambda tokens: tokens
     ) -> ModelReply:
         """Return a whole reply, without credentials and as hooks change it. Raises ModelError.
 
+        A temperature of the request's own holds instead of the configured one.
         `reserve`: called before each attempt with the tokens a reply may take; returns how many it may,
         or raises."""
         chars = len(request.system) + sum(len(one.text) for one in _said(request))
@@ -57,7 +70,11 @@ class UnseenRun:
 
         def build(candidate: Candidate) -> ModelRequest:
             del candidate
-            return replace(clean, max_output_tokens=reserve(clean.max_output_tokens))
+            most = reserve(clean.max_output_tokens)
+            own = request.temperature
+            return replace(
+                clean, max_output_tokens=most, temperature=self._temperature if own is None else own
+            )
 
         reply = await self.models.reply(build, None)
         if self._hook is None or not reply.text.strip():

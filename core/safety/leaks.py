@@ -16,6 +16,8 @@ from urllib.parse import quote
 from core.linear import as_bytes, byte_pattern
 
 REMOVED = "[REDACTED]"
+KNOWN = "known"
+"""The kind of leaks that are values the hub was given."""
 SHORTEST_KNOWN = 8
 """Shorter configured values would cut holes into ordinary words."""
 
@@ -140,10 +142,14 @@ class LeakDetector:
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._known: tuple[str, ...] = ()
+        self._kinds: dict[str, str] = {}
         self.learn(known)
 
-    def learn(self, known: Iterable[str]) -> None:
-        """Add known values."""
+    def learn(self, known: Iterable[str], kind: str = KNOWN) -> None:
+        """Add known values. `kind`: of the leaks they are found as."""
+        known = tuple(known)
+        if kind != KNOWN:
+            self._kinds.update(dict.fromkeys(known, kind))
         distinct = {*self._known, *(one for one in known if len(one) >= SHORTEST_KNOWN)}
         self._known = tuple(sorted(distinct, key=len, reverse=True))
         self._encoded = tuple({one for known in self._known for one in _encodings(known)})
@@ -182,13 +188,13 @@ class LeakDetector:
             return True
         if len(text) < _SHORTEST_DOTTED or text.count(".") < 2:
             return False
-        return any(len(part) == _DOTTED_CHARS for part in text.split(".")[1:-1])
+        return _DOTTED_CHARS in map(len, text.split(".")[1:-1])
 
     def _matches(self, text: str) -> Iterator[Leak]:
         for one in (*self._known, *self._encoded):
             at = -len(one)
             while (at := text.find(one, at + len(one))) >= 0:
-                yield Leak(at, at + len(one), "known")
+                yield Leak(at, at + len(one), self._kinds.get(one, KNOWN))
         data = as_bytes(text)
         for shape in _SHAPES:
             if any(map(text.__contains__, shape.anchors)):

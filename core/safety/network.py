@@ -161,14 +161,18 @@ class NetworkGuard:
     async def addresses(self, host: str, port: int) -> Sequence[str]:
         """Look up a host's name. Raises ToolDenied unless all its addresses may be reached, ToolFailed if
         it has none."""
+        found = await self._looked_up(host, port)
+        if not all(self.reachable(address, port) for address in found):
+            raise ToolDenied(f"{host} is not on the public internet")
+        return found
+
+    async def _looked_up(self, host: str, port: int) -> Sequence[str]:
         try:
             found = await self._lookup(host, port)
         except OSError as error:
             raise ToolFailed(f"{host} could not be found: {error.strerror or error}.") from error
         if not found:
             raise ToolFailed(f"{host} has no address.")
-        if not all(self.reachable(address, port) for address in found):
-            raise ToolDenied(f"{host} is not on the public internet")
         return found
 
     def reachable(self, address: str, port: int) -> bool:
@@ -190,3 +194,23 @@ class NetworkGuard:
 
 def _is_localhost(host: str) -> bool:
     return f".{host.rstrip('.')}".endswith(".localhost")
+
+
+class OwnHostGuard(NetworkGuard):
+    """Guard that also lets one host and port be reached wherever they are: those that an operator configured
+    for one purpose. Redirects from there are judged like any address."""
+
+    def __init__(self, lookup: Lookup, exempt: Sequence[Exemption], own: URL) -> None:
+        super().__init__(lookup, exempt)
+        self._own = (own.raw_host or "", own.port or 0)
+        self._found = frozenset({self._own[0]})
+
+    async def addresses(self, host: str, port: int) -> Sequence[str]:
+        if (host, port) != self._own:
+            return await super().addresses(host, port)
+        found = await self._looked_up(host, port)
+        self._found = frozenset(found)
+        return found
+
+    def reachable(self, address: str, port: int) -> bool:
+        return (port == self._own[1] and address in self._found) or super().reachable(address, port)

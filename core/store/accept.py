@@ -11,15 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from core.events import UNKNOWN_USE, ContextUse
 from core.gates import ConsentSettings, Grant
 from core.messages import EditForm, InboundEvent, Message, MessageRef, plain
 from core.ports import OutboxRow
+from core.preferences import NO_PREFERENCES, Preferences
+from core.store.checkpoints import Checkpoints, ListMenu, ThreadChoice
 from core.store.effects import Effect, Say
 from core.store.pairing import ClaimView, LinkOffer, PairingRequest, StrangerView
 from core.store.rows import GateView, LoopUsed, ThreadRow, TurnStart
+from core.store.search import SearchHit, SearchWanted
 from core.users import Identity, Principal
 
 if TYPE_CHECKING:
+    from core.job import JobRow
     from core.store.routine_rows import MenuView, RoutineStanding
 
 
@@ -37,6 +42,11 @@ class Admitted:
 
     `limited`: their messages count against a limit, see AcceptView.recent.
     `claims`: the channel whose pairing requests the event is about, see AcceptView.claims.
+    `wants_status`, `wants_queue`, `search`: see AcceptView.status, AcceptView.queued and AcceptView.found.
+    `wants_turn`: the number of the turn that a command on checkpoints names, 0 if it names none; None: the
+    event is no such command.
+    `wants_threads`: the id or title of the threads that the command is about, empty for all of the person's.
+    `wants_deletion`: see AcceptView.sending.
     """
 
     principal: Principal
@@ -44,6 +54,11 @@ class Admitted:
     limited: bool = False
     claims: str | None = None
     wants_status: bool = False
+    wants_queue: bool = False
+    search: SearchWanted | None = None
+    wants_turn: int | None = None
+    wants_threads: str | None = None
+    wants_deletion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +167,22 @@ class StatusSnapshot:
     `grants`: all of their grants that are in force.
     `used`: the budget used by the turn that is active in the conversation.
     `paused`: all tools are paused, for everyone.
-    `timezone`: the person's own, None for the hub's."""
+    `preferences`: the person's own. `context`: how full the conversation's newest request was."""
 
     standing: ConsentSettings = field(default_factory=ConsentSettings)
     grants: tuple[Grant, ...] = ()
     used: LoopUsed | None = None
     paused: bool = False
-    timezone: str | None = None
+    preferences: Preferences = NO_PREFERENCES
+    context: ContextUse = UNKNOWN_USE
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedInput:
+    """An input that waits: the beginning of its text, and the album it is a part of."""
+
+    beginning: str
+    album: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +201,17 @@ class AcceptView:
     `asked`: see AskedCredentials, None if there are none.
     `recent`: a limited sender's counted messages, and button presses that decided nothing, within
     RATE_WINDOW_US.
-    `claims`: pairing requests, and `status`: the current status, if the admission asked for them.
+    `claims`: pairing requests, `status`: the current status, and `queued`: the inputs counted by
+    `waiting`, in order, if the admission asked for them.
+    `found`: the result of the admission's search, in the sender's own threads.
     `routines`: the routines the judge asked about.
-    `menu`: the menu of the routine notice on which the event is a press.
+    `menu_answer`: what was said before with the menu on which the event is a press.
+    `menu`: the menu of the routine notice on which the event is a press; `job`: the job whose newest message
+    it is on, or whose message it replies to.
+    `checkpoints`: those of the thread, if the admission asked for them, or a press in a list is about them.
+    `list_menu`: the list in which the event is a press.
+    `threads`: the person's threads that the admission or a press in a list of threads asked for, the most
+    recently active first.
     """
 
     principal: Principal
@@ -197,7 +229,15 @@ class AcceptView:
     replied: GateView | None = None
     routines: "Sequence[RoutineStanding]" = ()
     menu: "MenuView | None" = None
+    menu_answer: str | None = None
+    job: "JobRow | None" = None
     status: StatusSnapshot | None = None
+    queued: tuple[QueuedInput, ...] = ()
+    found: tuple[SearchHit, ...] = ()
+    checkpoints: Checkpoints | None = None
+    list_menu: ListMenu | None = None
+    threads: Sequence[ThreadChoice] = ()
+    sending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +296,7 @@ class Accepted:
     `thread_id`: the event's thread, if any.
     `wait_until`: when to start the input that waits for the rest of an album (microseconds UTC).
     `routines`: routines that were fired or paused.
+    `steers`: the event's input waits to join the running turn.
     `plain`: see Acceptance.
     """
 
@@ -270,6 +311,7 @@ class Accepted:
     form: EditForm | None = None
     routines: tuple[str, ...] = ()
     paused: bool | None = None
+    steers: bool = False
     plain: bool = False
 
 

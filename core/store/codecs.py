@@ -7,11 +7,11 @@ migration.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
-from core.approvals import UNSAID, ApprovalSettings, Preset
-from core.events import CandidateFailed, FailuresSpent, ModelTrace
+from core.approvals import SETTINGS, UNSAID, ApprovalSettings, Preset
+from core.events import CandidateFailed, ContextUse, FailuresSpent, ModelTrace
 from core.gates import Answer, AskedCall, Chose, Option, Wrote
 from core.messages import (
     Attachment,
@@ -62,6 +62,8 @@ def message_to_json(message: Message) -> str:
     stored: dict[str, Any] = {"blocks": [_block_to_json(block) for block in message.blocks]}
     if message.choices:
         stored["choices"] = [choice.label for choice in message.choices]
+    if message.speaks:
+        stored["says"] = [choice.says for choice in message.choices]
     if message.gate_id is not None:
         stored["gate_id"] = message.gate_id
     if message.outcome is not None:
@@ -74,6 +76,8 @@ def message_to_json(message: Message) -> str:
         stored["editable"] = True
     if message.first_choice:
         stored["first_choice"] = message.first_choice
+    if message.mark is not None:
+        stored["mark"] = message.mark
     return storable(encode(stored))
 
 
@@ -82,14 +86,22 @@ def message_from_json(text: str) -> Message:
     stored = cast("dict[str, Any]", json.loads(text))
     return Message(
         blocks=tuple(_block_from_json(block) for block in stored["blocks"]),
-        choices=tuple(Choice(label) for label in stored.get("choices", ())),
+        choices=_choices_from_json(stored),
         gate_id=stored.get("gate_id", stored.get("prompt_id")),  # its name up to schema 20
         outcome=stored.get("outcome"),
         files=tuple(File(*file) for file in stored.get("files", ())),
         reply_to=stored.get("reply_to"),
         editable=stored.get("editable", False),
         first_choice=stored.get("first_choice", 0),
+        mark=stored.get("mark"),
     )
+
+
+def _choices_from_json(stored: dict[str, Any]) -> tuple[Choice, ...]:
+    if "choices" not in stored:
+        return ()
+    labels: list[str] = stored["choices"]
+    return tuple(map(Choice, labels, stored.get("says", [""] * len(labels))))
 
 
 def _file_to_json(file: File) -> list[str | int]:
@@ -233,10 +245,10 @@ def said_to_columns(said: Said) -> SaidColumns:
         case UserSaid():
             return said.kind, storable(said.text), None, storable(said.sender) or None, _files_to_json(said)
         case AssistantSaid():
-            extra = None if said.origin is None else _origin_to_json(said.origin)
-            return said.kind, storable(said.text), None, None, extra
+            return said.kind, storable(said.text), None, None, _origin_to_json(said)
         case ToolCalled():
-            return said.kind, storable(said.arguments), said.call_id, storable(said.tool), None
+            reason = storable(said.reason) or None
+            return said.kind, storable(said.arguments), said.call_id, storable(said.tool), reason
         case ToolResult():
             return said.kind, storable(said.text), said.call_id, said.status.value, None
         case Summary():
@@ -255,9 +267,9 @@ def said_from_columns(kind: str, text: str, call_id: str | None, name: str | Non
         case "user":
             return UserSaid(text, name or "", _files_from_json(extra))
         case "assistant":
-            return AssistantSaid(text, None if extra is None else Origin(*json.loads(extra)))
+            return _assistant_from_json(text, extra)
         case "call":
-            return ToolCalled(call_id or "", name or "", text)
+            return ToolCalled(call_id or "", name or "", text, extra or "")
         case "result":
             return ToolResult(call_id or "", ResultStatus(name or ""), text)
         case "summary":
@@ -282,8 +294,20 @@ def _files_from_json(text: str | None) -> tuple[Attachment, ...]:
     return () if text is None else tuple(Attachment(*file) for file in json.loads(text))
 
 
-def _origin_to_json(origin: Origin) -> str:
-    return storable(encode([origin.provider, origin.model, origin.opaque]))
+def _origin_to_json(said: AssistantSaid) -> str | None:
+    origin = said.origin
+    if origin is None:
+        return None
+    suggestions = [said.suggestions, said.menu_id] if said.suggestions else []
+    return storable(encode([origin.provider, origin.model, origin.opaque, *suggestions]))
+
+
+def _assistant_from_json(text: str, extra: str | None) -> AssistantSaid:
+    if extra is None:
+        return AssistantSaid(text)
+    provider, model, opaque, *more = json.loads(extra)
+    suggestions, menu_id = more or ((), "")
+    return AssistantSaid(text, Origin(provider, model, opaque), tuple(suggestions), menu_id)
 
 
 # Presets and limits as databases store them; see core.store.codecs.
@@ -292,16 +316,31 @@ def _origin_to_json(origin: Origin) -> str:
 def limits_to_json(settings: ApprovalSettings) -> str | None:
     """Return the limits set for a person or conversation as JSON, or None if none are set. The preset
     has its own column."""
-    names = ("max_rounds", "max_tools", "loop_timeout_s")
-    limits = {name: value for name in names if (value := getattr(settings, name)) is not None}
+    limits = settings_to_json(settings)
+    limits.pop("preset", None)
     return json.dumps(limits, separators=(",", ":")) if limits else None
+
+
+def settings_to_json(settings: ApprovalSettings) -> dict[str, Any]:
+    """Return the settings that are set as plain JSON values, tools in order."""
+    said = {name: value for name in SETTINGS if (value := getattr(settings, name)) is not None}
+    for name in _TOOL_LISTS & said.keys():
+        said[name] = sorted(said[name])
+    if "tool_timeouts" in said:
+        said["tool_timeouts"] = dict(sorted(said["tool_timeouts"].items()))
+    return said
+
+
+_TOOL_LISTS = {"whitelist", "dangerous_tools"}
 
 
 def settings_from_columns(preset: str | None, limits: str | None) -> ApprovalSettings:
     """Return the settings from their two columns: the preset and the JSON of `limits_to_json`."""
     if preset is None and limits is None:
         return UNSAID
-    stored = {} if limits is None else cast("dict[str, int]", json.loads(limits))
+    stored = {} if limits is None else cast("dict[str, Any]", json.loads(limits))
+    for name in _TOOL_LISTS & stored.keys():
+        stored[name] = frozenset(stored[name])
     return ApprovalSettings(None if preset is None else Preset(preset), **stored)
 
 
@@ -312,7 +351,14 @@ def trace_to_json(trace: ModelTrace) -> str | None:
     """Return a run's models as JSON, or None if none was called."""
     if not trace.selected:
         return None
-    return encode(asdict(trace))
+    failures = [_fields(one) for one in trace.failures]
+    kept = (trace.selected, failures, _fields(trace.spent), _fields(trace.context), trace.chosen)
+    # `calls` end rows of their own.
+    return encode(dict(zip(("selected", "failures", "spent", "context", "chosen"), kept, strict=True)))
+
+
+def _fields(value: CandidateFailed | FailuresSpent | ContextUse) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__match_args__}
 
 
 def trace_from_json(text: str | None) -> ModelTrace:
@@ -325,4 +371,5 @@ def trace_from_json(text: str | None) -> ModelTrace:
         spent[name] = tuple(spent.get(name, ()))
     spent["faults"] = tuple((model, fault) for model, fault in spent.get("faults", ()))
     failures = tuple(CandidateFailed(**one) for one in stored["failures"])
-    return ModelTrace(stored["selected"], failures, FailuresSpent(**spent))
+    context = ContextUse(**stored.get("context", {}))  # schema 25 had none
+    return ModelTrace(stored["selected"], failures, FailuresSpent(**spent), context, stored.get("chosen", ""))

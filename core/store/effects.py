@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.approvals import ApprovalSettings
-from core.events import Verbosity
 from core.gates import Answer, Gate, Grant
 from core.messages import Message
+from core.preferences import ThreadSettings
+from core.store.checkpoints import MenuKind
 from core.store.facets import SealedSecret
 from core.store.pairing import PairingApproved
 
-if TYPE_CHECKING:  # imported for typing only: most events have nothing to do with routines
+if TYPE_CHECKING:  # imported for typing only: most events have nothing to do with routines and jobs
+    from collections.abc import Callable, Sequence
+
+    from core.job import JobRow, JobState, NewJob
     from core.store.routine_rows import NewRun
 
 
@@ -22,19 +26,53 @@ class QueueInput:
     If the event's key leads to no thread yet, `new_thread_id` is created for it. With `adopt`, the
     sender's existing thread of that id gets the key instead.
     `wait_us`: how long the message waits for the rest of its album, see Store.start_waiting.
+    `steers`: if it waits, it may join the running turn, see Turns.join_waiting.
     """
 
     new_thread_id: str
     turn_id: str
     adopt: bool = False
     wait_us: int = 0
+    steers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RebindThread:
-    """The effect of `/new`: the event's key leads to a new thread from now on."""
+    """The effect of `/new`: the event's key leads to a new thread from now on. `title`: empty for one made
+    from the first message."""
 
     new_thread_id: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchThread:
+    """The effect of `/thread`: the key of that scope leads to another thread of the person, which is open
+    from now on."""
+
+    thread_id: str
+    scope: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CloseThread:
+    """The effect of `/close`: the thread takes no further turn until it is opened again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteThread:
+    """The effect of `/delete`, once it is confirmed: nothing that was said in the thread is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenameThread:
+    """The effect of `/rename`."""
+
+    title: str
+
+
+Choosing = RebindThread | SwitchThread | CloseThread | RenameThread | DeleteThread
+"""The effects on which thread is used, and what it is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +84,59 @@ class StopThread:
     """
 
     outcome_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoTurns:
+    """The effect of `/undo`: the newest turns are taken back, with all that was said since."""
+
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RedoTurns:
+    """The effect of `/redo`: what the newest undo took back is there again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClearThread:
+    """The effect of `/clear`: the conversation is empty, and nothing of it can be brought back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryTurn:
+    """The effect of `/retry`: the newest turn is taken back, and its input starts a new one."""
+
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueTurn:
+    """The effect of `/resume` after an interrupted turn: a new turn continues where that one ended."""
+
+    turn_id: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompactThread:
+    """The effect of `/compact`: a turn that asks no model for an answer, but for a summary."""
+
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BranchThread:
+    """The effect of `/branch`: the event's key leads to a new thread with the live entries up to the end of a
+    turn."""
+
+    new_thread_id: str
+    title: str
+    last_turn_id: str
+
+
+Rewind = UndoTurns | RedoTurns | ClearThread | RetryTurn | ContinueTurn | CompactThread | BranchThread
+"""The effects on the event's own thread, in which nothing runs or waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +247,11 @@ class SetApprovals:
 
 
 @dataclass(frozen=True, slots=True)
-class SetVerbosity:
-    """The amount people see of a thread's runs from now on."""
+class SetThread:
+    """A thread's settings from now on."""
 
     thread_id: str
-    verbosity: Verbosity
+    settings: ThreadSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +259,24 @@ class SetTimezone:
     """A person's time zone from now on, as an IANA name; None for the hub's."""
 
     timezone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMenu:
+    """A message to the event's own conversation with a button for each of `items`; its `gate_id` is the
+    menu's id."""
+
+    kind: MenuKind
+    items: tuple[str, ...]
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class SettleMenu:
+    """A menu that was answered: its choices are replaced by `outcome`."""
+
+    menu_id: str
+    outcome: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +336,58 @@ class GrantToRoutine:
     after: str
 
 
+@dataclass(frozen=True, slots=True)
+class StartJob:
+    """A job to dispatch in the event's conversation. `said`: the answer, as of every effect on jobs."""
+
+    new: "NewJob"
+    said: "Callable[[JobRow], Message]"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """A job of the person's to cancel. `said` is given the job as it was; None: there is none."""
+
+    named: str
+    said: "Callable[[JobRow | None], str]"
+
+
+@dataclass(frozen=True, slots=True)
+class TellJob:
+    """A message for a job of the person's; its `key` counts once."""
+
+    named: str
+    key: str
+    text: str
+    said: "Callable[[JobRow | None], str]"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeJob:
+    """A job of the person's that they accept or reject. `said` is also given the id of the answer's menu."""
+
+    named: str
+    to: "JobState"
+    reason: str
+    said: "Callable[[JobRow, str], Message]"
+
+
+@dataclass(frozen=True, slots=True)
+class ShowJobs:
+    """A question about the person's jobs: about the newest (None), or about one."""
+
+    named: str | None
+    said: "Callable[[Sequence[JobRow]], str]"
+
+
+JobEffect = StartJob | CancelJob | TellJob | JudgeJob | ShowJobs
+
 Effect = (
     QueueInput
     | RebindThread
     | StopThread
+    | Rewind
+    | Choosing
     | EditCall
     | CastVote
     | CloseGate
@@ -238,11 +395,13 @@ Effect = (
     | RevokeGrant
     | SetApprovals
     | SetTimezone
-    | SetVerbosity
+    | SetThread
     | SetSecrets
     | TakeAwayMessage
     | ForgetCredentials
     | PauseTools
+    | OpenMenu
+    | SettleMenu
     | Say
     | SayAtTimes
     | OfferLink
@@ -251,4 +410,5 @@ Effect = (
     | FireRoutine
     | PauseRoutine
     | GrantToRoutine
+    | JobEffect
 )

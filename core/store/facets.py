@@ -1,4 +1,4 @@
-"""The parts of Store for consent, hooks, stored data, notices and gate timers."""
+"""The parts of Store for consent, hooks, stored data, notices, gate timers and rows of model calls."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from core.gates import ConsentSettings, Gate, Grant, ToolSetting
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
 from core.store.rows import Draft, Execution, GateView, ThreadRow, TurnStart
+from core.usage import CallEnd, Payer, Reservation, UsageBy, UsageSum
 from core.users import Identity
 
 
@@ -293,6 +294,32 @@ class Memory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class FailingTool:
+    """A tool that has failed so many times in a row in unattended runs, the last time at `at` with `error`.
+
+    `left_out_at`: since when these go without it; None: not yet."""
+
+    tool: str
+    failures: int
+    error: str
+    at: int
+    left_out_at: int | None
+
+
+class ToolFailures(Protocol):
+    """The units for tools that fail again and again in unattended runs; `finish_calls` counts them."""
+
+    async def failing_tools(self) -> Sequence[FailingTool]:
+        """Return the tools whose last unattended call failed, and those that are left out."""
+        ...
+
+    async def reset_tool(self, tool: str, by: str) -> bool:
+        """Forget a tool's failures, so that it is not left out any more. Return False if there are none.
+        `by`: a user's id."""
+        ...
+
+
 class KillSwitch(Protocol):
     """The units for pausing all tools."""
 
@@ -302,4 +329,27 @@ class KillSwitch(Protocol):
 
     async def tools_paused(self) -> bool:
         """Return True if all tools are paused."""
+        ...
+
+
+class ModelUsage(Protocol):
+    """The units for the rows of model calls that are not written with a run's own units."""
+
+    async def reserve_call(
+        self, payer: Payer, wanted: Reservation, ends: Sequence[CallEnd] = (), *, approved: bool = False
+    ) -> str | None:
+        """Store the reservation of a call before it is made, and the ends of earlier ones. Return the budget
+        that it exceeds, if any, as a sentence; then there is no reservation.
+
+        `approved`: budgets don't count. Raises StaleTurn if the call is for a run that doesn't run."""
+        ...
+
+    async def settle_calls(self, ends: Sequence[CallEnd]) -> None:
+        """Store the ends of calls by themselves."""
+        ...
+
+    async def usage(self, by: UsageBy, since: int, until: int, timezone: str = "UTC") -> Sequence[UsageSum]:
+        """Add up the calls that were reserved from `since` until before `until`, the dearest first.
+
+        By day, the newest first; the key is the start of the day in `timezone`, in microseconds UTC."""
         ...

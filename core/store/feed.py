@@ -4,15 +4,19 @@ Each line has its own position, the thread's `seq`, which never changes. A reade
 everything up to a position continues from there without missing or repeating anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
+from core.events import UNKNOWN_USE, ContextUse
 from core.gates import Gate, Vote
 from core.messages import Attachment, Message
 from core.ports import Seen
 from core.store.pairing import NoiseRow
-from core.store.rows import CallState, Explanation, ThreadRow
+from core.store.rows import CallState, Explanation, ThreadChange, ThreadRow, TurnState
+from core.store.search import SearchHit, SearchWanted
+from core.store.states import ThreadState, thread_state
 from core.transcript import AssistantSaid, Entry, OperatorSaid, Summary, ToolCalled, ToolResult
 from core.users import Principal, Role
 
@@ -77,12 +81,15 @@ Shown = (
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """One line of a thread; `at` is microseconds UTC."""
+    """One line of a thread; `at` is microseconds UTC.
+
+    `undone`: its turn was undone, so that no model is shown it."""
 
     seq: int
     at: int
     turn_id: str | None
     shown: Shown
+    undone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,11 @@ class ThreadGlance:
     `preview`: the beginning of its last message.
     `waiting`: its open gates.
     `group`: several people speak in it.
-    `stopping`: its running turn was asked to stop."""
+    `stopping`: its running turn was asked to stop.
+    `context`: how full the newest request of its last turn was; `newest`: the state of its newest live turn.
+    `origin_id`, `origin_turn`: the thread it is a branch of, and the last turn it has from there.
+    `turns`: how many it had, also undone ones; `tokens`: of all its model calls that were counted.
+    `active`: its person's session is on it."""
 
     thread: ThreadRow
     owner: Principal
@@ -101,6 +112,20 @@ class ThreadGlance:
     stopping: bool
     waiting: int
     last_seq: int
+    context: ContextUse = UNKNOWN_USE
+    newest: TurnState | None = None
+    tags: tuple[str, ...] = ()
+    archived_at: int | None = None
+    origin_id: str | None = None
+    origin_turn: int | None = None
+    turns: int = 0
+    tokens: int = 0
+    active: bool = False
+
+    @property
+    def state(self) -> ThreadState:
+        """The thread's state."""
+        return thread_state(self.thread, self.newest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +150,9 @@ class ThreadsWanted:
 
     `before`: the cursor (see `cursor_of`) of the last thread seen.
     `owner_id`: threads of one person only.
-    `text`: matches part of the title, of the owner's name, or of any message.
+    `text`: a search for messages (see core.store.search), or part of the title or of the owner's name.
     `channel`: threads on that channel only.
+    `archived`: archived threads as well, which are otherwise found by `text` only.
     """
 
     limit: int
@@ -134,6 +160,7 @@ class ThreadsWanted:
     owner_id: str | None = None
     text: str = ""
     channel: str | None = None
+    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +190,8 @@ class Changes:
     `runs`: ids of routines whose runs were queued, began or ended.
     `audit`: a record was written.
     `tools`: all tools were paused or unpaused.
+    `jobs`: ids of jobs whose state changed.
+    `shown_jobs`: ids of jobs whose message changed, each with its conversation's.
     """
 
     threads: frozenset[str]
@@ -172,6 +201,8 @@ class Changes:
     runs: frozenset[str] = frozenset()
     audit: bool = False
     tools: bool = False
+    jobs: frozenset[str] = frozenset()
+    shown_jobs: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class ChangeListener(Protocol):
@@ -191,12 +222,14 @@ class ChangeLog:
     people: bool = False
     routines: set[str] = field(default_factory=set[str])
     runs: set[str] = field(default_factory=set[str])
+    jobs: set[str] = field(default_factory=set[str])
+    shown_jobs: dict[str, str] = field(default_factory=dict[str, str])
     audit: bool = False
     tools: bool = False
 
     def take(self) -> Changes | None:
         """Return the collected changes and clear them. None if there are none."""
-        lists = self.threads or self.gates or self.routines or self.runs
+        lists = self.threads or self.gates or self.routines or self.runs or self.jobs or self.shown_jobs
         if not (lists or self.people or self.audit or self.tools):
             return None
         taken = Changes(
@@ -207,10 +240,14 @@ class ChangeLog:
             frozenset(self.runs),
             self.audit,
             self.tools,
+            frozenset(self.jobs),
+            dict(self.shown_jobs),
         )
         self.threads.clear()
         self.routines.clear()
         self.runs.clear()
+        self.jobs.clear()
+        self.shown_jobs.clear()
         self.gates.clear()
         self.people = self.audit = self.tools = False
         return taken
@@ -231,6 +268,10 @@ class Feeds(Protocol):
         """Return the messages accepted for a thread that no turn has taken yet, in order.
 
         If read after the thread's newest items, the result contains none of them."""
+        ...
+
+    async def job_line(self, thread_id: str, job_id: str) -> FeedItem | None:
+        """Return the line that shows a job in a thread, as it is now."""
         ...
 
     async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
@@ -254,8 +295,31 @@ class Feeds(Protocol):
         ...
 
 
+ARCHIVES = "conversations"
+"""The folder of the workspace with an archive for each thread."""
+
+
+class FileKind(StrEnum):
+    """What a thread keeps outside the database."""
+
+    UPLOAD = "upload"
+    """A file attached in the console."""
+    ARCHIVE = "archive"
+    """The folder of the workspace with the texts that its summaries stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFile:
+    """A file of a deleted thread. `name`: an upload's id; of an archive, its thread's. `wanted`: another
+    thread still refers to it."""
+
+    kind: FileKind
+    name: str
+    wanted: bool
+
+
 class Threads(Protocol):
-    """The units that list threads and what was said in them."""
+    """The units that list threads and their entries."""
 
     async def thread(self, thread_id: str) -> ThreadRow | None:
         """Return a thread by id."""
@@ -266,11 +330,44 @@ class Threads(Protocol):
         ...
 
     async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
-        """Return the newest entries of a thread, in order."""
+        """Return the newest live entries of a thread, in order."""
+        ...
+
+    async def all_entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        """Return the newest entries of a thread, in order, also undone ones (see Entry.undone)."""
+        ...
+
+    async def change_thread(self, thread_id: str, change: ThreadChange) -> None:
+        """Change what people see of a thread. Raises IllegalChange if it can't be closed now, LookupError if
+        there is none."""
+        ...
+
+    async def delete_thread(self, thread_id: str, by: str) -> None:
+        """Delete a thread with all that was said in it. `by`: a user's id, for the audit.
+
+        Raises IllegalChange while something runs, waits or is being sent in it, LookupError if there is
+        none."""
+        ...
+
+    async def deleted_files(self, limit: int) -> Sequence[DeletedFile]:
+        """Return files of deleted threads that are still to be removed."""
+        ...
+
+    async def files_removed(self, files: Sequence[DeletedFile]) -> None:
+        """Forget files that are removed, or still wanted."""
         ...
 
     async def active_thread(self, user_id: str) -> ThreadRow | None:
         """Return the thread that a person's session is on."""
+        ...
+
+    async def search(self, wanted: SearchWanted) -> Sequence[SearchHit]:
+        """Return the messages that fit, newest first, one for each turn, of those made searchable."""
+        ...
+
+    async def index_said(self, limit: int) -> bool:
+        """Make the new messages of threads without an active turn searchable, at most `limit` threads. Return
+        whether there may be more."""
         ...
 
     async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:

@@ -1,9 +1,8 @@
-"""The port to the database: units named by intention. One method is one transaction, durable on
-return.
+"""The port to the database: units named by intention. One method is one transaction, durable on return.
 
-Cancelling a caller does not cancel its unit. Units that write to a turn raise StaleTurn if the
-turn no longer runs. All raise StoreUnavailable if the database cannot be written; nothing of
-the unit is kept then. Times are integer microseconds UTC.
+Cancelling a caller does not cancel its unit. Units that write to a turn raise StaleTurn if the turn no
+longer runs. All raise StoreUnavailable if the database cannot be written; nothing of the unit is kept then.
+Times are integer microseconds UTC.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,10 +11,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from core.events import NO_MODELS, ModelTrace
 from core.gates import Gate
-from core.messages import InboundEvent, InboundMessage, Message
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow
+from core.preferences import Preferences
 from core.store.accept import Accepted, Judge
-from core.store.facets import Consents, Gates, HeldInputs, KillSwitch, Memory, Notices, Secrets
+from core.store.facets import (
+    Consents,
+    Gates,
+    HeldInputs,
+    KillSwitch,
+    Memory,
+    ModelUsage,
+    Notices,
+    Secrets,
+    ToolFailures,
+)
 from core.store.feed import ChangeListener, Explanations, Feeds, Threads
 from core.store.lease import Leases
 from core.store.pairing import ClaimView, Decision, PairingRequest, Settled
@@ -31,17 +41,13 @@ from core.store.rows import (
     TurnState,
 )
 from core.tool import ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Note, ToolResult
+from core.transcript import AssistantSaid, Entry, Note, ToolResult, UserSaid
+from core.usage import Reservation
 from core.users import Person, Principal, Role
 
 if TYPE_CHECKING:
+    from core.store.job_port import JobMonitors, Jobs
     from core.store.rows import AuditRow
-
-
-# The part of Store for the audit chain.
-
-
-# API keys as the store knows them: their hashes and the user each belongs to.
 
 
 class KeyKind(StrEnum):
@@ -49,9 +55,6 @@ class KeyKind(StrEnum):
 
     SESSION = "session"
     TOKEN = "token"  # noqa: S105 - the kind of a key, not a key
-
-
-# The part of Store for people: their users, accounts and pairing requests.
 
 
 class Inbound(Protocol):
@@ -63,6 +66,11 @@ class Inbound(Protocol):
         `send_now`: a message this puts into the outbox may be committed as `sending` if it is the only
         one waiting for its address.
         """
+        ...
+
+    async def spoken(self, event: ChoiceAnswer) -> InboundMessage | None:
+        """Return the message that a press on a menu is. None if the press is on anything else, or by a person
+        whose conversation it isn't."""
         ...
 
     async def answer_as_operator(
@@ -115,6 +123,21 @@ class Turns(Protocol):
         """Journal notes from the hub to the model."""
         ...
 
+    async def join_waiting(self, turn_id: str) -> Sequence[UserSaid]:
+        """Journal the inputs that wait to join the turn, of its person and from where it answers: the oldest
+        and up to nine following it (just the oldest if `one_by_one` is configured).
+
+        The turn's budget is counted from here. Raises StaleTurn also if a person asked the turn to stop."""
+        ...
+
+    async def record_summary(
+        self, turn_id: str, text: str, covers_to_seq: int | None, *, models: ModelTrace = NO_MODELS
+    ) -> Entry:
+        """Journal a summary that stands in for all live entries up to a position, from now on.
+
+        `covers_to_seq`: None for all that was said so far, also in this turn."""
+        ...
+
     async def ask_person(
         self, gate: Gate, cards: Sequence[Draft], *, beside: Sequence[Gate] = ()
     ) -> tuple[OutboxRow, ...]:
@@ -149,11 +172,19 @@ class Turns(Protocol):
         ...
 
     async def finish_calls(
-        self, turn_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
-    ) -> None:
+        self,
+        turn_id: str,
+        results: Sequence[ToolResult],
+        *,
+        started_at: int | None = None,
+        unattended: bool = False,
+    ) -> Reservation | None:
         """Journal the outcomes of calls. Each call gets exactly one; a second one raises StaleTurn.
 
+        After the last open call, return the reservation of the next model call, if one was made.
+
         `started_at`: when the calls began, if they ran (calls marked as running have it already).
+        `unattended`: failures of their tools are counted (see ToolFailures).
         """
         ...
 
@@ -232,12 +263,12 @@ class People(Protocol):
         """Return all users with their accounts, ordered by name."""
         ...
 
-    async def timezone(self, user_id: str) -> str | None:
-        """Return a user's time zone as an IANA name, None for the hub's."""
+    async def preferences(self, user_id: str) -> Preferences:
+        """Return a user's preferences; none for a user that is not known."""
         ...
 
-    async def set_timezone(self, user_id: str, timezone: str | None) -> bool:
-        """Set a user's time zone; None for the hub's. Return False if there is no such user."""
+    async def set_preferences(self, user_id: str, changed: Callable[[Preferences], Preferences]) -> bool:
+        """Change a user's preferences as they are now. Return False if there is no such user."""
         ...
 
     async def pairing_requests(self) -> Sequence[PairingRequest]:
@@ -299,19 +330,22 @@ class Keys(Protocol):
 
 
 class Audit(Protocol):
-    """The units for the audit chain. Records are written by the units they tell of."""
+    """The units for the audit chain. Records are written by the units they tell of; each hub numbers its own.
+    One hub chains and drops them: the one whose lease is the oldest of those in force."""
 
     async def link_audit(self, limit: int) -> tuple[str | None, bool]:
-        """Chain the oldest unchained records, at most `limit`. Return the chain's head after that (None:
-        there is no chain), and whether there are more."""
+        """Chain the oldest unchained records of all hubs, at most `limit`, unless another hub does. Return
+        the chain's head after that (None: there is no chain), and whether there are more."""
         ...
 
     async def record_policy(self, detail: dict[str, Any]) -> bool:
-        """Record the admin policy, unless it equals the last one recorded. Return whether it was new."""
+        """Record the admin policy, unless it equals the last one recorded: by this hub, or else by any.
+        Return whether it was new."""
         ...
 
     async def prune_audit(self, before: int, limit: int) -> int:
-        """Drop the oldest chained records from before that time, at most `limit`. Return how many.
+        """Drop the oldest chained records from before that time, at most `limit`, unless another hub does.
+        Return how many.
 
         Leaves a checkpoint from which the rest can be verified."""
         ...
@@ -365,6 +399,11 @@ class Store(Protocol):
 
     @property
     def kill_switch(self) -> KillSwitch: ...
+    @property
+    def tool_failures(self) -> ToolFailures: ...
+
+    @property
+    def usage(self) -> ModelUsage: ...
 
     @property
     def audit(self) -> Audit: ...
@@ -389,6 +428,12 @@ class Store(Protocol):
 
     @property
     def journal(self) -> RunJournal: ...
+
+    @property
+    def jobs(self) -> "Jobs": ...
+
+    @property
+    def job_monitors(self) -> "JobMonitors": ...
 
     def watch(self, listener: ChangeListener) -> None:
         """Report every later commit that changed something visible, in the event loop."""

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.gates import ConsentSettings
-from core.store.rows import NewCall
-from core.transcript import AssistantSaid, ToolResult, UserSaid
+from core.transcript import AssistantSaid, UserSaid
 
 if TYPE_CHECKING:
     from core.events import ModelTrace
-    from core.routine import Spent
     from core.store.routine_rows import (
         BudgetDay,
         Claim,
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
         RunEnd,
         RunSteps,
         StartedRun,
+        StartedSubtask,
     )
 
 
@@ -59,6 +58,11 @@ class Routines(Protocol):
 
     async def delete_routine(self, routine_id: str) -> bool:
         """Delete a routine and its runs. Return False if there is none."""
+        ...
+
+    async def forget_done_routines(self, before: int) -> int:
+        """Delete the routines whose only slot, and whose last run, were before that time. Return their
+        number."""
         ...
 
     async def has_routines(self) -> bool:
@@ -197,22 +201,20 @@ class RunJournal(Protocol):
         """Record the run's scope, which is fixed from here on, and its question."""
         ...
 
+    async def begin_subtask(self, call_id: str, asked: UserSaid) -> "StartedSubtask":
+        """Begin the subtask of a call, which is a run with the call's id, or return it as far as it has got.
+        Raises StaleTurn if the call's run doesn't run any more, or was stopped.
+
+        The outcome of a call of it that was running becomes unknown and stays so."""
+        ...
+
+    async def end_subtask(self, call_id: str, answer: AssistantSaid, models: "ModelTrace") -> None:
+        """Record a subtask's result. Raises StaleTurn if it doesn't run any more.
+
+        One without a result ends with the outcome of its call."""
+        ...
+
     async def keep_models(self, run_id: str, models: "ModelTrace") -> None:
         """Record the models that a run of any kind has called so far. Raises StaleTurn also if a person
         stopped it."""
-        ...
-
-    async def record_run_reply(
-        self,
-        run_id: str,
-        reply: AssistantSaid,
-        calls: Sequence[NewCall],
-        spent: "Spent",
-        *,
-        refused: Sequence[ToolResult] = (),
-    ) -> None:
-        """Record a reply with the calls it asks for, and the run's usage up to now. Whatever else a run says
-        and does is recorded by Turns, under the run's id.
-
-        `refused`: the outcomes of calls that are not run."""
         ...

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.events import NO_MODELS, ModelTrace
-from core.routine import RunStatus, Spent
+from core.routine import RunStatus
 from core.store.rows import CallRow
 from core.transcript import AssistantSaid, Said
+from core.usage import Reservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class RoutineRow:
     `failures`: the current number of consecutive failed runs.
     `state`: the routine's own document.
     `version`: incremented by each change by a person, never by a run.
-    `own_place`: see Routines.keep_own_place."""
+    `own_place`: see Routines.keep_own_place.
+    `done_at`: when the only slot of a one-time schedule was claimed or skipped."""
 
     id: str
     owner_id: str
@@ -63,6 +65,7 @@ class RoutineRow:
     created_at: int
     updated_at: int
     own_place: str | None = None
+    done_at: int | None = None
 
     @property
     def cools_until(self) -> int:
@@ -140,11 +143,6 @@ class RoutineRunRow:
     cost_micro_usd: int = 0
     missing_grants: tuple[str, ...] = ()
 
-    @property
-    def spent(self) -> Spent:
-        """The run's usage so far, as far as it was recorded."""
-        return Spent(self.input_tokens, self.output_tokens, self.cost_micro_usd)
-
 
 @dataclass(frozen=True, slots=True)
 class BudgetDay:
@@ -169,13 +167,15 @@ class DayLeft:
 class StartedRun:
     """A run to be executed by this hub.
 
-    `left`: the remaining budget at its start, not counting this run's earlier use.
-    `models`: those that its earlier starts called."""
+    `left`: the remaining budget at its start.
+    `models`: those that its earlier starts called.
+    `reserved`: the reservation of its first model call, if one was made."""
 
     run: RoutineRunRow
     routine: RoutineRow
     left: DayLeft = DayLeft()
     models: ModelTrace = NO_MODELS
+    reserved: Reservation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +184,25 @@ class RunSteps:
 
     `scope`: its scope when it began, as JSON text, None if nothing was stored yet.
     `said`: its question, replies, calls and results in order.
-    `calls`: its calls in order, whose `turn_id` is the run's id."""
+    `calls`: its calls in order, whose `turn_id` is the run's id.
+    `subtask_rounds`: those of its subtasks, which count as its own."""
 
     scope: str | None = None
     said: tuple[Said, ...] = ()
     calls: tuple[CallRow, ...] = ()
+    subtask_rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StartedSubtask:
+    """A subtask that is carried out by this hub.
+
+    `steps`: its journal. `answer`: its result, if it has ended already.
+    `reserved`: the reservation of its first model call, if one was made."""
+
+    steps: RunSteps
+    answer: str | None = None
+    reserved: Reservation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +225,6 @@ class RunEnd:
     error: str | None = None
     answer: AssistantSaid | None = None
     models: ModelTrace = NO_MODELS
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_micro_usd: int = 0
     budget_since: int = 0
     document: str | None = None
     tested_as: str | None = None
@@ -268,7 +279,8 @@ class RoutineStanding:
 
 @dataclass(frozen=True, slots=True)
 class MenuView:
-    """A run whose notice has buttons with this id. `definition`: the routine's, as JSON text."""
+    """A run whose notice has buttons with this id. `definition`: the routine's, as JSON text; `snoozed`: it
+    comes again, or came again."""
 
     run_id: str
     routine_id: str
@@ -285,4 +297,5 @@ class MenuView:
     input_tokens: int
     output_tokens: int
     definition: str
+    snoozed: bool
     missing_grants: tuple[str, ...]

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.events import NO_MODELS, ModelTrace, RunKind, Verbosity
+from core.events import NO_MODELS, ModelTrace, RunKind
 from core.gates import Answer, ConsentSettings, Gate, Option, Vote
 from core.messages import Address, Message
 from core.ports import OutboxRow
+from core.preferences import NO_PREFERENCES, UNCHOSEN, UNSET, ModelChoice, Preferences, ThreadSettings
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
+from core.usage import Reservation
 from core.users import Principal
 
 REJOIN_US = 2_000_000
@@ -47,6 +49,7 @@ class ThreadRow:
 
     `active_turn_id`: the turn that runs or waits for a person, and `active_turn_state` which of the
     two.
+    `closed_at`: None while it is open.
     """
 
     id: str
@@ -59,7 +62,18 @@ class ThreadRow:
     last_active_at: int
     active_turn_id: str | None = None
     active_turn_state: TurnState | None = None
-    verbosity: Verbosity = Verbosity.OFF
+    settings: ThreadSettings = UNSET
+    closed_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadChange:
+    """Changes of a thread that people see; a field that is None stays as it is."""
+
+    title: str | None = None
+    tags: tuple[str, ...] | None = None
+    archived: bool | None = None
+    closed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +85,9 @@ class TurnStart:
     `attempt`: the number of starts without progress, from 1.
     `inputs`: those entries themselves, so that a new turn need not read them; none on a resumed
     turn.
-    `disabled`: tools the person had disabled when it started or continued."""
+    `disabled`, `preferences`: of the person when it started or continued: the tools they had disabled, and
+    their settings.
+    `reserved`: the reservation of its first model call, if one was made."""
 
     turn_id: str
     number: int
@@ -83,6 +99,14 @@ class TurnStart:
     resumed: bool
     inputs: tuple[Entry, ...] = ()
     disabled: frozenset[str] = frozenset()
+    preferences: Preferences = NO_PREFERENCES
+    reserved: Reservation | None = None
+
+    @property
+    def chosen(self) -> ModelChoice:
+        """The model and effort chosen for the thread, else for the person."""
+        own, preferred = self.thread.settings.chosen, self.preferences.chosen
+        return own if preferred is UNCHOSEN else own.over(preferred)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +143,15 @@ class NewCall:
     """An intent to be journalled with the reply that asked for it.
 
     `effect`: the effect the tool declares.
-    `round`: the model's round, counted since the last human input."""
+    `round`: the model's round, counted since the last human input.
+    `reason`: the model's own for this call."""
 
     call_id: str
     tool: str
     arguments: str
     effect: Effect
     round: int | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +196,8 @@ class LoadedTurn:
     `rounds`/`tools_run`: model rounds and executed calls since the last human input (a message, a
     reply to a question, or "continue" on a continue gate).
     `continued`: how the turn's newest continue gate ended.
-    `models`: those that earlier starts of the turn called.
+    `models`: the ones called by earlier starts of the turn.
+    `budget`: how the turn's newest budget gate ended.
     """
 
     start: TurnStart
@@ -181,6 +208,7 @@ class LoadedTurn:
     tools_run: int
     continued: Option | None
     models: ModelTrace = NO_MODELS
+    budget: Option | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,23 +244,27 @@ class Recovery:
     """The unfinished work of hubs that ended, which this hub has in hand now.
 
     `running_calls`: calls with an effect that were running, of the `runs`.
+    `threads_to_start`: where input waits, and no turn is active or its end would leave the input waiting.
     `previews`: those that may be shown somewhere unknown."""
 
     running_calls: tuple[RunningCall, ...]
     runs: tuple[UnfinishedRun, ...]
-    idle_threads_with_input: tuple[str, ...]
+    threads_to_start: tuple[str, ...]
     previews: tuple[OutboxRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A message to put into the outbox. `gate_id`: the gate it is a card of."""
+    """A message to put into the outbox. `gate_id`: the gate it is a card of. `job_id`: the job that it shows
+    as it runs; `paced`: see OutboxRow."""
 
     channel: str
     address: Address
     message: Message
     nonce: str
     gate_id: str | None = None
+    job_id: str | None = None
+    paced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +319,16 @@ class GateView:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One audit record as stored. `link`: None until it is chained; `detail`: JSON."""
+    """One audit record as stored.
 
-    id: int
+    `position`: its place in the chain, None until it is chained, as `link`.
+    `writer`, `number`: who wrote it (see core.store.lease), and its place among the writer's records.
+    `detail`: JSON.
+    """
+
+    position: int | None
+    writer: int
+    number: int
     at: int
     kind: str
     actor: str | None
@@ -300,16 +339,33 @@ class AuditRow:
     seal: bytes
     link: str | None
 
+    @property
+    def name(self) -> str:
+        """The record's position, or its number with its writer's until it is chained."""
+        return f"{self.writer}/{self.number}" if self.position is None else str(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterCount:
+    """The number of a writer's last record, as sealed. `key_id`: "" if an upgrade counted."""
+
+    writer: int
+    number: int
+    key_id: str
+    seal: bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The last dropped record. The chain continues from its link."""
+    """The last dropped record. The chain continues from its link. `numbers`: JSON of the last number dropped
+    of each writer; "" if that was before there were several writers."""
 
     last_id: int
     link: str
     at: int
     key_id: str
     seal: bytes
+    numbers: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from core.clock import Clock
 from core.ids import Ids
 from core.store.feed import ChangeLog
 from core.store.lease import Lease
+from core.store.search import WordSearch
+from core.usage import NO_BUDGET, Budget, Expected
 
 Row = Sequence[Any]
 """A row as the driver returns it, in the order of the statement's columns."""
@@ -27,11 +29,14 @@ class Policy:
     `merge_inputs`: how many waiting messages of one person may become one turn.
     `history_limit_chars`: a turn is loaded with whole past turns until they exceed this.
     `holds_inputs`: hooks judge messages before a turn takes them.
+    `budget`: held to by model calls. `first_call`: as a conversation's first one is reserved in advance.
     """
 
     merge_inputs: int = MERGE_LIMIT
     history_limit_chars: int = HISTORY_LIMIT_CHARS
     holds_inputs: bool = False
+    budget: Budget = NO_BUDGET
+    first_call: Expected | None = None
 
 
 class NoteIndex(Protocol):
@@ -47,6 +52,18 @@ class NoteIndex(Protocol):
 
     def find(self, user_id: str, phrases: Sequence[tuple[str, ...]], limit: int) -> list[Row]:
         """Return id, text, time and path of the person's rows that contain all phrases, newest first."""
+        ...
+
+
+class SaidIndex(WordSearch, Protocol):
+    """The words of `said`: of the messages of threads, a turn at a time."""
+
+    def add(self, row_id: int, texts: Sequence[str]) -> None:
+        """Index a row by its messages."""
+        ...
+
+    def remove(self, row_id: int, texts: Sequence[str]) -> None:
+        """Remove a row, with the messages it was indexed by."""
         ...
 
 
@@ -84,6 +101,9 @@ class Transaction(Protocol):
 
     @property
     def notes(self) -> NoteIndex: ...
+
+    @property
+    def said(self) -> SaidIndex: ...
 
     def accepting(self, event_key: str) -> "Transaction":
         """Return the same transaction for the effects of an inbound event."""

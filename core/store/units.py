@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from core.clock import Clock
 from core.errors import LeaseLost, StoreUnavailable
 from core.store.lease import Lease
+from core.store.search import WordSearch
 from core.store.transaction import Row, Transaction, Unit
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ class Engine(Protocol):
     def lease(self) -> Lease:
         """The lease all writes are made under."""
         ...
+
+    @property
+    def words(self) -> WordSearch: ...
 
     async def ask(self, sql: str, *parameters: Any) -> list[Row]:
         """Return all rows of one statement that changes nothing."""

@@ -3,20 +3,20 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from core.cancellation import LeftRunning, finish
 from core.clock import Clock
 from core.errors import InvalidArguments, OutcomeUnknown, StoreError, ToolDenied, ToolError, ToolTimeout
 from core.off_loop import off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
-from core.tool import TOOLS_PAUSED, CallContext, CallPlan, ProcessInfo, Tool, Workspace
+from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, ProcessInfo, Risk, Tool, Workspace
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 
@@ -214,6 +214,11 @@ class _Apart:
         logger.warning("tool.cancellation_swallowed tool=%s", self._name)
 
 
+FAULT_CHARS = 300
+Subtask = Callable[[str, str, Sequence[str] | None], Awaitable[str]]
+"""Carries out the subtask of the call with that id: its task and tools; see CallContext.delegate."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunningCall:
     """A tool's view of its call; implements core.tool.CallContext."""
@@ -224,9 +229,15 @@ class RunningCall:
     workspace: Workspace
     deadline_s: float
     record_process: Callable[[ProcessInfo], Awaitable[None]]
+    subtask: Subtask | None = None
 
     async def process_started(self, process: ProcessInfo) -> None:
         await self.record_process(process)
+
+    async def delegate(self, task: str, tools: Sequence[str] | None) -> str:
+        if self.subtask is None:
+            raise ToolDenied("nothing can be delegated here")
+        return await self.subtask(self.idempotency_key, task, tools)
 
 
 async def run_call(
@@ -254,16 +265,17 @@ async def run_call(
     """
     started_s = clock.monotonic_s()
     ran = await _outcome(call_id, tool, arguments, context, pause or ToolPause(), plan, cleans_up_s)
-    status, said, output = ran
+    status, said, output, failed = ran
     duration_s = clock.monotonic_s() - started_s
     logger.debug(
         "call.finished call=%s tool=%s status=%s duration_s=%.3f", call_id, tool.name, status, duration_s
     )
     if output is None:
-        return ToolResult(call_id, status, said)
+        return ToolResult(call_id, status, said, fault=said if failed else "")
     clean = await _clean(output, limits)
     shown = fence_tool_output(tool.name, await _within(limits, context.workspace.outputs, call_id, clean))
-    return ToolResult(call_id, status, f"{said}\n{shown}" if said else shown)
+    fault = " ".join(clean.split())[:FAULT_CHARS] if failed else ""
+    return ToolResult(call_id, status, f"{said}\n{shown}" if said else shown, fault=fault)
 
 
 async def _outcome(
@@ -274,10 +286,11 @@ async def _outcome(
     pause: ToolPause,
     plan: CallPlan | None,
     cleans_up_s: float,
-) -> tuple[ResultStatus, str, str | None]:
-    """Return status, the hub's own sentence (may be empty), and the tool's output (None: none)."""
+) -> tuple[ResultStatus, str, str | None, bool]:
+    """Return status, the hub's own sentence (may be empty), the tool's output (None: none), and whether the
+    tool has failed."""
     if pause.paused:
-        return ResultStatus.DENIED, f"Not run: {REASON}.", None
+        return ResultStatus.DENIED, f"Not run: {REASON}.", None, False
 
     async def runs() -> str:
         given = tool.validate(arguments)
@@ -286,8 +299,21 @@ async def _outcome(
     run = await run_apart(tool.name, runs, context.deadline_s, pause, cleans_up_s)
     if run.runs_on:
         said = f"{tool.name} could not be stopped; it may or may not take effect."
-        return ResultStatus.UNKNOWN, said, None
-    return _told(call_id, tool, run, context.deadline_s)
+        return ResultStatus.UNKNOWN, said, None, False
+    return *_told(call_id, tool, run, context.deadline_s), _has_failed(tool, run)
+
+
+def _has_failed(tool: Tool, run: Run) -> bool:
+    """Return whether the tool itself has failed, and not what was asked of it; see `Tool.foreign`."""
+    match run.came:
+        case Said() | Threw(InvalidArguments() | ToolDenied() | OutcomeUnknown()):
+            return False
+        case Threw(ToolError()):
+            return tool.foreign
+        case Threw(error) if run.ended is None or not _is_end(error):
+            return True
+        case _:
+            return tool.foreign and run.ended is Ended.DEADLINE
 
 
 def _told(call_id: str, tool: Tool, run: Run, deadline_s: float) -> tuple[ResultStatus, str, str | None]:
@@ -363,3 +389,62 @@ def _write_private(path: Path, text: str) -> None:
 def _file_name(call_id: str) -> str:
     """Return a file name for a call's id; ids are the hub's own, but a path never relies on trust."""
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in call_id)[:100] or "call"
+
+
+# The executor: the one place where a run's calls read and change anything. A replay has another one.
+
+
+class Executor(Protocol):
+    """The place where calls meet the world: looks for their judgment, and their run."""
+
+    def plan(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> CallPlan | None:
+        """Return the call's plan as of now; None for a tool that doesn't plan. Raises InvalidArguments."""
+        ...
+
+    def rate(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> Risk | None:
+        """Return the risk of the arguments; None for a tool that rates none."""
+        ...
+
+    def digests(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> Mapping[str, str] | None:
+        """Return the digests of the files the call would change or run; None for a tool that binds none."""
+        ...
+
+    async def run(
+        self,
+        call_id: str,
+        tool: Tool,
+        arguments: Arguments,
+        context: CallContext,
+        clock: Clock,
+        limits: ResultLimits,
+        pause: ToolPause,
+        plan: CallPlan | None,
+    ) -> ToolResult:
+        """Run the call to its one result, see `run_call`."""
+        ...
+
+
+class HostExecutor:
+    """The executor that does it, on this machine."""
+
+    def plan(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> CallPlan | None:
+        return None if tool.plan is None else tool.plan(arguments, workspace)
+
+    def rate(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> Risk | None:
+        return None if tool.rate is None else tool.rate(arguments, workspace)
+
+    def digests(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> Mapping[str, str] | None:
+        return None if tool.digests is None else tool.digests(arguments, workspace)
+
+    async def run(
+        self,
+        call_id: str,
+        tool: Tool,
+        arguments: Arguments,
+        context: CallContext,
+        clock: Clock,
+        limits: ResultLimits,
+        pause: ToolPause,
+        plan: CallPlan | None,
+    ) -> ToolResult:
+        return await run_call(call_id, tool, arguments, context, clock, limits, pause, plan)

@@ -9,14 +9,24 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
 from core.clock import Clock
 from core.consent import card_texts
 from core.consent.decide import binding_hash, decide, same_binding
-from core.consent.facts import Allow, Ask, Autonomous, CallFacts, Decision, Deny, Interactive, Mode
+from core.consent.facts import (
+    Allow,
+    Ask,
+    Autonomous,
+    CallFacts,
+    Decision,
+    Deny,
+    Interactive,
+    Mode,
+    for_subtask,
+)
 from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
 from core.gates import ConsentSettings, Option
@@ -26,8 +36,8 @@ from core.safety.fencing import ResultLimits, read_arguments
 from core.store.effects import EditRefused
 from core.store.port import RunCheck
 from core.store.rows import CallRow, CallState, NewCall
-from core.tool import Arguments, CallPlan, Effect, ProcessInfo, Risk, Tool, Workspace
-from core.tools.execution import REASON, RunningCall, ToolPause, run_call
+from core.tool import Arguments, CallPlan, Effect, ProcessInfo, Tool, Workspace
+from core.tools.execution import REASON, Executor, HostExecutor, RunningCall, Subtask, ToolPause
 from core.tools.prepared import (
     NeedsPerson,
     Prepared,
@@ -118,7 +128,7 @@ async def journalled(
                     arguments = json.dumps(dict(judged), ensure_ascii=False)
         except (ToolNotFound, InvalidArguments):
             pass
-        calls.append(NewCall(call_id, request.tool, arguments, effect, loop_round))
+        calls.append(NewCall(call_id, request.tool, arguments, effect, loop_round, request.reason))
     return Intents(tuple(calls), tuple(refused))
 
 
@@ -129,15 +139,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PipelineSettings:
-    """Settings of the pipeline. `tool_timeouts_s` overrides a tool's own limit, which overrides
-    `tool_timeout_s`. `binding_key`: secret."""
+    """Settings of the pipeline. `tool_timeout_s`: the limit of tools without one of their own, see
+    `EffectivePolicy` for others. `binding_key`: secret."""
 
     effective_policy: EffectivePolicy
     binding_key: bytes
     workspace: Workspace
     tool_timeout_s: float
-    tool_timeouts_s: dict[str, float]
     result_limits: ResultLimits
+    executor: Executor = field(default_factory=HostExecutor)
 
 
 class CallPipeline:
@@ -156,8 +166,14 @@ class CallPipeline:
         self._settings = settings
         self._clock = clock
         self._workspace = settings.workspace
+        self._executor = settings.executor
         self.effective_policy = settings.effective_policy
         self.pause = pause or ToolPause()
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace of its calls."""
+        return self._workspace
 
     def within(self, workspace: Workspace) -> "CallPipeline":
         """Return this pipeline for runs in another workspace: their calls are judged, bound and run there."""
@@ -172,10 +188,23 @@ class CallPipeline:
         return self._registry.specs(principal, mode, self.effective_policy.policy(), disabled)
 
     def unattended(self, principal: Principal) -> Sequence[str]:
-        """Return the names of the tools that a run without a person may use although nobody named them:
+        """Return the names of the tools that a run without a person may use without being named for it:
         those that need no approval, ask nothing and aren't denylisted."""
         visible = self._registry.visible_tools(principal, Autonomous(()), self.effective_policy.policy())
         return tuple(tool.name for tool in visible if tool.asks is None)
+
+    def workable(self, principal: Principal) -> frozenset[str]:
+        """Return the names of all tools that a run without a person may be given by name."""
+        every = Autonomous((frozenset(self._registry.names),))
+        visible = self._registry.visible_tools(principal, every, self.effective_policy.policy())
+        return frozenset(tool.name for tool in visible if tool.asks is None)
+
+    def delegable(self, principal: Principal, disabled: frozenset[str], mode: Mode) -> frozenset[str]:
+        """Return the names of all tools that a subtask of a run in that mode may be given."""
+        policy = self.effective_policy.policy()
+        every = for_subtask(mode, frozenset(self._registry.names))
+        visible = self._registry.visible_tools(principal, every, policy, disabled)
+        return frozenset(tool.name for tool in visible if tool.asks is None)
 
     def effect_of(self, name: str) -> Effect:
         """Return the effect of running a call of this name twice; a tool that doesn't exist has no effect."""
@@ -236,8 +265,10 @@ class CallPipeline:
     ) -> Prepared:
         """Prepare a call. Raises ToolNotFound, InvalidArguments, and any exception of the tool's own code."""
         tool, arguments = self._read(call)
-        plan = _planned(tool, arguments, self._workspace)
-        ready = ready_or_question(tool, arguments, plan, mode)
+        plan = self._executor.plan(tool, arguments, self._workspace)
+        timeout_s = tool.timeout_s or self._settings.tool_timeout_s
+        timeout_s = self.effective_policy.in_force(principal, standing).timeout_s(tool.name, timeout_s)
+        ready = ready_or_question(tool, arguments, timeout_s, plan, mode)
         decision = self._decide(tool, arguments, plan, principal, thread_id, standing, mode)
         match decision:
             case Deny():
@@ -263,7 +294,7 @@ class CallPipeline:
         tool, arguments = self._read(call)
         if tool.sensitive:
             return EditRefused(f"{tool.name} has arguments that are not shown, so it can't be edited here.")
-        plan = _planned(tool, arguments, self._workspace)
+        plan = self._executor.plan(tool, arguments, self._workspace)
         decision = self._decide(tool, arguments, plan, principal, thread_id, standing)
         match decision:
             case Deny():
@@ -302,16 +333,19 @@ class CallPipeline:
         thread_id: str,
         process_started: Callable[[ProcessInfo], Awaitable[None]],
         remaining_s: float = math.inf,
+        subtask: Subtask | None = None,
     ) -> ToolResult:
         """Run a prepared call to its one result. Raises StoreError if a record could not be written.
 
-        `remaining_s`: the rest of the turn's time, which no call outlasts.
+        `remaining_s`: the rest of the turn's time, which no call outlasts. `subtask`: None where nothing can
+        be delegated.
         """
         settings, tool = self._settings, ready.tool
-        timeout_s = settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
-        timeout_s = max(0.0, min(timeout_s, remaining_s))
-        context = RunningCall(principal, thread_id, call.call_id, self._workspace, timeout_s, process_started)
-        return await run_call(
+        timeout_s = max(0.0, min(ready.timeout_s, remaining_s))
+        context = RunningCall(
+            principal, thread_id, call.call_id, self._workspace, timeout_s, process_started, subtask
+        )
+        return await self._executor.run(
             call.call_id,
             tool,
             ready.arguments,
@@ -341,7 +375,7 @@ class CallPipeline:
             tool=facts_of(tool),
             thread_id=thread_id,
             now=self._clock.now(),
-            risk=_risk(tool, arguments, plan, self._workspace),
+            risk=plan.risk if plan is not None else self._executor.rate(tool, arguments, self._workspace),
             operation=operation if isinstance(operation, str) else "",
             method=method if isinstance(method, str) else None,
             grants=standing.grants,
@@ -366,25 +400,14 @@ class CallPipeline:
         if plan is not None:
             digests = plan.digests
         else:
-            digests = tool.digests(arguments, self._workspace) if tool.digests is not None else None
+            digests = self._executor.digests(tool, arguments, self._workspace)
         return f"{hashed()}.{hashed(file_digests=digests)}" if digests else hashed()
-
-
-def _planned(tool: Tool, arguments: Arguments, workspace: Workspace) -> CallPlan | None:
-    """Return the call's plan as of now; None for a tool that doesn't plan. Raises InvalidArguments."""
-    return None if tool.plan is None else tool.plan(arguments, workspace)
 
 
 def _same_plan(judged: CallPlan | None, now: CallPlan | None) -> bool:
     if judged is None or now is None:
         return judged is now
     return (judged.shown, dict(judged.digests)) == (now.shown, dict(now.digests))
-
-
-def _risk(tool: Tool, arguments: Arguments, plan: CallPlan | None, workspace: Workspace) -> Risk | None:
-    if plan is not None:
-        return plan.risk
-    return tool.rate(arguments, workspace) if tool.rate is not None else None
 
 
 def _result(call: CallRow, status: ResultStatus, text: str) -> ToolResult:

@@ -21,10 +21,12 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The call may run, or a person approved exactly this. `plan`: the judged plan, of a tool that plans."""
+    """The call may run, or a person approved exactly this. `plan`: the judged plan, of a tool that plans.
+    `timeout_s`: the time it may take."""
 
     tool: Tool
     arguments: Arguments
+    timeout_s: float
     plan: CallPlan | None = None
 
 
@@ -97,11 +99,11 @@ def as_seen(text: str) -> str:
 
 
 def ready_or_question(
-    tool: Tool, arguments: Arguments, plan: CallPlan | None, mode: Mode
+    tool: Tool, arguments: Arguments, timeout_s: float, plan: CallPlan | None, mode: Mode
 ) -> Ready | PutsQuestion:
     """Return the next step when nothing stands against the call. Raises InvalidArguments."""
     if tool.asks is None or isinstance(mode, Autonomous):
-        return Ready(tool, arguments, plan)
+        return Ready(tool, arguments, timeout_s, plan)
     return PutsQuestion(tool, tool.asks(arguments))
 
 

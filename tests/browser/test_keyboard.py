@@ -3,11 +3,12 @@
 import re
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import Browser, Route, expect
 
-from tests.browser.chromium import Complaints
+from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.keyboard import tab_to
+from tests.harness.process import HubProcess
 
 pytestmark = [
     pytest.mark.chromium,
@@ -40,6 +41,62 @@ async def test_a_conversation_with_a_decision(console: Console, complaints: Comp
     await page.keyboard.press("Enter")
     await console.sees("typed")
     await expect(console.outcome()).to_contain_text("owner")
+    assert complaints.lines == []
+
+
+async def test_turns_are_taken_back_and_a_conversation_is_named_and_set(
+    browser: Browser, console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    page = console.page
+    thread = await console.say_in_a_new_thread("say: one")
+    await console.sees("one")
+    await console.say("say: two")
+    await console.sees("two")
+    await expect(page.get_by_role("meter")).to_have_accessible_name(re.compile(r"Context: \d.* tokens"))
+    undone = page.locator(".message.undone")
+    async with tab(browser, complaints) as looked_at:
+        other = Console(looked_at, hub.url)
+        await other.log_in(await hub.link())
+        await other.open(f"chat/{thread}")
+        await other.sees("two")
+        await tab_to(page, "Undo this message and everything after it", back=True)
+        await page.keyboard.press("Enter")
+        for one in (page, looked_at):
+            await expect(one.locator(".message.undone")).to_have_count(2)
+        await tab_to(page, "Bring back what was undone last", back=True)
+        await page.keyboard.press("Enter")
+        await expect(looked_at.locator(".message.undone")).to_have_count(0)
+    await tab_to(page, "Answer the last message again", back=True)
+    await page.keyboard.press("Enter")
+    await expect(undone.filter(has_text="two").first).to_be_visible()
+    await expect(page.locator(".message.assistant:not(.undone)").filter(has_text="two")).to_have_count(1)
+
+    await tab_to(page, "Conversation menu", back=True)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("Title")).to_be_focused()
+    await page.keyboard.type("Shopping")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Shopping")).to_be_visible()
+    await expect(page.get_by_label("Conversation menu")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Approvals")
+    await page.keyboard.press("Enter")
+    await page.get_by_label("Dangerous tools").fill("shell, echo")
+    await page.get_by_label("Time limits").fill("shell 60")
+    await page.get_by_label("Preset").select_option("whitelist")
+    await page.get_by_role("button", name="Save approvals").press("Enter")
+    await expect(page.get_by_text("In effect: whitelist.")).to_be_visible()
+    policy = await hub.api("GET", f"/threads/{thread}/approval-policy")
+    assert policy["effective"]["dangerous_tools"] == ["echo", "shell"]
+    assert (policy["effective"]["tool_timeouts"], policy["thread"]["preset"]) == ({"shell": 60}, "whitelist")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_label("Title")).to_be_hidden()
+    await page.get_by_label("Conversation menu").press("Enter")
+    await page.get_by_role("button", name="Delete").press("Enter")
+    await page.get_by_role("button", name="Delete it for good, not exported?").press("Enter")
+    await expect(page.get_by_role("heading", name="Threads")).to_be_visible()
+    threads = (await hub.api("GET", "/threads"))["threads"]
+    assert thread not in [one["id"] for one in threads]
     assert complaints.lines == []
 
 

@@ -83,6 +83,13 @@ async def test_a_person_is_paired_answered_found_and_removed(
 
     await console.open("channels")
     await expect(page.get_by_role("button", name="Remove access")).to_be_visible()
+    await tab_to(page, "Model: as configured")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Thinking")
+    await page.keyboard.press("ArrowDown")
+    await tab_to(page, "Save model")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("Model: thinking off")).to_be_visible()
     await tab_to(page, "Remove access")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("button", name="Remove the access of telegram 9?")).to_be_focused()

@@ -212,6 +212,18 @@ async def test_a_file_that_is_sent_can_be_downloaded_and_runs_nothing(
     assert complaints.lines == []
 
 
+async def test_the_subtasks_of_a_job_are_listed_with_their_state(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    job = await hub.api("POST", "/jobs", {"task": 'please call: delegate {"task": "say: looked"}'})
+    await console.open(f"jobs/{job['id']}")
+    subtasks = console.page.get_by_role("list", name="Subtasks").locator("li")
+    await expect(subtasks).to_have_count(1)
+    await expect(subtasks).to_contain_text("subtask done")
+    await expect(subtasks).to_contain_text("looked")
+    assert complaints.lines == []
+
+
 async def test_stop_ends_a_reply(console: Console, model: ModelSimulator) -> None:
     model.fault(Hold(at="mid_stream", after_events=8))
     await console.say_in_a_new_thread("tell me")
@@ -221,3 +233,14 @@ async def test_stop_ends_a_reply(console: Console, model: ModelSimulator) -> Non
     await expect(console.page.locator(".message.live")).to_be_hidden()
     await console.say("say: still here")
     await console.sees("still here")
+
+
+async def test_a_suggestion_is_a_button_until_somebody_speaks(
+    console: Console, model: ModelSimulator, complaints: Complaints
+) -> None:
+    model.enqueue(text('Two go.\n<suggestions>["Book the first"]</suggestions>'))
+    await console.say_in_a_new_thread("trains?")
+    button = console.page.get_by_role("group", name="Say").get_by_role("button", name="Book the first")
+    await button.click()
+    await expect(console.page.get_by_text("You said: Book the first")).to_be_visible()
+    await expect(button).to_have_count(0)

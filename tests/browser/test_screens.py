@@ -99,6 +99,7 @@ EVERYWHERE = {
     "calendar": "routines/calendar",
     "writing": "routines/new",
     "channels": "channels",
+    "usage": "usage",
     "why": "why",
 }
 

@@ -136,6 +136,7 @@ class MemoryOutbox(Watched):
         state: SendState = SendState.QUEUED,
         repeats: int = 0,
         replaces: int | None = None,
+        marks: bool = False,
         tell: bool = True,
     ) -> OutboxRow:
         """Commit a row and, with `tell`, notify the listener."""
@@ -152,6 +153,8 @@ class MemoryOutbox(Watched):
             edit_of=edit_of,
             repeats=repeats,
             replaces=replaces,
+            marks=marks,
+            paced=marks,
         )
         self._rows[row_id] = _Kept(row)
         if tell and self.listener is not None:

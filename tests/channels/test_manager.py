@@ -13,12 +13,13 @@ from core.errors import (
     AuthRejected,
     ChannelError,
     InboxUnavailable,
+    MessageRejected,
     RateLimited,
     StoreUnavailable,
     Unavailable,
 )
 from core.messages import Address, InboundMessage, Sender, Unreadable
-from core.ports import Inbox, SendState
+from core.ports import Inbox, OutboxRow, SendState
 from tests.channels.loopback import LoopbackChannel
 from tests.channels.memory import MemoryInbox, MemoryOutbox
 from tests.clock import ManualClock
@@ -175,6 +176,22 @@ async def test_stored_rows_are_sent_at_start() -> None:
     assert outbox.row(2).state is SendState.QUEUED
 
 
+class Released(MemoryOutbox):
+    """A message to another channel is sent instead of one that fails."""
+
+    async def fail_outbox(self, row_id: int, reason: str) -> Sequence[OutboxRow]:
+        await super().fail_outbox(row_id, reason)
+        return [self.enqueue("b", "instead", channel="other", tell=False)]
+
+
+async def test_what_is_sent_instead_of_a_failed_message_goes_out_at_once() -> None:
+    outbox, refusing, other = Released(), LoopbackChannel(), LoopbackChannel("other")
+    refusing.trouble = lambda _address, _payload: MessageRejected("message is too long")
+    async with running([refusing, other], outbox, ManualClock()):
+        outbox.enqueue("a", "too long")
+        await other.until(lambda: other.texts("b") == ["instead"])
+
+
 async def test_sending_now_is_promised_only_when_nothing_stands_before() -> None:
     channel, outbox = LoopbackChannel(), MemoryOutbox()
     manager = ChannelManager([channel], outbox, ManualClock())
@@ -230,6 +247,19 @@ async def test_an_event_that_breaks_its_handling_is_set_aside_at_the_third_time(
     await guarded_inbox.accept(message("k"))
     kept = inbox.events["k"]
     assert isinstance(kept, Unreadable)
+
+
+async def test_failures_before_an_event_was_handled_do_not_count() -> None:
+    inbox = MemoryInbox()
+    guarded_inbox = GuardedInbox(inbox, ManualClock())
+    for _ in range(3):
+        inbox.failure = lambda event: ZeroDivisionError() if isinstance(event, InboundMessage) else None
+        for _ in range(2):
+            with pytest.raises(InboxUnavailable):
+                await guarded_inbox.accept(message("k"))
+        inbox.failure = lambda _: None
+        await guarded_inbox.accept(message("k"))
+    assert inbox.events["k"] == message("k")
 
 
 async def test_a_store_that_takes_nothing_never_sets_an_event_aside() -> None:

@@ -5,7 +5,7 @@ import asyncio
 from channels.channel import Payload
 from channels.delivery import MAX_PRERENDERED
 from channels.dispatcher import Dispatcher
-from channels.sender import MAX_ROWS
+from channels.sender import INTERVAL_S, MAX_ROWS, PACED_SHARE
 from core.errors import MessageRejected, RateLimited
 from core.messages import Message, Plain
 from core.ports import OutboxRow, Posted, SendState
@@ -104,6 +104,40 @@ async def test_a_message_that_cannot_be_rendered_fails_alone() -> None:
         await to.outbox.settled()
         assert to.channel.texts("a") == ["good"]
         assert to.outbox.row(1).state is SendState.FAILED
+
+
+PACED_S = INTERVAL_S * PACED_SHARE
+
+
+async def test_marks_wait_for_messages_and_come_one_by_one() -> None:
+    async with line() as to:
+        answers = [to.outbox.enqueue("a", f"n{number}") for number in range(3)]
+        await to.outbox.settled()
+        to.channel.hold.add("a")
+        to.outbox.enqueue("a", "held")
+        await to.channel.until(lambda: "a" in to.channel.held)
+        marks = [to.outbox.enqueue("a", "undone", edit_of=row.id, marks=True) for row in answers[:2]]
+        limited = to.outbox.enqueue("a", "undone", edit_of=answers[2].id, marks=True)
+        latest = to.outbox.enqueue("a", "latest")
+        to.channel.hold.clear()
+        to.channel.changed()
+        await to.outbox.reaches(latest.id, SendState.SENT)
+        assert await to.clock.someone_waits() == INTERVAL_S
+        to.clock.advance(INTERVAL_S)
+        await to.outbox.reaches(marks[0].id, SendState.SENT)
+        assert await to.clock.someone_waits() == PACED_S
+        between = to.outbox.enqueue("a", "between")
+        to.clock.advance(INTERVAL_S)
+        await to.outbox.reaches(between.id, SendState.SENT)
+        assert to.outbox.row(marks[1].id).state is SendState.QUEUED
+        to.clock.advance(PACED_S)
+        await to.outbox.reaches(marks[1].id, SendState.SENT)
+        to.channel.trouble = once(RateLimited(7))
+        to.clock.advance(PACED_S)
+        await to.outbox.until(lambda: to.outbox.reason(limited.id))
+        to.clock.advance(7)
+        await to.outbox.settled()
+        assert to.channel.stands("a") == ["undone", "undone", "undone", "held", "latest", "between"]
 
 
 class Drawing(LoopbackChannel):

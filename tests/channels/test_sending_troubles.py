@@ -18,9 +18,9 @@ from core.errors import (
     Unanswered,
     Unavailable,
 )
-from core.messages import Address, Message, Plain
+from core.messages import Address, Message, MessageRef, Plain
 from core.ports import OutboxRow, Posted, SendState
-from tests.channels.line import line, once
+from tests.channels.line import line, once, timed_line
 from tests.channels.loopback import LoopbackChannel
 from tests.channels.memory import MemoryOutbox
 from tests.patience import PATIENCE_S
@@ -45,6 +45,16 @@ async def test_a_rate_limit_holds_back_its_address_and_no_other() -> None:
         await to.outbox.settled()
         assert to.channel.texts("a") == ["first", "second"]
         assert to.outbox.row(1).repeats == 0
+
+
+async def test_signs_of_reading_pause_for_as_long_as_the_platform_asks() -> None:
+    async with timed_line() as to:
+        to.channel.trouble = once(RateLimited(30))
+        for pause_s in (0, 29, 2):
+            await to.pass_s(pause_s)
+            to.dispatcher.acknowledge(MessageRef("m"))
+            await to.rest()
+        assert [round(at) for at in to.times("acknowledge")] == [0, 31]
 
 
 async def test_while_the_platform_is_away_nothing_is_lost_or_reordered() -> None:

@@ -48,6 +48,12 @@ class SlackErrand(Errand):
     def text_of(self, card: Message) -> str:
         return self.slack.look(card).text
 
+    async def people(self) -> None:
+        """See Errand. Slack gives an event up after few tries: the owner waits until a hub can take it, so
+        that the tries are left for after the kill."""
+        await self.listening()
+        await super().people()
+
     def ask(self, text: str) -> None:
         self.slack.user_sends_text(OWNER, text)
 

@@ -24,7 +24,7 @@ BLOCKING = " && echo . | tee written && cat gate"
 AS_TIME_ALLOWS = frozenset(
     {
         *("sendChatAction", "setMessageReaction", "editMessageText", "begin_preview", "record_preview"),
-        *("link_audit", "expire_gates", "remind_gates", "renew_lease", "begin_runs"),
+        *("link_audit", "expire_gates", "remind_gates", "renew_lease", "begin_runs", "index_said"),
     }
 )
 """How often these come depends on how long a story takes: not every telling passes each of their points."""

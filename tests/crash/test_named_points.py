@@ -8,6 +8,7 @@ from typing import get_type_hints
 
 import pytest
 
+from core.store import job_port
 from core.store.port import Store
 from tests.crash.asking import cards
 from tests.crash.deliveries import judge_copies, judge_marks, turns_of
@@ -19,7 +20,9 @@ from tests.crash.story import judge, play
 def test_every_unit_of_the_store_is_known_to_write_or_to_read() -> None:
     """One that nobody listed would never be killed around."""
     facets = [
-        get_type_hints(of.fget)["return"] for _, of in inspect.getmembers(Store) if isinstance(of, property)
+        get_type_hints(of.fget, localns=vars(job_port))["return"]
+        for _, of in inspect.getmembers(Store)
+        if isinstance(of, property)
     ]
     units = {name for facet in facets for name, _ in inspect.getmembers(facet, inspect.iscoroutinefunction)}
     assert len(facets) > 20

@@ -65,8 +65,10 @@ async def test_killed_at_this_point_the_routine_runs_once_and_tells_it(tmp_path:
         pytest.param(
             "open_run_journal:1:after", True, marks=SLOW
         ),  # the scope is fixed and nothing was asked
-        pytest.param("record_run_reply:1:before", True, marks=SLOW),  # the model has asked, and nobody knows
-        pytest.param("record_run_reply:1:after", True, marks=SLOW),  # the call is an intent
+        pytest.param(
+            "record_reply_and_intents:1:before", True, marks=SLOW
+        ),  # the model has asked, and nobody knows
+        pytest.param("record_reply_and_intents:1:after", True, marks=SLOW),  # the call is an intent
         pytest.param("mark_running:1:before", True, marks=SLOW),
         pytest.param("mark_running:1:after", False, marks=SLOW),  # it might have run
         pytest.param("finish_calls:1:before", False, marks=SLOW),  # it has run, and nobody knows

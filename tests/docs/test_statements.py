@@ -130,7 +130,7 @@ def decided(
 
 
 def test_every_tool_is_listed_with_what_it_asks(tmp_path: Path) -> None:
-    loaded = load(environ={}, cwd=tmp_path)
+    loaded = load(environ={"HUBBUB__WEB_SEARCH__BASE_URL": "https://search.example"}, cwd=tmp_path)
     policy = build_policy(loaded.config)
     tools = {tool.name: tool for tool in build_tools(loaded, None, SystemClock()).all()}
     told = {name: row["asks"] for row in rows(SECURITY, "tool") for name in names(row["tool"])}

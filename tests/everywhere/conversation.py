@@ -81,7 +81,7 @@ async def converse(town: HubEverywhere, name: str) -> Held:
     await person.sees("Built.")
     await person.says(f"slow 600: too late on {name}")
     await town.model.wait_requests(match=f"too late on {name}", timeout_s=LIMIT_S)
-    await person.stops()
+    await person.commands("stop")
     await person.sees("Stopped.")
     notice = Message((Markdown(NOTICE),))
     assert await town.app.notices().send(f"build 42 {name}", _to(person, name), notice)

@@ -1,8 +1,18 @@
 """A person at each platform: writes, presses, stops, and sees what is there."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
+from bot.ops.api_access import read_access
+from bot.terminal.hub_api import hub_api
+from bot.terminal.remote import RemoteTalk
+from bot.terminal.talk import Asked, Author, Said
+from channels.discord.inbound import OPTION
+from channels.terminal import Line, render
+from core.ids import RandomIds
 from tests.bot.web.api_client import Client
 from tests.everywhere.seen import BOT, Seen, in_console, in_discord, in_slack, in_telegram
 from tests.patience import PATIENCE_S
@@ -23,8 +33,8 @@ class Person(Protocol):
         """Write."""
         ...
 
-    async def stops(self) -> None:
-        """Give the command to stop, as is usual there."""
+    async def commands(self, command: str) -> None:
+        """Give a command, with its arguments and without a slash, as is usual there."""
         ...
 
     async def presses(self, label: str) -> None:
@@ -50,8 +60,8 @@ class InTelegram:
     async def says(self, text: str) -> None:
         self._telegram.user_sends_text(self._account, text)
 
-    async def stops(self) -> None:
-        self._telegram.user_sends_text(self._account, "/stop")
+    async def commands(self, command: str) -> None:
+        self._telegram.user_sends_text(self._account, f"/{command}")
 
     async def presses(self, label: str) -> None:
         card = await self._telegram.wait_for(lambda: self._with_button(label), LIMIT_S)
@@ -86,8 +96,8 @@ class InSlack:
     async def says(self, text: str) -> None:
         self._slack.user_sends_text(self._account, text)
 
-    async def stops(self) -> None:
-        record = self._slack.user_runs_command(self._account, "/hubbub", "stop", self._channel)
+    async def commands(self, command: str) -> None:
+        record = self._slack.user_runs_command(self._account, "/hubbub", command, self._channel)
         await self._slack.wait_settled(record.id, LIMIT_S)
 
     async def presses(self, label: str) -> None:
@@ -128,8 +138,10 @@ class InDiscord:
     async def says(self, text: str) -> None:
         self._discord.user_sends_text(self._account, text)
 
-    async def stops(self) -> None:
-        used = self._discord.user_uses_command(self._account, "stop")
+    async def commands(self, command: str) -> None:
+        name, _, arguments = command.partition(" ")
+        options = {OPTION: arguments} if arguments else {}
+        used = self._discord.user_uses_command(self._account, name, options)
         await self._discord.wait_interaction(used.id, LIMIT_S)
 
     async def presses(self, label: str) -> None:
@@ -164,14 +176,17 @@ class Console:
     def __init__(self, api: Client) -> None:
         self._api = api
         self.thread_id: str | None = None
+        self._gone: Seen | None = None
 
     async def says(self, text: str) -> None:
         where: dict[str, Any] = {"new": True} if self.thread_id is None else {"thread_id": self.thread_id}
         sent = await self._api.send(text, **where)
+        if sent["thread_id"] is None:  # it was deleted: the console shows the answer where it was
+            self._gone = Seen(BOT, sent["answer"], len(sent["answer"]))
         self.thread_id = sent["thread_id"]
 
-    async def stops(self) -> None:
-        await self.says("/stop")
+    async def commands(self, command: str) -> None:
+        await self.says(f"/{command}")
 
     async def presses(self, label: str) -> None:
         async def open_card() -> Any:
@@ -185,6 +200,8 @@ class Console:
         assert status == 200, answer
 
     async def transcript(self) -> list[Seen]:
+        if self.thread_id is None:
+            return [] if self._gone is None else [self._gone]
         page = await self._page()
         cards = {card["gate_id"]: card for card in page["approvals"]}
         return [
@@ -201,6 +218,66 @@ class Console:
 
     async def _page(self) -> Any:
         return await self._api.get(f"/api/threads/{self.thread_id}?limit=200")
+
+
+class AtTerminal:
+    """See Person; as `hubbub chat` talks to a running hub. It has no buttons outside of open cards."""
+
+    def __init__(self, talk: RemoteTalk) -> None:
+        self._talk = talk
+        self._seen: list[Seen] = []
+        self._changed = asyncio.Event()
+
+    async def says(self, text: str) -> None:
+        await self._talk.say(text)
+
+    async def commands(self, command: str) -> None:
+        await self.says(f"/{command}")
+
+    async def presses(self, label: str) -> None:
+        raise LookupError(f"there is no button {label}")
+
+    async def transcript(self) -> list[Seen]:
+        return list(self._seen)
+
+    async def sees(self, text: str) -> Seen:
+        async with asyncio.timeout(LIMIT_S):
+            while (found := last(self._seen, text)) is None:
+                self._changed.clear()
+                await self._changed.wait()
+            return found
+
+    async def look(self) -> None:
+        """Take in what is shown, until cancelled."""
+        while True:
+            match await self._talk.next():
+                case Said(author, blocks) if author is not Author.PERSON:
+                    self._show(render(blocks, 10_000))
+                case Asked(card):
+                    self._show(render(card.blocks, 10_000))
+                case _:
+                    pass
+
+    def _show(self, lines: Sequence[Line]) -> None:
+        text = "\n".join(line.plain for line in lines)
+        self._seen.append(Seen(BOT, text, len(text)))
+        self._changed.set()
+
+
+@contextlib.asynccontextmanager
+async def terminal(directory: Path) -> AsyncIterator[AtTerminal]:
+    """The owner at a terminal, with the hub that runs in that directory."""
+    async with hub_api(lambda: read_access(directory / "data")) as api:
+        talk = RemoteTalk(api, RandomIds().row_id)
+        await talk.open()
+        person = AtTerminal(talk)
+        following = [asyncio.create_task(talk.run()), asyncio.create_task(person.look())]
+        try:
+            yield person
+        finally:
+            for one in following:
+                one.cancel()
+            await asyncio.gather(*following, return_exceptions=True)
 
 
 def last(seen: list[Seen], text: str) -> Seen | None:

@@ -40,6 +40,10 @@ class Person(Protocol):
         """They write to the bot."""
         ...
 
+    def reply(self, to: Shown, text: str) -> None:
+        """They reply to a message of the bot, by the function that the platform has for it."""
+        ...
+
     def shown(self) -> Sequence[Shown]:
         """Return what the bot shows them, in order."""
         ...
@@ -118,6 +122,9 @@ class OnTelegram:
     def say(self, text: str) -> None:
         self._telegram.user_sends_text(self._me, text)
 
+    def reply(self, to: Shown, text: str) -> None:
+        self._telegram.user_sends_text(self._me, text, reply_to=to.id)
+
     def shown(self) -> Sequence[Shown]:
         return [
             Shown(
@@ -178,6 +185,9 @@ class OnSlack:
     def say(self, text: str) -> None:
         self._slack.user_sends_text(self._me, text)
 
+    def reply(self, to: Shown, text: str) -> None:
+        self._slack.user_sends_text(self._me, text, self._here, thread_ts=to.id)
+
     def shown(self) -> Sequence[Shown]:
         seen = [(one.ts, self._slack.look(one)) for one in self._slack.bot_messages(self._here)]
         return [
@@ -234,6 +244,9 @@ class OnDiscord:
 
     def say(self, text: str) -> None:
         self._discord.user_sends_text(self._me, text)
+
+    def reply(self, to: Shown, text: str) -> None:
+        self._discord.user_sends_text(self._me, text, reply_to=to.id)
 
     def shown(self) -> Sequence[Shown]:
         return [

@@ -78,6 +78,7 @@ class Simulators:
     def model_section(self, provider: str = "openai", more: str = "") -> str:
         """What the configuration says of the model; `more` are further lines."""
         urls = {"openai": self.model.openai_base_url, "anthropic": self.model.anthropic_base_url}
+        urls["cli"] = self.model.anthropic_base_url
         return f"""[[models]]
 name = "main"
 provider = "{provider}"
@@ -154,7 +155,9 @@ def write_config(
     http: str = "port = 0",
 ) -> None:
     """Write the hub's configuration: its data and workspace are in `directory`; `hub` and `http` are lines of
-    the sections of these names, `sections` follow as they are, usually a model's first."""
+    the sections of these names, `sections` follow as they are, usually a model's first.
+
+    Jobs make no plans unless `use_planning` is among them: most tests count on the model's first reply."""
     (directory / "workspace").mkdir(exist_ok=True)
     owned = f"owner_identities = {json.dumps(list(owners))}\n" if owners else ""
     text = f"""[hub]
@@ -165,7 +168,12 @@ data_dir = "{directory}/data"
 [workspace]
 dir = "{directory}/workspace"
 """
-    (directory / "hubbub.toml").write_text("\n".join([text, *sections, ""]))
+    jobs, rest = "[jobs]\nuse_planning = false\n", "\n".join([*sections, ""])
+    if "use_planning" in rest:
+        jobs = ""
+    elif "[jobs]\n" in rest:
+        rest, jobs = rest.replace("[jobs]\n", jobs), ""
+    (directory / "hubbub.toml").write_text(f"{text}{jobs}\n{rest}")
 
 
 @contextlib.asynccontextmanager

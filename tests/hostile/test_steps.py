@@ -33,7 +33,7 @@ from core.ids import RandomIds
 from core.inbound.credentials import InboundCredentials
 from core.inbound.hub import within_size
 from core.messages import Address, ChoiceAnswer, InboundMessage, Markdown, Message, Plain, Unreadable
-from core.model.base import ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import ModelAbilities, ModelReply, ModelRequest, ReplyDelta
 from core.model.openai import OpenAIModel
 from core.off_loop import ValueCount, json_with_breaks, off_loop
 from core.runs.attempts import RunModels
@@ -47,7 +47,9 @@ from core.tools.definition import tool
 from core.tools.execution import run_call
 from core.tools.mcp.connection import Connection, ServerFailed
 from core.transcript import AssistantSaid, Origin, ToolCalled
+from core.usage import CallKind, Payer, Usage
 from tests.clock import ManualClock
+from tests.core.runs.models_bench import unrecorded
 from tests.core.tools.support import Call, place
 from tests.harness.simulators import DISCORD_TOKEN
 from tests.harness.telegram_hub import OWNER, open_hub
@@ -173,8 +175,10 @@ _REPLY = ModelReply("", (), Usage(), Origin("", "", ""))
 async def test_a_long_reply_is_looked_through_in_a_thread() -> None:
     for text, in_a_thread in ((SHORT, False), (LONG, True)):
         leaks = Watched()
-        models = ModelList([ConfiguredModel("says", "test", 1000, (Says(text),))], SystemClock())
-        run = RunModels(models, leaks, lambda _: None, lambda _: None)
+        says = ConfiguredModel("says", "test", 1000, (Says(text),))
+        models = ModelList([says], SystemClock(), unrecorded())
+        meter = models.metering.run(Payer(CallKind.CHAT, "run", "ada"))
+        run = RunModels(models, leaks, lambda _: None, meter)
         reply = await run.reply(lambda _: ModelRequest("", ()), lambda _: None)
         assert reply.text.strip() == text.strip()
         assert any(one != threading.get_ident() for one in leaks.threads) is in_a_thread

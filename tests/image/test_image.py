@@ -6,9 +6,7 @@ the test fills build/wheels itself.
 
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -17,19 +15,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.harness.images import base_image, run
 from tests.tree import ROOT
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(1800)]
 LIMIT_S = 60.0
 LOOK_AGAIN_S = 0.2
-SUITE = "bookworm"
-
-
-def run(*words: str, **more: object) -> str:
-    """A command that has to succeed; what it prints."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)  # type: ignore[call-overload]
-    assert done.returncode == 0, f"{words}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
-    return str(done.stdout).strip()
 
 
 @pytest.fixture(scope="module")
@@ -37,28 +28,16 @@ def image() -> Iterator[str]:
     """The image, built without any network."""
     if not list((ROOT / "build" / "wheels").glob("*.whl")):
         run("make", "wheels", cwd=ROOT)
-    name, base = f"hubbub-test-{uuid.uuid4().hex[:8]}", os.environ.get("HUBBUB_IMAGE_BASE", "")
-    made = "" if base else _made_base(f"{name}-base")
-    try:
-        run(
-            "docker", "build", "--network", "none", "--build-arg", f"BASE={base or made}", "-t", name, ".",
-            cwd=ROOT, env={**os.environ, "DOCKER_BUILDKIT": "0"},
-        )  # fmt: skip
-        yield name
-    finally:
-        for each in filter(None, (name, made)):
-            subprocess.run(["docker", "image", "rm", "--force", each], capture_output=True, check=False)
-
-
-def _made_base(name: str) -> str:
-    """Debian with Python, from the machine's own mirror."""
-    assert shutil.which("debootstrap"), "install debootstrap, or name a base in HUBBUB_IMAGE_BASE"
-    with tempfile.TemporaryDirectory(prefix="hubbub-base-") as directory:
-        run("debootstrap", "--variant=minbase", "--include=python3,python3-venv", SUITE, directory)
-        with subprocess.Popen(["tar", "-C", directory, "-c", "."], stdout=subprocess.PIPE) as archive:
-            run("docker", "import", "-", name, stdin=archive.stdout)
-        assert archive.returncode == 0
-    return name
+    name = f"hubbub-test-{uuid.uuid4().hex[:8]}"
+    with base_image() as base:
+        try:
+            run(
+                "docker", "build", "--network", "none", "--build-arg", f"BASE={base}", "-t", name, ".",
+                cwd=ROOT, env={**os.environ, "DOCKER_BUILDKIT": "0"},
+            )  # fmt: skip
+            yield name
+        finally:
+            subprocess.run(["docker", "image", "rm", "--force", name], capture_output=True, check=False)
 
 
 @pytest.fixture

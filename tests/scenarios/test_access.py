@@ -308,6 +308,22 @@ async def test_groups_do_not_reveal_private_threads(house: Hub) -> None:
             others = {"apricot", "banana", "cherry"} - {word}
             assert word in told
             assert not [other for other in others if other in told], f"{PEOPLE.get(person)} in {where}"
+    house.telegram.user_sends_text(MIA, "/threads", chat_id=group)
+    listed = await house.telegram.wait_text(group, "Your conversations here")
+    assert f"apricot in {group}" in listed.text
+    assert "apricot in None" not in listed.text
+    assert listed.keyboard is not None
+    ((button,),) = listed.keyboard["inline_keyboard"]
+    choices = button["callback_data"]
+    house.telegram.user_sends_text(MIA, "/thread my word is apricot in None.", chat_id=group)
+    await house.telegram.wait_text(group, "You have no conversation here with that ID or title.")
+    refused = await press(house, STAN, group, listed.id, choices)
+    assert refused == "Only the person who asked for this list can use it."
+    await press(house, MIA, group, listed.id, choices)
+    await house.telegram.wait_text(group, f"in {group}.”, last active on telegram")
+    house.telegram.user_sends_text(MIA, "/threads")
+    everything = await house.telegram.wait_text(MIA, "Your conversations, the most recently active first:")
+    assert all(f"apricot in {where}" in everything.text for where in (None, group))
     assert await says(house, STAN, "and mine?") == "You said: and mine?"
     assert "apricot" not in str(house.model.log[-1].body["messages"])
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest_asyncio
 
@@ -136,6 +137,7 @@ async def test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute(house: Hu
             assert await got(one + made) == (200, "one.txt")
         refused = {
             "another file": two + made,
+            "the same place of another thread": f"{one.replace(thread['id'], str(UUID(int=7)))}{made}",
             "another path": f"/api/threads?query=x{made}",
             "no query": f"/api/me?{made[1:]}",
             "a parameter more": f"{one}{made}&position=1",

@@ -83,7 +83,7 @@ async def test_a_message_its_decision_its_effect_and_its_reply_are_one_verified_
     assert press.startswith("tg:123456:cb:")
     assert records[2]["detail"]["event"] == press, "who decided by which press"
     (reply,) = shown["replies"]
-    assert reply == {"outbox": reply["outbox"], "state": "sent", "record": records[-1]["id"]}
+    assert reply == {"outbox": reply["outbox"], "state": "sent", "record": records[-1]["record"]}
     (refs,) = asked_for(house, "SELECT refs FROM outbox WHERE id = ?", reply["outbox"])
     answer = house.telegram.bot_messages(OWNER)[-1]
     assert answer.text.startswith("Done:")
@@ -152,7 +152,7 @@ async def test_routine_runs_are_found_by_their_messages_key(house: Hub) -> None:
     await house.telegram.wait_text(OWNER, "Routine “watch”")
 
     async def closed() -> bool:
-        return bool(asked_for(house, "SELECT id FROM audit WHERE subject = ?", run.id))
+        return bool(asked_for(house, "SELECT number FROM audit WHERE subject = ?", run.id))
 
     await house.until(closed)
     await house.settled_sends()

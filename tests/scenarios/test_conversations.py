@@ -173,7 +173,7 @@ async def test_commands_say_what_they_do(house: Hub) -> None:
         ("/frobnicate", "Unknown command: /frobnicate"),
         ("/approve xyz", "Type /approve followed by the 10-character ID"),
         ("/deny telegram K3F9A7MZ", "Type /deny followed by the 10-character ID"),
-        ("/new one", "/new takes no arguments"),
+        ("/redo one", "/redo takes no arguments"),
         ("/stop it", "Nothing is running here."),
     ]:
         before = len(house.says(OWNER))

@@ -50,7 +50,7 @@ async def test_every_prompt_says_that_fenced_text_is_data(
         await greeted(house)
         (request,) = house.model.log.select(match=await ask(house))
         system = str(request.body["messages"][0]["content"])
-        assert ("Be brief." in system) is (ask is chat)
+        assert ("Be brief." in system) is (ask is not session_summary)
         assert RULE in system
 
 

@@ -97,20 +97,21 @@ async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_t
 
 
 async def test_one_by_one_an_always_settles_the_others_it_covers(house: Hub) -> None:
-    written = (("note.txt", "one"), ("note.txt", "two"), ("plan.txt", "three"))
+    written = (("note.txt", "one"), ("note.txt", "two"), ("note.txt", "three"), ("plan.txt", "four"))
     calls = [ToolCall("write_file", {"path": path, "content": content}) for path, content in written]
     house.model.enqueue(tools(*calls))
     house.telegram.user_sends_text(OWNER, "go on")
     (joint,) = await cards(house)
     await house.pressed(OWNER, joint, APART)
-    first, second, third = await cards(house, but=[joint], count=3)
+    first, *covered, last = await cards(house, but=[joint], count=4)
     assert await house.pressed(OWNER, first, ALWAYS) == "Always allowed by owner"
     (left,) = await cards(house)
-    assert left.id == third.id
-    assert house.telegram.message(OWNER, second.id).text.endswith("Always allowed by owner")
+    assert left.id == last.id
+    for card in covered:
+        assert house.telegram.message(OWNER, card.id).text.endswith("Always allowed by owner")
     await house.pressed(OWNER, left, NONE)
     await house.telegram.wait_text(OWNER, "Done:")
-    assert (house.workspace / "note.txt").read_text() == "two"
+    assert (house.workspace / "note.txt").read_text() == "three"
     assert not (house.workspace / "plan.txt").exists()
 
 

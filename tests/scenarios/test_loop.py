@@ -148,6 +148,30 @@ async def test_one_tool_that_takes_too_long_ends_and_the_turn_continues(tmp_path
         await house.telegram.wait_text(OWNER, "Done:")
 
 
+async def test_a_running_turn_follows_new_settings_from_its_next_round(tmp_path: Path) -> None:
+    async with place(tmp_path, FREE) as (house, api, thread_id, _):
+        house.model.enqueue(tools(LOOK))
+        house.telegram.user_sends_text(OWNER, "look, rest, write")
+        house.model.fault(Hold(at="before_headers"))
+        await house.model.wait_requests(state="held")
+        for words in ("timeout shell 1", "dangerous write_file"):
+            house.telegram.user_sends_text(OWNER, f"/approvals {words}")
+        await house.telegram.wait_text(OWNER, "Time limits: shell 1 s.")
+        await house.telegram.wait_text(OWNER, "Dangerous tools: write_file.")
+        house.model.enqueue(tools(SLEEP))
+        house.model.enqueue(tools(ToolCall("write_file", {"path": "a", "content": "b"})))
+        house.model.release()
+        card = await house.card(OWNER)
+        assert "write_file" in card.text
+        shell = (await api.get(f"/api/threads/{thread_id}/executions"))["executions"][1]
+        assert (shell["tool"], shell["status"]) == ("shell", "error")
+        assert shell["ended_at"] - shell["started_at"] < 10_000_000
+        policy = await api.get(f"/api/threads/{thread_id}/approval-policy")
+        assert policy["effective"]["tool_timeouts"] == {"shell": 1}
+        await house.pressed(OWNER, card, 1)
+        await house.telegram.wait_text(OWNER, "Done:")
+
+
 async def test_stop_ends_the_loop_and_the_next_turn_has_the_whole_budget(tmp_path: Path) -> None:
     async with place(tmp_path, FREE) as (house, _, _, stream):
         house.model.enqueue(tools(LOOK))

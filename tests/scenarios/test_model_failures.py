@@ -14,6 +14,7 @@ import pytest
 
 from core import texts
 from core.errors import ModelFault
+from core.runs.compaction import RESET
 from tests.harness.telegram_hub import LIMIT_S
 from tests.scenarios.model_house import House, attempts_of, failures_in, open_house
 from tests.simulators.model import (
@@ -73,7 +74,7 @@ def body(message: str, code: str | None = None) -> str:
 
 
 AGAIN, NEXT, OVERFLOW, ANSWER, EMPTY = Kind
-DOWN, BROKE, LONG = texts.MODEL_UNREACHABLE, texts.MODEL_BROKE_OFF, texts.CONTEXT_TOO_LONG
+DOWN, BROKE, LONG = texts.MODEL_UNREACHABLE, texts.MODEL_BROKE_OFF, texts.CONTEXT_LIMIT_RESET
 ARGUMENTS = Reply(calls=(CALL,), chunk_chars=6)
 TEXT_AND_ARGUMENTS = Reply(STORY, calls=(CALL,), chunk_chars=12)
 CUT_CALL = Drop(at="mid_stream", after_events=len(STORY) // 12 + 4)
@@ -142,6 +143,15 @@ FAILURES = [
     ),
 ]
 PLACES = ("only", "first", pytest.param("last", marks=pytest.mark.slow))
+PROVIDERS = ("openai", pytest.param("anthropic", marks=pytest.mark.slow))
+ON_ANTHROPIC: dict[str, Fault] = {
+    "429 within the stream": stream_error("rate_limit_error"),
+    "500 within the stream": stream_error("api_error"),
+    "overflow raised": HttpError(400, body=body("prompt is too long: 210000 tokens > 200000 maximum")),
+}
+"""What the provider says in other words."""
+OPENAI_ALONE = {("overflow raised", True)}
+"""Anthropic counts a prompt before it says anything."""
 
 
 def calls_expected(row: Failure, place: str) -> tuple[int, int]:
@@ -153,7 +163,7 @@ def calls_expected(row: Failure, place: str) -> tuple[int, int]:
             return (3, 0) if row.seen else (4, 0)
         case Kind.NEXT if place == "first":
             return 1, 1
-        case Kind.EMPTY:
+        case Kind.EMPTY | Kind.OVERFLOW:  # after an overflow once more, with less of the conversation
             return 2, 0
         case _:
             return 1, 0
@@ -173,21 +183,26 @@ def said_expected(row: Failure, place: str) -> list[str]:
             return fixes or [row.said.strip()]
 
 
-def plant(row: Failure, at: ModelSimulator) -> None:
+def plant(row: Failure, at: ModelSimulator, provider: str) -> None:
     fault = None if row.fault == "refused" else row.fault
+    if provider == "anthropic":
+        fault = ON_ANTHROPIC.get(row.name, fault)
     at.rule(GO, row.reply, fault=fault)
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("row", FAILURES, ids=lambda row: f"{row.name}-{'seen' if row.seen else 'unseen'}")
 async def test_a_failure_at_any_place_costs_bounded_calls_and_leaves_one_answer(
-    tmp_path: Path, row: Failure, place: str
+    tmp_path: Path, row: Failure, place: str, provider: str
 ) -> None:
+    if provider == "anthropic" and (row.name, row.seen) in OPENAI_ALONE:
+        return
     timeout_s = 0.25 if row.name == "time-out" else LIMIT_S
     models = 1 if place == "only" else 2
-    async with open_house(tmp_path, models=models, read_timeout_s=timeout_s) as house:
+    async with open_house(tmp_path, models=models, provider=provider, read_timeout_s=timeout_s) as house:
         failing, other = (house.backup, house.main) if place == "last" else (house.main, house.backup)
-        plant(row, failing)
+        plant(row, failing, provider)
         other.rule(GO, Reply(OTHER), fault=HttpError(400) if place == "last" else None)
         before = failing.log.taken, other.log.taken
         if row.fault == "refused":
@@ -201,7 +216,10 @@ async def test_a_failure_at_any_place_costs_bounded_calls_and_leaves_one_answer(
         failed = 0 if row.kind is Kind.ANSWER else expected_calls
         at, total = {"only": (1, 1), "first": (1, 2), "last": (2, 2)}[place]
         first = [("main", 1, 2)] if place == "last" else []
-        assert failures_in(events) == first + [(failing_name, at, total)] * failed
+        met = [(failing_name, at, total)] * failed
+        if row.kind is Kind.OVERFLOW and place == "last":
+            met[1] = (failing_name, 1, 1)  # the first model refused, and is not called again
+        assert failures_in(events) == first + met
         said = said_expected(row, place)
         assert await house.says() == said
         _judge_events(events, row, place, said[0])
@@ -233,5 +251,7 @@ async def _judge_what_is_kept(house: House, row: Failure, said: Sequence[str]) -
     first, *fixes = said
     answered = row.kind in {Kind.ANSWER, Kind.EMPTY} or first == OTHER
     notices = [("notice", fix) for fix in fixes]
-    assert await house.kept() == [("user", GO), ("assistant" if answered else "notice", first), *notices]
+    marks = [("summary", RESET)] if row.kind is Kind.OVERFLOW and not answered else []
+    told = ("assistant" if answered else "notice", first)
+    assert await house.kept() == [("user", GO), *marks, told, *notices]
     assert not (house.hub.workspace / "ran.txt").exists()

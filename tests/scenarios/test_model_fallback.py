@@ -10,8 +10,8 @@ import pytest
 
 from core import texts
 from core.errors import ModelFault
-from core.runs.context import DROPPED_NOTE
 from core.runs.model_list import OPENS_AFTER
+from core.runs.window import DROPPED_NOTE
 from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.scenarios.model_house import House, attempts_of, failures_in, open_house
 from tests.scenarios.routine_house import fired
@@ -34,30 +34,7 @@ def history(house: House) -> list[tuple[Any, ...]]:
     return stored(house, "SELECT thread_id, seq, kind, text, call_id, name, extra FROM entries ORDER BY seq")
 
 
-# ---------------------------------------------------------------- an overflow
-
-
-async def test_an_overflow_changes_no_history(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
-        house.hub.telegram.user_sends_text(OWNER, "please call: time {}")
-        await house.hub.telegram.wait_text(OWNER, "Done:")
-        before = history(house)
-        house.main.rule("too long", Reply("never"), fault=OVERFLOW)
-        events = await house.told("too long")
-        assert (await house.says())[-1] == texts.CONTEXT_TOO_LONG
-        assert "/new" in texts.CONTEXT_TOO_LONG
-        assert failures_in(events) == [("main", 1, 2)]
-        after = history(house)
-        assert after[: len(before)] == before
-        assert [(kind, text) for _, _, kind, text, *_ in after[len(before) :]] == [
-            ("user", "too long"),
-            ("note", "This could not be answered; the person was notified."),
-        ]
-        (thread,) = (await house.api.get("/api/threads"))["threads"]
-        assert thread["id"] == house.thread_id
-        await house.told("and now?")
-        asked = [message["content"] for message in house.main.log[-1].body["messages"]]
-        assert any("please call: time" in str(content) for content in asked), "all of it is still there"
+# ---------------------------------------------------------------- an overflow (more: test_compaction.py)
 
 
 @pytest.mark.parametrize("fault", [OVERFLOW, None], ids=["raised", "in a success"])
@@ -344,5 +321,25 @@ async def test_a_routine_falls_back_and_pays_for_what_broke_off(tmp_path: Path) 
         assert len(broken) == 3
         counted = house.backup.log[-1]
         assert counted.reply is not None
-        assert run.spent.tokens_in > 4 * 20, "the prompts of all four calls"
-        assert run.spent.tokens_out > len("All is well.") // 4
+        columns = "state, model, attempt, input_tokens, output_tokens, reserved_tokens"
+        *cut_off, whole = stored(house, f"SELECT {columns} FROM usage WHERE kind = 'routine' ORDER BY id")
+        assert [row[:3] for row in cut_off] == [("estimated", "main", number) for number in (1, 2, 3)]
+        assert all(row[3:5] == (None, None) and row[5] > sum(counted.counted[:2]) for row in cut_off)
+        assert whole[:5] == ("settled", "backup", 4, *counted.counted[:2])
+        assert (run.input_tokens, run.output_tokens) == counted.counted[:2]
+
+
+async def test_what_a_provider_refused_is_told_once_with_the_fix(tmp_path: Path) -> None:
+    body = {"error": {"message": "Streaming is not supported.", "param": "stream"}}
+    refusal = HttpError(400, body=json.dumps(body))
+    async with open_house(tmp_path, models=1) as house:
+        telegram = house.hub.telegram
+        for words in ("one", "two"):
+            house.main.fault(refusal, times=1)
+            telegram.user_sends_text(OWNER, words)
+            await telegram.wait_text(OWNER, f"You said: {words}", timeout_s=LIMIT_S)
+            await telegram.wait_text(OWNER, "set stream = false in its [[models]] section", timeout_s=LIMIT_S)
+            await house.hub.settled_sends()
+            assert sum("refused a part" in said for said in house.hub.says(OWNER)) == 1
+            await house.hub.stop()
+            await house.hub.start()

@@ -51,7 +51,7 @@ async def test_pause_ends_running_tools_until_the_owner_unpauses(house: Hub) -> 
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     await says(house, "please call: time {}", "Not run: all tools are paused")
-    await says(house, "/resume", "To let tools run again, use /unpause.")
+    await says(house, "/resume", "Go back to before one of these turns:")
     await says(house, "please call: time {}", "Not run: all tools are paused")
     await says(house, "/unpause", "Tools can run again.")
     await says(house, "please call: time {}", "UTC")

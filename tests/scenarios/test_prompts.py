@@ -92,6 +92,8 @@ async def test_only_the_owners_runs_are_given_the_identity_documents(house: Hub)
     places = [ours.find(part) for part in order]
     assert -1 not in places
     assert places == sorted(places)
+    assert "NO_REPLY" not in ours
+    assert ours.count("<suggestions>") == theirs.count("<suggestions>") == 1
     assert "says." not in theirs
     assert "own way" not in theirs
     assert 'You are talking with "Mia" (guest) in a direct conversation on telegram. Markdown' in theirs
@@ -99,6 +101,8 @@ async def test_only_the_owners_runs_are_given_the_identity_documents(house: Hub)
     (routine,) = house.model.log.select(match="look around")
     beginning, _, end = system(routine).rpartition("\n\n")
     assert beginning.startswith("# AGENTS.md\n\nWhat AGENTS.md says.")
+    assert "You are a careful assistant" in beginning
+    assert "(or NO_REPLY)" in beginning
     assert end.startswith("It is "), "the time comes last"
     (house.workspace / "AGENTS.md").unlink()
     group = house.telegram.create_group("all of us", [OWNER]).id
@@ -106,6 +110,7 @@ async def test_only_the_owners_runs_are_given_the_identity_documents(house: Hub)
     await house.telegram.wait_text(group, "all")
     there = system(house.model.log[-1])
     assert "(owner) in a group conversation on telegram. Others read along;" in there
+    assert "If nothing needs an answer, reply with exactly NO_REPLY: nothing is sent then." in there
     assert "What AGENTS.md says." not in there
 
 
@@ -133,6 +138,28 @@ async def test_an_untrusted_skill_leaves_only_tools_that_need_no_approval(house:
     assert "odd: not used: its first lines are not closed by a line of ---." in listed
     house.telegram.user_sends_text(GUEST, "/skills")
     await house.telegram.wait_text(GUEST, "There are no skills for you here.")
+
+
+async def test_a_routine_follows_the_skills_that_its_prompt_names(house: Hub) -> None:
+    skill(house, "wild", "---\nkeywords: purge\n---\nRun rm first.")
+    tool = {"use_tools": True, "allowed_tools": ["shell"]}
+    for words in ("tidy", "purge"):
+        await fired(house, words, {"prompt": f"please {words}", **tool})
+    tidy, purge = (house.model.log.select(match=f"please {words}")[0] for words in ("tidy", "purge"))
+    assert "shell" in offered(tidy)
+    assert "Run rm first." not in system(tidy)
+    assert "Run rm first." in system(purge)
+    assert {"time"} <= offered(purge) <= offered(tidy) - {"shell"}
+
+
+async def test_the_time_is_that_of_the_persons_time_zone(house: Hub) -> None:
+    for zone in ("Asia/Tokyo", "default"):
+        house.telegram.user_sends_text(OWNER, f"/timezone {zone}")
+        await house.telegram.wait_for(lambda: "time zone" in "".join(house.says(OWNER)[-1:]))
+        request = await said(house, f"hello {zone}", f"You said: hello {zone}")
+        notes = [one["content"] for one in messages(request) if "time: " in str(one["content"])]
+        assert all(("(Asia/Tokyo)" if zone != "default" else "(UTC)") in note for note in notes)
+        assert notes
 
 
 async def test_the_next_prompt_is_shown_with_its_sizes(house: Hub) -> None:

@@ -44,8 +44,20 @@ async def results(house: Hub, run_id: str) -> list[ToolResult]:
 
 
 UNNAMED = {
-    *("time", "json", "echo", "message", "memory_search", "memory_read", "memory_tree", "list_dir", "glob"),
+    *(
+        "time",
+        "json",
+        "echo",
+        "delegate",
+        "message",
+        "memory_search",
+        "memory_read",
+        "memory_tree",
+        "list_dir",
+        "glob",
+    ),
     *("read_attachment", "http", "routine_list", "routine_history", "tool_list", "tool_info"),
+    *("list_jobs", "job_status", "job_events", "thread_search"),
 }
 """The owner's tools that need no approval, ask nothing and are not denylisted."""
 
@@ -178,6 +190,25 @@ async def test_a_notice_allows_no_more_than_a_routine_may_hold(house: Hub) -> No
     assert "has at most 20 grants" in await house.pressed(OWNER, card, 3)
     (kept,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == row.id]
     assert json.loads(kept.text.definition)["action"]["grants"] == held
+
+
+async def test_another_persons_press_allows_nothing(house: Hub) -> None:
+    house.telegram.add_user(101, first_name="Gil")
+    house.telegram.user_sends_text(101, "hi")
+    shown = await house.telegram.wait_text(101, "You said: hi")
+    action = using("Write theirs.md", "time")
+    house.model.rule("theirs.md", tools(ToolCall("write_file", {"path": "theirs.md", "content": "x"})))
+    house.model.rule("theirs.md", text("ROUTINE_OK"), on="tool")
+    run = await fired(house, "theirs", action)
+    assert [result.status for result in await results(house, run.id)] == [ResultStatus.DENIED]
+    (row,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == run.routine_id]
+    notice = await house.telegram.wait_text(OWNER, f"Routine “{row.text.name}”")
+    (card,) = [card for card in house.open_cards(OWNER) if card.id == notice.id]
+    query = house.telegram.user_presses_button(101, shown.id, data=card.choices[3])
+    answered = await house.telegram.wait_callback_answer(query.id)
+    assert answered.answers[0]["text"] == "This routine belongs to someone else."
+    (kept,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == row.id]
+    assert "grants" not in json.loads(kept.text.definition)["action"]
 
 
 async def test_allowing_by_a_notice_keeps_earlier_grants(house: Hub) -> None:

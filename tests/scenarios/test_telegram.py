@@ -76,6 +76,7 @@ async def test_merged_messages_are_answered_as_a_reply_to_the_last(house: Hub) -
     house.model.fault(Hold())
     for said in ("one", "two", "three"):
         last = house.telegram.user_sends_text(BEN, f"@{name_of_bot(house)} {said}", chat_id=chat.id)
+    await house.model.wait_requests(state="held", timeout_s=LIMIT_S)
     await house.telegram.wait_confirmed()
     house.model.release()
     await house.telegram.wait_bot_messages(chat.id, 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.runs.images import MAX_IMAGE_BYTES
+from core.runs.services import MAX_IMAGE_BYTES
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.model import HttpError
 

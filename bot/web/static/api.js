@@ -88,6 +88,15 @@ export const threads = ({ signal, ...query }) => ask(withQuery("/threads", query
 /** @param {string} id @param {{before?: number, limit?: number, signal?: AbortSignal}} [wanted] */
 export const thread = (id, { signal, ...query } = {}) =>
   ask(withQuery(`/threads/${encodeURIComponent(id)}`, query), { signal });
+/** @param {string} id @param {{title?: string, tags?: string[], archived?: boolean, closed?: boolean}} changes */
+export const changeThread = (id, changes) => change(`/threads/${encodeURIComponent(id)}`, changes, "PATCH");
+/** @param {string} id */
+export const deleteThread = (id) => change(`/threads/${encodeURIComponent(id)}`, {}, "DELETE");
+/** @param {string} id */
+export const approvalPolicy = (id) => ask(`/threads/${encodeURIComponent(id)}/approval-policy`);
+/** @param {string} id @param {Object<string, any>} settings */
+export const setApprovalPolicy = (id, settings) =>
+  change(`/threads/${encodeURIComponent(id)}/approval-policy`, settings, "PUT");
 /** @param {string} id @param {string} text @param {string} clientKey */
 export const answer = (id, text, clientKey) =>
   change(`/threads/${encodeURIComponent(id)}/answer`, { text, client_key: clientKey });
@@ -95,6 +104,8 @@ export const answer = (id, text, clientKey) =>
 export const stop = (id) => change(`/threads/${encodeURIComponent(id)}/stop`);
 /** @param {{text: string, thread_id?: string, new?: boolean, client_key: string, attachments?: string[]}} message */
 export const send = (message) => change("/chat/send", message);
+/** @param {{menu_id: string, choice: number, client_key?: string}} press */
+export const press = (press) => change("/chat/press", press);
 
 /** @param {{state: "pending" | "decided", before?: string, limit?: number}} query */
 export const approvals = (query) => ask(withQuery("/approvals", query));
@@ -108,12 +119,16 @@ export const revokeGrant = (id) => change("/grants/revoke", { id });
 export const channels = () => ask("/channels");
 export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");
+/** @param {{user_id: string, model: string | null, thinking: string | null}} choice */
+export const chooseModel = (choice) => change("/users/model", choice);
 /** @param {string} code @param {"me" | "member"} as */
 export const approvePairing = (code, as) => change("/pairing/approve", { code, as });
 /** @param {string} code */
 export const denyPairing = (code) => change("/pairing/reject", { code });
 /** @param {string} channel @param {string} id */
 export const revoke = (channel, id) => change("/pairing/revoke", { channel, platform_user_id: id });
+/** @param {{by: string, days: number, signal?: AbortSignal}} wanted */
+export const usage = ({ signal, ...query }) => ask(withQuery("/usage", query), { signal });
 /** @param {{query?: string, limit?: number, signal?: AbortSignal}} wanted */
 export const why = ({ signal, ...query }) => ask(withQuery("/why", query), { signal });
 
@@ -141,6 +156,19 @@ export const draftRoutine = (definition, text, signal) =>
   change("/routine-drafts", { definition, text }, "POST", signal);
 /** @param {{days: number, timezone: string}} query */
 export const routineCalendar = (query) => ask(withQuery("/routine-calendar", query));
+
+/** @param {string} id @param {string} [action] */
+const ofJob = (id, action = "") => `/jobs/${encodeURIComponent(id)}${action}`;
+/** @param {{limit: number, signal?: AbortSignal}} wanted */
+export const jobs = ({ signal, ...query }) => ask(withQuery("/jobs", query), { signal });
+/** @param {string} id */
+export const job = (id) => ask(ofJob(id));
+/** @param {string} id */
+export const jobParts = (id) => ask(ofJob(id, "/parts"));
+/** @param {string} id @param {string} action what its endpoint is called @param {Object<string, any>} [body] */
+export const actOnJob = (id, action, body) => change(ofJob(id, `/${action}`), body);
+/** @param {string} id @param {number} after */
+export const jobStreamUrl = (id, after) => `/api${withQuery(ofJob(id, "/stream"), { after })}`;
 
 /**
  * An address from which the browser downloads a file, for a minute.

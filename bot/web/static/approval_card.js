@@ -55,6 +55,8 @@ class ApprovalCard {
   /** @param {Approval} approval */
   update(approval) {
     const before = this.approval;
+    // A decision is final: a page asked for before it may come in after it.
+    if (before && before.state !== "open" && approval.state === "open") return;
     this.approval = approval;
     if (before && JSON.stringify(before) === JSON.stringify(approval)) return;
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);

@@ -2,18 +2,24 @@
 
 import * as api from "./api.js";
 import { Composer } from "./composer.js";
-import { announce, h } from "./dom.js";
+import { announce, fill, h, settled } from "./dom.js";
 import { EventStream } from "./event_stream.js";
 import { Feed } from "./feed.js";
 import { FeedView, tell } from "./feed_view.js";
 import { titleOf } from "./format.js";
 import { failure, loading, note, pane } from "./parts.js";
+import { contextMeter, ThreadMenu } from "./thread_menu.js";
 
 const PAGE = 100;
 /** A hidden page lets its connection go after this; browsers allow only a few of them. */
 const HIDDEN_MS = 30_000;
 /** What the hub keeps in the place of a credential. */
 const WITHHELD = "[not kept]";
+/** After these events earlier lines may be undone or back again, and the context another. */
+const MARKING = new Set(["user", "notice", "summary"]);
+const ENDED = new Set(["turn_finished", "turn_failed"]);
+const MARKS_MS = 150;
+const MARKS_PAGE = 200;
 
 export class ConversationView {
   /** @type {Feed | null} */ #feed = null;
@@ -36,7 +42,9 @@ export class ConversationView {
     this.title = h("h2", { tabindex: "-1" }, "…");
     this.about = h("p", { class: "muted about" });
     this.body = h("div", { class: "conversation-body" }, note(loading()));
-    this.element = pane("Conversation", options.back, [this.title, this.about], [this.body]);
+    this.menu = h("div", { class: "menu-place" });
+    this.element = pane("Conversation", options.back, [this.title, this.about], [this.body], this.menu);
+    this.remark = settled(() => this.#marks(), MARKS_MS);
     this.onVisibility = () => this.#visibility();
     document.addEventListener("visibilitychange", this.onVisibility);
     this.ready = this.#load();
@@ -46,6 +54,7 @@ export class ConversationView {
   close() {
     this.#closed = true;
     clearTimeout(this.#hidden);
+    this.remark.cancel();
     document.removeEventListener("visibilitychange", this.onVisibility);
     this.#disconnect();
     this.#view?.close();
@@ -80,7 +89,20 @@ export class ConversationView {
   /** @param {Conversation} page */
   #open(page) {
     this.#feed = new Feed(page);
-    this.#view = new FeedView(this.#feed, { onOlder: () => this.#older() });
+    const { own, channel } = this.#feed.thread;
+    const command = own && channel === "web" ? (/** @type {string} */ text) => this.#command(text) : null;
+    this.#view = new FeedView(this.#feed, {
+      onOlder: () => this.#older(),
+      onPress: own && channel === "web" ? (menuId, choice) => this.#press(menuId, choice) : null,
+      onCommand: command,
+    });
+    const onChange = (/** @type {Thread} */ thread) => {
+      const feed = /** @type {Feed} */ (this.#feed);
+      feed.thread = { ...thread, turn: feed.thread.turn };
+      this.#head();
+    };
+    this.threadMenu = new ThreadMenu(this.#feed.thread, { onChange, command });
+    this.menu.replaceChildren(this.threadMenu.element);
     const speak = this.options.speak(this.#feed.thread);
     this.composer = new Composer({
       ...speak,
@@ -104,8 +126,10 @@ export class ConversationView {
         ? []
         : [thread.group ? "Group" : `${thread.user.name} (${thread.user.role})`];
     this.about.title = thread.own && thread.channel === "web" ? "" : [...who, thread.channel].join(" · ");
-    this.about.textContent = this.about.title;
-    this.about.hidden = !this.about.title;
+    const meter = contextMeter(thread);
+    fill(this.about, this.about.title, this.about.title && meter ? " · " : null, meter);
+    this.about.hidden = !this.about.title && !meter;
+    if (this.threadMenu) this.threadMenu.thread = thread;
     const { state } = /** @type {Feed} */ (this.#feed);
     this.composer?.setBusy(state !== "idle");
   }
@@ -141,6 +165,7 @@ export class ConversationView {
     this.#view.show(changes);
     if (changes.some((change) => change.type === "turn" || change.type === "approval")) this.#head();
     if (changes.some((change) => change.type === "gap")) this.#stream?.reconnect();
+    if (ENDED.has(event.type) || (event.type === "item" && MARKING.has(event.data.kind))) this.remark();
   }
 
   /** Items and questions come by their positions; how the turn is has none, and is asked for. */
@@ -152,8 +177,35 @@ export class ConversationView {
       if (this.#closed) return;
       this.#view?.show(feed.refresh(page, heard));
       this.#head();
+      this.remark();
     } catch {
       // The stream notices what is wrong and comes back here.
+    }
+  }
+
+  /** Looks for lines that were undone or brought back, among all that are shown. */
+  async #marks() {
+    const feed = /** @type {Feed} */ (this.#feed);
+    try {
+      for (let before; ; ) {
+        const page = await api.thread(this.id, { before, limit: MARKS_PAGE });
+        if (this.#closed) return;
+        this.#view?.show(feed.marks(page));
+        before = page.first_seq ?? 0;
+        if (!page.more || before <= (feed.firstSeq ?? 0)) break;
+      }
+      this.#head();
+    } catch {
+      // The next event asks again.
+    }
+  }
+
+  /** @param {string} text */
+  async #command(text) {
+    try {
+      await retried((key) => api.send({ text, thread_id: this.id, client_key: key }));
+    } catch (error) {
+      announce(error.message);
     }
   }
 
@@ -176,6 +228,15 @@ export class ConversationView {
     });
     shown?.taken(sent?.outcome === "waiting");
     if (sent?.thread_id && sent.thread_id !== this.id) this.context.navigate(`#/chat/${sent.thread_id}`);
+  }
+
+  /** @param {string} menuId @param {number} choice */
+  async #press(menuId, choice) {
+    try {
+      await retried((key) => api.press({ menu_id: menuId, choice, client_key: key }));
+    } catch (error) {
+      announce(error.message);
+    }
   }
 
   async #stop() {

@@ -10,6 +10,8 @@ const ICONS = {
   approvals: "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6zM8.5 12l2.5 2.5 4.5-5",
   channels: "M5 12a7 7 0 0 1 14 0M8 12a4 4 0 0 1 8 0M12 12v8M9 20h6",
   routines: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3.5 2",
+  jobs: "M4 8h16v12H4zM9 8V4h6v4M4 13h16",
+  usage: "M4 20h16M7 20v-6M12 20V8M17 20V4",
   why: "M9.2 9a3 3 0 1 1 4.2 2.9c-1 .5-1.4 1-1.4 2.1M12 17.6v.1M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z",
   send: "M5 12h13M12.5 6l6 6-6 6",
   stop: "M7 7h10v10H7z",
@@ -17,6 +19,7 @@ const ICONS = {
     "M19 11l-7.4 7.4a4.4 4.4 0 0 1-6.2-6.2L13 4.6a3 3 0 0 1 4.2 4.2l-7.5 7.5a1.5 1.5 0 0 1-2.2-2.1L14 7.5",
   back: "M14.5 5l-7 7 7 7",
   plus: "M12 5v14M5 12h14",
+  more: "M5 12h.1M12 12h.1M19 12h.1",
   close: "M6 6l12 12M18 6L6 18",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   check: "M5 12.5l4.5 4.5L19 7",
@@ -55,6 +58,13 @@ function setProp(node, name, value) {
     for (const [type, handler] of Object.entries(value)) node.addEventListener(type, handler);
   else if (name === "data") Object.assign(node.dataset, value);
   else node.setAttribute(name, value === true ? "" : String(value));
+}
+
+/** A part of a drawing. @param {string} tag @param {Object<string, any>} attributes */
+export function shape(tag, attributes) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  return node;
 }
 
 /** A drawing that says nothing to those who do not see it. @param {keyof typeof ICONS} name */

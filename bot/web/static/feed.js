@@ -4,9 +4,9 @@
  * Items are told apart by `seq`, which never changes and only grows: what comes again is dropped.
  */
 
-/** @typedef {{type: "items", added: Item[]} | {type: "live"} | {type: "turn"}
+/** @typedef {{type: "items", added: Item[]} | {type: "changed", item: Item} | {type: "live"} | {type: "turn"}
  *   | {type: "step", step: Step} | {type: "approval", id: string}
- *   | {type: "failed", text: string}
+ *   | {type: "failed", text: string} | {type: "marks", changed: Item[]}
  *   | {type: "gap"}} Change */
 
 const SPOKEN = new Set(["assistant", "notice", "gate"]);
@@ -67,12 +67,23 @@ export class Feed {
     return [{ type: "turn" }, { type: "live" }];
   }
 
+  /** Which lines are undone now, as far as a page says. @param {Conversation} page @returns {Change[]} */
+  marks(page) {
+    this.thread = { ...page.thread, turn: this.thread.turn };
+    const undone = new Map(page.items.map((item) => [item.seq, Boolean(item.undone)]));
+    const changed = this.items.filter((item) => (undone.get(item.seq) ?? item.undone ?? false) !== Boolean(item.undone));
+    for (const item of changed) item.undone = undone.get(item.seq);
+    return changed.length ? [{ type: "marks", changed }] : [];
+  }
+
   /** @param {HubEvent} event @returns {Change[]} */
   apply(event) {
     const { data } = event;
     switch (event.type) {
       case "item":
         return this.#item(data);
+      case "item_changed":
+        return this.#changed(data);
       case "turn_started":
         this.live = this.failure = null;
         return [...this.#turn(data.turn, "running"), { type: "live" }];
@@ -125,6 +136,14 @@ export class Feed {
       changes.push({ type: "live" });
     }
     return changes;
+  }
+
+  /** A line that is changed in place, such as one that shows a job. @param {Item} item @returns {Change[]} */
+  #changed(item) {
+    const at = this.items.findIndex((known) => known.seq === item.seq);
+    if (at < 0) return [];
+    this.items[at] = item;
+    return [{ type: "changed", item }];
   }
 
   /** A question got its answer: that belongs on its card. @param {any} item @returns {Change[]} */

@@ -8,6 +8,8 @@ import { PendingMessages } from "./pending_messages.js";
 
 /** How far from the end still counts as reading the end. */
 const NEAR_END_PX = 80;
+/** The hub takes back that many turns in a row. */
+const MAX_UNDO = 20;
 const STEP_KINDS = new Set(["call", "result"]);
 const TOLD = new Set(["assistant", "operator", "notice"]);
 
@@ -24,11 +26,14 @@ export class FeedView {
   /** @type {StepsView | null} */ #steps = null;
   #day = "";
   #atEnd = true;
+  #lastTop = 0;
   #unread = 0;
 
   /**
    * @param {import("./feed.js").Feed} feed
-   * @param {{onOlder: () => Promise<void>, onLink?: (id: string) => string}} actions
+   * @param {{onOlder: () => Promise<void>, onLink?: (id: string) => string,
+   *   onPress?: ((menuId: string, choice: number) => void) | null,
+   *   onCommand?: ((text: string) => Promise<void>) | null}} actions
    */
   constructor(feed, actions) {
     this.feed = feed;
@@ -79,6 +84,7 @@ export class FeedView {
   /** @param {import("./feed.js").Change[]} changes */
   show(changes) {
     for (const change of changes) this.#change(change);
+    if (changes.some(({ type }) => type === "items" || type === "marks")) this.#controls();
     this.#follow();
   }
 
@@ -88,6 +94,8 @@ export class FeedView {
       case "items":
         for (const item of change.added) this.#added(item);
         return;
+      case "changed":
+        return this.#changed(change.item);
       case "turn":
         if (this.feed.state === "idle") this.pending.turnOver(() => this.feed.state === "idle");
         return this.#showLive();
@@ -97,6 +105,9 @@ export class FeedView {
         return this.#calls.get(change.step.call_id)?.state(change.step.call_id, change.step.state);
       case "approval":
         return this.#approval(change.id);
+      case "marks":
+        for (const item of change.changed) this.#mark(item);
+        return;
       case "failed":
         announce(change.text);
         return;
@@ -113,6 +124,15 @@ export class FeedView {
     tell(item);
   }
 
+  /** @param {Item} item */
+  #changed(item) {
+    const shown = this.list.querySelector(`[data-seq="${item.seq}"]`);
+    const focused = shown?.contains(document.activeElement);
+    const view = messageView(item, this.actions.onPress);
+    shown?.replaceWith(view);
+    if (focused) view.querySelector("button")?.focus();
+  }
+
   #rebuild() {
     this.list.replaceChildren();
     this.#calls.clear();
@@ -122,7 +142,34 @@ export class FeedView {
     for (const item of this.feed.items) this.#append(item);
     for (const approval of this.feed.waiting()) this.#approval(approval.gate_id);
     this.older.hidden = !this.feed.more;
+    this.#controls();
     this.#showLive();
+  }
+
+  /** A line was undone, or brought back. @param {Item} item */
+  #mark(item) {
+    this.#calls.get(item.call_id ?? "")?.element.classList.toggle("undone", Boolean(item.undone));
+    const shown = this.list.querySelector(`.message[data-seq="${item.seq}"]`);
+    if (!shown) return;
+    const focused = shown.contains(document.activeElement);
+    shown.replaceWith(messageView(item));
+    if (focused) this.scroller.focus({ preventScroll: true });
+  }
+
+  /** What can be taken back, brought back and tried again, on the messages that it is about. */
+  #controls() {
+    const { onCommand } = this.actions;
+    if (!onCommand) return;
+    const wanted = controls(this.feed.items);
+    for (const place of /** @type {NodeListOf<HTMLElement>} */ (this.list.querySelectorAll(".message-actions"))) {
+      const { seq } = /** @type {HTMLElement} */ (place.closest(".message")).dataset;
+      const control = wanted.get(Number(seq));
+      if ((place.dataset.does ?? "") === (control?.command ?? "")) continue;
+      place.dataset.does = control?.command ?? "";
+      const act = () => control && onCommand(control.command);
+      const props = { class: "button quiet small", "aria-label": control?.about };
+      place.replaceChildren(...(control ? [button(control.label, act, props)] : []));
+    }
   }
 
   /** @param {Item} item */
@@ -135,8 +182,10 @@ export class FeedView {
     if (STEP_KINDS.has(item.kind)) return this.#step(item);
     if (item.kind === "assistant" && !item.text && !item.blocks?.length) return;
     this.#steps = null;
+    // Only the newest offer is still about what comes next.
+    for (const old of this.list.querySelectorAll(".says")) old.remove();
     if (item.kind === "gate") this.#gate(item);
-    else this.list.append(messageView(item));
+    else this.list.append(messageView(item, this.actions.onPress));
   }
 
   /** @param {Item} item */
@@ -215,7 +264,10 @@ export class FeedView {
 
   #scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
-    this.#atEnd = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+    // Only a person who scrolls up leaves the end: what grew below since the page was moved does not.
+    if (scrollHeight - scrollTop - clientHeight < NEAR_END_PX) this.#atEnd = true;
+    else if (scrollTop < this.#lastTop) this.#atEnd = false;
+    this.#lastTop = scrollTop;
     if (this.#atEnd) this.#setUnread(0);
     else this.jump.hidden = false;
   }
@@ -252,4 +304,33 @@ function counted(loop) {
   if (!loop) return "";
   const of = (/** @type {number | null} */ most) => (most === null ? "" : ` of ${most}`);
   return ` Round ${loop.depth}${of(loop.max_rounds)}, ${loop.executed}${of(loop.max_tools)} tool calls.`;
+}
+
+/**
+ * The commands that concern a message, by its position: to undo a turn and all after it, to redo what was undone
+ * last, to try the newest again.
+ * @param {Item[]} items
+ */
+function controls(items) {
+  const found = new Map();
+  const turns = new Set();
+  let redo = false;
+  let retry = false;
+  for (const item of [...items].reverse()) {
+    if (!item.turn || turns.size > MAX_UNDO) continue;
+    if (item.undone) {
+      if (!redo && !turns.size && item.kind === "user")
+        found.set(item.seq, { label: "Redo", command: "/redo", about: "Bring back what was undone last" });
+      redo ||= item.kind === "user";
+    } else if (item.kind === "assistant") {
+      if (!retry) found.set(item.seq, { label: "Retry", command: "/retry", about: "Answer the last message again" });
+      retry = true;
+    } else if (item.kind === "user") {
+      retry = true;
+      turns.add(item.turn);
+      const about = "Undo this message and everything after it";
+      found.set(item.seq, { label: "Undo", command: `/undo ${turns.size}`, about });
+    }
+  }
+  return found;
 }

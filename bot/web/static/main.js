@@ -6,8 +6,10 @@ import { HubEvents } from "./hub_events.js";
 import { approvalsPage, countPending } from "./pages/approvals.js";
 import { channelsPage } from "./pages/channels.js";
 import { chatPage } from "./pages/chat.js";
+import { jobsPage } from "./pages/jobs.js";
 import { routinesPage } from "./pages/routines.js";
 import { threadsPage } from "./pages/threads.js";
+import { usagePage } from "./pages/usage.js";
 import { whyPage } from "./pages/why.js";
 import { navigate, parse } from "./router.js";
 import * as session from "./session.js";
@@ -18,7 +20,9 @@ const PAGES = {
   threads: threadsPage,
   approvals: approvalsPage,
   routines: routinesPage,
+  jobs: jobsPage,
   channels: channelsPage,
+  usage: usagePage,
   why: whyPage,
 };
 

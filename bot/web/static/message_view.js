@@ -2,7 +2,7 @@
 
 import { fileLink } from "./api.js";
 import { codeView, saidView } from "./blocks.js";
-import { announce, h, icon } from "./dom.js";
+import { announce, button, h, icon } from "./dom.js";
 import { clip, size } from "./format.js";
 import { timeView } from "./parts.js";
 
@@ -40,18 +40,35 @@ function speaker(item) {
   }
 }
 
-/** @param {Item} item */
-export function messageView(item) {
+/** @param {Item} item @param {((menuId: string, choice: number, text: string) => void) | null} [onPress] */
+export function messageView(item, onPress = null) {
   const files = [...(item.attachments ?? []), ...(item.files ?? [])];
   const via =
     item.kind === "user" && item.via && item.via !== "web" ? h("span", { class: "via" }, item.via) : null;
   return h(
     "article",
-    { class: `message ${item.kind}`, data: { seq: item.seq } },
-    h("header", {}, h("span", { class: "who", title: speaker(item) }, speaker(item)), via, timeView(item.at)),
+    { class: `message ${item.kind}${item.undone ? " undone" : ""}`, data: { seq: item.seq } },
+    h(
+      "header",
+      {},
+      h("span", { class: "who", title: speaker(item) }, speaker(item)),
+      via,
+      item.undone ? h("span", { class: "via" }, "undone") : null,
+      timeView(item.at),
+      item.turn ? h("span", { class: "message-actions" }) : null,
+    ),
     item.text || item.blocks?.length ? saidView(item) : null,
     files.length ? h("ul", { class: "files" }, ...files.map(fileView)) : null,
+    item.menu && onPress ? menuView(item.menu, onPress) : null,
   );
+}
+
+/** What the person may say next, by a button each. @param {{menu_id: string, labels: string[], first: number}} menu */
+function menuView({ menu_id: id, labels, first }, onPress) {
+  const buttons = labels.map((label, at) =>
+    button(label, () => onPress(id, first + at, label), { class: "button quiet" }),
+  );
+  return h("div", { class: "says", role: "group", "aria-label": "Say" }, ...buttons);
 }
 
 /** A download sends no header: it takes a link that is good for a minute. @param {FileInfo} file */
@@ -65,7 +82,7 @@ async function download(file) {
 }
 
 /** @param {FileInfo} file */
-function fileView(file) {
+export function fileView(file) {
   const words = [
     icon("file"),
     h("span", { class: "name", title: file.name }, file.name),

@@ -39,3 +39,15 @@ export function rowLink({ href, current, title, time, via, about, badge }) {
   const props = { href, "aria-current": current ? "page" : null };
   return h("a", props, line(words("row-title", title), time), line(via, words("row-preview", about), badge));
 }
+
+/** An input with its label. @param {string} label @param {HTMLElement} input */
+export const field = (label, input) => h("label", { class: "field" }, h("span", {}, label), input);
+
+/** Fields with a button that takes them. @param {string} label @param {() => any} work @param {...HTMLElement} fields */
+export function form(label, work, ...fields) {
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    work();
+  };
+  return h("form", { on: { submit } }, ...fields, h("button", { type: "submit", class: "button primary" }, label));
+}

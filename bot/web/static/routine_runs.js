@@ -1,12 +1,11 @@
 /** What the last runs of a routine came to: a plot of how long they took, and a table. */
 
 import { codeView } from "./blocks.js";
-import { h } from "./dom.js";
+import { h, shape } from "./dom.js";
 import { clip, shortTime } from "./format.js";
 import { timeView } from "./parts.js";
 import { statusBadge } from "./routine_list.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 64;
 const STEP = 12;
 const BAR = 9;
@@ -96,11 +95,4 @@ function summary(runs, longest) {
   const words = [...counts].map(([status, count]) => `${count} ${status}`).join(", ");
   const latest = runs.length === 1 ? "The only run" : `The last ${runs.length} runs`;
   return `${latest}: ${words}; the longest took ${longest < 10 ? longest.toFixed(1) : Math.round(longest)} s`;
-}
-
-/** @param {string} tag @param {Object<string, any>} attributes */
-function shape(tag, attributes) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  return node;
 }

@@ -10,7 +10,9 @@ const PAGES = /** @type {const} */ ([
   ["threads", "Threads"],
   ["approvals", "Approvals"],
   ["routines", "Routines"],
+  ["jobs", "Jobs"],
   ["channels", "Channels"],
+  ["usage", "Usage"],
   ["why", "Why"],
 ]);
 const THEMES = ["auto", "light", "dark"];

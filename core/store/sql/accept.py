@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
+from core.events import ContextUse
 from core.gates import GateState
 from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message, Moved, Unreadable, plain
@@ -17,38 +18,51 @@ from core.store.accept import (
     AcceptView,
     Admitted,
     Judge,
-    ShownCard,
     StatusSnapshot,
     Stranger,
     ThreadCandidate,
     TurnedAway,
     Verdict,
 )
-from core.store.codecs import refs_from_json
-from core.store.effects import QueueInput, RebindThread, StopThread
-from core.store.pairing import ClaimView
+from core.store.checkpoints import Checkpoints, ListMenu, MenuKind, ThreadChoice
+from core.store.codecs import trace_from_json
+from core.store.effects import BranchThread, QueueInput, RebindThread, StopThread, SwitchThread
 from core.store.rows import Draft, GateView, ThreadRow, TurnState
-from core.store.sql import credentials, feed, gates, grants, kill_switch, pairing, people, strangers
+from core.store.search import SearchHit
+from core.store.sql import (
+    checkpoints,
+    credentials,
+    feed,
+    gates,
+    grants,
+    kill_switch,
+    menus,
+    pairing,
+    people,
+    spoken_choices,
+    strangers,
+    threads,
+)
 from core.store.sql.effects import Effects
 from core.store.sql.feed import position, put_event, put_messages
 from core.store.sql.gates import learn_copy
-from core.store.sql.inbox import NewEvent, edit, goes_on, in_reply, lead_to, leads_to, record
-from core.store.sql.mapping import ACTIVE_TURN, THREAD, thread_of
+from core.store.sql.inbox import NewEvent, edit, goes_on, in_reply, lead_to, leads_to, queued, record
+from core.store.sql.mapping import ACTIVE_TURN, NEWEST_MODELS, THREAD, THREAD_COLUMNS, thread_of
 from core.store.sql.outbox import Cause, enqueue
+from core.store.sql.search import MOST_AT_ONCE, index_said, search
 from core.store.sql.steps import used_of
 from core.store.sql.strangers import Person
 from core.store.sql.turns import append, thread
 from core.store.transaction import Transaction
-from core.store.units import Facet, writes
+from core.store.units import Facet, reads, writes
 from core.transcript import OperatorSaid
-from core.users import Identity, Principal, ThreadKey, scope_of
+from core.users import Identity, Principal, ThreadKey
 
 if TYPE_CHECKING:
-    from core.store.routine_rows import MenuView, RoutineStanding
-
-if TYPE_CHECKING:
-    from core.store.sql import routine_definitions, routine_views
+    from core.job import JobRow
+    from core.store.sql import job_views, routine_definitions, routine_views
 else:
+    job_views = LazyModule("core.store.sql.job_views")
     routine_views = LazyModule("core.store.sql.routine_views")
     routine_definitions = LazyModule("core.store.sql.routine_definitions")
 
@@ -60,10 +74,13 @@ def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted
     """Return the state that `judge` needs for the event, and nothing more."""
     principal = admitted.principal
     named = gates.view(tx, judge.gate_id) if judge.gate_id is not None else None
+    menu_id = event.gate_id if named is None and isinstance(event, ChoiceAnswer) else None
+    pressed = None if menu_id is None else menus.menu(tx, menu_id)
     if isinstance(event, ChoiceAnswer):
-        # A press does not name a conversation's key: it belongs to the gate's thread.
+        # A press does not name a conversation's key: it belongs to the gate's or the list's thread.
+        on = pressed if named is None else named.gate
         thread, running_since, waiting = (
-            (None, None, 0) if named is None else _thread_by_id(tx, named.gate.thread_id)
+            (None, None, 0) if on is None or on.thread_id is None else _thread_by_id(tx, on.thread_id)
         )
         candidate = None
     else:
@@ -82,24 +99,49 @@ def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted
         running_since=running_since,
         open_gates=open_gates,
         gate=named,
-        cards=_cards(tx, event, open_gates) if open_gates else (),
+        cards=gates.cards_of(tx, open_gates, event.channel, event.address) if open_gates else (),
         now=tx.clock.now(),
         asked=credentials.asked(tx, event, principal.user_id) if isinstance(event, InboundMessage) else None,
         replied=_replied(tx, event),
         recent=strangers.recent(tx, event) if admitted.limited else 0,
-        claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
-        routines=_routines(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
-        menu=_menu(tx, event.gate_id) if named is None and isinstance(event, ChoiceAnswer) else None,
+        claims=pairing.claims(tx, admitted.claims, pairing.guesser_of(event.channel, event.sender))
+        if admitted.claims is not None
+        else None,
+        routines=routine_definitions.standing(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
+        menu=routine_views.menu(tx, menu_id) if menu_id is not None and pressed is None else None,
+        menu_answer=spoken_choices.answered(tx, event.menu_id)
+        if isinstance(event, InboundMessage) and event.menu_id is not None
+        else None,
+        job=_job(tx, event, menu_id if pressed is None else None),
         status=_status(tx, principal, thread) if admitted.wants_status else None,
+        found=_found(tx, event, admitted, thread),
+        queued=queued(tx, thread.id) if admitted.wants_queue and thread is not None and waiting else (),
+        checkpoints=_checkpoints(tx, thread, admitted, pressed),
+        list_menu=pressed,
+        threads=_threads(tx, event, admitted, pressed),
+        sending=thread is not None
+        and (admitted.wants_deletion or (pressed is not None and pressed.kind is MenuKind.DELETION))
+        and threads.is_sending(tx, thread.id),
     )
 
 
-def _routines(tx: Transaction, routine_ids: tuple[str, ...]) -> "Sequence[RoutineStanding]":
-    return routine_definitions.standing(tx, routine_ids)
+def _checkpoints(
+    tx: Transaction, on: ThreadRow | None, admitted: Admitted, pressed: ListMenu | None
+) -> Checkpoints | None:
+    wanted = 0 if pressed is not None else admitted.wants_turn
+    return None if on is None or wanted is None else checkpoints.view(tx, on.id, wanted)
 
 
-def _menu(tx: Transaction, menu_id: str) -> "MenuView | None":
-    return routine_views.menu(tx, menu_id)
+def _threads(
+    tx: Transaction, event: Person, admitted: Admitted, pressed: ListMenu | None
+) -> Sequence[ThreadChoice]:
+    user_id, wanted = admitted.principal.user_id, admitted.wants_threads
+    if pressed is not None:
+        return menus.own_threads(tx, user_id, pressed.items)
+    if wanted is None or not isinstance(event, InboundMessage):
+        return ()
+    here = None if event.direct else ThreadKey(user_id, event.channel, event.scope)
+    return menus.find_threads(tx, user_id, wanted, _thread_id_in(wanted), here)
 
 
 def _status(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> StatusSnapshot:
@@ -111,12 +153,26 @@ def _status(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> 
         grants.grants_of(tx, principal.user_id),
         used,
         kill_switch.tools_paused(tx),
-        people.timezone(tx, principal.user_id),
+        people.preferences(tx, principal.user_id),
+        ContextUse() if thread is None else _context(tx, thread.id),
     )
 
 
-def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:
-    return pairing.claims(tx, channel, pairing.guesser_of(event.channel, event.sender))
+def _found(
+    tx: Transaction, event: Person, admitted: Admitted, thread: ThreadRow | None
+) -> tuple[SearchHit, ...]:
+    """Return what a person's search finds: in all of their threads, where others read along in this one."""
+    if admitted.search is None or not (event.direct or thread is not None):
+        return ()
+    here = None if event.direct or thread is None else thread.id
+    index_said(tx, MOST_AT_ONCE)
+    wanted = replace(admitted.search, owner_id=admitted.principal.user_id, thread_id=here)
+    return search(tx, wanted)
+
+
+def _context(tx: Transaction, thread_id: str) -> ContextUse:
+    row = tx.one(f"SELECT {NEWEST_MODELS} FROM threads t WHERE t.id = ?", thread_id)
+    return ContextUse() if row is None else trace_from_json(row[0]).context
 
 
 _THREAD_STATE = (
@@ -133,14 +189,14 @@ def _thread_by_key(tx: Transaction, key: ThreadKey) -> tuple[ThreadRow | None, i
         key.channel,
         key.scope,
     )
-    return (None, None, 0) if row is None else (thread_of(row), row[11], row[12])
+    return (None, None, 0) if row is None else (thread_of(row), *row[THREAD_COLUMNS:])
 
 
 def _thread_by_id(tx: Transaction, thread_id: str) -> tuple[ThreadRow | None, int | None, int]:
     row = tx.one(
         f"SELECT {_THREAD_STATE} FROM threads t {ACTIVE_TURN} WHERE t.id = ? AND t.kind = 'chat'", thread_id
     )
-    return (None, None, 0) if row is None else (thread_of(row), row[11], row[12])
+    return (None, None, 0) if row is None else (thread_of(row), *row[THREAD_COLUMNS:])
 
 
 def _candidate(tx: Transaction, scope: str | None, principal: Principal) -> ThreadCandidate | None:
@@ -163,67 +219,18 @@ def _thread_id_in(scope: str | None) -> str | None:
         return None
 
 
+def _job(tx: Transaction, event: Person, menu_id: str | None) -> "JobRow | None":
+    """Return the job with that menu, or whose message the event replies to."""
+    if menu_id is not None:
+        return job_views.by_menu(tx, menu_id)
+    answered = (event.reply_to or event.below) if isinstance(event, InboundMessage) else None
+    return None if answered is None else job_views.shown_as(tx, event.channel, answered)
+
+
 def _replied(tx: Transaction, event: Person) -> GateView | None:
     if not isinstance(event, InboundMessage) or event.reply_to is None:
         return None
     return gates.shown_as(tx, event.channel, event.reply_to)
-
-
-def _cards(tx: Transaction, event: Person, open_gates: tuple[GateView, ...]) -> tuple[ShownCard, ...]:
-    shown: list[ShownCard] = []
-    for one in open_gates:
-        rows = tx.all(
-            "SELECT refs, order_key FROM outbox WHERE gate_id = ? AND channel = ? AND address = ?"
-            " AND edit_of IS NULL AND order_key IS NOT NULL ORDER BY id",
-            one.gate.id,
-            event.channel,
-            event.address,
-        )
-        shown.extend(ShownCard(one.gate.id, refs_from_json(row[0]), row[1]) for row in rows)
-    return tuple(shown)
-
-
-# A conversation that moved to another address: its threads and unsent messages move with it.
-
-BEFORE_ALL_OTHERS = "-"
-"""A prefix for old order keys, which makes them sort before every key of the new conversation."""
-
-
-def move(tx: Transaction, event: Moved) -> Accepted:
-    """Move the old conversation's keys, answers and waiting input to the new one. Repeating it has no
-    further effect.
-
-    A key that already leads to a thread at the new conversation stays as it is."""
-    old, new = scope_of(event.old_scope), scope_of(event.scope)
-    keys = tx.run(
-        "INSERT INTO thread_keys (owner_id, channel, scope, thread_id)"
-        " SELECT owner_id, channel, ?, thread_id FROM thread_keys WHERE channel = ? AND scope = ?"
-        " ON CONFLICT (owner_id, channel, scope) DO NOTHING",
-        new,
-        event.channel,
-        old,
-    )
-    place = (event.address, event.channel, event.old_address)
-    tx.run("UPDATE threads SET scope = ?, address = ? WHERE channel = ? AND address = ?", new, *place)
-    tx.run(
-        "UPDATE inbox SET address = ?, order_key = ? || order_key"
-        " WHERE outcome = 'waiting' AND channel = ? AND address = ?",
-        event.address,
-        BEFORE_ALL_OTHERS,
-        event.channel,
-        event.old_address,
-    )
-    # Shown messages stay at the old address; messages never attempted are sent to the new one.
-    tx.run(
-        "UPDATE outbox SET address = ? WHERE settled = 0 AND state = 'queued' AND edit_of IS NULL"
-        " AND refs = '[]' AND channel = ? AND address = ?",
-        *place,
-    )
-    outcome = "moved: no conversations there"
-    if keys:
-        outcome = "moved: 1 conversation continues" if keys == 1 else f"moved: {keys} conversations continue"
-    record(tx, NewEvent(event, outcome))
-    return Accepted(outcome, None, duplicate=False)
 
 
 UNREADABLE = "failed: unreadable"
@@ -263,11 +270,14 @@ def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *,
     return _keep(tx, event, admitted, verdict, effects, seen_at, send_now=send_now)
 
 
+_MOVES = QueueInput | RebindThread | BranchThread | SwitchThread
+
+
 def _position(tx: Transaction, event: Person, verdict: Verdict, thread: ThreadRow | None) -> int | None:
     """Return a command's or written answer's position in its thread, before all its effects."""
     if thread is None or not isinstance(event, InboundMessage):
         return None
-    moves = any(isinstance(effect, QueueInput | RebindThread) for effect in verdict.effects)
+    moves = any(isinstance(effect, _MOVES) for effect in verdict.effects)
     return None if moves else feed.position(tx, thread.id)
 
 
@@ -286,9 +296,11 @@ def _keep(
     counted = admitted.limited and verdict.counts and _is_effort(event, outcome)
     user_id = admitted.principal.user_id
     waits = effects.wait_until
-    new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted, waits or 0)
+    kept = (outcome, verdict.answer, user_id, thread_id, effects.turn_id)
+    new = NewEvent(event, *kept, counted, waits or 0, effects.steers)
     event_id = record(tx, new)
-    if thread_id is not None and isinstance(event, InboundMessage) and effects.outcome is None:
+    is_line = isinstance(event, InboundMessage) and (event.menu_id is None or bool(verdict.effects))
+    if thread_id is not None and is_line and effects.outcome is None:
         feed.put_event(tx, thread_id, seen_at or feed.position(tx, thread_id), event_id)
     if effects.said and not verdict.withheld:  # a message that is removed is not quoted
         effects.said = in_reply(event, effects.said)
@@ -304,6 +316,7 @@ def _keep(
         wait_until=waits,
         routines=tuple(effects.routines),
         paused=effects.paused,
+        steers=effects.steers,
         plain=verdict.plain,
         form=verdict.form,
     )
@@ -324,8 +337,6 @@ def _say(tx: Transaction, effects: Effects, event_id: int, *, send_now: bool) ->
     return (*here, *enqueue(tx, effects.to_others, cause))
 
 
-# Messages by a person in the assistant's place, and threads that are reopened.
-
 ANSWERED = "answered as operator"
 STOPPED = "command: /stop"
 STOPPED_NOTHING = "command: /stop, nothing was running"
@@ -333,6 +344,10 @@ STOPPED_NOTHING = "command: /stop, nothing was running"
 
 class InboundUnits(Facet):
     """The units of Inbound."""
+
+    @reads
+    def spoken(self, tx: Transaction, event: ChoiceAnswer) -> InboundMessage | None:
+        return spoken_choices.spoken(tx, event)
 
     @writes
     def accept_event(self, tx: Transaction, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
@@ -343,7 +358,7 @@ class InboundUnits(Facet):
             record(tx, NewEvent(event, UNREADABLE))
             return Accepted(UNREADABLE, None, duplicate=False)
         if isinstance(event, Moved):
-            return move(tx, event)
+            return threads.move(tx, event)
         identity = people.identity(tx, event.channel, event.sender.platform_user_id)
         if isinstance(event, InboundMessage):
             if event.edits is not None and (edited := _edited(tx, event, identity)) is not None:

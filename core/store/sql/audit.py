@@ -4,27 +4,26 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from core.audit_chain import RETIRED, AuditKind, ChainKey, detail_text, head_of
+from core.audit_chain import RETIRED, AuditKind, ChainKey, detail_text, head_of, numbers_dropped
 from core.errors import StoreUnavailable
 from core.store.codecs import storable
 from core.store.facets import SealedSecret
-from core.store.rows import AuditRow, Checkpoint, InboundRow
+from core.store.rows import AuditRow, Checkpoint, InboundRow, WriterCount
 from core.store.sql.mapping import SEALED, holds, marks, secret_of
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
 from core.transcript import ResultStatus, ToolResult
 
-if TYPE_CHECKING:
-    from core.store.rows import AuditRow
-
-
-AUDIT = "id, at, kind, actor, subject, thread_id, detail, key_id, seal, link"
+AUDIT = "position, writer, number, at, kind, actor, subject, thread_id, detail, key_id, seal, link"
+IN_ORDER = "ORDER BY position IS NULL, position, writer, number"
+"""As they are chained; after them the records that are not chained yet."""
 REFUSAL_CHARS = 300
 PAGE_ROWS = 1000
 """Records in memory at once while all are read."""
-CHECKPOINT = "last_id, link, at, key_id, seal"
+CHECKPOINT = "last_id, link, at, key_id, seal, numbers"
 
 
 def record(
@@ -41,14 +40,11 @@ def record(
     The record names the inbound event the transaction accepts, if any."""
     if tx.event is not None:
         detail["event"] = tx.event
-    key, now = _key(tx), tx.clock.now()
-    last = tx.one(
-        "SELECT coalesce((SELECT max(id) FROM audit), (SELECT last_id FROM audit_checkpoint WHERE id = 1), 0)"
-    )
-    number = 1 + (last[0] if last is not None else 0)
-    subject, said = storable(subject), detail_text(detail)
+    key, now, writer = _key(tx), tx.clock.now(), tx.lease.fence
+    number, subject, said = _next_number(tx, key, writer), storable(subject), detail_text(detail)
     tx.run(
-        f"INSERT INTO audit ({AUDIT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
+        f"INSERT INTO audit ({AUDIT}) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
+        writer,
         number,
         now,
         kind.value,
@@ -57,9 +53,37 @@ def record(
         thread_id,
         said,
         key.id,
-        key.seal(number, now, kind.value, actor, subject, thread_id, said),
+        key.seal(writer, number, now, kind.value, actor, subject, thread_id, said),
     )
     tx.changes.audit = True
+
+
+def _next_number(tx: Transaction, key: ChainKey, writer: int) -> int:
+    """Count one more record of the writer. The count outlives records, so no number is given twice, and its
+    seal tells of a last record that is gone."""
+    row = tx.one("SELECT number FROM audit_writers WHERE writer = ?", writer)
+    number = 1 if row is None else row[0] + 1
+    tx.run(
+        "INSERT INTO audit_writers (writer, number, key_id, seal) VALUES (?, ?, ?, ?) ON CONFLICT (writer)"
+        " DO UPDATE SET number = excluded.number, key_id = excluded.key_id, seal = excluded.seal",
+        writer,
+        number,
+        key.id,
+        key.count(writer, number),
+    )
+    return number
+
+
+def seal_counts(tx: Transaction) -> None:
+    """Seal what an upgrade counted; it has no key."""
+    for writer, number in tx.all("SELECT writer, number FROM audit_writers WHERE key_id = ''"):
+        key = _key(tx)
+        tx.run(
+            "UPDATE audit_writers SET key_id = ?, seal = ? WHERE writer = ?",
+            key.id,
+            key.count(writer, number),
+            writer,
+        )
 
 
 def record_end(
@@ -88,6 +112,40 @@ def record_end(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The person and thread that the audit names for a run's calls. `thread_id`: the thread whose grants
+    hold for it."""
+
+    principal_id: str | None
+    thread_id: str | None
+    detail: Mapping[str, Any]
+
+
+def audited(tx: Transaction, run_id: str) -> Audited:
+    """Return what the audit says of each call of a run."""
+    row = tx.one(
+        "SELECT kind, principal_id, thread_id, consent_thread, events FROM runs WHERE id = ?", run_id
+    )
+    if row is None:
+        return Audited(None, None, {"events": []})
+    kind, principal_id, thread_id, consent_thread, events = row
+    if kind == "subtask":
+        (parent,) = tx.one("SELECT turn_id FROM calls WHERE id = ?", run_id) or ("",)
+        whose = audited(tx, parent)
+        return replace(whose, detail={**whose.detail, "subtask": run_id})
+    if kind == "chat":
+        return Audited(principal_id, thread_id, {"events": json.loads(events)})
+    (trigger,) = json.loads(events)
+    return Audited(principal_id, consent_thread, {"run": run_id, "trigger": trigger})
+
+
+def events_of(tx: Transaction, turn_id: str) -> list[str]:
+    """Return the keys of the messages a turn answers."""
+    row = tx.one("SELECT events FROM runs WHERE id = ?", turn_id)
+    return [] if row is None else json.loads(row[0])
+
+
 def hidden(tx: Transaction, text: str) -> str:
     """Return the keyed hash of a text that may be secret."""
     return _key(tx).hidden(text)
@@ -100,10 +158,24 @@ def _key(tx: Transaction) -> ChainKey:
         raise StoreUnavailable(f"writing to the audit log failed: {error}") from error
 
 
-def _link_before(tx: Transaction, number: int) -> str:
-    row = tx.one("SELECT link FROM audit WHERE id < ? AND link IS NOT NULL ORDER BY id DESC LIMIT 1", number)
-    row = row or tx.one("SELECT link FROM audit_checkpoint WHERE id = 1")
-    return "" if row is None else row[0]
+def _end(tx: Transaction) -> tuple[int, str]:
+    """Return the position and the link of the chain's newest record; 0 and "" before the first."""
+    row = tx.one("SELECT position, link FROM audit WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1")
+    row = row or tx.one("SELECT last_id, link FROM audit_checkpoint WHERE id = 1")
+    return (0, "") if row is None else (row[0], row[1])
+
+
+def _links(tx: Transaction) -> bool:
+    """Return whether this hub is the one that chains and drops records: of those with a lease in force, the
+    one that has had its lease longest."""
+    lowest = tx.one("SELECT min(fence) FROM leases WHERE lease_until >= ?", tx.clock.now())
+    return lowest is None or lowest[0] in {None, tx.lease.fence}
+
+
+def _dropped(tx: Transaction) -> dict[int, int]:
+    """Return the last number of each writer that was dropped."""
+    row = tx.one("SELECT last_id, numbers FROM audit_checkpoint WHERE id = 1")
+    return {} if row is None else numbers_dropped(*row)
 
 
 # The audit as it is in a database at one moment, for exporting and verifying.
@@ -124,37 +196,47 @@ class AuditSnapshot:
         row = self._tx.one(f"SELECT {CHECKPOINT} FROM audit_checkpoint")
         return None if row is None else Checkpoint(*row)
 
+    def counts(self) -> tuple[WriterCount, ...]:
+        """Return how many records each writer has written."""
+        rows = self._tx.all("SELECT writer, number, key_id, seal FROM audit_writers ORDER BY writer")
+        return tuple(WriterCount(*row) for row in rows)
+
     def rows(self, after: int = 0) -> Iterator[AuditRow]:
-        """Return the records after that number, in order."""
-        while page := self._tx.all(
-            f"SELECT {AUDIT} FROM audit WHERE id > ? ORDER BY id LIMIT ?", after, PAGE_ROWS
-        ):
-            yield from (AuditRow(*row) for row in page)
+        """Return the chained records after that position, in order; then the ones not chained yet."""
+        chained = f"SELECT {AUDIT} FROM audit WHERE position > ? ORDER BY position LIMIT ?"
+        while page := self._tx.all(chained, after, PAGE_ROWS):
+            yield from map(_row, page)
             after = page[-1][0]
+        waiting = (
+            f"SELECT {AUDIT} FROM audit WHERE link IS NULL AND (writer, number) > (?, ?)"
+            " ORDER BY writer, number LIMIT ?"
+        )
+        last: tuple[int, int] = (-1, 0)
+        while page := self._tx.all(waiting, *last, PAGE_ROWS):
+            yield from map(_row, page)
+            last = page[-1][1], page[-1][2]
 
     def of_turn(self, turn_id: str) -> tuple[AuditRow, ...]:
         """Return the records about a turn's calls and gates, in order."""
         rows = self._tx.all(
             f"SELECT {AUDIT} FROM audit WHERE subject IN (SELECT id FROM calls WHERE turn_id = ?1"
-            " UNION ALL SELECT id FROM gates WHERE turn_id = ?1) ORDER BY id",
+            f" UNION ALL SELECT id FROM gates WHERE turn_id = ?1) {IN_ORDER}",
             turn_id,
         )
-        return tuple(AuditRow(*row) for row in rows)
+        return tuple(map(_row, rows))
 
     def naming(self, key: str) -> tuple[AuditRow, ...]:
         """Return the records that name an inbound event or what fired a run, and those about the same calls,
         requests and answers, in order."""
-        rows = self._tx.all(
-            f"SELECT {AUDIT} FROM audit WHERE {holds('detail')} ORDER BY id", json.dumps(key)[1:-1]
-        )
-        found = {row[0]: AuditRow(*row) for row in rows if _names(json.loads(row[6]), key)}
-        subjects = {row.subject for row in found.values()}
+        rows = self._tx.all(f"SELECT {AUDIT} FROM audit WHERE {holds('detail')}", json.dumps(key)[1:-1])
+        naming = [row for row in map(_row, rows) if _names(json.loads(row.detail), key)]
+        subjects = {row.subject for row in naming}
         related = self._tx.all(
             f"SELECT {AUDIT} FROM audit WHERE kind IN ({_OF_CALLS}) AND subject IN {marks(subjects)}",
             *subjects,
         )
-        found.update((row[0], AuditRow(*row)) for row in related)
-        return tuple(found[number] for number in sorted(found))
+        found = {(row.writer, row.number): row for row in (*naming, *map(_row, related))}
+        return tuple(sorted(found.values(), key=_place))
 
     def event(self, key: str) -> InboundRow | None:
         """Return the stored fields of an inbound event, with the messages sent by its turn."""
@@ -198,6 +280,15 @@ class AuditSnapshot:
         return tuple(secret_of(row) for row in rows)
 
 
+def _row(row: Row) -> AuditRow:
+    return AuditRow(*row)
+
+
+def _place(row: AuditRow) -> tuple[bool, int, int, int]:
+    """Return what IN_ORDER sorts by."""
+    return row.position is None, row.position or 0, row.writer, row.number
+
+
 def _names(detail: dict[str, Any], key: str) -> bool:
     """Return True if a record names the event, or a run's trigger, as its cause."""
     if key in detail.get("events", ()) or detail.get("event") == key:
@@ -210,22 +301,37 @@ class AuditUnits(Facet):
 
     @writes
     def link_audit(self, tx: Transaction, limit: int) -> tuple[str | None, bool]:
-        waiting = tx.all("SELECT id, seal FROM audit WHERE link IS NULL ORDER BY id LIMIT ?", limit)
-        if waiting:
-            key = _key(tx)
-            before = _link_before(tx, waiting[0][0])
-            for number, seal in waiting:
-                before = key.link(before, seal)
-                tx.run("UPDATE audit SET link = ? WHERE id = ?", before, number)
-        newest = tx.one("SELECT id, link FROM audit WHERE link IS NOT NULL ORDER BY id DESC LIMIT 1")
-        newest = newest or tx.one("SELECT last_id, link FROM audit_checkpoint WHERE id = 1")
-        return None if newest is None else head_of(*newest), len(waiting) == limit
+        position, link = _end(tx)
+        waiting = (
+            tx.all(
+                "SELECT writer, number, seal FROM audit WHERE link IS NULL ORDER BY"
+                # By time; where a writer's clock was set back, its own order still holds.
+                " max(at) OVER (PARTITION BY writer ORDER BY number), writer, number LIMIT ?",
+                limit,
+            )
+            if _links(tx)
+            else ()
+        )
+        key = _key(tx) if waiting else None
+        for writer, number, seal in waiting:
+            assert key is not None  # noqa: S101 - there is one for what waits
+            position, link = position + 1, key.link(link, seal)
+            tx.run(
+                "UPDATE audit SET position = ?, link = ? WHERE writer = ? AND number = ?",
+                position,
+                link,
+                writer,
+                number,
+            )
+        return head_of(position, link) if position else None, len(waiting) == limit
 
     @writes
     def record_policy(self, tx: Transaction, detail: dict[str, Any]) -> bool:
         last = tx.one(
-            "SELECT detail FROM audit WHERE subject = 'policy' AND kind = ? ORDER BY id DESC LIMIT 1",
+            "SELECT detail FROM audit WHERE subject = 'policy' AND kind = ?"
+            " ORDER BY CASE WHEN writer = ? THEN 0 ELSE 1 END, writer DESC, number DESC LIMIT 1",
             AuditKind.POLICY.value,
+            tx.lease.fence,
         )
         if last is not None and last[0] == detail_text(detail):
             return False
@@ -234,35 +340,47 @@ class AuditUnits(Facet):
 
     @writes
     def prune_audit(self, tx: Transaction, before: int, limit: int) -> int:
-        rows = tx.all("SELECT id, at, link FROM audit ORDER BY id LIMIT ?", limit)
+        if not _links(tx):
+            return 0
         old: list[Row] = []
-        for row in rows:
-            if row[1] >= before or row[2] is None:
+        for row in tx.all(
+            "SELECT position, at, link, writer, number FROM audit WHERE position IS NOT NULL"
+            " ORDER BY position LIMIT ?",
+            limit,
+        ):
+            if row[1] >= before:
                 break
             old.append(row)
         if not old:
             return 0
-        last_id, _, last_link = old[-1]
-        key = _key(tx)
-        tx.run(
-            f"INSERT INTO audit_checkpoint (id, {CHECKPOINT}) VALUES (1, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET last_id = excluded.last_id, link = excluded.link, at ="
-            " excluded.at,"
-            " key_id = excluded.key_id, seal = excluded.seal",
-            last_id,
-            last_link,
-            tx.clock.now(),
-            key.id,
-            key.checkpoint(last_id, last_link),
-        )
-        # Written while its predecessors still exist, so that its number is the next one.
+        last_id, _, last_link, _, _ = old[-1]
+        dropped = _dropped(tx) | {row[3]: row[4] for row in old}
+        tx.run("DELETE FROM audit WHERE position <= ?", last_id)
+        for (writer,) in tx.all(
+            "DELETE FROM audit_writers WHERE writer > 0 AND writer NOT IN (SELECT fence FROM leases)"
+            " AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.writer = audit_writers.writer) RETURNING writer"
+        ):
+            dropped.pop(writer, None)
+        _note_checkpoint(tx, last_id, last_link, json.dumps(dropped))
         record(tx, AuditKind.PRUNED, str(last_id), through=last_id, records=len(old))
-        tx.run("DELETE FROM audit WHERE id <= ?", last_id)
         return len(old)
 
     @reads
-    def audit_of(self, tx: Transaction, subjects: Sequence[str]) -> "Sequence[AuditRow]":
-        from core.store.rows import AuditRow  # a turn writes records but reads none
+    def audit_of(self, tx: Transaction, subjects: Sequence[str]) -> Sequence[AuditRow]:
+        rows = tx.all(f"SELECT {AUDIT} FROM audit WHERE subject IN {marks(subjects)} {IN_ORDER}", *subjects)
+        return tuple(map(_row, rows))
 
-        rows = tx.all(f"SELECT {AUDIT} FROM audit WHERE subject IN {marks(subjects)} ORDER BY id", *subjects)
-        return tuple(AuditRow(*row) for row in rows)
+
+def _note_checkpoint(tx: Transaction, last_id: int, link: str, numbers: str) -> None:
+    key = _key(tx)
+    tx.run(
+        f"INSERT INTO audit_checkpoint (id, {CHECKPOINT}) VALUES (1, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET last_id = excluded.last_id, link = excluded.link,"
+        " at = excluded.at, key_id = excluded.key_id, seal = excluded.seal, numbers = excluded.numbers",
+        last_id,
+        link,
+        tx.clock.now(),
+        key.id,
+        key.checkpoint(last_id, link, numbers),
+        numbers,
+    )

@@ -1,49 +1,89 @@
 """Execution of a verdict's effects, in order, in the transaction that accepts its event."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from core.lazy_module import LazyModule
-from core.messages import ChoiceAnswer, InboundMessage
+from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.ports import OutboxRow
 from core.store.accept import WAITING
+from core.store.codecs import storable
 from core.store.effects import (
+    BranchThread,
+    CancelJob,
     CastVote,
+    Choosing,
+    ClearThread,
     CloseGate,
+    CloseThread,
+    CompactThread,
+    ContinueTurn,
+    DeleteThread,
     EditCall,
     Effect,
     FireRoutine,
     ForgetCredentials,
     GrantToRoutine,
+    JobEffect,
+    JudgeJob,
     NoteWrongCode,
     OfferLink,
+    OpenMenu,
     PauseRoutine,
     PauseTools,
     QueueInput,
     RebindThread,
     RecordGrant,
+    RedoTurns,
+    RenameThread,
+    RetryTurn,
     RevokeGrant,
+    Rewind,
     Say,
     SayAtTimes,
     SetApprovals,
     SetSecrets,
+    SetThread,
     SetTimezone,
-    SetVerbosity,
+    SettleMenu,
+    ShowJobs,
+    StartJob,
     StopThread,
+    SwitchThread,
     TakeAwayMessage,
+    TellJob,
+    UndoTurns,
 )
 from core.store.facets import HELD
 from core.store.pairing import PairingApproved
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sql import credentials, gates, grants, kill_switch, memory, pairing, people, strangers
+from core.store.sql import (
+    checkpoints,
+    credentials,
+    gates,
+    grants,
+    kill_switch,
+    memory,
+    menus,
+    pairing,
+    people,
+    spoken_choices,
+    strangers,
+    threads,
+)
 from core.store.sql.inbox import begin, input_of, lead_there, title_of
 from core.store.sql.outbox import take_away_received
 from core.store.sql.turns import end_turn, outcome_of, start_turn, thread
 from core.store.transaction import Transaction
-from core.users import Principal
+from core.transcript import Note, UserSaid
+from core.users import Principal, ThreadKey
 
 if TYPE_CHECKING:
-    from core.store.sql import routine_definitions, routine_guardrails
+    from core.store.sql import job_monitor, jobs, routine_definitions, routine_guardrails
 else:
+    job_monitor = LazyModule("core.store.sql.job_monitor")
+    jobs = LazyModule("core.store.sql.jobs")
     routine_guardrails = LazyModule("core.store.sql.routine_guardrails")
     routine_definitions = LazyModule("core.store.sql.routine_definitions")
 
@@ -76,6 +116,7 @@ class Effects:
         self.outcome: str | None = None
         self.turn_id: str | None = None
         self.wait_until: int | None = None
+        self.steers = False
         self.started: TurnStart | None = None
         self.stopped_turn_id: str | None = None
         self.paused: bool | None = None
@@ -94,10 +135,19 @@ class Effects:
         match effect:
             case QueueInput():
                 self._queue_input(effect)
-            case RebindThread(new_thread_id):
-                self._thread, self._waiting = self._new_thread(new_thread_id, ""), 0
-            case StopThread(outcome_text):
-                self._stop(outcome_text)
+            case RebindThread() | SwitchThread() | CloseThread() | RenameThread() | DeleteThread():
+                self._choose(effect)
+            case (
+                StopThread()
+                | UndoTurns()
+                | RedoTurns()
+                | ClearThread()
+                | RetryTurn()
+                | ContinueTurn()
+                | CompactThread()
+                | BranchThread()
+            ):
+                self._control(effect)
             case EditCall():
                 self.card_changes.extend(gates.edit(self._tx, effect, self._principal))
             case CastVote(gate_id, answer):
@@ -108,22 +158,24 @@ class Effects:
                 RecordGrant()
                 | RevokeGrant()
                 | SetApprovals()
+                | SetThread()
                 | SetTimezone()
-                | SetVerbosity()
                 | SetSecrets()
                 | ForgetCredentials()
                 | PauseTools()
             ):
                 self._keep(effect)
-            case Say() | SayAtTimes() | TakeAwayMessage():
+            case OpenMenu() | Say() | SayAtTimes() | TakeAwayMessage() | SettleMenu():
                 self._tell(effect)
             case OfferLink() | NoteWrongCode() | PairingApproved():
                 self._admit_others(effect)
             case _:
-                self._routine(effect)
+                self._automate(effect)
 
-    def _routine(self, effect: FireRoutine | PauseRoutine | GrantToRoutine) -> None:
+    def _automate(self, effect: FireRoutine | PauseRoutine | GrantToRoutine | JobEffect) -> None:
         match effect:
+            case StartJob() | CancelJob() | TellJob() | JudgeJob() | ShowJobs():
+                self._job(effect)
             case FireRoutine(run):
                 if routine_guardrails.claim(self._tx, run).run_id is not None:
                     self.routines.append(run.routine_id)
@@ -138,13 +190,29 @@ class Effects:
             case _:
                 assert_never(effect)
 
+    def _job(self, effect: JobEffect) -> None:
+        if isinstance(effect, StartJob) and effect.new.thread_id is None:
+            if self._thread is None:
+                self._thread = self._new_thread(self._tx.ids.row_id(), effect.new.title)
+            effect = replace(effect, new=replace(effect.new, thread_id=self._thread.id))
+        if self._thread is None and isinstance(self._event, ChoiceAnswer):  # where its buttons are
+            there = jobs.conversation(self._tx, self._event.gate_id)
+            self._thread = None if there is None else thread(self._tx, there)
+        said = jobs.answer(self._tx, effect, self._principal.user_id)
+        message = plain(said) if isinstance(said, str) else said
+        event = self._event
+        starts = isinstance(effect, StartJob)
+        job_id = job_monitor.unshown(self._tx, message.gate_id) if starts else None
+        draft = Draft(event.channel, event.address, message, self._tx.ids.row_id(), job_id=job_id)
+        self.said.append(draft)
+
     def _keep(
         self,
         effect: RecordGrant
         | RevokeGrant
         | SetApprovals
+        | SetThread
         | SetTimezone
-        | SetVerbosity
         | SetSecrets
         | ForgetCredentials
         | PauseTools,
@@ -158,9 +226,16 @@ class Effects:
                 else:
                     grants.set_thread_approvals(self._tx, thread_id, settings, self._principal.user_id)
             case SetTimezone(timezone):
-                people.set_timezone(self._tx, self._principal.user_id, timezone)
-            case SetVerbosity(thread_id, verbosity):
-                self._tx.run("UPDATE threads SET verbosity = ? WHERE id = ?", verbosity.value, thread_id)
+                user_id = self._principal.user_id
+                people.set_preferences(self._tx, user_id, lambda was: replace(was, timezone=timezone))
+            case SetThread(thread_id, settings):
+                self._tx.run(
+                    "UPDATE threads SET verbosity = ?, model = ?, thinking = ? WHERE id = ?",
+                    settings.verbosity,
+                    settings.chosen.model,
+                    settings.chosen.thinking,
+                    thread_id,
+                )
             case RecordGrant(grant):
                 grants.record_grant(self._tx, grant)
             case SetSecrets(sealed):
@@ -173,11 +248,21 @@ class Effects:
             case _:
                 assert_never(effect)
 
-    def _tell(self, effect: Say | SayAtTimes | TakeAwayMessage) -> None:
-        if isinstance(effect, TakeAwayMessage):
-            self._take_away(effect.hint)
-        else:
-            self._say(effect)
+    def _tell(self, effect: OpenMenu | Say | SayAtTimes | TakeAwayMessage | SettleMenu) -> None:
+        match effect:
+            case TakeAwayMessage(hint):
+                self._take_away(hint)
+            case SettleMenu(menu_id, outcome):
+                self.card_changes.extend(spoken_choices.settle(self._tx, menu_id, outcome))
+            case OpenMenu(_, _, message):
+                event = self._event
+                menus.open_menu(self._tx, effect, self._principal.user_id, self.thread_id, event)
+                # No gate has its id, so none of its messages is a card.
+                self.said.append(Draft(event.channel, event.address, message, self._tx.ids.row_id()))
+            case Say() | SayAtTimes():
+                self._say(effect)
+            case _:
+                assert_never(effect)
 
     def _take_away(self, hint: str) -> None:
         event = self._event
@@ -192,7 +277,8 @@ class Effects:
         ):
             return
         message = effect.message
-        self.said.append(Draft(event.channel, event.address, message, self._tx.ids.row_id(), message.gate_id))
+        gate_id = None if message.speaks else message.gate_id
+        self.said.append(Draft(event.channel, event.address, message, self._tx.ids.row_id(), gate_id))
 
     def _admit_others(self, effect: OfferLink | NoteWrongCode | PairingApproved) -> None:
         event = self._event
@@ -220,28 +306,35 @@ class Effects:
             self._tx.run("UPDATE threads SET title = ? WHERE id = ?", title, self._thread.id)
         on = self._thread
         if self._tx.policy.holds_inputs:
-            self.wait_until, self.outcome = HELD, WAITING
+            self.wait_until, self.outcome, self.steers = HELD, WAITING, effect.steers
             return
         if effect.wait_us:
             self.wait_until = self._tx.clock.now() + effect.wait_us
         if on.active_turn_id is not None or self._waiting or effect.wait_us:
-            self.outcome = WAITING
+            self.outcome, self.steers = WAITING, effect.steers
             return
         said = input_of((event.text,), event.attachments, event.sender.name, direct=event.direct)
-        reply_to = None if event.direct else event.ref
+        self.outcome = outcome_of(self._start(on, effect.turn_id, (said,)).number)
+
+    def _start(
+        self, on: ThreadRow, turn_id: str, said: Sequence[UserSaid | Note], said_at: int | None = None
+    ) -> TurnStart:
+        event = self._event
+        quoted = event.ref if isinstance(event, InboundMessage) and not event.direct else None
         start = start_turn(
             self._tx,
             on,
             self._principal,
-            effect.turn_id,
-            (said,),
+            turn_id,
+            said,
             event.channel,
             event.address,
-            reply_to,
+            quoted,
             events=(event.key,),
+            said_at=said_at,
         )
-        self.started, self.turn_id, self.outcome = start, start.turn_id, outcome_of(start)
-        self._thread = start.thread
+        self.started, self.turn_id, self._thread = start, start.turn_id, start.thread
+        return start
 
     def _adopt(self, thread_id: str) -> ThreadRow:
         lead_there(self._tx, self._event, self._principal.user_id, thread_id)
@@ -269,6 +362,57 @@ class Effects:
         end_turn(self._tx, on.id, on.active_turn_id, TurnState.STOPPED)
         self.card_changes.extend(gates.cancel_of_turn(self._tx, on.active_turn_id, outcome_text))
         self._thread = thread(self._tx, on.id)
+
+    def _control(self, effect: StopThread | Rewind) -> None:
+        if isinstance(effect, StopThread):
+            self._stop(effect.outcome_text)
+            return
+        tx, on = self._tx, self._thread
+        if on is None or on.active_turn_id is not None:
+            raise LookupError("no conversation is at rest here")
+        match effect:
+            case UndoTurns(turns):
+                self.card_changes.extend(checkpoints.undo(tx, on.id, turns))
+            case RedoTurns():
+                self.card_changes.extend(checkpoints.redo(tx, on.id))
+            case ClearThread():
+                self.card_changes.extend(checkpoints.clear(tx, on.id))
+            case RetryTurn(turn_id):
+                again = checkpoints.newest_input(tx, on.id)
+                self.card_changes.extend(checkpoints.undo(tx, on.id, 1))
+                self._start(on, turn_id, again.said, again.at)
+            case ContinueTurn(turn_id, note):
+                self._start(on, turn_id, (Note(note),))
+            case CompactThread(turn_id):
+                self._compact(on, turn_id)
+            case BranchThread(new_thread_id, title, last_turn_id):
+                self._thread = self._new_thread(new_thread_id, title)
+                checkpoints.copy(tx, on.id, last_turn_id, new_thread_id)
+            case _:
+                assert_never(effect)
+
+    def _choose(self, effect: Choosing) -> None:
+        on = self._thread
+        if isinstance(effect, RebindThread):
+            self._thread, self._waiting = self._new_thread(effect.new_thread_id, effect.title), 0
+        elif isinstance(effect, SwitchThread):
+            key = ThreadKey(self._principal.user_id, self._event.channel, effect.scope)
+            self._thread, self._waiting = threads.switch(self._tx, key, effect.thread_id), 0
+        elif on is None:
+            raise LookupError("there is no conversation here")
+        elif isinstance(effect, CloseThread):
+            threads.close(self._tx, on)
+        elif isinstance(effect, DeleteThread):
+            threads.delete(self._tx, on, self._principal.user_id)
+            self._thread = None
+        else:
+            threads.rename(self._tx, on.id, effect.title)
+
+    def _compact(self, on: ThreadRow, turn_id: str) -> None:
+        """Start a turn with the command itself as its input."""
+        event = self._event
+        text = event.text if isinstance(event, InboundMessage) else ""
+        self.outcome = outcome_of(self._start(on, turn_id, (UserSaid(storable(text.strip())),)).number)
 
     def _close_gate(self, effect: CloseGate) -> None:
         gates.cast_vote(self._tx, effect.gate_id, self._principal, effect.outcome)

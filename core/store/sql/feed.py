@@ -6,7 +6,7 @@ therefore visible only once all earlier ones are.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -14,9 +14,20 @@ from core.ports import OutboxRow
 from core.store.codecs import event_extra_from_json, message_from_json, said_from_columns
 from core.store.feed import CallShown, CardSettled, CardShown, FeedItem, HubSaid, PersonSaid, Shown
 from core.store.rows import CallState
-from core.store.sql.mapping import ALL, GATE, gate_of
+from core.store.sql.mapping import ALL, ENTRY, GATE, LIVE, entry_of, gate_of
 from core.store.transaction import Row, Transaction
-from core.transcript import AssistantSaid, Note, OperatorSaid, Said, Summary, ToolCalled, ToolResult, UserSaid
+from core.transcript import (
+    AssistantSaid,
+    Entry,
+    Note,
+    OperatorSaid,
+    Said,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+    begins_turn,
+)
 from core.users import Role
 
 # --- writing --------------------------------------------------------------------------------------------
@@ -85,13 +96,16 @@ def _put(
 
 _ENTRIES = (
     "SELECT e.seq, e.at, e.turn_id, e.kind, e.text, e.call_id, e.name, e.extra, u.name, u.role, t.channel,"
-    " c.state, c.edited FROM entries e JOIN threads t ON t.id = e.thread_id"
+    f" c.state, c.edited, {LIVE} FROM entries e JOIN threads t ON t.id = e.thread_id"
     " LEFT JOIN runs tn ON tn.id = e.turn_id LEFT JOIN users u ON u.id = tn.principal_id"
     " LEFT JOIN calls c ON e.kind = 'call' AND c.id = e.call_id"
     " WHERE e.thread_id = ? AND e.kind <> 'note' AND (e.text <> '' OR e.kind <> 'assistant')"
 )
 _OTHERS = (
-    "SELECT f.seq, f.at, f.turn_id, f.kind, i.text, i.extra, i.sender, i.channel, u.role, o.message, cb.name,"
+    "SELECT f.seq, f.at, f.turn_id, f.kind, i.text, i.extra, i.sender, i.channel, u.role,"
+    " coalesce((SELECT c.message FROM outbox c WHERE c.edit_of = o.id AND c.job_id = o.job_id), o.message),"
+    " cb.name,"
+    " NOT EXISTS (SELECT 1 FROM entries e WHERE e.turn_id = f.turn_id AND e.undone IS NOT NULL),"
     f" {GATE} FROM feed f LEFT JOIN inbox i ON i.id = f.event_id LEFT JOIN users u ON u.id = i.user_id"
     " LEFT JOIN outbox o ON o.id = f.outbox_id LEFT JOIN gates g ON g.id = f.gate_id"
     " LEFT JOIN users cb ON cb.id = g.closed_by WHERE f.thread_id = ?"
@@ -111,6 +125,11 @@ def before(tx: Transaction, thread_id: str, seq: int | None, limit: int) -> tupl
     return _merged(entries, others)[-limit:]
 
 
+def of_job(tx: Transaction, thread_id: str, job_id: str) -> FeedItem | None:
+    found = tx.all(f"{_OTHERS} AND o.job_id = ? AND o.edit_of IS NULL", thread_id, job_id)
+    return next(iter(_merged((), found)), None)
+
+
 def waiting(tx: Transaction, thread_id: str, limit: int) -> tuple[PersonSaid, ...]:
     rows = tx.all(
         "SELECT i.text, i.extra, i.sender, i.channel, u.role FROM inbox i"
@@ -123,8 +142,8 @@ def waiting(tx: Transaction, thread_id: str, limit: int) -> tuple[PersonSaid, ..
 
 
 def _merged(entries: Sequence[Row], others: Sequence[Row]) -> tuple[FeedItem, ...]:
-    items = [FeedItem(row[0], row[1], row[2], _of_entry(row)) for row in entries]
-    items += [FeedItem(row[0], row[1], row[2], _of_other(row)) for row in others]
+    items = [FeedItem(row[0], row[1], row[2], _of_entry(row), not row[13]) for row in entries]
+    items += [FeedItem(row[0], row[1], row[2], _of_other(row), not row[11]) for row in others]
     return tuple(sorted(items, key=lambda item: item.seq))
 
 
@@ -157,11 +176,71 @@ def _of_other(row: Row) -> Shown:
         case "message":
             return HubSaid(message_from_json(row[9]))
         case "card":
-            return CardShown(gate_of(row[11:]))
+            return CardShown(gate_of(row[12:]))
         case _:
-            return CardSettled(gate_of(row[11:]), row[10])
+            return CardSettled(gate_of(row[12:]), row[10])
 
 
 def _person(text: str | None, extra: str, sender: str | None, channel: str, role: str | None) -> PersonSaid:
     files = event_extra_from_json(extra).attachments
     return PersonSaid(text or "", sender or "", None if role is None else Role(role), files, channel)
+
+
+# --- the history, as turns go on from it ---------------------------------------------------------------
+
+FOR_GOOD = 0
+"""The mark of entries that `/clear` took out: no redo brings them back."""
+PAGE_ENTRIES = 200
+"""Entries of a long thread that one statement reads."""
+
+
+def history(tx: Transaction, thread_id: str) -> tuple[Entry, ...]:
+    """Return the thread's live entries in order, starting with the newest live summary if there is one.
+
+    Whole past turns are left out once the later ones exceed the policy's `history_limit_chars`: no
+    model could be shown them.
+    """
+    after = cleared_to(tx, thread_id)
+    summary = tx.one(
+        f"SELECT {ENTRY} FROM entries e WHERE e.thread_id = ? AND e.seq > ? AND e.kind = 'summary'"
+        f" AND {LIVE} ORDER BY e.seq DESC LIMIT 1",
+        thread_id,
+        after,
+    )
+    if summary is not None:
+        after = int(summary[7])
+    entries: list[Entry] = []
+    size_chars, limit_chars = 0, tx.policy.history_limit_chars
+    for row in _newest_first(tx, thread_id, after):
+        entry = entry_of(row)
+        if size_chars > limit_chars and begins_turn(entry, entries[-1]):
+            break
+        size_chars += entry.size_chars
+        entries.append(entry)
+    if summary is not None:
+        entries.append(entry_of(summary))
+    entries.reverse()
+    return tuple(entries)
+
+
+def cleared_to(tx: Transaction, thread_id: str) -> int:
+    """Return the position up to which nothing of a thread is live, because it was cleared."""
+    row = tx.one("SELECT max(seq) FROM entries WHERE thread_id = ? AND undone = ?", thread_id, FOR_GOOD)
+    return 0 if row is None or row[0] is None else int(row[0])
+
+
+def _newest_first(tx: Transaction, thread_id: str, after: int) -> Iterator[Row]:
+    """Return the thread's live entries after a position, the newest first, read as far as they are needed."""
+    before = ALL
+    while page := tx.all(
+        f"SELECT {ENTRY} FROM entries e WHERE e.thread_id = ? AND e.seq > ? AND e.seq < ?"
+        f" AND e.kind <> 'summary' AND {LIVE} ORDER BY e.seq DESC LIMIT ?",
+        thread_id,
+        after,
+        before,
+        PAGE_ENTRIES,
+    ):
+        yield from page
+        before = page[-1][0]
+        if len(page) < PAGE_ENTRIES:
+            return

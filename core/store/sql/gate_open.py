@@ -10,13 +10,15 @@ from core.errors import StaleTurn
 from core.gates import Gate, Offer, Options, Replies
 from core.ports import OutboxRow
 from core.store.codecs import asked_to_json, storable, strings_to_json
-from core.store.rows import Draft
-from core.store.sql.audit import record
+from core.store.rows import Draft, TurnState
+from core.store.sql.audit import events_of, record
 from core.store.sql.feed import put_card
 from core.store.sql.inbox import as_replies
 from core.store.sql.mapping import SPENT_SINCE
 from core.store.sql.outbox import Cause, enqueue, withdraw
-from core.store.sql.turns import events_of, require_running
+from core.store.sql.turns import require_running
+from core.store.sql.usage import not_made
+from core.store.states import may_become
 from core.store.transaction import Transaction
 
 
@@ -25,6 +27,7 @@ def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -
     turn_id = gates[0].turn_id
     require_running(tx, turn_id, heed_stop=True)
     _wait(tx, turn_id)
+    not_made(tx, turn_id)
     for gate in gates:
         _insert(tx, gate)
         if gate.call_id is not None:
@@ -71,11 +74,15 @@ def _show(tx: Transaction, turn_id: str, cards: Sequence[Draft]) -> tuple[Outbox
     return enqueue(tx, as_replies(tx, turn_id, cards), Cause(turn_id=turn_id))
 
 
+_MAY_WAIT = may_become(TurnState.WAITING)
+
+
 def _wait(tx: Transaction, turn_id: str) -> None:
     now = tx.clock.now()
     tx.run(
         "UPDATE runs SET state = 'waiting', attempts = 0, crashes = 0, stop_requested = 0, fence = NULL,"
-        f" running_since = NULL, spent_us = spent_us + {SPENT_SINCE} WHERE id = ? AND state = 'running'",
+        f" running_since = NULL, spent_us = spent_us + {SPENT_SINCE} WHERE id = ?"
+        f" AND state IN {_MAY_WAIT}",
         now,
         now,
         turn_id,

@@ -3,12 +3,14 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.audit_chain import AuditKind
 from core.gates import Answer, Chose, GateKind, Option, Wrote, joint_binding
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, SendState
+from core.store.accept import ShownCard
 from core.store.codecs import (
     answer_to_text,
     message_from_json,
@@ -19,13 +21,14 @@ from core.store.codecs import (
     strings_to_json,
 )
 from core.store.effects import EditCall
-from core.store.rows import GateView, TurnStart
-from core.store.sql.audit import hidden, record
+from core.store.rows import GateView, TurnStart, TurnState
+from core.store.sql.audit import events_of, hidden, record
 from core.store.sql.feed import put_outcome
 from core.store.sql.gate_open import offer_columns
 from core.store.sql.leases import not_held
 from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
-from core.store.sql.turns import events_of, started
+from core.store.sql.turns import started
+from core.store.states import may_become
 from core.store.transaction import Transaction
 from core.users import Principal
 
@@ -45,7 +48,7 @@ def change_cards(
         gate_id,
     )
     return tuple(
-        _change_copy(
+        change_copy(
             tx,
             copy_id,
             channel,
@@ -57,9 +60,10 @@ def change_cards(
     )
 
 
-def _change_copy(
-    tx: Transaction, copy_id: int, channel: str, address: str, gate_id: str, changed: Message
+def change_copy(
+    tx: Transaction, copy_id: int, channel: str, address: str, gate_id: str | None, changed: Message
 ) -> OutboxRow:
+    """Queue a change of a message that was put into the outbox."""
     nonce = tx.ids.row_id()
     row_id = tx.insert(
         "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, gate_id,"
@@ -114,7 +118,7 @@ def learn_copy(
     if settled is None:
         return ()
     changed = replace(message_from_json(rows[0][0]), choices=(), outcome=settled)
-    return (_change_copy(tx, copy_id, channel, address, gate_id, changed),)
+    return (change_copy(tx, copy_id, channel, address, gate_id, changed),)
 
 
 def find_pressed(tx: Transaction) -> None:
@@ -181,6 +185,23 @@ def card_with(tx: Transaction, channel: str, ref: MessageRef) -> tuple[str, str]
     )
     found = ((gate_id, message) for gate_id, refs, message in rows if ref in refs_from_json(refs))
     return next(found, None)
+
+
+def cards_of(
+    tx: Transaction, open_gates: Sequence[GateView], channel: str, address: str | None
+) -> tuple[ShownCard, ...]:
+    """Return the cards of the gates at an address."""
+    shown: list[ShownCard] = []
+    for one in open_gates:
+        rows = tx.all(
+            "SELECT refs, order_key FROM outbox WHERE gate_id = ? AND channel = ? AND address = ?"
+            " AND edit_of IS NULL AND order_key IS NOT NULL ORDER BY id",
+            one.gate.id,
+            channel,
+            address,
+        )
+        shown.extend(ShownCard(one.gate.id, refs_from_json(row[0]), row[1]) for row in rows)
+    return tuple(shown)
 
 
 def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[GateView, ...]:
@@ -352,6 +373,9 @@ def _answer_calls(
         )
 
 
+_MAY_GO_ON = may_become(TurnState.RUNNING)
+
+
 def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart | None:
     """Continue a waiting turn once it has no open gate left.
 
@@ -364,7 +388,7 @@ def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart |
         "UPDATE runs SET state = 'running', attempts = 1, running_since = ?, fence = ?,"
         " spent_us = CASE WHEN ? THEN 0 ELSE spent_us END,"
         " budget_from = CASE WHEN ? THEN last_seq ELSE budget_from END"
-        " WHERE id = ? AND state = 'waiting'",
+        f" WHERE id = ? AND state IN {_MAY_GO_ON}",
         tx.clock.now(),
         tx.lease.fence,
         fresh,

@@ -1,6 +1,6 @@
 """The record of inbound events: each platform object once, with its outcome (P11)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import assert_never
@@ -16,7 +16,7 @@ from core.messages import (
     Unreadable,
     as_told,
 )
-from core.store.accept import ASKED_FOR, WITHHELD, Accepted
+from core.store.accept import ASKED_FOR, WITHHELD, Accepted, QueuedInput
 from core.store.codecs import event_extra_from_json, event_extra_to_json, storable
 from core.store.facets import HELD
 from core.store.rows import REJOIN_US, Draft, ThreadRow
@@ -28,7 +28,7 @@ from core.users import ThreadKey, scope_of
 _INSERT = (
     "INSERT INTO inbox (key, kind, channel, address, scope, user_id, platform_user_id, sender, direct,"
     " order_key, text, extra, thread_id, turn_id, outcome, answer, sent_at, received_at, counted, album,"
-    " wait_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " wait_until, steers) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -37,7 +37,8 @@ class NewEvent:
     """An event to record. `user_id`: None if the sender is not allowed.
 
     `counted`: it counts against its sender's limit.
-    `wait_until`: when to stop waiting for the rest of its album."""
+    `wait_until`: when to stop waiting for the rest of its album.
+    `steers`: it may join a running turn."""
 
     event: InboundEvent
     outcome: str
@@ -47,6 +48,7 @@ class NewEvent:
     turn_id: str | None = None
     counted: bool = False
     wait_until: int = 0
+    steers: bool = False
 
 
 def record(tx: Transaction, new: NewEvent) -> int:
@@ -55,7 +57,7 @@ def record(tx: Transaction, new: NewEvent) -> int:
     now = tx.clock.now()
     kept = (new.thread_id, new.turn_id, new.outcome, new.answer, event.sent_at, now, int(new.counted))
     album = event.album if isinstance(event, InboundMessage) and event.edits is None else None
-    kept = (*kept, album, new.wait_until)
+    kept = (*kept, album, new.wait_until, int(new.steers))
     return tx.insert(_INSERT, *_who_and_where(event, new.user_id), *_what(new), *kept)
 
 
@@ -104,6 +106,9 @@ def _what(new: NewEvent) -> tuple[str, str | None, str | None]:
 EDITED_IN_TIME = "edited: the message was still queued"
 EDITED_TOO_LATE = "ignored: edited when no longer queued"
 
+BEGINNING_CHARS = 40
+"""The length of a waiting input's beginning, by which its writer recognizes it."""
+
 _COLUMNS = "id, user_id, text, sender, direct, channel, address, extra, album, wait_until, key"
 
 
@@ -137,13 +142,20 @@ def take_waiting(tx: Transaction, thread_id: str) -> Taken | None:
     Stops before an album that still waits for its other parts."""
     messages = _messages(tx, thread_id)
     user_id = messages[0][0][1] if messages else None
+    return _taken(tx, takewhile(lambda parts: parts[0][1] == user_id, messages))
+
+
+def take_steering(tx: Transaction, thread_id: str, user_id: str, place: tuple[str, Address]) -> Taken | None:
+    """Return the oldest inputs that wait to join that person's running turn, as far as the policy merges
+    them. Those from another channel or address wait for a turn that answers there.
+
+    Stops before an album that still waits for its other parts."""
+    return _taken(tx, _messages(tx, thread_id, _STEERING, user_id, *place))
+
+
+def _taken(tx: Transaction, messages: Iterable[list[Row]]) -> Taken | None:
     now = tx.clock.now()
-    taken = list(
-        takewhile(
-            lambda parts: parts[0][1] == user_id and all(part[9] <= now for part in parts),
-            messages[: tx.policy.merge_inputs],
-        )
-    )
+    taken = list(takewhile(lambda parts: all(part[9] <= now for part in parts), messages))
     if not taken:
         return None
     last = taken[-1][-1]
@@ -159,12 +171,22 @@ def take_waiting(tx: Transaction, thread_id: str) -> Taken | None:
     )
 
 
-def _messages(tx: Transaction, thread_id: str) -> list[list[Row]]:
-    """Return waiting messages in order, each with its parts."""
+_STEERING = (
+    " AND user_id = ? AND channel = ? AND address = ? AND (steers = 1"
+    " OR EXISTS (SELECT 1 FROM inbox p WHERE p.album = inbox.album AND p.thread_id = inbox.thread_id"
+    " AND p.outcome = 'waiting' AND p.steers = 1))"
+)
+"""Of inputs that may join a turn: one part of an album speaks for all."""
+
+
+def _messages(tx: Transaction, thread_id: str, only: str = "", *parameters: str) -> list[list[Row]]:
+    """Return waiting messages in order, each with its parts, as many as the policy merges. `only`: a further
+    condition, with its parameters."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM inbox WHERE thread_id = ? AND outcome = 'waiting'"  # noqa: S608 - a constant
-        " ORDER BY order_key, id LIMIT ?",
+        f"SELECT {_COLUMNS} FROM inbox"  # noqa: S608 - constants
+        f" WHERE thread_id = ? AND outcome = 'waiting'{only} ORDER BY order_key, id LIMIT ?",
         thread_id,
+        *parameters,
         tx.policy.merge_inputs,
     )
     albums = {row[8] for row in rows} - {None}
@@ -174,7 +196,24 @@ def _messages(tx: Transaction, thread_id: str) -> list[list[Row]]:
     messages: dict[str | int, list[Row]] = {}
     for row in rows:
         messages.setdefault(row[8] or row[0], []).append(row)
-    return list(messages.values())
+    return list(messages.values())[: tx.policy.merge_inputs]
+
+
+def queued(tx: Transaction, thread_id: str) -> tuple[QueuedInput, ...]:
+    """Return the inputs that wait in a thread, in order."""
+    rows = tx.all(
+        "SELECT substr(coalesce(text, ''), 1, ?), album FROM inbox"
+        " WHERE thread_id = ? AND outcome = 'waiting' ORDER BY order_key, id",
+        BEGINNING_CHARS,
+        thread_id,
+    )
+    return tuple(QueuedInput(*row) for row in rows)
+
+
+def lead_to_turn(tx: Transaction, taken: Taken, turn_id: str, outcome: str) -> None:
+    """Record that these inputs are part of a turn."""
+    for event_id in taken.ids:
+        tx.run("UPDATE inbox SET outcome = ?, turn_id = ? WHERE id = ?", outcome, turn_id, event_id)
 
 
 def _parts(tx: Transaction, thread_id: str, album: str) -> list[Row]:

@@ -1,6 +1,7 @@
 """Leases of hubs. The engine refuses every write of a hub whose lease another has ended."""
 
 from core.store.lease import LeaseTerms
+from core.store.sql.audit import seal_counts
 from core.store.transaction import Transaction
 from core.store.units import Engine, Facet, reads, writes
 
@@ -43,6 +44,7 @@ class LeaseUnits(Facet):
             until,
         )
         assert row is not None  # noqa: S101 - an insert returns its row
+        seal_counts(tx)  # before this hub writes its first record
         return row[0], now
 
     async def renew_lease(self) -> None:

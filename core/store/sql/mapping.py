@@ -20,6 +20,15 @@ from core.gates import (
 )
 from core.messages import Address, Sender
 from core.ports import OutboxRow, SendState
+from core.preferences import (
+    NO_PREFERENCES,
+    UNCHOSEN,
+    UNSET,
+    ModelChoice,
+    Preferences,
+    Thinking,
+    ThreadSettings,
+)
 from core.store.codecs import (
     answer_from_text,
     asked_from_json,
@@ -39,6 +48,9 @@ from core.users import Principal, Role
 ACTIVE = "('running', 'waiting')"
 """The states of a thread's active turn, spelled as in the index: otherwise SQLite does not use it."""
 
+RUNNING = f"state IN {ACTIVE} AND state = 'running'"
+"""The condition on a run that is in hand: the wider one is that of the index."""
+
 ALL = 1 << 62
 """A limit no listing reaches, a position after every entry."""
 SPENT_SINCE = "CASE WHEN ? > running_since THEN ? - running_since ELSE 0 END"
@@ -46,8 +58,9 @@ SPENT_SINCE = "CASE WHEN ? > running_since THEN ? - running_since ELSE 0 END"
 
 THREAD = (
     "t.id, t.owner_id, t.channel, t.scope, t.address, t.title, t.created_at, t.last_active_at,"
-    " a.id, a.state, t.verbosity"
+    " a.id, a.state, t.verbosity, t.model, t.thinking, t.closed_at"
 )
+THREAD_COLUMNS = 14
 ACTIVE_TURN = f"LEFT JOIN runs a ON a.thread_id = t.id AND a.state IN {ACTIVE}"
 
 
@@ -92,8 +105,33 @@ def thread_of(row: Row) -> ThreadRow:
         last_active_at=row[7],
         active_turn_id=row[8],
         active_turn_state=None if row[9] is None else TurnState(row[9]),
-        verbosity=Verbosity.OFF if row[10] is None else Verbosity(row[10]),
+        settings=_settings_of(*row[10:13]),
+        closed_at=row[13],
     )
+
+
+def _settings_of(verbosity: str | None, model: str | None, thinking: str | None) -> ThreadSettings:
+    if verbosity is None and model is None and thinking is None:  # nearly every thread
+        return UNSET
+    shown = Verbosity.OFF if verbosity is None else Verbosity(verbosity)
+    return ThreadSettings(shown, _choice_of(model, thinking))
+
+
+def _choice_of(model: str | None, thinking: str | None) -> ModelChoice:
+    if model is None and thinking is None:
+        return UNCHOSEN
+    return ModelChoice(model, None if thinking is None else Thinking(thinking))
+
+
+PREFERENCES = "u.timezone, u.model, u.thinking"
+
+
+def preferences_of(row: Row) -> Preferences:
+    """Return a person's preferences from the columns `PREFERENCES`."""
+    timezone, model, thinking = row
+    if timezone is None and model is None and thinking is None:
+        return NO_PREFERENCES
+    return Preferences(timezone, _choice_of(model, thinking))
 
 
 PRINCIPAL = "u.id, u.role, u.name"
@@ -125,12 +163,30 @@ def request_of(row: Row) -> PairingRequest:
     )
 
 
-ENTRY = "seq, turn_id, at, kind, text, call_id, name, extra"
+ENTRY = "e.seq, e.turn_id, e.at, e.kind, e.text, e.call_id, e.name, e.extra"
+ENTRY_COLUMNS = 8
+LIVE = (
+    "(e.undone IS NULL AND (e.kind <> 'summary' OR NOT EXISTS (SELECT 1 FROM entries covered"
+    " WHERE covered.thread_id = e.thread_id AND covered.undone > e.seq"
+    " AND covered.seq <= CAST(e.extra AS INTEGER))))"
+)
+"""The condition that an entry `e` is part of the conversation. Every reader uses it.
+
+A summary is live as long as everything it covers is: an undo leaves no mark on it, and a redo of what
+it covers makes it live again."""
+
+
+NEWEST_MODELS = (
+    "(SELECT r.models FROM runs r WHERE r.thread_id = t.id AND r.models IS NOT NULL"
+    " ORDER BY r.number DESC LIMIT 1)"
+)
+"""The models of the newest run of a thread `t` that called any."""
 
 
 def entry_of(row: Row) -> Entry:
-    """Return an entry from the columns `ENTRY`."""
-    return Entry(row[0], row[1], row[2], said_from_columns(*row[3:8]))
+    """Return an entry from the columns `ENTRY`, and then `LIVE` if entries that are not live are read too."""
+    undone = len(row) > ENTRY_COLUMNS and not row[ENTRY_COLUMNS]
+    return Entry(row[0], row[1], row[2], said_from_columns(*row[3:ENTRY_COLUMNS]), undone=undone)
 
 
 CALL = (
@@ -195,7 +251,10 @@ def secret_of(row: Row) -> SealedSecret:
     return SealedSecret(row[0], row[1], row[2], row[3])
 
 
-OUTBOX = "id, channel, address, message, state, nonce, refs, edit_of, not_before, attempts, repeats, replaces"
+OUTBOX = (
+    "id, channel, address, message, state, nonce, refs, edit_of, not_before, attempts, repeats, replaces,"
+    " marks, paced"
+)
 
 
 def outbox_of(row: Row) -> OutboxRow:
@@ -213,6 +272,8 @@ def outbox_of(row: Row) -> OutboxRow:
         attempts=row[9],
         repeats=row[10],
         replaces=row[11],
+        marks=bool(row[12]),
+        paced=bool(row[13]),
     )
 
 
@@ -224,7 +285,7 @@ GATE = (
     " g.state, g.outcome, g.outcome_text, g.labels, g.free_text, g.escalate_to, g.escalated, g.remind_at,"
     " g.escalate_at, g.calls, g.secret, g.first_choice, g.changed_at"
 )
-_GATE_COLUMNS, _THREAD_COLUMNS = 30, 11
+_GATE_COLUMNS = 30
 
 
 def gate_of(row: Row) -> Gate:
@@ -277,7 +338,7 @@ def gate_views_of(rows: Sequence[Row]) -> tuple[GateView, ...]:
 
 
 def _gate_view_of(rows: Sequence[Row]) -> GateView:
-    thread_at, votes_at = _GATE_COLUMNS, _GATE_COLUMNS + _THREAD_COLUMNS
+    thread_at, votes_at = _GATE_COLUMNS, _GATE_COLUMNS + THREAD_COLUMNS
     cast = (row[votes_at : votes_at + 5] for row in rows if row[votes_at] is not None)
     votes = tuple(
         Vote(user_id, name, answer_from_text(answer), at, Role(role))

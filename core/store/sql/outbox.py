@@ -7,7 +7,7 @@ repeat that an unanswered request gets.
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.errors import StoreError
 from core.messages import Address, Message, MessageRef, plain
@@ -15,7 +15,7 @@ from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, 
 from core.store.codecs import message_from_json, message_to_json, refs_from_json, refs_to_json, storable
 from core.store.rows import Draft
 from core.store.sql.leases import not_held
-from core.store.sql.mapping import OUTBOX, outbox_of
+from core.store.sql.mapping import OUTBOX, marks, outbox_of
 from core.store.transaction import Row, Transaction
 
 NEWEST_EVENT = "(SELECT max(id) FROM inbox)"
@@ -52,8 +52,8 @@ def enqueue(
         state = SendState.SENDING if sending else SendState.QUEUED
         row_id = tx.insert(
             "INSERT INTO outbox (channel, address, message, state, settled, nonce, replaces, gate_id,"
-            " turn_id, event_id, attempts, created_at, asked_at, fence, asked_after)"
-            f" VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, {NEWEST_EVENT})",
+            " menu_id, turn_id, event_id, attempts, created_at, asked_at, fence, job_id, paced, asked_after)"
+            f" VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {NEWEST_EVENT})",
             draft.channel,
             draft.address,
             message_to_json(draft.message),
@@ -61,12 +61,15 @@ def enqueue(
             draft.nonce,
             replaces,
             draft.gate_id,
+            draft.message.gate_id if draft.message.speaks else None,
             cause.turn_id,
             cause.event_id,
             int(sending),
             now,
             now if sending else None,
             tx.lease.fence if sending else None,
+            draft.job_id,
+            int(draft.paced),
         )
         row = OutboxRow(
             row_id,
@@ -77,6 +80,7 @@ def enqueue(
             draft.nonce,
             attempts=int(sending),
             replaces=replaces,
+            paced=draft.paced,
         )
         rows.append(row)
         replaces = None
@@ -170,10 +174,46 @@ def instead_of(tx: Transaction, row_id: int) -> tuple[OutboxRow, ...]:
     return enqueue(tx, [draft], Cause())
 
 
+def mark(tx: Transaction, turn_ids: Sequence[str], said: str | None) -> tuple[OutboxRow, ...]:
+    """Queue a mark on every message that these turns sent, the newest first; None takes the marks away. A
+    mark that was not sent yet is not sent any more."""
+    shown = tx.all(
+        f"SELECT id, channel, address, turn_id, message FROM outbox WHERE turn_id IN {marks(turn_ids)}"
+        " AND edit_of IS NULL AND gate_id IS NULL AND state NOT IN ('failed', 'streaming', 'replaced')"
+        " ORDER BY id DESC",
+        *turn_ids,
+    )
+    written = message_to_json(Message((), outcome=said))
+    rows: list[OutboxRow] = []
+    for target, channel, address, turn_id, message in shown:
+        if not message_from_json(message).blocks:
+            continue
+        tx.run(
+            "UPDATE outbox SET state = 'replaced', settled = 1"
+            " WHERE edit_of = ? AND marks = 1 AND state = 'queued'",
+            target,
+        )
+        nonce = tx.ids.row_id()
+        row_id = tx.insert(
+            "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, turn_id,"
+            " attempts, created_at, marks, paced) VALUES (?, ?, ?, 'queued', 0, ?, ?, ?, 0, ?, 1, 1)",
+            channel,
+            address,
+            written,
+            nonce,
+            target,
+            turn_id,
+            tx.clock.now(),
+        )
+        row = OutboxRow(row_id, channel, Address(address), Message((), outcome=said), SendState.QUEUED, nonce)
+        rows.append(replace(row, edit_of=target, marks=True, paced=True))
+    return tuple(rows)
+
+
 def _unsettled(tx: Transaction, channel: str, address: Address) -> bool:
     sql = (
         "SELECT 1 FROM outbox WHERE channel = ? AND address = ? AND settled = 0"
-        " AND state NOT IN ('streaming', 'replaced') LIMIT 1"
+        " AND state NOT IN ('streaming', 'replaced') AND paced = 0 LIMIT 1"
     )
     return tx.one(sql, channel, address) is not None
 
@@ -204,7 +244,22 @@ def claim(tx: Transaction, row_id: int) -> OutboxRow:
         tx.lease.fence,
         row_id,
     )
-    return known if row is None else outbox_of(row)
+    if row is None:
+        return known
+    claimed = outbox_of(row)
+    return _marked(tx, claimed) if claimed.marks else claimed
+
+
+def _marked(tx: Transaction, row: OutboxRow) -> OutboxRow:
+    """Return a mark with the content of its message as it is shown now."""
+    shown = tx.one(
+        "SELECT message FROM outbox WHERE (id = ? OR edit_of = ?) AND marks = 0 AND state <> 'failed'"
+        " ORDER BY id DESC LIMIT 1",
+        row.edit_of,
+        row.edit_of,
+    )
+    message = NOTHING if shown is None else message_from_json(shown[0])
+    return replace(row, message=replace(message, mark=row.message.outcome))
 
 
 def sent_refs(tx: Transaction, row_id: int) -> tuple[MessageRef, ...]:

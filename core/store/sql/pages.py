@@ -1,4 +1,4 @@
-"""Pages of threads and gates for the console, each one statement.
+"""Pages of threads and gates for the console, and explanations of events, each one statement.
 
 The rows of a page are chosen first and completed afterwards, so that a page costs no more with
 ten thousand threads.
@@ -12,17 +12,36 @@ from typing import Any
 
 from core.messages import Address, Message
 from core.ports import Seen
-from core.store.codecs import message_from_json, strings_to_json
-from core.store.feed import FeedItem, GateGlance, GatesWanted, PersonSaid, ThreadGlance, ThreadsWanted
-from core.store.rows import ThreadRow
-from core.store.sql import feed
+from core.store.codecs import (
+    message_from_json,
+    refs_from_json,
+    strings_from_json,
+    strings_to_json,
+    trace_from_json,
+)
+from core.store.feed import (
+    DeletedFile,
+    FeedItem,
+    GateGlance,
+    GatesWanted,
+    PersonSaid,
+    ThreadGlance,
+    ThreadsWanted,
+)
+from core.store.pairing import NoiseRow
+from core.store.rows import Delivery, Explanation, ThreadChange, ThreadRow, TurnState
+from core.store.search import SearchHit, SearchWanted, WordSearch, parse_search
+from core.store.sql import feed, thread_files, threads
 from core.store.sql.mapping import (
     ACTIVE_TURN,
     ENTRY,
     GATE_VIEW,
     GATE_VIEW_FROM,
+    LIVE,
+    NEWEST_MODELS,
     PRINCIPAL,
     THREAD,
+    THREAD_COLUMNS,
     contains,
     entry_of,
     gate_views_of,
@@ -31,8 +50,10 @@ from core.store.sql.mapping import (
     principal_of,
     thread_of,
 )
+from core.store.sql.search import UNSEARCHED, hits_of, index_said, search_statement, stretches_where
+from core.store.sql.turns import thread
 from core.store.transaction import Row, Transaction
-from core.store.units import Facet, reads
+from core.store.units import Facet, reads, writes
 from core.transcript import Entry
 
 Ask = Callable[..., Awaitable[list[Row]]]
@@ -43,10 +64,16 @@ PREVIEW_CHARS = 200
 _SPOKEN = "e.thread_id = t.id AND e.kind IN ('user', 'assistant', 'operator') AND e.text <> ''"
 _GLANCE = (
     f"{THREAD}, {PRINCIPAL},"
-    f" (SELECT substr(e.text, 1, {PREVIEW_CHARS}) FROM entries e WHERE {_SPOKEN} ORDER BY e.seq DESC"
-    " LIMIT 1), (SELECT e.name IS NOT NULL FROM entries e WHERE e.thread_id = t.id AND e.kind = 'user'"
-    " ORDER BY e.seq DESC LIMIT 1), a.stop_requested,"
-    " (SELECT count(*) FROM gates g WHERE g.thread_id = t.id AND g.state = 'open'), t.last_seq"
+    f" (SELECT substr(e.text, 1, {PREVIEW_CHARS}) FROM entries e WHERE {_SPOKEN} AND {LIVE}"
+    " ORDER BY e.seq DESC LIMIT 1), (SELECT e.name IS NOT NULL FROM entries e WHERE e.thread_id = t.id"
+    " AND e.kind = 'user' ORDER BY e.seq DESC LIMIT 1), a.stop_requested,"
+    " (SELECT count(*) FROM gates g WHERE g.thread_id = t.id AND g.state = 'open'), t.last_seq,"
+    f" {NEWEST_MODELS},"
+    " (SELECT tn.state FROM runs tn WHERE tn.id = (SELECT e.turn_id FROM entries e WHERE e.thread_id = t.id"
+    f" AND e.turn_id IS NOT NULL AND {LIVE} ORDER BY e.seq DESC LIMIT 1)),"
+    " t.tags, t.archived_at, t.origin_id, t.origin_turn, t.last_turn,"
+    " (SELECT coalesce(sum(c.input_tokens + c.output_tokens), 0) FROM usage c WHERE c.thread_id = t.id),"
+    " EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = t.owner_id AND s.active_thread = t.id)"
 )
 _GLANCE_FROM = f"threads t JOIN users u ON u.id = t.owner_id {ACTIVE_TURN}"
 _GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_at, {GATE_VIEW}"
@@ -59,7 +86,7 @@ _OWN_COLUMNS = 4
 """The number of columns before those of GATE_VIEW."""
 
 
-def _threads_where(wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
+def _threads_where(words: WordSearch, wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
     conditions = ["t.kind = 'chat'"]
     parameters: list[Any] = []
     if wanted.before is not None:
@@ -71,23 +98,39 @@ def _threads_where(wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
     if wanted.channel is not None:
         conditions.append("t.channel = ?")
         parameters.append(wanted.channel)
+    if not (wanted.archived or wanted.text):
+        conditions.append("t.archived_at IS NULL")
     if wanted.text:
-        part = like(wanted.text)
-        said = f"EXISTS (SELECT 1 FROM entries e WHERE {_SPOKEN} AND {contains('e.text')})"
-        conditions.append(f"({contains('t.title')} OR {contains('u.name')} OR {said})")
-        parameters += [part, part, part]
+        search = parse_search(wanted.text)
+        found = [f"{contains('t.title')} OR {contains('u.name')}"]
+        parameters += [like(wanted.text)] * 2
+        if search.phrases:
+            where, more = stretches_where(words, search)
+            found.append(f"t.id IN (SELECT s.thread_id FROM said s WHERE s.thread_id = t.id AND {where})")
+            parameters += more
+        conditions.append(f"({' OR '.join(found)})")
     return conditions, parameters
 
 
 def _glance_of(row: Row) -> ThreadGlance:
+    own = row[THREAD_COLUMNS:]
     return ThreadGlance(
-        thread=thread_of(row[:11]),
-        owner=principal_of(row[11:14]),
-        preview=row[14] or "",
-        group=bool(row[15]),
-        stopping=bool(row[16]),
-        waiting=row[17],
-        last_seq=row[18],
+        thread=thread_of(row),
+        owner=principal_of(own[:3]),
+        preview=own[3] or "",
+        group=bool(own[4]),
+        stopping=bool(own[5]),
+        waiting=own[6],
+        last_seq=own[7],
+        context=trace_from_json(own[8]).context,
+        newest=None if own[9] is None else TurnState(own[9]),
+        tags=strings_from_json(own[10]),
+        archived_at=own[11],
+        origin_id=own[12],
+        origin_turn=own[13],
+        turns=own[14],
+        tokens=own[15],
+        active=bool(own[16]),
     )
 
 
@@ -111,6 +154,10 @@ class FeedUnits(Facet):
         return feed.before(tx, thread_id, before, limit)
 
     @reads
+    def job_line(self, tx: Transaction, thread_id: str, job_id: str) -> FeedItem | None:
+        return feed.of_job(tx, thread_id, job_id)
+
+    @reads
     def waiting_in(self, tx: Transaction, thread_id: str, limit: int) -> Sequence[PersonSaid]:
         return feed.waiting(tx, thread_id, limit)
 
@@ -121,7 +168,7 @@ class FeedUnits(Facet):
         return _glance_of(rows[0]) if rows else None
 
     async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]:
-        conditions, parameters = _threads_where(wanted)
+        conditions, parameters = _threads_where(self._engine.words, wanted)
         page = (
             f"SELECT t.id FROM threads t JOIN users u ON u.id = t.owner_id WHERE {' AND '.join(conditions)}"
             " ORDER BY t.last_active_at DESC, t.id DESC LIMIT ?"
@@ -196,8 +243,38 @@ class ThreadUnits(Facet):
         return [thread_of(row) for row in rows]
 
     async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
-        newest = f"SELECT {ENTRY} FROM entries WHERE thread_id = ? ORDER BY seq DESC LIMIT ?"
+        newest = f"SELECT {ENTRY} FROM entries e WHERE e.thread_id = ? AND {LIVE} ORDER BY e.seq DESC LIMIT ?"
         return [entry_of(row) for row in reversed(await self._engine.ask(newest, thread_id, limit))]
+
+    async def all_entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        newest = f"SELECT {ENTRY}, {LIVE} FROM entries e WHERE e.thread_id = ? ORDER BY e.seq DESC LIMIT ?"
+        return [entry_of(row) for row in reversed(await self._engine.ask(newest, thread_id, limit))]
+
+    @writes
+    def change_thread(self, tx: Transaction, thread_id: str, change: ThreadChange) -> None:
+        threads.change(tx, thread_id, change)
+
+    @writes
+    def delete_thread(self, tx: Transaction, thread_id: str, by: str) -> None:
+        threads.delete(tx, thread(tx, thread_id), by)
+
+    async def deleted_files(self, limit: int) -> Sequence[DeletedFile]:
+        return thread_files.noted(await self._engine.ask(thread_files.NOTED, limit))
+
+    @writes
+    def files_removed(self, tx: Transaction, files: Sequence[DeletedFile]) -> None:
+        thread_files.forget(tx, files)
+
+    async def index_said(self, limit: int) -> bool:
+        if not await self._engine.ask(UNSEARCHED, 1):
+            return False
+        return await self._engine.write(lambda tx: index_said(tx, limit))
+
+    async def search(self, wanted: SearchWanted) -> Sequence[SearchHit]:
+        if not wanted.phrases:
+            return ()
+        statement, parameters = search_statement(self._engine.words, wanted)
+        return hits_of(await self._engine.ask(statement, *parameters), wanted)
 
     async def active_thread(self, user_id: str) -> ThreadRow | None:
         rows = await self._engine.ask(
@@ -215,3 +292,73 @@ class ThreadUnits(Facet):
             since,
         )
         return [Seen(Address(row[0]), row[1]) for row in rows]
+
+
+# Explanations of inbound events: everything recorded about them, each question one statement.
+
+_EXPLANATION = (
+    "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
+    " o.id, o.state, o.refs, o.repeats, o.error, i.text, tn.models"
+)
+_CAUSED = (
+    "LEFT JOIN runs tn ON tn.id = i.turn_id"
+    " LEFT JOIN outbox o ON (o.turn_id = i.turn_id OR o.event_id = i.id) AND o.edit_of IS NULL"
+    " AND o.state NOT IN ('streaming', 'replaced')"
+)
+
+
+class ExplanationUnits(Facet):
+    """The units of Explanations."""
+
+    async def explain(self, event_key: str) -> Explanation | None:
+        sql = f"SELECT {_EXPLANATION} FROM inbox i {_CAUSED} WHERE i.key = ? ORDER BY o.id"
+        found = _explanations(await self._engine.ask(sql, event_key))
+        return found[0] if found else None
+
+    async def explain_recent(self, limit: int) -> Sequence[Explanation]:
+        newest = "SELECT * FROM inbox ORDER BY id DESC LIMIT ?"
+        sql = f"SELECT {_EXPLANATION} FROM ({newest}) i {_CAUSED} ORDER BY i.id DESC, o.id"
+        return _explanations(await self._engine.ask(sql, limit))
+
+    async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
+        matching = (
+            f"SELECT * FROM inbox WHERE {contains('key')} OR {contains('sender')} OR {contains('text')}"
+            " ORDER BY id DESC LIMIT ?"
+        )
+        sql = f"SELECT {_EXPLANATION} FROM ({matching}) i {_CAUSED} ORDER BY i.id DESC, o.id"
+        part = like(text)
+        return _explanations(await self._engine.ask(sql, part, part, part, limit))
+
+    async def noise(self, limit: int) -> Sequence[NoiseRow]:
+        rows = await self._engine.ask(
+            "SELECT channel, address, platform_user_id, reason, seen, first_at, last_at FROM noise"
+            " ORDER BY last_at DESC LIMIT ?",
+            limit,
+        )
+        return [NoiseRow(row[0], Address(row[1]), *row[2:]) for row in rows]
+
+
+def _explanations(rows: Sequence[Row]) -> list[Explanation]:
+    return [_explanation(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
+
+
+def _explanation(rows: Sequence[Row]) -> Explanation:
+    key, channel, sender, received_at, outcome, thread_id, turn_id, turn_state, turn_error = rows[0][:9]
+    return Explanation(
+        key=key,
+        channel=channel,
+        sender=sender or "",
+        received_at=received_at,
+        outcome=outcome,
+        thread_id=thread_id,
+        turn_id=turn_id,
+        turn_state=turn_state,
+        turn_error=turn_error,
+        deliveries=tuple(
+            Delivery(row[9], row[10], len(refs_from_json(row[11])), *row[12:14])
+            for row in rows
+            if row[9] is not None
+        ),
+        text=rows[0][14] or "",
+        models=trace_from_json(rows[0][15]),
+    )

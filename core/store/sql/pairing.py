@@ -8,6 +8,7 @@ from itertools import groupby
 from core.audit_chain import AuditKind
 from core.messages import Address, Sender
 from core.ports import OutboxRow
+from core.preferences import Preferences
 from core.store.codecs import storable
 from core.store.effects import OfferLink
 from core.store.pairing import (
@@ -26,7 +27,7 @@ from core.store.pairing import (
 from core.store.rows import Draft
 from core.store.sql import kill_switch, people
 from core.store.sql.audit import record
-from core.store.sql.mapping import PRINCIPAL, REQUEST, principal_of, request_of
+from core.store.sql.mapping import PREFERENCES, PRINCIPAL, REQUEST, preferences_of, principal_of, request_of
 from core.store.sql.outbox import Cause, enqueue
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
@@ -257,18 +258,20 @@ class PeopleUnits(Facet):
 
     async def people(self) -> Sequence[Person]:
         rows = await self._engine.ask(
-            f"SELECT {PRINCIPAL}, u.timezone, i.channel, i.platform_user_id, i.via, i.name FROM users u"
+            f"SELECT {PRINCIPAL}, {PREFERENCES}, i.channel, i.platform_user_id, i.via, i.name FROM users u"
             " LEFT JOIN identities i ON i.user_id = u.id ORDER BY u.name, u.id, i.channel, i.created_at"
         )
         return [_person(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
 
     @reads
-    def timezone(self, tx: Transaction, user_id: str) -> str | None:
-        return people.timezone(tx, user_id)
+    def preferences(self, tx: Transaction, user_id: str) -> Preferences:
+        return people.preferences(tx, user_id)
 
     @writes
-    def set_timezone(self, tx: Transaction, user_id: str, timezone: str | None) -> bool:
-        return people.set_timezone(tx, user_id, timezone)
+    def set_preferences(
+        self, tx: Transaction, user_id: str, changed: Callable[[Preferences], Preferences]
+    ) -> bool:
+        return people.set_preferences(tx, user_id, changed)
 
     async def pairing_requests(self) -> Sequence[PairingRequest]:
         rows = await self._engine.ask(
@@ -322,5 +325,5 @@ class PeopleUnits(Facet):
 
 
 def _person(rows: Sequence[Row]) -> Person:
-    accounts = tuple(Account(*row[4:8]) for row in rows if row[4] is not None)
-    return Person(principal_of(rows[0][:3]), accounts, rows[0][3])
+    accounts = tuple(Account(*row[6:10]) for row in rows if row[6] is not None)
+    return Person(principal_of(rows[0][:3]), accounts, preferences_of(rows[0][3:6]))

@@ -2,12 +2,15 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+from collections.abc import Callable
+
 from core.audit_chain import AuditKind
 from core.messages import Sender
+from core.preferences import NO_PREFERENCES, Preferences
 from core.store.codecs import storable
 from core.store.port import KeyKind
 from core.store.sql.audit import record
-from core.store.sql.mapping import PRINCIPAL, principal_of
+from core.store.sql.mapping import PREFERENCES, PRINCIPAL, preferences_of, principal_of
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
 from core.users import Account, Identity, Principal, Role, Via
@@ -48,13 +51,23 @@ def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Princip
     return Principal(user_id, role, storable(name))
 
 
-def timezone(tx: Transaction, user_id: str) -> str | None:
-    row = tx.one("SELECT timezone FROM users WHERE id = ?", user_id)
-    return None if row is None else row[0]
+def preferences(tx: Transaction, user_id: str) -> Preferences:
+    row = tx.one(f"SELECT {PREFERENCES} FROM users u WHERE u.id = ?", user_id)
+    return NO_PREFERENCES if row is None else preferences_of(row)
 
 
-def set_timezone(tx: Transaction, user_id: str, name: str | None) -> bool:
-    return tx.run("UPDATE users SET timezone = ? WHERE id = ?", name, user_id) > 0
+def set_preferences(tx: Transaction, user_id: str, changed: Callable[[Preferences], Preferences]) -> bool:
+    wanted = changed(preferences(tx, user_id))
+    return (
+        tx.run(
+            "UPDATE users SET timezone = ?, model = ?, thinking = ? WHERE id = ?",
+            wanted.timezone,
+            wanted.chosen.model,
+            wanted.chosen.thinking,
+            user_id,
+        )
+        > 0
+    )
 
 
 def identity(tx: Transaction, channel: str, platform_user_id: str) -> Identity | None:

@@ -8,6 +8,7 @@ At startup and when a lease has lapsed, in one transaction, of what no hub has i
 - Waiting parts of albums wait a little longer for the rest.
 - Running calls that may be repeated (effect `none` or `idempotent`) return to their previous
   state.
+- Model calls that no hub waits for any more are estimated from now on.
 - Turns that a person had stopped end here, unless a call with an effect was interrupted in them.
 - Running calls with an effect are reported: their outcome is unknown.
 - The other running runs of every kind are in this hub's hand from now on. They are reported with their
@@ -43,6 +44,7 @@ from core.store.sql.mapping import (
     CALL_COLUMNS,
     CALL_FROM,
     PRINCIPAL,
+    RUNNING,
     SPENT_SINCE,
     THREAD,
     call_of,
@@ -52,6 +54,7 @@ from core.store.sql.mapping import (
 from core.store.sql.outbox import give_back_sending, withdraw
 from core.store.sql.previews import settle_replaced
 from core.store.sql.turns import end_turn, started
+from core.store.sql.usage import unanswered_of_ended_hubs
 from core.store.transaction import Transaction
 from core.store.units import Facet, writes
 
@@ -61,7 +64,8 @@ def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
         f"SELECT {CALL}, {PRINCIPAL}, {THREAD} FROM {CALL_FROM}"
         " JOIN runs tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
         f" JOIN threads t ON t.id = tn.thread_id {ACTIVE_TURN}"
-        f" WHERE c.state = 'running' AND {not_held('tn')} ORDER BY c.turn_id, c.seq"
+        f" WHERE c.id IN (SELECT r.id FROM calls r WHERE r.state = 'running') AND {not_held('tn')}"
+        " ORDER BY c.turn_id, c.seq"
     )
     return tuple(
         RunningCall(
@@ -77,10 +81,14 @@ def _blame(tx: Transaction) -> None:
     """Put the crash of each hub down to the run it had in hand alone, or had started last as a suspect.
 
     What others had begun beside it, or had got on since its start, did not crash the hub as far as is known.
+    A run's subtasks are a part of it.
     """
-    in_hand = "FROM runs o WHERE o.state = 'running' AND o.fence = runs.fence"
+    in_hand = (
+        f"FROM runs o WHERE o.state IN {ACTIVE} AND o.state = 'running' AND o.fence = runs.fence"
+        " AND o.kind <> 'subtask'"
+    )
     tx.run(
-        "UPDATE runs SET crashes = crashes + 1 WHERE state = 'running' AND attempts > 0"
+        f"UPDATE runs SET crashes = crashes + 1 WHERE {RUNNING} AND attempts > 0"
         f" AND fence IS NOT NULL AND {not_held('runs')} AND ((SELECT count(*) {in_hand}) = 1"
         f" OR attempts > ?1 AND NOT EXISTS (SELECT 1 {in_hand} AND o.attempts > ?1"
         " AND o.running_since > runs.running_since))",
@@ -90,8 +98,7 @@ def _blame(tx: Transaction) -> None:
 
 def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
     stopped = tx.all(
-        "SELECT id, thread_id FROM runs WHERE state = 'running' AND stop_requested = 1"
-        f" AND {not_held('runs')}"
+        f"SELECT id, thread_id FROM runs WHERE {RUNNING} AND stop_requested = 1 AND {not_held('runs')}"
     )
     for turn_id, thread_id in stopped:
         if turn_id not in cut_short:
@@ -138,28 +145,31 @@ class RecoveryUnits(Facet):
         tx.run(
             "UPDATE calls SET state = CASE WHEN answer IS NULL THEN 'intent' ELSE 'approved' END"
             " WHERE state = 'running' AND effect <> 'effect'"
-            f" AND turn_id IN (SELECT r.id FROM runs r WHERE r.state = 'running' AND {not_held('r')})"
+            f" AND turn_id IN (SELECT id FROM runs WHERE {RUNNING} AND {not_held('runs')})"
         )
         running_calls = _running_calls(tx)
         _end_stopped(tx, {running.call.turn_id for running in running_calls})
         _blame(tx)
+        unanswered_of_ended_hubs(tx)
         runs = tx.all(
-            "SELECT id, kind, thread_id, attempts, crashes FROM runs WHERE state = 'running'"
+            f"SELECT id, kind, thread_id, attempts, crashes FROM runs WHERE {RUNNING}"
             f" AND {not_held('runs')} ORDER BY running_since, id"
         )
         tx.run(
-            f"UPDATE runs SET fence = ? WHERE state = 'running' AND {not_held('runs')}",
+            f"UPDATE runs SET fence = ? WHERE {RUNNING} AND {not_held('runs')}",
             tx.lease.fence,
         )
-        idle = tx.all(
+        # The end of a turn leaves an album alone that waits for its other parts.
+        waiting = tx.all(
             "SELECT DISTINCT w.thread_id FROM inbox w WHERE w.outcome = 'waiting' AND w.thread_id IS NOT NULL"
-            f" AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = w.thread_id AND a.state IN {ACTIVE})"
+            " AND (w.album IS NOT NULL"
+            f" OR NOT EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = w.thread_id AND a.state IN {ACTIVE}))"
             " ORDER BY w.thread_id"
         )
         return Recovery(
             running_calls,
             tuple(UnfinishedRun(row[0], RunKind(row[1]), *row[2:]) for row in runs),
-            tuple(row[0] for row in idle),
+            tuple(row[0] for row in waiting),
             previews,
         )
 

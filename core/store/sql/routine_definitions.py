@@ -20,13 +20,14 @@ ROUTINE = (
     " o.daily_micro_usd,"
     " o.enabled, o.paused_because, o.thread_id, o.backoff_until, o.last_claimed_at, o.last_ended_at,"
     " o.run_count, o.failures, o.skipped_slots, o.state, o.tested_as, o.version, o.created_at, o.updated_at,"
-    " o.own_place"
+    " o.own_place, o.done_at"
 )
-ROUTINE_COLUMNS = 29
+ROUTINE_COLUMNS = 30
 _TEXT = (
     "name = ?, kind = ?, definition = ?, cooldown_us = ?, max_concurrent = ?, dedup_window_us = ?,"
     " reruns = ?, webhook_path = ?,"
-    " next_slot_at = CASE enabled WHEN 1 THEN ? END, daily_runs = ?, daily_tokens = ?, daily_micro_usd = ?"
+    " done_at = NULL, next_slot_at = CASE enabled WHEN 1 THEN ? END,"
+    " daily_runs = ?, daily_tokens = ?, daily_micro_usd = ?"
 )
 MAX_WAITING = 1000
 """Maximum number of waiting runs of one routine."""
@@ -59,10 +60,12 @@ def switch(
         "UPDATE routines SET enabled = ?, next_slot_at = ?, paused_because = ?,"
         " failures = CASE WHEN ? THEN 0 ELSE failures END,"
         " backoff_until = CASE WHEN ? THEN 0 ELSE backoff_until END,"
+        " done_at = CASE WHEN ? THEN NULL ELSE done_at END,"
         " version = version + 1, updated_at = ? WHERE id = ?",
         int(enabled),
         next_slot_at if enabled else None,
         because,
+        enabled,
         enabled,
         enabled,
         tx.clock.now(),
@@ -118,6 +121,18 @@ def delete(tx: Transaction, routine_id: str) -> bool:
     run_journal.forget_threads(tx, routine_id)
     tx.run("DELETE FROM routine_runs WHERE routine_id = ?", routine_id)
     return tx.run("DELETE FROM routines WHERE id = ?", routine_id) > 0
+
+
+def forget_done(tx: Transaction, before: int) -> int:
+    done = tx.all(
+        "SELECT id FROM routines o WHERE o.done_at < ?1 AND coalesce(o.last_ended_at, 0) < ?1"
+        " AND NOT EXISTS (SELECT 1 FROM routine_runs r WHERE r.routine_id = o.id"
+        " AND (r.ended_at IS NULL OR r.notice_state = 'due'))",
+        before,
+    )
+    for (routine_id,) in done:
+        delete(tx, routine_id)
+    return len(done)
 
 
 def by_id(tx: Transaction, routine_id: str) -> RoutineRow | None:
@@ -254,6 +269,10 @@ class RoutineUnits(Facet):
     @writes
     def delete_routine(self, tx: Transaction, routine_id: str) -> bool:
         return delete(tx, routine_id)
+
+    @writes
+    def forget_done_routines(self, tx: Transaction, before: int) -> int:
+        return forget_done(tx, before)
 
     @reads
     def has_routines(self, tx: Transaction) -> bool:

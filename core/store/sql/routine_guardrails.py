@@ -10,6 +10,7 @@ from core.store.codecs import storable
 from core.store.routine_rows import BudgetDay, Claim, ClaimRefusal, DayLeft, NewRun, RoutineRow
 from core.store.sql import run_journal
 from core.store.sql.routine_definitions import MAX_WAITING, by_id
+from core.store.sql.usage import used_by_routine
 from core.store.transaction import Transaction
 
 COALESCED = "replaced by a later scheduled run while it waited"
@@ -181,10 +182,6 @@ def tell_of_budget(tx: Transaction, run_id: str, since: int) -> bool:
 
 def _used(tx: Transaction, routine_id: str, since: int) -> tuple[int, int, int]:
     """Return the runs, tokens and micro-USD used since then."""
-    row = tx.one(
-        "SELECT count(*), coalesce(sum(input_tokens + output_tokens), 0), coalesce(sum(cost_micro_usd), 0)"
-        " FROM routine_runs WHERE routine_id = ? AND started_at >= ?",
-        routine_id,
-        since,
-    )
-    return (0, 0, 0) if row is None else (row[0], row[1], row[2])
+    counted = "SELECT count(*) FROM routine_runs WHERE routine_id = ? AND started_at >= ?"
+    row = tx.one(counted, routine_id, since)
+    return (0 if row is None else row[0], *used_by_routine(tx, routine_id, since))

@@ -29,8 +29,10 @@ from core.store.sql.recovery import resume
 from core.store.sql.routine_definitions import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.sql.routine_guardrails import claim, claim_slot, day_left, skip_for_budget, tell_of_budget
 from core.store.sql.turns import models_of
+from core.store.sql.usage import used_by_run
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
+from core.usage import Reservation
 
 KEPT_RUNS = 500
 KEPT_FOR_US = 24 * 3600 * SECOND_US
@@ -39,8 +41,9 @@ unique."""
 
 RUN = (
     "r.id, r.routine_id, r.key, r.kind, r.input, r.state, r.due_at, r.not_before, r.attempts,"
-    " r.started_at, r.ended_at, r.result, r.error, r.input_tokens, r.output_tokens,"
-    " r.notice, r.notice_state, r.created_at, r.cost_micro_usd, r.missing_grants"
+    " r.started_at, r.ended_at, r.result, r.error,"
+    f" {used_by_run('input_tokens')}, {used_by_run('output_tokens')},"
+    f" r.notice, r.notice_state, r.created_at, {used_by_run('micro_usd')}, r.missing_grants"
 )
 
 
@@ -181,10 +184,12 @@ class RunUnits(Facet):
         # place and its time, or slots closer together than the cooldown would never run.
         routine = by_id(tx, routine_id)
         moved = tx.run(
-            "UPDATE routines SET next_slot_at = ?, skipped_slots = skipped_slots + ?"
-            " WHERE id = ? AND enabled = 1 AND next_slot_at = ?",
+            "UPDATE routines SET next_slot_at = ?1, skipped_slots = skipped_slots + ?2,"
+            " done_at = CASE WHEN ?1 IS NULL THEN ?3 END"
+            " WHERE id = ?4 AND enabled = 1 AND next_slot_at = ?5",
             next_slot_at,
             skipped,
+            tx.clock.now(),
             routine_id,
             slot_at,
         )
@@ -202,7 +207,7 @@ class RunUnits(Facet):
         room = most - sum(running.values())
         if room <= 0:
             return ()
-        chosen: dict[str, DayLeft] = {}
+        chosen: dict[str, tuple[DayLeft, Reservation | None]] = {}
         queued = tx.all(
             "SELECT r.id, r.routine_id, o.max_concurrent FROM routine_runs r"
             " JOIN routines o ON o.id = r.routine_id"
@@ -217,10 +222,11 @@ class RunUnits(Facet):
             left = _start(tx, run_id, routine_id, day)
             if left is not None:
                 running[routine_id] = running.get(routine_id, 0) + 1
-                chosen[run_id] = left
-                run_journal.begin(tx, run_id)
-        started = ((_started(tx, run_id), left) for run_id, left in chosen.items())
-        return tuple(replace(run, left=left) for run, left in started if run is not None)
+                chosen[run_id] = left, run_journal.begin(tx, run_id)
+        started = ((_started(tx, run_id), *found) for run_id, found in chosen.items())
+        return tuple(
+            replace(run, left=left, reserved=reserved) for run, left, reserved in started if run is not None
+        )
 
     @writes
     def resume_run(self, tx: Transaction, run_id: str, *, day: "BudgetDay") -> "StartedRun | None":
@@ -228,7 +234,7 @@ class RunUnits(Facet):
         if routine_id is None:
             return None
         run_journal.settle(tx, run_id, goes_on=True)
-        # What it used before is no part of what others have used of the day.
+        # It is one of the day's runs already.
         tx.run("UPDATE routine_runs SET started_at = NULL WHERE id = ?", run_id)
         left = _start(tx, run_id, routine_id, day)
         if left is None:
@@ -254,15 +260,11 @@ class RunUnits(Facet):
             notice = None
         tx.run(
             "UPDATE routine_runs SET state = ?, ended_at = ?, result = ?, error = ?,"
-            " input_tokens = ?, output_tokens = ?, cost_micro_usd = ?, notice = ?, notice_state = ?,"
-            " notice_at = ?, menu_id = ?, missing_grants = ? WHERE id = ?",
+            " notice = ?, notice_state = ?, notice_at = ?, menu_id = ?, missing_grants = ? WHERE id = ?",
             end.state.value,
             now,
             None if end.result is None else storable(end.result),
             None if end.error is None else storable(end.error),
-            end.input_tokens,
-            end.output_tokens,
-            end.cost_micro_usd,
             None if notice is None else storable(notice),
             "none" if notice is None else "due",
             None if notice is None else end.notice_at or now,

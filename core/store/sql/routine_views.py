@@ -9,6 +9,7 @@ from core.routine import RunStatus
 from core.store.routine_rows import DueNotice, MenuView, NextDue, RoutineRunRow
 from core.store.sql.audit import record
 from core.store.sql.routine_runs import RUN, grants_of, run_of
+from core.store.sql.usage import used_by_run
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
 
@@ -32,8 +33,9 @@ def menu(tx: Transaction, menu_id: str) -> MenuView | None:
     """Return the run whose notice has buttons with this id."""
     row = tx.one(
         "SELECT r.id, o.id, o.owner_id, o.name, o.enabled, r.state, r.kind, r.started_at, r.ended_at,"
-        " r.input, r.result, r.error, r.input_tokens, r.output_tokens,"
-        " o.definition, r.missing_grants"
+        f" r.input, r.result, r.error, {used_by_run('input_tokens')}, {used_by_run('output_tokens')},"
+        " o.definition, EXISTS (SELECT 1 FROM routine_runs a WHERE a.routine_id = o.id"
+        " AND a.key = 'manual:snooze:' || r.id), r.missing_grants"
         " FROM routine_runs r JOIN routines o ON o.id = r.routine_id WHERE r.menu_id = ?",
         menu_id,
     )
@@ -47,7 +49,8 @@ def menu(tx: Transaction, menu_id: str) -> MenuView | None:
         name,
         bool(enabled),
         RunStatus(state),
-        *row[6:-1],
+        *row[6:-2],
+        snoozed=bool(row[-2]),
         missing_grants=grants_of(row[-1]),
     )
 

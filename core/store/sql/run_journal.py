@@ -1,4 +1,4 @@
-"""The journal of a routine's runs: threads of its own, with the entries and calls that chats have.
+"""The journal of runs without a person: threads of their own, with the entries and calls that chats have.
 
 Implements core.store.routine_port.RunJournal. What a run says and does is recorded by core.store.sql.steps.
 Runs of one routine at the same time have a thread each; one after the other they share it.
@@ -6,23 +6,27 @@ Runs of one routine at the same time have a thread each; one after the other the
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from core.errors import StaleTurn
 from core.events import NO_MODELS, ModelTrace, RunKind
 from core.gates import ConsentSettings
-from core.routine import RunStatus, Spent
+from core.routine import RunStatus
 from core.store.codecs import said_from_columns, storable, trace_to_json
 from core.store.routine_rows import RunSteps
-from core.store.rows import CallState, NewCall, TurnState
+from core.store.rows import CallState, TurnState
 from core.store.sql.grants import in_thread
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
-from core.store.sql.steps import end_calls, record_reply
+from core.store.sql.steps import end_calls, used_by_subtasks
+from core.store.sql.tool_failures import left_out
 from core.store.sql.turns import append, keep_models, require_running, start_turn, thread
+from core.store.sql.usage import settle as settle_calls
+from core.store.sql.usage import unanswered
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
+from core.usage import CallKind, Payer, Reservation
 
 CUT_SHORT = "The run ended while this ran; whether it took effect was not recorded."
 NOT_RUN = "Not run: the run ended before."
@@ -46,7 +50,13 @@ def steps(tx: Transaction, run_id: str) -> RunSteps:
         None if row is None else row[0],
         tuple(said_from_columns(*columns) for columns in said),
         tuple(call_of(columns) for columns in calls),
+        used_by_subtasks(tx, run_id)[0],
     )
+
+
+def standing(tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSettings:
+    """Return a person's standing consent for a run without anybody to ask, and the tools it goes without."""
+    return replace(in_thread(tx, owner_id, thread_id or ""), left_out=left_out(tx))
 
 
 def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> str | None:
@@ -65,8 +75,9 @@ def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> str | None:
     return journal[0]
 
 
-def begin(tx: Transaction, run_id: str) -> None:
-    """Begin a run's journal. Its question comes with its scope (`open_run_journal`)."""
+def begin(tx: Transaction, run_id: str) -> Reservation | None:
+    """Begin a run's journal. Its question comes with its scope (`open_run_journal`). Return the reservation
+    of its first model call, if one was made."""
     row = tx.one(
         "SELECT o.id, o.owner_id, o.thread_id, r.key FROM routine_runs r"
         " JOIN routines o ON o.id = r.routine_id WHERE r.id = ?",
@@ -75,13 +86,25 @@ def begin(tx: Transaction, run_id: str) -> None:
     assert row is not None  # noqa: S101 - a routine takes its runs with it
     routine_id, owner_id, consent_thread, key = row
     on = thread(tx, _free_thread(tx, routine_id, run_id))
-    start_turn(tx, on, known_user(tx, owner_id), run_id, [], CHANNEL, on.address, events=[key])
+    owner = known_user(tx, owner_id)
+    begun = start_turn(
+        tx,
+        on,
+        owner,
+        run_id,
+        [],
+        CHANNEL,
+        on.address,
+        events=[key],
+        payer=Payer(CallKind.ROUTINE, run_id, owner.user_id, on.id, routine_id),
+    )
     tx.run(
         "UPDATE runs SET kind = ?, consent_thread = ? WHERE id = ?",
         RunKind.ROUTINE.value,
         consent_thread,
         run_id,
     )
+    return begun.reserved
 
 
 def close(
@@ -91,14 +114,27 @@ def close(
     answer: AssistantSaid | None = None,
     models: ModelTrace = NO_MODELS,
 ) -> None:
+    """End the journal of a routine's run."""
+    close_run(tx, run_id, _ENDED_AS.get(status, TurnState.FAILED), answer, models)
+
+
+def close_run(
+    tx: Transaction,
+    run_id: str,
+    state: TurnState,
+    answer: AssistantSaid | None = None,
+    models: ModelTrace = NO_MODELS,
+) -> None:
     """End a run's journal: every call of it has an outcome, then comes the answer, and nothing follows."""
     journal = settle(tx, run_id, goes_on=False)
     if journal is not None and answer is not None:
         append(tx, journal, run_id, [answer])
+    settle_calls(tx, models.calls)
+    unanswered(tx, run_id)
     tx.run(
         "UPDATE runs SET state = ?, models = coalesce(?, models), running_since = NULL, fence = NULL,"
         f" ended_at = ? WHERE id = ? AND state IN {ACTIVE}",
-        _ENDED_AS.get(status, TurnState.FAILED).value,
+        state.value,
         trace_to_json(models),
         tx.clock.now(),
         run_id,
@@ -107,6 +143,9 @@ def close(
 
 def forget(tx: Transaction, runs: str, *parameters: object) -> None:
     """Delete the journals of runs. `runs`: the statement that selects their ids."""
+    subtasks = f"SELECT s.id FROM calls s WHERE s.turn_id IN ({runs})"
+    for table, column in (("calls", "turn_id"), ("entries", "turn_id"), ("runs", "id"), ("threads", "id")):
+        tx.run(f"DELETE FROM {table} WHERE {column} IN ({subtasks})", *parameters)
     for table, column in (("calls", "turn_id"), ("entries", "turn_id"), ("runs", "id")):
         tx.run(f"DELETE FROM {table} WHERE {column} IN ({runs})", *parameters)
 
@@ -146,7 +185,7 @@ class RunJournalUnits(Facet):
 
     @reads
     def run_standing(self, tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSettings:
-        return in_thread(tx, owner_id, thread_id or "")
+        return standing(tx, owner_id, thread_id)
 
     @writes
     def open_run_journal(self, tx: Transaction, run_id: str, scope: str, asked: UserSaid) -> None:
@@ -163,23 +202,3 @@ class RunJournalUnits(Facet):
     def keep_models(self, tx: Transaction, run_id: str, models: ModelTrace) -> None:
         require_running(tx, run_id, heed_stop=True)
         keep_models(tx, run_id, models)
-
-    @writes
-    def record_run_reply(
-        self,
-        tx: Transaction,
-        run_id: str,
-        reply: AssistantSaid,
-        calls: Sequence[NewCall],
-        spent: "Spent",
-        *,
-        refused: Sequence[ToolResult] = (),
-    ) -> None:
-        record_reply(tx, run_id, reply, calls, refused)
-        tx.run(
-            "UPDATE routine_runs SET input_tokens = ?, output_tokens = ?, cost_micro_usd = ? WHERE id = ?",
-            spent.tokens_in,
-            spent.tokens_out,
-            spent.cost_micro_usd,
-            run_id,
-        )

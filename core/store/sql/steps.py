@@ -10,6 +10,7 @@ from core.errors import StaleTurn
 from core.events import NO_MODELS, ModelTrace
 from core.gates import Gate, GateKind, Option
 from core.ports import OutboxRow
+from core.store.codecs import encode, storable
 from core.store.rows import (
     CallRow,
     CallState,
@@ -22,9 +23,11 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
-from core.store.sql import gate_open, turns
-from core.store.sql.audit import hidden, record, record_end
+from core.store.sql import gate_open, tool_failures, turns
+from core.store.sql.audit import audited, events_of, hidden, record, record_end
+from core.store.sql.feed import history
 from core.store.sql.grants import in_thread
+from core.store.sql.inbox import lead_to_turn, take_steering
 from core.store.sql.kill_switch import refusal_while_paused, use
 from core.store.sql.leases import hold
 from core.store.sql.mapping import (
@@ -33,13 +36,24 @@ from core.store.sql.mapping import (
     call_of,
 )
 from core.store.sql.people import known_user
-from core.store.sql.turns import append, audited, history, keep_models, models_of, progress
+from core.store.sql.turns import (
+    append,
+    keep_models,
+    models_of,
+    outcome_of,
+    progress,
+    require_running,
+)
+from core.store.sql.usage import reserve_ahead
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
 from core.tool import ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
+from core.transcript import AssistantSaid, Entry, Note, Said, Summary, ToolCalled, ToolResult, UserSaid
+from core.usage import CallKind, Payer, Reservation
 
-"""Of why a call was refused, which is the hub's own sentence."""
+_DELEGATED = "p.turn_id = ?1 AND p.seq > ?2"
+_RAN = "(c.status IN ('ok', 'error', 'unknown') OR c.state IN ('running', 'unknown'))"
+"""The condition that a call ran, or may have run."""
 
 
 def too_often(limit: UseLimit | None, tool: str) -> str | None:
@@ -86,6 +100,7 @@ def end_calls(
         if ended is None:
             raise StaleTurn(f"turn {turn_id} has no call {result.call_id} without an outcome")
         _record_end(tx, turn_id, result, ended)
+        turns.stop_subtask(tx, result.call_id)
     if results:
         append(tx, thread_id, turn_id, results)
 
@@ -117,7 +132,21 @@ def used_of(tx: Transaction, turn_id: str) -> LoopUsed:
         return LoopUsed(0, 0, 0)
     thread_id, first_seq, budget_from, spent_us = row
     rounds = _rounds(tx, thread_id, turn_id, max(budget_from, first_seq - 1))
-    return LoopUsed(rounds, _tools_run(tx, turn_id, budget_from), spent_us)
+    more_rounds, more_tools = used_by_subtasks(tx, turn_id, budget_from)
+    return LoopUsed(rounds + more_rounds, _tools_run(tx, turn_id, budget_from) + more_tools, spent_us)
+
+
+def used_by_subtasks(tx: Transaction, run_id: str, after_seq: int = 0) -> tuple[int, int]:
+    """Return the rounds and calls of a run's subtasks, which count as its own. A subtask is a round, too."""
+    row = tx.one(
+        f"SELECT (SELECT count(*) FROM calls p JOIN runs s ON s.id = p.id WHERE {_DELEGATED})"
+        " + count(DISTINCT c.turn_id || ' ' || c.round),"
+        f" coalesce(sum(CASE WHEN {_RAN} THEN 1 ELSE 0 END), 0)"
+        f" FROM calls p JOIN calls c ON c.turn_id = p.id WHERE {_DELEGATED}",
+        run_id,
+        after_seq,
+    )
+    return (0, 0) if row is None else (row[0], row[1])
 
 
 def _rounds(tx: Transaction, thread_id: str, turn_id: str, after_seq: int) -> int:
@@ -135,19 +164,18 @@ def _rounds(tx: Transaction, thread_id: str, turn_id: str, after_seq: int) -> in
 def _tools_run(tx: Transaction, turn_id: str, budget_from: int) -> int:
     """Return the number of calls that ran, or may have run."""
     row = tx.one(
-        "SELECT count(*) FROM calls WHERE turn_id = ? AND seq > ?"
-        " AND (status IN ('ok', 'error', 'unknown') OR state IN ('running', 'unknown'))",
+        f"SELECT count(*) FROM calls c WHERE c.turn_id = ? AND c.seq > ? AND {_RAN}",
         turn_id,
         budget_from,
     )
     return 0 if row is None else row[0]
 
 
-def _continued(tx: Transaction, turn_id: str) -> Option | None:
+def _decided(tx: Transaction, turn_id: str, kind: GateKind) -> Option | None:
     row = tx.one(
         "SELECT outcome FROM gates WHERE turn_id = ? AND kind = ? ORDER BY created_at DESC LIMIT 1",
         turn_id,
-        GateKind.CONTINUE.value,
+        kind.value,
     )
     return None if row is None or row[0] is None else Option(row[0])
 
@@ -159,10 +187,10 @@ def record_reply(
     calls: Sequence[NewCall],
     refused: Sequence[ToolResult],
 ) -> None:
-    """Journal a reply of a run with the calls it asks for, and the outcomes of those that are not run."""
+    """Journal a reply of a run with the calls it asks for, and the outcomes of the calls that are not run."""
     thread_id = progress(tx, turn_id)
     said: list[Said] = [reply]
-    said.extend(ToolCalled(call.call_id, call.tool, call.arguments) for call in calls)
+    said.extend(ToolCalled(call.call_id, call.tool, call.arguments, call.reason) for call in calls)
     first_seq = append(tx, thread_id, turn_id, said)
     for offset, call in enumerate(calls, start=1):
         tx.run(
@@ -178,6 +206,65 @@ def record_reply(
         )
     if refused:
         finish_calls(tx, turn_id, refused)
+
+
+def _reserved_next(tx: Transaction, run_id: str) -> Reservation | None:
+    """Reserve the next model call once all calls of the round have their outcomes."""
+    open_call = "SELECT 1 FROM calls WHERE turn_id = ? AND state <> 'ended' LIMIT 1"
+    if tx.one(open_call, run_id) is not None:
+        return None
+    results = tx.all(
+        "SELECT e.text FROM entries e JOIN runs r ON r.thread_id = e.thread_id AND r.id = ?1"
+        " WHERE e.kind = 'result' AND e.seq >"
+        " (SELECT min(c.seq) FROM calls c WHERE c.turn_id = ?1 AND c.round ="
+        " (SELECT max(x.round) FROM calls x WHERE x.turn_id = ?1))",
+        run_id,
+    )
+    return reserve_ahead(tx, payer_of(tx, run_id), [text for (text,) in results])
+
+
+def payer_of(tx: Transaction, run_id: str) -> Payer:
+    """Return what the model calls of a run are for. Those of a subtask are its run's."""
+    row = tx.one(
+        "SELECT r.kind, r.principal_id, r.thread_id, t.scope, c.turn_id FROM runs r"
+        " JOIN threads t ON t.id = r.thread_id LEFT JOIN calls c ON c.id = r.id WHERE r.id = ?",
+        run_id,
+    )
+    if row is None:
+        raise StaleTurn(f"there is no run {run_id}")
+    kind, user_id, thread_id, scope, parent = row
+    if parent is not None:
+        return payer_of(tx, parent)
+    return Payer(CallKind(kind), run_id, user_id, thread_id, scope if kind == CallKind.ROUTINE else None)
+
+
+def join_waiting(tx: Transaction, turn_id: str) -> Sequence[UserSaid]:
+    """Journal the inputs that wait to join a running turn. They are new human input, so its budget is counted
+    from here. Raises StaleTurn."""
+    thread_id = require_running(tx, turn_id, heed_stop=True)
+    row = tx.one(
+        "SELECT r.principal_id, r.number, t.channel, t.address"
+        " FROM runs r JOIN threads t ON t.id = r.thread_id WHERE r.id = ?",
+        turn_id,
+    )
+    assert row is not None  # noqa: S101 - it has just been found running
+    principal_id, number, channel, address = row
+    taken = take_steering(tx, thread_id, principal_id, (channel, address))
+    if taken is None:
+        return ()
+    append(tx, thread_id, turn_id, taken.said)
+    lead_to_turn(tx, taken, turn_id, outcome_of(number))
+    now = tx.clock.now()
+    tx.run(
+        "UPDATE runs SET budget_from = last_seq, spent_us = 0, running_since = ?, events = ?,"
+        " reply_to = coalesce(?, reply_to) WHERE id = ?",
+        now,
+        encode([*events_of(tx, turn_id), *taken.keys]),
+        taken.reply_to,
+        turn_id,
+    )
+    tx.run("UPDATE threads SET last_active_at = ? WHERE id = ?", now, thread_id)
+    return taken.said
 
 
 class TurnUnits(Facet):
@@ -198,8 +285,9 @@ class TurnUnits(Facet):
             spent_us=used.spent_us,
             rounds=used.rounds,
             tools_run=used.tools_run,
-            continued=_continued(tx, turn_id),
+            continued=_decided(tx, turn_id, GateKind.CONTINUE),
             models=models_of(tx, turn_id),
+            budget=_decided(tx, turn_id, GateKind.BUDGET),
         )
 
     @writes
@@ -222,6 +310,29 @@ class TurnUnits(Facet):
         thread_id = progress(tx, turn_id)
         if notes:
             append(tx, thread_id, turn_id, notes)
+
+    @writes
+    def join_waiting(self, tx: Transaction, turn_id: str) -> Sequence[UserSaid]:
+        return join_waiting(tx, turn_id)
+
+    @writes
+    def record_summary(
+        self,
+        tx: Transaction,
+        turn_id: str,
+        text: str,
+        covers_to_seq: int | None,
+        *,
+        models: ModelTrace = NO_MODELS,
+    ) -> Entry:
+        thread_id = progress(tx, turn_id)
+        last = tx.one("SELECT last_seq FROM threads WHERE id = ?", thread_id)
+        covers = covers_to_seq if covers_to_seq is not None or last is None else last[0]
+        said = Summary(storable(text), covers or 0)
+        seq = append(tx, thread_id, turn_id, [said])
+        if models != NO_MODELS:
+            keep_models(tx, turn_id, models)
+        return Entry(seq, turn_id, tx.clock.now(), said)
 
     @writes
     def ask_person(
@@ -285,9 +396,18 @@ class TurnUnits(Facet):
 
     @writes
     def finish_calls(
-        self, tx: Transaction, turn_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
-    ) -> None:
-        return finish_calls(tx, turn_id, results, started_at)
+        self,
+        tx: Transaction,
+        turn_id: str,
+        results: Sequence[ToolResult],
+        *,
+        started_at: int | None = None,
+        unattended: bool = False,
+    ) -> Reservation | None:
+        finish_calls(tx, turn_id, results, started_at)
+        if unattended:
+            tool_failures.count(tx, results)
+        return _reserved_next(tx, turn_id)
 
     async def hold_lease(self) -> None:
         await hold(self.engine)

@@ -7,29 +7,39 @@ from core.lazy_module import LazyModule
 from core.store.feed import ChangeListener
 from core.store.sql.accept import InboundUnits
 from core.store.sql.audit import AuditUnits
-from core.store.sql.explanations import ExplanationUnits
 from core.store.sql.gate_timers import GateUnits, NoticeUnits, OutboxUnits
 from core.store.sql.grants import ConsentUnits
 from core.store.sql.hooks import HeldInputUnits
 from core.store.sql.kill_switch import KillSwitchUnits
 from core.store.sql.leases import LeaseUnits
 from core.store.sql.memory import MemoryUnits, SecretUnits
-from core.store.sql.pages import FeedUnits, ThreadUnits
+from core.store.sql.pages import ExplanationUnits, FeedUnits, ThreadUnits
 from core.store.sql.pairing import PeopleUnits
 from core.store.sql.people import KeyUnits
 from core.store.sql.recovery import RecoveryUnits
 from core.store.sql.steps import TurnUnits
+from core.store.sql.tool_failures import ToolFailureUnits
+from core.store.sql.usage_units import UsageUnits
 from core.store.transaction import Transaction
 from core.store.units import Engine
 
 if TYPE_CHECKING:
-    from core.store.sql import routine_definitions, routine_runs, routine_views, run_journal
+    from core.store.sql import (
+        job_monitor,
+        jobs,
+        routine_definitions,
+        routine_runs,
+        routine_views,
+        subtasks,
+    )
 else:
-    # A hub without routines never needs these.
+    # A hub without routines and jobs never needs these.
+    jobs = LazyModule("core.store.sql.jobs")
+    job_monitor = LazyModule("core.store.sql.job_monitor")
     routine_runs = LazyModule("core.store.sql.routine_runs")
     routine_views = LazyModule("core.store.sql.routine_views")
     routine_definitions = LazyModule("core.store.sql.routine_definitions")
-    run_journal = LazyModule("core.store.sql.run_journal")
+    subtasks = LazyModule("core.store.sql.subtasks")
 
 PROBE_BYTES = 1 << 18
 """The size of a test write. A few bytes would fit on many full disks, so it must be larger."""
@@ -71,6 +81,8 @@ class SqlViews:
         self.secrets = SecretUnits(engine)
         self.memory = MemoryUnits(engine)
         self.kill_switch = KillSwitchUnits(engine)
+        self.tool_failures = ToolFailureUnits(engine)
+        self.usage = UsageUnits(engine)
         self.audit = AuditUnits(engine)
         self.feed = FeedUnits(engine)
         self.threads = ThreadUnits(engine)
@@ -92,9 +104,19 @@ class SqlViews:
         return routine_views.RunViewUnits(self.facet_engine)
 
     @property
-    def journal(self) -> "run_journal.RunJournalUnits":
+    def journal(self) -> "subtasks.SubtaskUnits":
         """The journal of runs that use tools."""
-        return run_journal.RunJournalUnits(self.facet_engine)
+        return subtasks.SubtaskUnits(self.facet_engine)
+
+    @property
+    def jobs(self) -> "jobs.JobUnits":
+        """Jobs."""
+        return jobs.JobUnits(self.facet_engine)
+
+    @property
+    def job_monitors(self) -> "job_monitor.JobMonitorUnits":
+        """The messages that show jobs."""
+        return job_monitor.JobMonitorUnits(self.facet_engine)
 
 
 class SqlStore(SqlViews):

@@ -2,44 +2,49 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from core.audit_chain import AuditKind
-from core.errors import StaleTurn
-from core.events import NO_MODELS, ModelTrace
+from core.errors import IllegalChange, StaleTurn
+from core.events import NO_MODELS, ModelTrace, RunKind
 from core.messages import Address, MessageRef
 from core.ports import OutboxRow
 from core.store.codecs import encode, said_to_columns, trace_from_json, trace_to_json
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
-from core.store.sql.audit import record
+from core.store.sql.audit import events_of, record
 from core.store.sql.feed import put_messages
 from core.store.sql.grants import disabled_tools
-from core.store.sql.inbox import as_replies, take_waiting
+from core.store.sql.inbox import as_replies, lead_to_turn, take_waiting
 from core.store.sql.mapping import (
-    ACTIVE,
     ACTIVE_TURN,
-    ALL,
-    ENTRY,
     PRINCIPAL,
     SPENT_SINCE,
     THREAD,
-    entry_of,
     principal_of,
     thread_of,
 )
 from core.store.sql.outbox import enqueue_instead
-from core.store.sql.people import known_user
+from core.store.sql.people import known_user, preferences
+from core.store.sql.usage import reserve_ahead, settle, unanswered
+from core.store.states import ThreadState, may_become, require_change
 from core.store.transaction import Row, Transaction
-from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolResult, UserSaid
+from core.transcript import (
+    AssistantSaid,
+    Entry,
+    Note,
+    ResultStatus,
+    Said,
+    ToolResult,
+    UserSaid,
+)
+from core.usage import CallKind, Payer
 from core.users import Principal
 
-PAGE_ENTRIES = 200
-"""Entries of a long thread that one statement reads."""
+MAX_CHECKPOINTS = 20
+"""The number of turns that can be undone in a row: the limit that people know from other assistants."""
+NEXT_CHECKPOINT = f"CASE WHEN checkpoints < {MAX_CHECKPOINTS} THEN checkpoints + 1 ELSE checkpoints END"
 
-# The journal: appending entries, and loading the ones a turn needs.
+# The journal: appending entries.
 
 
 def append(tx: Transaction, thread_id: str, turn_id: str | None, said: Sequence[Said]) -> int:
@@ -59,11 +64,16 @@ def append(tx: Transaction, thread_id: str, turn_id: str | None, said: Sequence[
 
 
 def write(
-    tx: Transaction, thread_id: str, turn_id: str | None, first_seq: int, said: Sequence[Said]
+    tx: Transaction,
+    thread_id: str,
+    turn_id: str | None,
+    first_seq: int,
+    said: Sequence[Said],
+    said_at: int | None = None,
 ) -> tuple[Entry, ...]:
-    """Write entries at positions that were already taken for them."""
+    """Write entries at positions that were already taken for them. `said_at`: None for now."""
     tx.changes.threads.add(thread_id)
-    now = tx.clock.now()
+    now = tx.clock.now() if said_at is None else said_at
     entries = tuple(Entry(seq, turn_id, now, one) for seq, one in enumerate(said, start=first_seq))
     for entry in entries:
         tx.run(
@@ -76,47 +86,6 @@ def write(
             *said_to_columns(entry.said),
         )
     return entries
-
-
-def history(tx: Transaction, thread_id: str) -> tuple[Entry, ...]:
-    """Return the thread's entries in order, starting with the newest summary if there is one.
-
-    Whole past turns are left out once the later ones exceed the policy's `history_limit_chars`: no
-    model could be shown them.
-    """
-    summary = tx.one(
-        f"SELECT {ENTRY} FROM entries WHERE thread_id = ? AND kind = 'summary' ORDER BY seq DESC LIMIT 1",
-        thread_id,
-    )
-    covered = int(summary[7]) if summary is not None else 0
-    entries: list[Entry] = []
-    size_chars, limit_chars = 0, tx.policy.history_limit_chars
-    for row in _newest_first(tx, thread_id, covered):
-        if size_chars > limit_chars and row[1] != entries[-1].turn_id:
-            break
-        size_chars += len(row[4])
-        entries.append(entry_of(row))
-    if summary is not None:
-        entries.append(entry_of(summary))
-    entries.reverse()
-    return tuple(entries)
-
-
-def _newest_first(tx: Transaction, thread_id: str, after: int) -> Iterator[Row]:
-    """Return the thread's entries after a position, the newest first, read as far as they are needed."""
-    before = ALL
-    while page := tx.all(
-        f"SELECT {ENTRY} FROM entries WHERE thread_id = ? AND seq > ? AND seq < ? AND kind <> 'summary'"
-        " ORDER BY seq DESC LIMIT ?",
-        thread_id,
-        after,
-        before,
-        PAGE_ENTRIES,
-    ):
-        yield from page
-        before = page[-1][0]
-        if len(page) < PAGE_ENTRIES:
-            return
 
 
 def thread(tx: Transaction, thread_id: str) -> ThreadRow:
@@ -142,17 +111,25 @@ def require_running(tx: Transaction, turn_id: str, *, heed_stop: bool = False) -
 def progress(tx: Transaction, turn_id: str) -> str:
     """Return the turn's thread as `require_running` does, and record progress since its last start."""
     row = tx.one(
-        "UPDATE runs SET attempts = 0, crashes = 0 WHERE id = ? AND state = 'running' RETURNING thread_id",
+        "UPDATE runs SET attempts = 0, crashes = 0 WHERE id = ? AND state = 'running'"
+        " RETURNING thread_id, kind",
         turn_id,
     )
     if row is None:
         raise StaleTurn(f"turn {turn_id} is not running")
+    if row[1] == RunKind.SUBTASK:  # its run gets on by it
+        tx.run(
+            "UPDATE runs SET attempts = 0, crashes = 0 WHERE id = (SELECT turn_id FROM calls WHERE id = ?)"
+            " AND state = 'running'",
+            turn_id,
+        )
     thread_id: str = row[0]
     return thread_id
 
 
 def keep_models(tx: Transaction, run_id: str, models: ModelTrace) -> None:
-    """Record the models of a run that goes on."""
+    """Record the models of a run that continues, and how its calls of them ended."""
+    settle(tx, models.calls)
     tx.run("UPDATE runs SET models = ? WHERE id = ?", trace_to_json(models), run_id)
 
 
@@ -170,22 +147,29 @@ def start_turn(
     on: ThreadRow,
     principal: Principal,
     turn_id: str,
-    inputs: Sequence[UserSaid],
+    inputs: Sequence[UserSaid | Note],
     channel: str,
     address: Address,
     reply_to: MessageRef | None = None,
     *,
     events: Sequence[str],
+    said_at: int | None = None,
+    payer: Payer | None = None,
 ) -> TurnStart:
     """Start a turn on a thread without an active one. It answers to the given address, as a reply to
     that message if there is one.
 
     `inputs`: none if what it begins with is journalled later.
-    `events`: the keys of the messages it answers."""
+    `events`: the keys of the messages it answers.
+    `said_at`: when the inputs were said, None for now.
+    `payer`: of its model calls, if it is no turn of a chat."""
+    if on.active_turn_id is not None or on.closed_at is not None:
+        require_change(on, ThreadState.PROCESSING)
     now = tx.clock.now()
     row = tx.one(
         "UPDATE threads SET last_turn = last_turn + 1, last_seq = last_seq + ?, last_active_at = ?,"
-        " channel = ?, address = ? WHERE id = ? RETURNING last_turn, last_seq",
+        f" channel = ?, address = ?, checkpoints = {NEXT_CHECKPOINT} WHERE id = ?"
+        " RETURNING last_turn, last_seq",
         len(inputs),
         now,
         channel,
@@ -212,7 +196,8 @@ def start_turn(
         encode(events),
         tx.lease.fence,
     )
-    entries = write(tx, on.id, turn_id, first_seq, inputs)
+    entries = write(tx, on.id, turn_id, first_seq, inputs, said_at)
+    payer = payer or Payer(CallKind.CHAT, turn_id, principal.user_id, on.id)
     return TurnStart(
         turn_id,
         number,
@@ -224,6 +209,8 @@ def start_turn(
         resumed=False,
         inputs=entries,
         disabled=disabled_tools(tx, principal.user_id),
+        preferences=preferences(tx, principal.user_id),
+        reserved=reserve_ahead(tx, payer, [said.text for said in inputs]),
     )
 
 
@@ -241,7 +228,7 @@ def _running(on: ThreadRow, channel: str, address: Address, turn_id: str, now: i
         now,
         turn_id,
         TurnState.RUNNING,
-        on.verbosity,
+        on.settings,
     )
 
 
@@ -265,44 +252,13 @@ def start_next(tx: Transaction, thread_id: str, turn_id: str) -> TurnStart | Non
         taken.reply_to,
         events=taken.keys,
     )
-    for event_id in taken.ids:
-        tx.run("UPDATE inbox SET outcome = ?, turn_id = ? WHERE id = ?", outcome_of(start), turn_id, event_id)
+    lead_to_turn(tx, taken, turn_id, outcome_of(start.number))
     return start
 
 
-@dataclass(frozen=True, slots=True)
-class Audited:
-    """The person and thread that the audit names for a run's calls. `thread_id`: the thread whose grants
-    hold for it."""
-
-    principal_id: str | None
-    thread_id: str | None
-    detail: Mapping[str, Any]
-
-
-def audited(tx: Transaction, run_id: str) -> Audited:
-    """Return what the audit says of each call of a run."""
-    row = tx.one(
-        "SELECT kind, principal_id, thread_id, consent_thread, events FROM runs WHERE id = ?", run_id
-    )
-    if row is None:
-        return Audited(None, None, {"events": []})
-    kind, principal_id, thread_id, consent_thread, events = row
-    if kind == "chat":
-        return Audited(principal_id, thread_id, {"events": json.loads(events)})
-    (trigger,) = json.loads(events)
-    return Audited(principal_id, consent_thread, {"run": run_id, "trigger": trigger})
-
-
-def events_of(tx: Transaction, turn_id: str) -> list[str]:
-    """Return the keys of the messages a turn answers."""
-    row = tx.one("SELECT events FROM runs WHERE id = ?", turn_id)
-    return [] if row is None else json.loads(row[0])
-
-
-def outcome_of(start: TurnStart) -> str:
-    """Return the recorded outcome of an input that is part of a turn."""
-    return f"turn {start.number}"
+def outcome_of(number: int) -> str:
+    """Return the recorded outcome of an input that is part of a thread's turn of that number."""
+    return f"turn {number}"
 
 
 def started(tx: Transaction, turn_id: str) -> TurnStart:
@@ -325,11 +281,13 @@ def started(tx: Transaction, turn_id: str) -> TurnStart:
         attempt=attempts,
         resumed=True,
         disabled=disabled_tools(tx, principal[0]),
+        preferences=preferences(tx, principal[0]),
     )
 
 
 # The end of turns: every call gets an outcome, then comes the answer or the reason there is none.
 
+_MAY_BECOME = {state: may_become(state) for state in TurnState if state is not TurnState.RUNNING}
 CANCELLED_TEXT = "Cancelled: the turn ended before this call ran."
 CUT_SHORT_TEXT = "Cancelled while it was running; it may have taken effect."
 UNKNOWN_TEXT = "Outcome unknown: the hub ended while this call was running."
@@ -384,6 +342,7 @@ def end_turn(
         unknown = call_state == CallState.UNKNOWN
         status = ResultStatus.UNKNOWN if unknown else ResultStatus.CANCELLED
         tx.run("UPDATE calls SET state = 'ended', status = ? WHERE id = ?", status.value, call_id)
+        stop_subtask(tx, call_id)
         events = events_of(tx, turn_id)
         record(
             tx, AuditKind.ENDED, call_id, thread_id=thread_id, tool=tool, status=status.value, events=events
@@ -394,11 +353,13 @@ def end_turn(
         said.append(Note(ENDED_WITHOUT_ANSWER[state]))
     if said:
         append(tx, thread_id, turn_id, said)
+    settle(tx, models.calls)
+    unanswered(tx, turn_id)
     now = tx.clock.now()
-    tx.run(
+    changed = tx.run(
         "UPDATE runs SET state = ?, error = ?, models = coalesce(?, models), ended_at = ?,"
         f" running_since = NULL, fence = NULL, spent_us = spent_us + {SPENT_SINCE}"
-        f" WHERE id = ? AND state IN {ACTIVE}",
+        f" WHERE id = ? AND state IN {_MAY_BECOME[state]}",
         state.value,
         error,
         trace_to_json(models),
@@ -407,7 +368,16 @@ def end_turn(
         now,
         turn_id,
     )
+    if not changed:
+        raise IllegalChange(f"turn {turn_id} can't become {state}")
     return bool(calls)
+
+
+def stop_subtask(tx: Transaction, call_id: str) -> None:
+    """End the subtask of a call that has an outcome, if it has one that runs."""
+    row = tx.one("SELECT thread_id FROM runs WHERE id = ? AND state = 'running'", call_id)
+    if row is not None:
+        end_turn(tx, row[0], call_id, TurnState.STOPPED)
 
 
 def _record_answer(

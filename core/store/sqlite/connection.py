@@ -17,6 +17,7 @@ from core.ids import Ids
 from core.store.feed import ChangeLog
 from core.store.lease import Lease
 from core.store.rows import is_prefix, note_terms
+from core.store.search import Phrase, indexed_terms
 from core.store.transaction import Policy, Row, Unit
 
 BUSY_TIMEOUT_S = 5.0
@@ -144,8 +145,39 @@ class SqliteNoteIndex:
 
 
 def _phrase(phrase: tuple[str, ...]) -> str:
+    return _quoted(phrase, prefix=is_prefix(phrase))
+
+
+def _quoted(terms: Sequence[str], *, prefix: bool) -> str:
     """Return an FTS5 phrase. Terms contain only letters and digits, so quotes need no escape."""
-    return f'"{" ".join(phrase)}"{" *" if is_prefix(phrase) else ""}'
+    return f'"{" ".join(terms)}"{" *" if prefix else ""}'
+
+
+class SqliteWordSearch:
+    """Implements core.store.search.WordSearch by FTS5, in the table `said_terms`."""
+
+    condition = "s.id IN (SELECT rowid FROM said_terms WHERE said_terms MATCH ?)"
+
+    def parameter(self, phrases: Sequence[Phrase]) -> str:
+        return " AND ".join(_quoted(phrase.terms, prefix=phrase.prefix) for phrase in phrases)
+
+
+class SqliteSaidIndex(SqliteWordSearch):
+    """Implements core.store.transaction.SaidIndex."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def add(self, row_id: int, texts: Sequence[str]) -> None:
+        self._connection.execute(
+            "INSERT INTO said_terms (rowid, terms) VALUES (?, ?)", (row_id, indexed_terms(texts))
+        )
+
+    def remove(self, row_id: int, texts: Sequence[str]) -> None:
+        self._connection.execute(
+            "INSERT INTO said_terms (said_terms, rowid, terms) VALUES ('delete', ?, ?)",
+            (row_id, indexed_terms(texts)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +196,10 @@ class SqliteTransaction:
     @property
     def notes(self) -> SqliteNoteIndex:
         return SqliteNoteIndex(self.connection)
+
+    @property
+    def said(self) -> SqliteSaidIndex:
+        return SqliteSaidIndex(self.connection)
 
     def accepting(self, event_key: str) -> "SqliteTransaction":
         """Return the same transaction for the effects of an inbound event."""

@@ -4,6 +4,7 @@ Plain functions that take as long as the file is large; none needs a running eve
 """
 
 import contextlib
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from core.clock import Clock, SystemClock
 from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.ids import RandomIds
+from core.store.search import indexed_terms
 from core.store.sqlite.connection import (
     SqliteTransaction,
     connect_reader,
@@ -64,6 +66,7 @@ def migrate(connection: sqlite3.Connection, schema: Schema) -> None:
     Raises SchemaTooNew, SchemaTooOld.
     """
     connection.execute("PRAGMA legacy_alter_table = OFF")  # or a rename leaves references to the old name
+    connection.create_function("search_terms", 1, _search_terms)
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = schema_version(connection)
@@ -78,6 +81,10 @@ def migrate(connection: sqlite3.Connection, schema: Schema) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _search_terms(texts: str) -> str:
+    return indexed_terms(json.loads(texts))
 
 
 def require_known(version: int) -> None:
@@ -164,9 +171,22 @@ INVARIANTS = (
      " (SELECT 1 FROM entries e WHERE e.thread_id = c.thread_id AND e.call_id = c.id AND e.kind = 'result')"),
     ("a call has two results", "SELECT call_id FROM entries WHERE kind = 'result'"
      " GROUP BY thread_id, call_id HAVING count(*) > 1"),
+    ("an undo and an entry have one position", "SELECT e.thread_id || ' ' || e.seq FROM entries e"
+     " WHERE e.undone <= e.seq AND e.undone <> 0 OR EXISTS (SELECT 1 FROM entries x"
+     " WHERE x.thread_id = e.thread_id AND x.seq = e.undone)"),
+    ("a running turn was undone", "SELECT tn.id FROM runs tn JOIN entries e ON e.turn_id = tn.id"
+     " WHERE tn.state IN ('running', 'waiting') AND e.undone IS NOT NULL"),
+    ("a thread can undo more turns than it has", "SELECT t.id FROM threads t WHERE t.checkpoints > 20"
+     " OR t.checkpoints > (SELECT count(DISTINCT e.turn_id) FROM entries e"
+     " WHERE e.thread_id = t.id AND e.undone IS NULL AND e.kind <> 'summary') AND t.kind = 'chat'"),
     ("a sent message has no platform ID", "SELECT id FROM outbox"
      " WHERE state = 'sent' AND edit_of IS NULL AND json_array_length(refs) = 0"),
     ("a message cannot be read", "SELECT id FROM outbox WHERE NOT json_valid(message)"),
+    ("audit records of a writer are missing", "SELECT w.writer FROM audit_writers w JOIN audit a"
+     " ON a.writer = w.writer GROUP BY w.writer, w.number"
+     " HAVING max(a.number) <> w.number OR count(*) <> max(a.number) - min(a.number) + 1"),
+    ("the audit chain has gaps", "SELECT max(position) FROM audit WHERE position IS NOT NULL"
+     " HAVING count(*) <> max(position) - min(position) + 1"),
     ("queued input has no thread", "SELECT key FROM inbox WHERE outcome = 'waiting' AND thread_id IS NULL"),
 )  # fmt: skip
 """Invariants of every commit that the schema itself does not enforce, each with a query for

@@ -18,7 +18,13 @@ from core.store.sql.audit import AuditSnapshot
 from core.store.sql.mapping import SEALED, secret_of
 from core.store.sql.past_calls import PastCall, past_calls
 from core.store.sql.store import SqlViews
-from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri, is_failure_of_the_disk, what_to_do
+from core.store.sqlite.connection import (
+    BUSY_TIMEOUT_S,
+    SqliteWordSearch,
+    database_uri,
+    is_failure_of_the_disk,
+    what_to_do,
+)
 from core.store.sqlite.maintenance import require_current, snapshot
 from core.store.transaction import Row, Unit
 
@@ -60,6 +66,7 @@ class Listings:
         self.clock = clock or SystemClock()
         self._opened: aiosqlite.Connection | None = None
         self.lease = Lease()
+        self.words = SqliteWordSearch()
 
     async def open(self) -> None:
         """Open the database for reading, whether or not a hub runs on it.

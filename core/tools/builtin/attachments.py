@@ -117,7 +117,7 @@ def _send_tool(notifier: Callable[[], Notifier] | None) -> Tool:
         """Send a file from the workspace to the person you are talking to, in this conversation."""
         if notifier is None:
             raise ToolFailed("Sending is not available now.")
-        file = await asyncio.to_thread(_sendable, guard_of(call.workspace), path)
+        file = await asyncio.to_thread(sendable, guard_of(call.workspace), path)
         message = Message((Markdown(text),) if text.strip() else (), files=(file,))
         try:
             await notifier().send(f"call:{call.idempotency_key}", notices.ToThread(call.thread_id), message)
@@ -217,7 +217,8 @@ def _takes(guard: PathGuard, place: Place, name: str, draft: str, content: bytes
 # --- sent files ------------------------------------------------------------------------------------------
 
 
-def _sendable(guard: PathGuard, path: str) -> File:
+def sendable(guard: PathGuard, path: str) -> File:
+    """Return a file of the workspace as it is sent. Raises ToolFailed, ToolDenied."""
     from mimetypes import guess_type  # reads the system's tables on import
 
     with guard.reading(path) as file:

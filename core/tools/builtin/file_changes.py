@@ -164,6 +164,11 @@ def append_to_file(guard: PathGuard, path: str, text: str, draft: str, given_up:
     _write(guard, path, data, draft, given_up)
 
 
+def replace_file(guard: PathGuard, path: str, text: str, draft: str, given_up: threading.Event) -> None:
+    """Write a whole file, in place of one of that name. Raises ToolDenied, ToolFailed."""
+    _write(guard, path, text.encode("utf-8", "replace"), draft, given_up)
+
+
 def _replaceable(guard: PathGuard, path: str, place: Place) -> os.stat_result | None:
     """Return the current file, None for none; raises if it may not be replaced."""
     try:

@@ -229,7 +229,7 @@ def _image(alternative: str) -> str:
 
 
 FETCH_LIMIT_S = 60.0
-_OWN_SHARE_OF_DEADLINE = 0.9
+OWN_SHARE_OF_DEADLINE = 0.9
 """The request ends before its call does, so that the result can still be reported."""
 _SHOWN_HEADERS = ("content-type", "location", "retry-after", "allow", "last-modified", "etag")
 """Headers that help the model continue. Others are left out, cookies above all."""
@@ -265,15 +265,16 @@ def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
         """
         request = _request(guard, url, method, headers, body)
         if not clients:
-            clients.append(await asyncio.to_thread(_client, guard, tls))
+            clients.append(await asyncio.to_thread(web_client, guard, tls))
         sent = request.with_idempotency_key(call.idempotency_key)
-        answer = await clients[0].fetch(sent, call.deadline_s * _OWN_SHARE_OF_DEADLINE)
+        answer = await clients[0].fetch(sent, call.deadline_s * OWN_SHARE_OF_DEADLINE)
         return await asyncio.to_thread(_told, answer)
 
     return http
 
 
-def _client(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> "WebClient":
+def web_client(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> "WebClient":
+    """Return a client for requests that the guard lets pass. Called in a thread."""
     # Imported here: it takes a fifth of a second, and many hubs never use it.
     from core.tools.web_client import WebClient
 

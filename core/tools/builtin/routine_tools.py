@@ -1,4 +1,4 @@
-"""`routine_create`, `_list`, `_update`, `_delete`, `_fire`, `_history`, `event_emit`: the person's
+"""`remind`, `routine_create`, `_list`, `_update`, `_delete`, `_fire`, `_history`, `event_emit`: the person's
 routines.
 
 Routine runs get none of the tools that change something
@@ -21,6 +21,10 @@ class Told(Protocol):
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
         """Create a routine."""
+        ...
+
+    async def remind(self, by: Principal, thread_id: str, text: str, when: str, key: str) -> str:
+        """Set a reminder."""
         ...
 
     async def listed(self, by: Principal) -> str:
@@ -51,14 +55,29 @@ class Told(Protocol):
 
 
 Name = Annotated[str, "the routine's name"]
-Schedule = Annotated[str | None, 'for kind cron, such as "0 9 * * 1-5" or "every 2 h"']
+Schedule = Annotated[
+    str | None, 'for kind cron: "0 9 * * 1-5", "every 2 h"; once: "at 2026-12-01 09:00", "in 20 m"'
+]
 Zone = Annotated[str | None, "time zone of the schedule, such as Europe/Berlin; default: the hub's"]
 Pattern = Annotated[str | None, "for kind event: a regular expression to match in messages"]
 
 
 def routine_tools(told: Callable[[], Told]) -> Sequence[Tool]:
     """Return all the tools. The first one used calls `told`."""
-    return (_making(told), *_changing(told), *_using(told))
+    return (_reminding(told), _making(told), *_changing(told), *_using(told))
+
+
+def _reminding(told: Callable[[], Told]) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
+    async def remind(
+        call: CallContext,
+        text: Annotated[str, "the reminder's text, as the person will read it"],
+        when: Annotated[str, 'the time: "in 20 m", "09:00", "2026-12-01 09:00" in the person\'s time zone'],
+    ) -> str:
+        """Remind the person of something once. The text is sent to this conversation at that time."""
+        return await _said(told().remind(call.principal, call.thread_id, text, when, call.idempotency_key))
+
+    return remind
 
 
 def _making(told: Callable[[], Told]) -> Tool:

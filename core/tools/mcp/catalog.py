@@ -219,6 +219,7 @@ def _built(one: Listed, name: str, terms: Terms, run: Run, *, judged: bool) -> T
         timeout_s=own.timeout_s or terms.timeout_s,
         version=int(definition, 16),
         users=terms.users,
+        foreign=True,
     )
     return tool
 

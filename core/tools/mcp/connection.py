@@ -32,6 +32,14 @@ class ServerFailed(Exception):
     """The server cannot be used; the message gives the reason in our words, never in the server's."""
 
 
+class ServerExited(ServerFailed):
+    """The server's process has ended. `rest`: its output after the last whole line."""
+
+    def __init__(self, rest: bytes) -> None:
+        super().__init__("it exited")
+        self.rest = rest
+
+
 class NotCalled(ServerFailed):
     """The server was gone before a call reached it."""
 
@@ -116,7 +124,12 @@ class ServerChild:
     """A server's process from start to end; the caller must call `end` in every case."""
 
     def __init__(
-        self, argv: Sequence[str], environment: Mapping[str, str], directory: str, mark: str
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        directory: str,
+        mark: str,
+        window_lines: int = WINDOW_LIMIT_LINES,
     ) -> None:
         """Start the process. `mark`: the value of its marker, unique to it. Raises ServerFailed."""
         self._mark = mark
@@ -127,7 +140,7 @@ class ServerChild:
         self._reader = asyncio.StreamReader(limit=LINE_LIMIT_BYTES)
         self._transports: list[asyncio.BaseTransport] = []
         self._untaken = [self._process.stdin, self._process.stdout, self._process.stderr]
-        self._heard = _Window()
+        self._heard = _Window(window_lines)
         self._ended = False
         self._killed_because: str | None = None
 
@@ -148,7 +161,9 @@ class ServerChild:
         try:
             line = await self._reader.readuntil(b"\n")
         except asyncio.IncompleteReadError as error:
-            raise ServerFailed(self._killed_because or "it exited") from error
+            if self._killed_because is None:
+                raise ServerExited(error.partial) from error
+            raise ServerFailed(self._killed_because) from error
         except asyncio.LimitOverrunError as error:
             raise ServerFailed(self.kill(f"it sent a line of more than {LINE_LIMIT_BYTES} bytes")) from error
         except OSError as error:
@@ -161,7 +176,8 @@ class ServerChild:
     def count(self, size_bytes: int, lines: int) -> None:
         """Count its output and kill it if that is too much."""
         if self._heard.add(asyncio.get_running_loop().time(), size_bytes, lines):
-            self.kill(f"it sent more than {WINDOW_LIMIT_BYTES} bytes or {WINDOW_LIMIT_LINES} lines at a time")
+            lines = self._heard.limit_lines
+            self.kill(f"it sent more than {WINDOW_LIMIT_BYTES} bytes or {lines} lines at a time")
 
     async def say(self, line: bytes) -> None:
         """Write a line to it; return when it can take more. Raises ServerFailed if it is gone."""
@@ -169,6 +185,10 @@ class ServerChild:
             raise ServerFailed(self._killed_because or "writing to it failed")
         self._stdin.write(line)
         await self._flow.ready.wait()
+
+    def end_input(self) -> None:
+        """Close its standard input once all that was said has been written."""
+        self._stdin.close()
 
     def kill(self, because: str) -> str:
         """Kill it with all its children; return the recorded reason of its end."""
@@ -204,7 +224,8 @@ class ServerChild:
 class _Window:
     """Counter of output within a period."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit_lines: int) -> None:
+        self.limit_lines = limit_lines
         self._began_s = self._bytes = self._lines = 0.0
 
     def add(self, now_s: float, size_bytes: int, lines: int) -> bool:
@@ -213,7 +234,7 @@ class _Window:
             self._began_s, self._bytes, self._lines = now_s, 0.0, 0.0
         self._bytes += size_bytes
         self._lines += lines
-        return self._bytes > WINDOW_LIMIT_BYTES or self._lines > WINDOW_LIMIT_LINES
+        return self._bytes > WINDOW_LIMIT_BYTES or self._lines > self.limit_lines
 
 
 class _Complaints(asyncio.Protocol):

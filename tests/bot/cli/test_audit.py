@@ -66,7 +66,7 @@ def test_records_are_exported_for_people_and_for_programs(hub: Path) -> None:
     assert [line.split()[3] for line in lines] == ["paused", "resumed", "policy"]
     assert "owner" in lines[0]
     pages = [json.loads(line) for line in command(hub, "audit", "export", "--json").out.splitlines()]
-    assert [page["id"] for page in pages] == [1, 2, 3]
+    assert [page["position"] for page in pages] == [1, 2, 3]
     assert {"at", "kind", "actor", "subject", "thread_id", "detail", "key_id", "seal"} <= set(pages[0])
     (last,) = command(hub, "audit", "export", "--after", "2", "--json").out.splitlines()
     assert json.loads(last) == pages[2]
@@ -86,13 +86,13 @@ def test_a_sound_chain_is_reported_with_its_head(hub: Path) -> None:
 
 def test_a_broken_chain_is_reported_and_the_command_fails(hub: Path) -> None:
     head = json.loads(command(hub, "audit", "verify", "--json").out)["head"]
-    tamper(hub, "UPDATE audit SET actor = 'somebody else' WHERE id = 2")
+    tamper(hub, "UPDATE audit SET actor = 'somebody else' WHERE position = 2")
     done = command(hub, "audit", "verify")
     assert done.code == 1
     assert done.out == '2: record 2 ("resumed" of tools) was changed, moved here, or not written by the hub\n'
     assert done.complaint == "hubbub: the audit log is not intact: 1 finding"
     assert not json.loads(command(hub, "audit", "verify", "--json").out)["ok"]
-    tamper(hub, "DELETE FROM audit WHERE id >= 2")
+    tamper(hub, "DELETE FROM audit WHERE position >= 2")
     (hub / "data" / HEADS_NAME).unlink()
     cut = command(hub, "audit", "verify", "--head", head)
     assert cut.code == 1

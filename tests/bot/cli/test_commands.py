@@ -53,6 +53,7 @@ async def test_a_conversation_is_listed_and_shown(house: Hub) -> None:
     await house.telegram.wait_text(OWNER, "You said: clear")
     (thread,) = json.loads((await hubbub(house.directory, "threads", "list", "--json")).out)
     assert (thread["channel"], thread["owner_id"], thread["state"]) == ("telegram", "owner", "idle")
+    assert (thread["turns"], thread["active"], thread["tokens"] > 0) == (2, True, True)
     table, shown, plain, cut = await asyncio.gather(
         hubbub(house.directory, "threads", "list"),
         hubbub(house.directory, "threads", "show", thread["id"], "--json"),
@@ -66,12 +67,40 @@ async def test_a_conversation_is_listed_and_shown(house: Hub) -> None:
     assert page["entries"][0]["text"] == ECHO
     assert (page["entries"][2]["name"], page["entries"][3]["status"]) == ("shell", "ok")
     assert page["earlier"] is False
+    house.telegram.user_sends_text(OWNER, "/undo")
+    await house.telegram.wait_text(OWNER, "Undid the last turn")
+    where = ("threads", "set", thread["id"], "--title", "Echoes", "--tags", "a,b", "--archive", "--close")
+    changed, nothing = await asyncio.gather(
+        hubbub(house.directory, *where), hubbub(house.directory, "threads", "set", thread["id"])
+    )
+    assert changed.out == f"{thread['id']}: Echoes [a, b], completed, archived\n"
+    assert (nothing.code, nothing.out) == (2, "")
+    unlisted, listed, exported = await asyncio.gather(
+        hubbub(house.directory, "threads", "list", "--json"),
+        hubbub(house.directory, "threads", "list", "--archived", "--json"),
+        hubbub(house.directory, "threads", "export", thread["id"]),
+    )
+    assert json.loads(unlisted.out) == []
+    assert [one["tags"] for one in json.loads(listed.out)] == [["a", "b"]]
+    assert "## user (undone) ·" in exported.out
+    assert exported.out.count("(undone)") == 2
     assert (plain.code, plain.err) == (0, "")
+    assert f"2 turns, {thread['tokens']} tokens, begun " in plain.out
     assert f": {ECHO}\n" in plain.out
     assert not re.search(r"assistant: \n(?! {4})", plain.out)  # a model that only calls says nothing
     assert "\x1b" not in table.out + plain.out
     assert "(only the newest entry; use --limit for more)" in cut.out
-    assert ECHO not in cut.out
+    assert ECHO not in cut.out.split("\n", 2)[2]  # after the title
+    copy = house.directory / "copy.md"
+    delete = ("threads", "delete", thread["id"])
+    unasked = await hubbub(house.directory, *delete)
+    assert (unasked.code, unasked.out) == (2, "")
+    deleted = await hubbub(house.directory, *delete, "--export", str(copy))
+    assert deleted.out == f"{thread['id']}: deleted\n"
+    assert copy.read_text() == exported.out
+    again = await hubbub(house.directory, *delete, "--yes")
+    assert (again.code, again.out) == (1, "")
+    assert json.loads((await hubbub(house.directory, "threads", "list", "--archived", "--json")).out) == []
 
 
 async def test_a_conversation_is_exported_whole_and_as_it_is(house: Hub) -> None:
@@ -224,7 +253,7 @@ async def test_lists_of_commands_name_them_with_their_help(tmp_path: Path) -> No
     every = (await hubbub(tmp_path, "--help")).out
     group = (await hubbub(tmp_path, "threads", "--help")).out
     assert re.search(r"^  run +Run the hub until it is interrupted\.$", every, re.MULTILINE)
-    assert re.search(r"^  threads +List, show, and export conversations\.$", every, re.MULTILINE)
+    assert re.search(r"^  threads +List, show, export and delete conversations\.$", every, re.MULTILINE)
     assert re.search(r"^  show +Show a conversation", group, re.MULTILINE)
 
 

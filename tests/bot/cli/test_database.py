@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shutil
 import sqlite3
 import stat
 from pathlib import Path
@@ -76,6 +77,25 @@ def test_a_copy_is_put_back_and_what_was_there_is_kept(tmp_path: Path) -> None:
     assert command(tmp_path, "db", "check").code == 0
 
 
+@pytest.mark.parametrize("place", ["over a database", "on a fresh machine"])
+def test_wherever_a_copy_is_put_back_tools_are_paused_and_doctor_says_so(tmp_path: Path, place: str) -> None:
+    database = stored(tmp_path)
+    change(database, "DELETE FROM tool_pause")
+    assert command(tmp_path, "db", "backup", "copy.db").code == 0
+    if place == "on a fresh machine":
+        shutil.rmtree(database.parent)
+    page = json.loads(command(tmp_path, "db", "restore", "copy.db", "--json").out)
+    assert (page["tools"], page["kept_as"] is None) == ("paused", place == "on a fresh machine")
+    for waits in ("3 open requests", "0 open requests"):
+        said = {one["what"]: one["message"] for one in json.loads(command(tmp_path, "doctor", "--json").out)}
+        assert said["tools"] == "all tools are paused; no tool runs"
+        assert said["store"].endswith(f"is readable and up to date; {waits}")
+        change(database, "UPDATE gates SET state = 'closed', closed_at = 1")
+    change(database, "DELETE FROM tool_pause")
+    said = {one["what"]: one["message"] for one in json.loads(command(tmp_path, "doctor", "--json").out)}
+    assert said["tools"] == "tools are not paused"
+
+
 def test_a_backup_never_takes_the_place_of_a_file(tmp_path: Path) -> None:
     stored(tmp_path)
     (tmp_path / "mine").write_text("precious")
@@ -123,6 +143,10 @@ FAULTS = {
     "a call has an outcome and no result": "DELETE FROM entries WHERE kind = 'result'",
     "a sent message has no platform ID": "UPDATE outbox SET refs = '[]' WHERE state = 'sent'",
     "a message cannot be read": "UPDATE outbox SET message = '{'",
+    "audit records of a writer are missing": (
+        "DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)"
+    ),
+    "the audit chain has gaps": "DELETE FROM audit WHERE number = (SELECT min(number) + 1 FROM audit)",
     "queued input has no thread": "UPDATE inbox SET thread_id = NULL WHERE outcome = 'waiting'",
     "an entry is in another thread than its turn": (
         "UPDATE entries SET turn_id ="
@@ -133,6 +157,9 @@ FAULTS = {
         " SELECT thread_id, seq + 1000, turn_id, at, kind, text, call_id, name FROM entries"
         " WHERE kind = 'result'"
     ),
+    "an undo and an entry have one position": "UPDATE entries SET undone = 1",
+    "a running turn was undone": "UPDATE entries SET undone = 100000",
+    "a thread can undo more turns than it has": "UPDATE threads SET checkpoints = 21",
     "row ": "DELETE FROM users WHERE id = 'ada'",
 }
 

@@ -28,6 +28,15 @@ async def test_each_model_is_called_and_reported(tmp_path: Path) -> None:
         table = await asyncio.to_thread(command, tmp_path, "models", "test")
         assert "spare" in table.out
         assert "main: streams, calls no tools\n" in table.out
+        await house.start()
+        there = await asyncio.to_thread(command, tmp_path, "models", "test", "--json")
+        assert [one["name"] for one in json.loads(there.out)] == ["main", "spare"], "by the hub that runs"
+        assert len(house.model.log) == 6
+        used = await asyncio.to_thread(command, tmp_path, "usage", "--by", "kind", "--json")
+        (row,) = json.loads(used.out)["rows"]
+        assert (row["key"], row["calls"], row["estimated_calls"]) == ("test", 12, 0)
+        by_model = await asyncio.to_thread(command, tmp_path, "usage", "--by", "model")
+        assert [line.split()[:2] for line in by_model.out.splitlines()[1:]] == [["main", "6"], ["spare", "6"]]
 
 
 NO_STREAM = {

@@ -97,3 +97,17 @@ def test_errors_name_the_field(tmp_path: Path, options: tuple[str, ...], told: s
     done = command(tmp_path, "routines", "add", "x", "--prompt", "p", *options)
     assert done.code == 1
     assert told in done.err
+
+
+async def test_a_routine_fires_once_and_may_be_a_reminder(house: Hub) -> None:
+    await house.stop()
+    words = ("routines", "add", "ada", "--in", "20 m", "--remind", "Call Ada.")
+    assert (await said(house, *words)).out.startswith("ada saved; next at ")
+    shown = await page(house, "routines", "show", "ada")
+    assert shown["definition"]["action"] == {"type": "reminder", "text": "Call Ada."}
+    assert shown["fires_on"].startswith("Once at ")
+    edited = await page(house, "routines", "edit", "ada", "--at", "2099-12-01 09:00", "--timezone", "UTC")
+    assert edited["fires_on"] == "Once at 2099-12-01 09:00 (UTC)"
+    assert "in the past" in (await said(house, "routines", "edit", "ada", "--at", "2001-12-01 09:00")).err
+    both = await said(house, "routines", "add", "bo", "--in", "20 m", "--cron", "@daily", "--prompt", "Look.")
+    assert (both.code, "only one of --cron, --at and --in" in both.err) == (2, True)

@@ -121,6 +121,27 @@ async def test_an_unknown_setting_is_refused(house: Hub, words: list[str], code:
     assert (ended.code, ended.out, ended.complaint) == (code, "", complaint)
 
 
+@pytest.mark.parametrize(
+    "words, code, answer, chosen",
+    [
+        (["model", "OWNER", "main"], 0, "owner: model main", ("main", None)),
+        (["think", "OWNER", "high"], 0, "owner: thinking high", (None, "high")),
+        (["model", "OWNER", "default"], 0, "owner: model as configured", (None, None)),
+        (["think", "OWNER", "Default"], 0, "owner: thinking as configured", (None, None)),
+        (["model", "OWNER", "other"], 1, "no model is called other; the models are main", (None, None)),
+        (["think", "OWNER", "hard"], 1, "thinking: ", (None, None)),
+        (["model", "x", "main"], 1, "no user has the id x; list the users", (None, None)),
+    ],
+)
+async def test_an_operator_chooses_a_persons_model_and_effort(
+    house: Hub, words: list[str], code: int, answer: str, chosen: tuple[str | None, str | None]
+) -> None:
+    ended = await said(house, "users", *(word.replace("OWNER", "owner") for word in words))
+    assert (ended.code, (ended.out if code == 0 else ended.complaint)[: len(answer)]) == (code, answer)
+    (owner,) = json.loads((await said(house, "users", "list", "--json")).out)
+    assert (owner["model"], owner["thinking"]) == chosen
+
+
 async def test_secrets_are_kept_by_the_running_hub(house: Hub) -> None:
     value = b"a-value-of-the-running-hub"
     kept = await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=value)

@@ -8,12 +8,17 @@ from tests.harness.process import HubProcess, hubbub
 
 HEARTBEAT = '[http]\nport = 0\n[heartbeat]\nenabled = true\n[channels.telegram]\ntoken = "1:a"\n'
 TIMERS = {
+    "audit.linking": 10,
     "audit.retention": 86_400,
+    "search.index": 5,
     "gates.deadlines": 5,
     "lease.renewal": 10,
     "lease.takeover": 10,
     "routines.heartbeat": 1800,
     "routines.slots": 30,
+    "threads.deleted": 10,
+    "tools.failing": 60,
+    "routines.retention": 3600,
     "uploads.tidy": 3600,
 }
 """What such a hub does again and again, and how soon at the latest, in seconds."""
@@ -51,5 +56,5 @@ async def test_of_a_running_hub_it_names_channels_and_timers(tmp_path: Path) -> 
         if timer["last_run_at"] is not None and timer["due_at"] is not None:
             assert timer["due_at"] - timer["last_run_at"] <= (TIMERS[timer["name"]] + 1) * 1_000_000
     assert shown.code == 0
-    assert "Open approvals: 0. Pairing requests: 0." in shown.out
+    assert "Open approvals: 0. Pairing requests: 0. Conversations at work: 0." in shown.out
     assert all(name in shown.out for name in ["telegram", *TIMERS])

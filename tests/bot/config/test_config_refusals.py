@@ -9,10 +9,13 @@ from bot.runtime import ConfigError
 from tests.bot.config.config_texts import load_text, problems
 
 ONE_LINE_EACH = [
-    (
-        "[channels.web]\nplatform = 'telegram'\ntoken = '1:a'",
-        "1: channels.web: is reserved for the hub; give this one another name, such as [channels.web-1]"
-        ' with platform = "telegram"',
+    *(
+        (
+            f"[channels.{name}]\nplatform = 'telegram'\ntoken = '1:a'",
+            f"1: channels.{name}: is reserved for the hub; give this one another name, such as"
+            f' [channels.{name}-1] with platform = "telegram"',
+        )
+        for name in ("web", "console", "terminal", "api", "cli")
     ),
     ("[hub]\ntimezon = 'UTC'", "2: hub.timezon: unknown key; did you mean timezone?"),
     ("\n[aproovals]\n", "2: aproovals: unknown key; did you mean approvals?"),
@@ -36,7 +39,7 @@ ONE_LINE_EACH = [
     ),
     (
         "[[models]]\nprovider = 'openai'\nmodel = 'm'\ncontext_tokens = 4000",
-        "4: models[0].context_tokens: 4000 must be more than [agent] reserve_tokens; lower that, or use a"
+        "4: models[0].context_tokens: 4000 must be more than [agent] answer_tokens; lower that, or use a"
         " model with a larger window",
     ),
     (
@@ -49,9 +52,9 @@ ONE_LINE_EACH = [
         '1: models[0].model: missing; for example model = "claude-sonnet-5-5"',
     ),
     (
-        "[[models]]\nprovider = 'cli'",
-        '2: models[0].provider: "cli" is not supported in this version;'
-        ' use "openai" or "anthropic" or "demo"',
+        "[[models]]\nprovider = 'gemini'",
+        '2: models[0].provider: "gemini" is not one of the choices;'
+        ' use "openai" or "anthropic" or "cli" or "demo"',
     ),
     (
         "[hub]\nstore = 'postgresql://user:pw@host/db'",
@@ -79,8 +82,8 @@ ONE_LINE_EACH = [
         "2: approvals.tool_timeout_s: 0 must be more than 0; for example tool_timeout_s = 30",
     ),
     (
-        "[budget]\ndaily_usd = 5",
-        "1: budget: is not supported in this version; remove it",
+        "[budget]\ndaily_usd = -5",
+        "2: budget.daily_usd: -5 must be at least 0; for example daily_usd = 0",
     ),
     (
         "[roles.guest]\ndaily_model_calls = -1",
@@ -198,8 +201,12 @@ ONE_LINE_EACH = [
         "http://",
     ),
     (
-        "[agent]\ncontext_tokens = 4000\nreserve_tokens = 4000",
+        "[agent]\ncontext_tokens = 5000\nreserve_tokens = 5000",
         "3: agent.reserve_tokens: must be less than context_tokens; lower it",
+    ),
+    (
+        "[agent]\ncontext_tokens = 5000\nanswer_tokens = 5000",
+        "3: agent.answer_tokens: must be less than context_tokens; lower it",
     ),
     ("[channels.telegram]", '1: channels.telegram.token: missing; for example token = "env:TELEGRAM_TOKEN"'),
     (

@@ -13,6 +13,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from bot.ops.doctor import hub_findings
+from bot.views import StatusView
 from core.clock import SystemClock
 from tests.bot.cli.in_process import command
 from tests.harness.process import Ended, HubProcess, hubbub
@@ -280,3 +282,23 @@ async def test_a_configuration_that_is_wrong(tmp_path: Path) -> None:
     (finding,) = json.loads(ended.out)
     assert (ended.code, finding["health"]) == (2, "broken")
     assert finding["message"] == "hubbub.toml:2: http.prot: unknown key; did you mean port?"
+
+
+@pytest.mark.parametrize("at_work, warned", [(999, False), (1_000, True)])
+async def test_a_thousand_conversations_at_work(at_work: int, *, warned: bool) -> None:
+    async def status() -> StatusView:
+        return StatusView(
+            version="1",
+            ready=True,
+            hub="open",
+            store="ok",
+            channels={},
+            mcp={},
+            approvals=0,
+            pairing_requests=0,
+            at_work=at_work,
+            timers=(),
+        )
+
+    found = await hub_findings(status)
+    assert ("1000 conversations are at work; answers may take long" in str(found)) is warned

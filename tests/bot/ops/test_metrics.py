@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+from core.job import JobState
 from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
+from tests.scenarios.test_jobs import becomes
 
 
 async def test_metrics_count_events(tmp_path: Path) -> None:
@@ -20,9 +22,30 @@ async def test_metrics_count_events(tmp_path: Path) -> None:
     assert told['hubbub_events_accepted_total{channel="telegram",outcome="turn"}'] == "1.0"
     assert told['hubbub_events_accepted_total{channel="telegram",outcome="command"}'] == "1.0"
     assert told['hubbub_turns_total{state="begun"}'] == told['hubbub_turns_total{state="finished"}'] == "1.0"
-    assert told['hubbub_model_calls_total{state="answered"}'] == "1.0"
+    assert told['hubbub_model_calls_total{model="main",state="answered"}'] == "1.0"
+    for kind in ("input", "output", "cache_read"):
+        assert f'hubbub_model_tokens_total{{kind="{kind}",model="main"}}' in told or (
+            f'hubbub_model_tokens_total{{model="main",kind="{kind}"}}' in told
+        )
+    assert float(told['hubbub_model_seconds_total{model="main"}']) > 0
+    assert told['hubbub_model_cost_usd_total{model="main"}'] == "0.0"
     assert told['hubbub_sends_total{channel="telegram",state="sent"}'] == "2.0"
     assert told['hubbub_channel_phase{channel="telegram",phase="running"}'] == "1.0"
     assert told['hubbub_channel_phase{channel="telegram",phase="failed"}'] == "0.0"
     assert told['hubbub_sends_waiting{channel="telegram"}'] == "0.0"
-    assert {"hubbub_turns_running", "hubbub_streams_open"} <= told.keys()
+    assert {"hubbub_turns_running", "hubbub_streams_open", "hubbub_jobs_running"} <= told.keys()
+
+
+async def test_metrics_count_jobs_by_state(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, extra="[jobs]\nreview = true") as house, client(tmp_path) as api:
+        for action, state in (("", "submitted"), ("", "submitted"), ("accept", "accepted")):
+            _, job = await api.ask("POST", "/api/jobs", {"task": "count the stars"})
+            await becomes(house, job["id"], JobState.SUBMITTED)
+            if action:
+                await api.ask("POST", f"/api/jobs/{job['id']}/{action}")
+            await becomes(house, job["id"], JobState(state))
+        async with api.http.get(f"{api.url}/metrics") as answer:
+            told = dict(
+                re.findall(r'^hubbub_jobs\{state="(\w+)"\} ([\d.]+)$', await answer.text(), re.MULTILINE)
+            )
+    assert told == {state.value: "0.0" for state in JobState} | {"submitted": "2.0", "accepted": "1.0"}

@@ -8,10 +8,10 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from bot.terminal.history import LIMIT_BYTES, kept_history
-from bot.terminal.remote import Feed, blocks_in, card_in, detail_of
-from bot.terminal.talk import Began, Rested, Wrote
+from bot.terminal.remote import ITEM, SUMMARIZED, blocks_in, card_in, detail_of, said_in
+from bot.terminal.talk import Began, Feed, Rested, Said, Wrote
 from bot.terminal.terminal import CommandCompleter
-from bot.terminal.view import keys_of
+from bot.terminal.view import View, keys_of
 from bot.web.approvals import ApprovalPage, AskedCallPage, ChoiceView
 from bot.web.blocks import blocks_of
 from channels.terminal import painted, render
@@ -48,8 +48,8 @@ def test_typed_history_is_private_and_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "typed, offered",
     [
-        ("/st", ["/stop", "/status"]),
-        ("/q", ["/quit"]),
+        ("/st", ["/stop", "/steer", "/status"]),
+        ("/q", ["/queue", "/quit"]),
         ("/approve k", ["k3f9a7mzq2"]),
         ("/deny x", []),
         ("st", []),
@@ -60,6 +60,30 @@ def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
     completer = CommandCompleter(lambda: ["k3f9a7mzq2"])
     found = completer.get_completions(Document(typed), CompleteEvent())
     assert [completion.text for completion in found] == offered
+
+
+@pytest.mark.parametrize(
+    "kind, undone, shown",
+    [
+        ("user", True, "Olivia › hello\n  (undone)\n\n"),
+        ("user", False, "Olivia › hello\n\n"),
+        ("summary", False, f"{SUMMARIZED}\n\n"),
+        ("summary", True, f"{SUMMARIZED}\n(undone)\n\n"),
+    ],
+)
+def test_earlier_lines_show_what_was_undone_and_summarized(kind: str, undone: bool, shown: str) -> None:
+    line = {"kind": kind, "seq": 1, "at": 1, "turn": "t", "undone": undone, "text": "hello"}
+    line |= {"sender": {"name": "Olivia", "role": "owner"}, "via": "web", "attachments": []}
+    item = ITEM.validate_python(
+        {
+            name: value
+            for name, value in line.items()
+            if kind == "user" or name not in {"sender", "via", "attachments"}
+        }
+    )
+    said = said_in(item, {}, past=True)
+    assert isinstance(said, Said)
+    assert painted(View().take(said, 60), colours=False) == shown
 
 
 def test_the_argument_that_says_most_stands_for_a_call() -> None:

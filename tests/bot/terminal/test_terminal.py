@@ -18,7 +18,6 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from bot.terminal.history import HISTORY_NAME, kept_history
-from bot.terminal.remote import Feed
 from bot.terminal.talk import (
     Asked,
     Author,
@@ -26,6 +25,7 @@ from bot.terminal.talk import (
     Card,
     CardChoice,
     Event,
+    Feed,
     Said,
     Settled,
     Standing,

@@ -142,7 +142,7 @@ async def test_status_tells_what_runs_and_what_waits(house: Hub, api: Client) ->
     assert status == 200
     assert (page["ready"], page["hub"], page["store"]) == (True, "open", "ok")
     assert page["channels"]["telegram"]["state"] == "running"
-    assert (page["approvals"], page["pairing_requests"]) == (1, 0)
+    assert (page["approvals"], page["pairing_requests"], page["at_work"]) == (1, 0, 0)
     assert page["version"]
 
 

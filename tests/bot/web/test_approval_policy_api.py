@@ -2,11 +2,21 @@
 
 from pathlib import Path
 
+from bot.config.sections import Approvals
+from core.approvals import SETTINGS
 from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import OWNER, open_hub
 
-NOTHING = {"preset": None, "max_rounds": None, "max_tools": None, "loop_timeout_s": None}
-CONFIGURED = {"preset": "auto_loop", "max_rounds": 5, "max_tools": 20, "loop_timeout_s": 300}
+NOTHING = dict.fromkeys(SETTINGS)
+CONFIGURED = {
+    "preset": "auto_loop",
+    "max_rounds": 5,
+    "max_tools": 20,
+    "loop_timeout_s": 300,
+    "whitelist": sorted(Approvals().whitelist),
+    "dangerous_tools": sorted(Approvals().dangerous_tools),
+    "tool_timeouts": {},
+}
 
 
 async def test_presets_and_limits_of_a_conversation(tmp_path: Path) -> None:
@@ -19,11 +29,18 @@ async def test_presets_and_limits_of_a_conversation(tmp_path: Path) -> None:
         assert (status, page["thread"]) == (200, NOTHING | {"preset": "manual", "max_rounds": 50})
         assert page["effective"] == CONFIGURED | {"preset": "manual", "max_rounds": 50}
         _, page = await api.ask("PUT", own, {"preset": "auto"})
-        assert page["effective"] == NOTHING | {"preset": "auto", "loop_timeout_s": 300}
+        assert page["effective"] == CONFIGURED | {"preset": "auto", "max_rounds": None, "max_tools": None}
+        tools = {"whitelist": ["time"], "dangerous_tools": ["shell", "echo"], "tool_timeouts": {"shell": 500}}
+        _, page = await api.ask("PUT", own, tools)
+        assert page["thread"] == NOTHING | tools | {"dangerous_tools": ["echo", "shell"]}
+        assert page["effective"] == CONFIGURED | page["thread"] | dict(list(CONFIGURED.items())[:4])
+        assert await api.refusal("PUT", own, {"dangerous_tools": ["shel"]}) == (404, "not_found", None)
+        await api.ask("PUT", own, {"preset": "auto"})
         for body, field in (
             ({"preset": "loose"}, "preset"),
             ({"max_rounds": 0}, "max_rounds"),
             ({"rounds": 5}, "rounds"),
+            ({"tool_timeouts": {"shell": 0}}, "tool_timeouts.shell"),
         ):
             status, code, named = await api.refusal("PUT", own, body)
             assert (status, code, named) == (400, "invalid", field)
@@ -33,6 +50,9 @@ async def test_presets_and_limits_of_a_conversation(tmp_path: Path) -> None:
         assert (await mia.get(hers))["ceiling"] == CONFIGURED
         assert await mia.refusal("PUT", hers, {"preset": "auto"}) == (409, "refused", "preset")
         assert await mia.refusal("PUT", hers, {"max_tools": 21}) == (409, "refused", "max_tools")
+        assert await mia.refusal("PUT", hers, {"whitelist": ["shell"]}) == (409, "refused", "whitelist")
+        dangerous = (409, "refused", "dangerous_tools")
+        assert await mia.refusal("PUT", hers, {"dangerous_tools": []}) == dangerous
         assert await api.refusal("PUT", hers, {"preset": "auto"}) == (409, "refused", "preset")
         status, page = await mia.ask("PUT", hers, {"preset": "whitelist", "max_tools": 2})
         assert (status, page["effective"]["preset"]) == (200, "whitelist")

@@ -213,12 +213,16 @@ async def test_the_hub_tells_of_requests_and_channels(tmp_path: Path) -> None:
 
 
 async def test_every_stream_reports_that_tools_are_paused(tmp_path: Path) -> None:
-    async with open_hub(tmp_path), client(tmp_path) as api, api.stream() as lists:
-        assert (await lists.next())["type"] == "hello"
-        for path, paused in (("pause", True), ("unpause", False)):
-            assert (await api.ask("POST", f"/api/tools/{path}", {}))[0] == 200
-            assert (await lists.until("tools_changed"))[-1]["data"] == {}
-            assert await api.get("/api/tools") == {"paused": paused}
+    async with open_hub(tmp_path), client(tmp_path) as api:
+        mia = await api.member("Mia")
+        async with api.stream() as lists, mia.stream() as members:
+            for stream in (lists, members):
+                assert (await stream.next())["type"] == "hello"
+            for path, paused in (("pause", True), ("unpause", False)):
+                assert (await api.ask("POST", f"/api/tools/{path}", {}))[0] == 200
+                for stream in (lists, members):
+                    assert (await stream.until("tools_changed"))[-1]["data"] == {}
+                assert await api.get("/api/tools") == {"paused": paused}
 
 
 # ---------------------------------------------------------------- what is going on

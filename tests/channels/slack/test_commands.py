@@ -21,9 +21,11 @@ from core.messages import Code, Markdown, Plain
         ("approvals manual", "/approvals manual"),
         ("link K3F9A7MZ", "/link K3F9A7MZ"),
         ("help me with a letter", "help me with a letter"),
-        ("new ideas, please", "new ideas, please"),
+        ("new ideas, please", "/new ideas, please"),
+        ("undo 3", "/undo 3"),
+        ("close the door", "close the door"),
         ("stop that", "/stop that"),
-        ("new\nideas", "new\nideas"),
+        ("help\nme", "help\nme"),
         ("what is up?", "what is up?"),
     ],
 )

@@ -1,5 +1,7 @@
 """Markdown becomes blocks: facts written out by hand."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,3 +211,40 @@ def test_an_address_without_anything_to_encode_is_what_the_parser_would_make_of_
     assert isinstance(block, Paragraph)
     links = [span.style.url for span in block.content.spans if isinstance(span.style, Link)]
     assert links == [MarkdownIt().normalizeLink(address)]
+
+
+_PIECES = (
+    *(
+        "a",
+        "b ",
+        " ",
+        "    ",
+        "\t",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "- ",
+        "1. ",
+        "> ",
+        "# ",
+        "---",
+        "===",
+        "* * *",
+        "-",
+        "\r",
+        "|",
+        "|-|\n",
+    ),
+    *("```", "~~~", "~~", "`", "**", "_", "[", "]", "](http://a.b)", "]: http://x.y\n", "![", "\\"),
+    *("<http://a.b>", "&amp;", "&#13;", "&#10;", "<b>", "é"),
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=30).map("".join))
+def test_rules_that_are_left_out_would_have_found_nothing(source: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("channels.text.markdown._MARKS", {})
+        patch.setattr("channels.text.markdown._UNDER_LINES", re.compile(""))
+        patch.setattr("channels.text.markdown._PARAGRAPH", re.compile("(?!)"))
+        by_all_rules = parse(source)
+    assert parse(source) == by_all_rules

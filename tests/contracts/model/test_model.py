@@ -7,6 +7,8 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,7 +20,6 @@ from core.model.base import (
     ModelReply,
     ModelRequest,
     ReplyDelta,
-    Thinking,
     ThinkingStyle,
     ToolSpec,
     closing,
@@ -26,6 +27,7 @@ from core.model.base import (
 from core.model.demo import DemoModel
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
+from core.preferences import Thinking
 from core.transcript import (
     AssistantSaid,
     Note,
@@ -37,7 +39,9 @@ from core.transcript import (
     ToolResult,
     UserSaid,
 )
+from tests.core.model.test_cli import model_of as cli_model_of
 from tests.patience import PATIENCE_S
+from tests.simulators.agent_cli import AgentCli
 from tests.simulators.model import ModelSimulator
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -101,8 +105,15 @@ async def demo() -> AsyncIterator[Subject]:
     yield Subject(DemoModel("subject"), "run: {}")
 
 
+@asynccontextmanager
+async def agent_cli() -> AsyncIterator[Subject]:
+    with TemporaryDirectory() as place:
+        yield Subject(cli_model_of(AgentCli(), Path(place), "subject"), "please run: {}")
+
+
 SUBJECTS = {
     "demo": demo,
+    "cli": agent_cli,
     "openai": openai,
     "openai-whole": lambda: openai(stream=False),
     "anthropic": anthropic,

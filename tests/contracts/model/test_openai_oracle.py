@@ -16,10 +16,10 @@ from openai.types.chat.completion_create_params import (
 )
 
 from core.clock import SystemClock
-from core.model.base import ImagePart, ModelReply, ModelRequest, Thinking, ToolSpec
+from core.model.base import ImagePart, ModelReply, ModelRequest, ToolSpec
 from core.model.http import model_client
-from core.model.openai import OpenAIModel, RequestTexts
-from core.model.openai_messages import Dialect
+from core.model.openai import Dialect, OpenAIModel, RequestTexts
+from core.preferences import Thinking
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.sdk_types import complaints

@@ -13,6 +13,7 @@ from core.store.port import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall, TurnStart, TurnState
 from core.tool import Effect as ToolEffect
 from core.transcript import AssistantSaid, Said
+from core.usage import CallEnd, CallKind, Payer, Reservation, Usage
 from core.users import Identity, Principal, Role
 
 CHANNEL = "chat"
@@ -101,6 +102,17 @@ class Bench:
         self.clock = clock
         self.ids = ids
 
+    # --- models ----------------------------------------------------------------------------------------
+
+    async def used(self, run_id: str, usage: Usage, routine_id: str | None = None) -> None:
+        """A run calls a model, which counts this."""
+        id_ = self.ids.row_id()
+        kind = CallKind.CHAT if routine_id is None else CallKind.ROUTINE
+        payer = Payer(kind, run_id, ADA.user_id, routine_id=routine_id)
+        wanted = Reservation(id_, "main", "test", 1, 10**4, 10**4)
+        assert await self.store.usage.reserve_call(payer, wanted) is None
+        await self.store.usage.settle_calls([CallEnd(id_, 10**4, 10**4, usage)])
+
     # --- events ----------------------------------------------------------------------------------------
 
     def message(
@@ -186,7 +198,7 @@ class Bench:
         self, start: TurnStart, *tools: str, effect: ToolEffect = ToolEffect.EFFECT
     ) -> tuple[str, ...]:
         """The model asks for calls; returns their ids."""
-        calls = [NewCall(self.ids.row_id(), tool, "{}", effect) for tool in tools or ("shell",)]
+        calls = [NewCall(self.ids.row_id(), tool, "{}", effect, 1) for tool in tools or ("shell",)]
         await self.store.turns.record_reply_and_intents(start.turn_id, AssistantSaid("let me see"), calls)
         return tuple(call.call_id for call in calls)
 

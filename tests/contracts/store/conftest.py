@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -21,15 +21,15 @@ Queue = Literal["merge", "one_by_one"]
 class Database:
     """One database that can be left and opened again."""
 
-    open_store: Callable[[StoppedClock, CountingIds, Queue, bool], Awaitable[Store]]
+    open_store: Callable[..., Awaitable[Store]]
     clock: StoppedClock = field(default_factory=StoppedClock)
     ids: CountingIds = field(default_factory=CountingIds)
     opened: list[Store] = field(default_factory=list)
 
-    async def open(self, queue: Queue = "merge", *, holds_inputs: bool = False) -> Bench:
-        """A world on this database; whoever had it open before has left it."""
+    async def open(self, queue: Queue = "merge", *, holds_inputs: bool = False, **policy: Any) -> Bench:
+        """A world on this database; whoever had it open before has left it. `policy`: more of Policy."""
         await self.close()
-        store = await self.open_store(self.clock, self.ids, queue, holds_inputs)
+        store = await self.open_store(self.clock, self.ids, queue, holds_inputs, **policy)
         self.opened.append(store)
         return Bench(store, self.clock, self.ids)
 
@@ -53,9 +53,11 @@ def fast_directory() -> Iterator[Path]:
 
 @pytest.fixture(params=["sqlite"])
 async def database(request: pytest.FixtureRequest, fast_directory: Path) -> AsyncIterator[Database]:
-    async def sqlite(clock: StoppedClock, ids: CountingIds, queue: Queue, holds: bool) -> Store:
+    async def sqlite(
+        clock: StoppedClock, ids: CountingIds, queue: Queue, holds: bool, **policy: Any
+    ) -> Store:
         path = lay_database(fast_directory / "hub.db")
-        return await open_store(path, clock, ids, queue=queue, holds_inputs=holds)
+        return await open_store(path, clock, ids, queue=queue, holds_inputs=holds, **policy)
 
     made = Database({"sqlite": sqlite}[request.param])
     yield made

@@ -8,7 +8,15 @@ from core.tool import Effect
 from core.transcript import AssistantSaid, ResultStatus, ToolResult
 from tests.contracts.store.bench import ADA, BEN, SECOND, Bench
 
-TIGHT = ApprovalSettings(Preset.MANUAL, max_rounds=2, max_tools=7, loop_timeout_s=60)
+TIGHT = ApprovalSettings(
+    Preset.MANUAL,
+    max_rounds=2,
+    max_tools=7,
+    loop_timeout_s=60,
+    whitelist=frozenset(),
+    dangerous_tools=frozenset({"shell", "http"}),
+    tool_timeouts={"shell": 9},
+)
 
 
 async def test_a_conversation_has_settings_of_its_own(world: Bench) -> None:

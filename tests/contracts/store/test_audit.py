@@ -216,4 +216,4 @@ async def test_old_records_are_dropped_from_the_beginning(world: Bench) -> None:
     assert await world.store.audit.prune_audit(world.clock.now() + 1, 100) == 0, "what is not chained stays"
     rows = await about(world, "tools", "4", str(count))
     assert [row.kind for row in rows] == ["paused", "pruned", "pruned"]
-    assert [row.id for row in rows] == [count + 1, count + 2, count + 3]
+    assert [(row.writer, row.number) for row in rows] == [(0, count + 1), (0, count + 2), (0, count + 3)]

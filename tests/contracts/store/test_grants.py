@@ -56,3 +56,14 @@ async def test_grants_of_everybody_are_listed(world: Bench) -> None:
     await world.rule(*(RecordGrant(grant) for grant in grants))
     assert await world.store.consents.grants(None) == grants
     assert await world.store.consents.grants("ben") == grants[1:]
+
+
+async def test_a_grant_takes_the_place_of_one_for_the_same_in_the_same_conversation_alone(
+    world: Bench,
+) -> None:
+    here, there = (await world.turn()).thread.id, (await world.turn(scope="another")).thread.id
+    places = {"old": here, "there": there, "here": here, "anywhere": None, "again": None}
+    for name, thread_id in places.items():
+        scope = GrantScope.USER if thread_id is None else GrantScope.THREAD
+        await world.rule(RecordGrant(Grant(name, "ada", "shell", "ls", scope, thread_id, "ada", 1)))
+    assert [one.id for one in await world.store.consents.grants("ada")] == ["again", "here", "there"]

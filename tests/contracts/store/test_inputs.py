@@ -89,7 +89,7 @@ async def test_a_starting_store_waits_a_little_for_the_rest_of_an_album(world: B
     accepted = await accept(world, part(world, 1))
     world.clock.advance(60)
     recovery = await world.store.recovery.recover()
-    assert recovery.idle_threads_with_input == (accepted.thread_id,)
+    assert recovery.threads_to_start == (accepted.thread_id,)
     assert accepted.thread_id is not None
     assert await world.store.recovery.start_waiting(accepted.thread_id, "too soon") is None
     world.clock.advance(2)

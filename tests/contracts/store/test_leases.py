@@ -11,12 +11,14 @@ from core.errors import LeaseLost, StaleTurn
 from core.events import RunKind
 from core.messages import MessageRef
 from core.ports import Posted, SendState
-from core.routine import RunStatus, Spent
+from core.routine import RunStatus
 from core.store.lease import LeaseTerms
+from core.store.port import KeyKind
 from core.store.routine_rows import RunEnd
 from core.store.rows import TurnState
 from core.tool import Effect
 from core.transcript import AssistantSaid, UserSaid
+from core.users import Role
 from tests.contracts.store.bench import ADA, CHANNEL, SECOND, Bench
 from tests.contracts.store.calls import go
 from tests.contracts.store.conftest import Database
@@ -180,7 +182,7 @@ async def test_a_crash_is_put_down_to_runs_of_every_kind_alike(database: Databas
         assert blamed == {run_id: crashes}
     assert await world.store.runs.resume_run(run_id, day=today(world))
     await world.store.journal.open_run_journal(run_id, "{}", UserSaid("Look."))
-    await world.store.journal.record_run_reply(run_id, AssistantSaid("I look."), [], Spent())
+    await world.store.turns.record_reply_and_intents(run_id, AssistantSaid("I look."), [])
     assert (await after_a_crash(database))[1] == {run_id: 0}, "it had got on"
 
 
@@ -262,3 +264,64 @@ async def test_waiting_turns_hold_no_lease(database: Database, first: Bench) -> 
     second = await hub(database)
     found = await second.store.recovery.recover()
     assert (found.running_calls, found.runs) == ((), ())
+
+
+async def test_hubs_that_write_at_once_number_their_own_audit_records(
+    database: Database, first: Bench
+) -> None:
+    hubs = [first, await hub(database), await hub(database)]
+
+    async def works(world: Bench) -> None:
+        for _ in range(40):
+            await writes_one(world)
+
+    await first.store.people.ensure_user("ada", Role.OWNER, "Ada")
+    await asyncio.gather(*map(works, hubs))
+    rows = await first.store.audit.audit_of(["ada"])
+    assert len(rows) == 120
+    for writer in (1, 2, 3):
+        assert [row.number for row in rows if row.writer == writer] == list(range(1, 41))
+    assert await first.store.audit.link_audit(50) == (await head_of(first), True)
+    await first.store.audit.link_audit(100)
+    chained = await first.store.audit.audit_of(["ada"])
+    assert [row.position for row in chained] == list(range(1, 121))
+    for writer in (1, 2, 3):
+        assert [row.number for row in chained if row.writer == writer] == list(range(1, 41))
+
+
+async def writes_one(world: Bench) -> None:
+    await world.store.keys.keep_key(f"hash {world.ids.number()}", KeyKind.TOKEN, "ada", None)
+
+
+async def head_of(world: Bench) -> str | None:
+    return (await world.store.audit.link_audit(0))[0]
+
+
+async def test_audit_records_are_chained_by_one_hub(database: Database, first: Bench) -> None:
+    second = await hub(database)
+    await first.store.people.ensure_user("ada", Role.OWNER, "Ada")
+    await writes_one(second)
+    assert await second.store.audit.link_audit(10) == (None, False)
+    database.clock.advance(1)
+    assert await second.store.audit.prune_audit(database.clock.now(), 10) == 0
+    head, _ = await first.store.audit.link_audit(10)
+    assert head is not None
+    assert await second.store.audit.link_audit(10) == (head, False)
+    await writes_one(second)
+    database.clock.advance(LASTS_S - 2)
+    await second.store.leases.renew_lease()
+    assert await second.store.audit.link_audit(10) == (head, False), "the first's lease is still in force"
+    database.clock.advance(2)
+    assert (await second.store.audit.link_audit(10))[0] != head
+    await first.store.leases.renew_lease()
+    assert await second.store.audit.prune_audit(database.clock.now(), 10) == 0, "the first is back"
+    assert await first.store.audit.prune_audit(database.clock.now(), 10) == 2
+
+
+async def test_a_hubs_own_policy_is_recorded_once(database: Database, first: Bench) -> None:
+    second = await hub(database)
+    assert await first.store.audit.record_policy({"preset": "auto"})
+    assert not await second.store.audit.record_policy({"preset": "auto"})
+    assert await second.store.audit.record_policy({"preset": "manual"})
+    assert not await first.store.audit.record_policy({"preset": "auto"})
+    assert await first.store.audit.record_policy({"preset": "manual"})

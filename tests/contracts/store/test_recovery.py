@@ -19,7 +19,7 @@ from tests.contracts.store.conftest import Database
 async def test_nothing_unfinished(world: Bench) -> None:
     await world.finish(await world.turn())
     found = await world.store.recovery.recover()
-    assert (found.running_calls, found.runs, found.idle_threads_with_input) == ((), (), ())
+    assert (found.running_calls, found.runs, found.threads_to_start) == ((), (), ())
 
 
 async def test_running_turns_are_found_with_their_starts_without_progress(database: Database) -> None:
@@ -141,7 +141,7 @@ async def test_a_turn_that_was_being_stopped_is_ended(database: Database) -> Non
 
     world = await database.open()
     found = await world.store.recovery.recover()
-    assert (found.runs, found.idle_threads_with_input) == ((), (start.thread.id,))
+    assert (found.runs, found.threads_to_start) == ((), (start.thread.id,))
     following = await world.store.recovery.start_waiting(start.thread.id, "next")
     assert following is not None
     said = await world.said(following)

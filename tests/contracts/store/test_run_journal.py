@@ -8,12 +8,13 @@ import pytest_asyncio
 from core.errors import StaleTurn
 from core.events import CandidateFailed, FailuresSpent, ModelTrace
 from core.gates import ConsentSettings, ToolSetting
-from core.routine import RunStatus, Spent
+from core.routine import RunStatus
 from core.store.feed import ThreadsWanted
 from core.store.routine_rows import DayLeft, RoutineRow, RunEnd
 from core.store.rows import CallRow, CallState, NewCall
 from core.tool import TOOLS_PAUSED, Effect, ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
+from core.usage import Usage
 from core.users import Principal
 from tests.contracts.store.bench import ADA, SECOND, Bench
 from tests.contracts.store.conftest import Database
@@ -37,7 +38,9 @@ async def acting(world: Bench, *calls: NewCall, row: RoutineRow | None = None) -
     """A run that has asked for these calls."""
     run_id = await started(world, row or await kept(world, replace(ON_WORD, reruns=True)))
     await world.store.journal.open_run_journal(run_id, '{"tools": []}', ASKED)
-    await world.store.journal.record_run_reply(run_id, REPLY, calls, Spent(10, 5, 3))
+    await world.store.turns.record_reply_and_intents(run_id, REPLY, calls)
+    (used,) = await world.store.routines.routines("ada") if row is None else (row,)
+    await world.used(run_id, Usage(10, 5, cost_micro_usd=3), used.id)
     return run_id
 
 
@@ -114,7 +117,8 @@ async def test_after_a_crash_running_calls_are_unknown_and_the_rest_continues(da
     assert [(cut.call.call_id, cut.call.process) for cut in found.running_calls] == [("call-1", PROCESS)]
     again = await world.store.runs.resume_run(run_id, day=today(world))
     assert again is not None
-    assert (again.run.spent, again.models) == (Spent(10, 5, 3), models)
+    assert (again.run.input_tokens, again.run.output_tokens, again.run.cost_micro_usd) == (10, 5, 3)
+    assert again.models == models
     steps = await world.store.journal.run_steps(run_id)
     assert [call.state for call in steps.calls] == [CallState.ENDED, CallState.INTENT]
     last = steps.said[-1]
@@ -177,7 +181,8 @@ async def test_a_run_beyond_the_days_budget_is_skipped_instead_of_going_on(datab
     run_id = await acting(world, effect(1), effect(2), row=row)
     await world.store.turns.mark_running(run_id, "call-1", let_it)
     other = await started(world, row, "event:2")
-    await world.store.runs.finish_run(other, RunEnd(RunStatus.OK, input_tokens=20))
+    await world.used(other, Usage(20), row.id)
+    await world.store.runs.finish_run(other, RunEnd(RunStatus.OK))
     world = await database.open()
     await world.store.recovery.recover()
     assert await world.store.runs.resume_run(run_id, day=today(world)) is None
@@ -196,7 +201,7 @@ async def test_usage_before_an_interruption_counts_for_its_run(database: Databas
     await world.store.recovery.recover()
     again = await world.store.runs.resume_run(run_id, day=today(world))
     assert again is not None
-    assert again.left == DayLeft(tokens=100)
+    assert again.left == DayLeft(tokens=85)
 
 
 async def test_steps_go_with_their_routine(world: Bench) -> None:
@@ -222,8 +227,8 @@ async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_notified_o
 ) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, **limit))
     first = await started(world, row)
-    used = RunEnd(RunStatus.OK, input_tokens=10, output_tokens=5, cost_micro_usd=20_000)
-    await world.store.runs.finish_run(first, used)
+    await world.used(first, Usage(10, 5, cost_micro_usd=20_000), row.id)
+    await world.store.runs.finish_run(first, RunEnd(RunStatus.OK))
     for number in (2, 3):
         await world.store.runs.claim_run(new_run(world, row, f"event:{number}"))
         assert await begin(world) == []
@@ -244,7 +249,8 @@ async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_notified_o
 async def test_a_run_knows_what_is_left_of_the_day(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, daily_tokens=100, daily_micro_usd=50))
     first = await started(world, row)
-    await world.store.runs.finish_run(first, RunEnd(RunStatus.OK, input_tokens=60, cost_micro_usd=20))
+    await world.used(first, Usage(60, cost_micro_usd=20), row.id)
+    await world.store.runs.finish_run(first, RunEnd(RunStatus.OK))
     await world.store.runs.claim_run(new_run(world, row, "event:2"))
     (second,) = await begin(world)
     assert second.left == DayLeft(tokens=40, micro_usd=30)

@@ -9,7 +9,8 @@ from core.errors import StaleTurn
 from core.events import NO_MODELS, CandidateFailed, FailuresSpent, ModelTrace, Verbosity
 from core.gates import ConsentSettings, Grant, GrantScope, Option
 from core.ports import SendState
-from core.store.effects import CloseGate, RecordGrant, SetVerbosity, StopThread
+from core.preferences import UNSET, ModelChoice, Preferences, Thinking, ThreadSettings
+from core.store.effects import CloseGate, RecordGrant, SetThread, StopThread
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
@@ -257,16 +258,21 @@ async def test_the_models_of_a_turn_are_kept_while_it_waits_and_however_it_ends(
     assert explained.models == later
 
 
-async def test_a_thread_keeps_how_much_is_shown_of_its_runs(world: Bench) -> None:
+async def test_a_thread_keeps_its_settings(world: Bench) -> None:
     start = await world.turn()
-    assert start.thread.verbosity is Verbosity.OFF
+    assert start.thread.settings.verbosity is Verbosity.OFF
     await world.finish(start, "answer")
-    await world.rule(SetVerbosity(start.thread.id, Verbosity.FULL))
+    settings = ThreadSettings(Verbosity.FULL, ModelChoice("big", Thinking.HIGH))
+    await world.rule(SetThread(start.thread.id, settings))
     again = await world.turn()
-    assert (again.thread.id, again.thread.verbosity) == (start.thread.id, Verbosity.FULL)
+    assert (again.thread.id, again.thread.settings) == (start.thread.id, settings)
     resumed = await world.store.recovery.resume_turn(again.turn_id)
-    assert resumed.thread.verbosity is Verbosity.FULL
-    assert (await world.turn(scope="elsewhere")).thread.verbosity is Verbosity.OFF
+    assert resumed.thread.settings == settings
+    assert (await world.turn(scope="elsewhere")).thread.settings == UNSET
+    wished = Preferences(chosen=ModelChoice("small", Thinking.LOW))
+    await world.store.people.set_preferences("ada", lambda _: wished)
+    assert (await world.store.recovery.resume_turn(again.turn_id)).chosen == settings.chosen
+    assert (await world.turn(scope="third")).chosen == wished.chosen
 
 
 async def test_positions_are_never_used_twice(world: Bench) -> None:

@@ -1,10 +1,17 @@
 """Input while a turn is active: it waits, and is in exactly one turn, in platform order."""
 
-from core.store.effects import QueueInput
+from dataclasses import replace
+
+import pytest
+
+from core.errors import StaleTurn
+from core.messages import InboundEvent
+from core.store.accept import AcceptView, Verdict
+from core.store.effects import QueueInput, StopThread
 from core.store.rows import TurnStart
-from core.transcript import UserSaid
+from core.transcript import ResultStatus, ToolResult, UserSaid
 from core.users import Principal
-from tests.contracts.store.bench import ADA, BEN, Bench
+from tests.contracts.store.bench import ADA, BEN, Bench, Rules, admit
 from tests.contracts.store.conftest import Database
 
 
@@ -89,3 +96,89 @@ async def test_a_turn_answers_where_its_last_input_came_from(world: Bench) -> No
     following = await world.finish(start)
     assert following is not None
     assert following.thread.address == "topic 2"
+
+
+# Input that joins the running turn.
+
+
+def steering(world: Bench, thread_id: str, by: Principal = ADA, wait_us: int = 0) -> Rules:
+    def verdict(event: InboundEvent, view: AcceptView) -> Verdict:
+        del event, view
+        queue = QueueInput(thread_id, world.ids.row_id(), adopt=True, wait_us=wait_us, steers=True)
+        return Verdict("waiting", (queue,))
+
+    return Rules(admit(by), verdict)
+
+
+async def steer(world: Bench, start: TurnStart, text: str, by: Principal = ADA, **where: str | int) -> None:
+    event = world.message(text, by=by, **where)  # type: ignore[arg-type]
+    accepted = await world.store.inbound.accept_event(
+        event, steering(world, start.thread.id, by), send_now=False
+    )
+    assert (accepted.outcome, accepted.steers, accepted.started) == ("waiting", True, None)
+
+
+async def test_only_what_may_join_a_turn_does_and_the_rest_waits(world: Bench) -> None:
+    start = await world.turn(order=1)
+    await world.say("queued", order=2)
+    await steer(world, start, "second", order=4)
+    await steer(world, start, "first", order=3)
+    await steer(world, start, "of another", BEN, order=5)
+    await steer(world, start, "from elsewhere", address="topic 2", order=6)
+    joined = await world.store.turns.join_waiting(start.turn_id)
+    assert joined == (UserSaid("first"), UserSaid("second"))
+    assert await world.store.turns.join_waiting(start.turn_id) == ()
+    assert (await world.said(start))[1:] == list(joined)
+    explained = [one.outcome for one in await world.store.explanations.explain_recent(6)]
+    assert sorted(explained) == ["turn 1"] * 3 + ["waiting"] * 3
+    following = await world.finish(start)
+    assert following is not None
+    assert [entry.said for entry in following.inputs] == [UserSaid("queued")]
+
+
+async def test_the_budget_of_a_turn_is_counted_from_the_input_that_joined(world: Bench) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.turns.mark_running(start.turn_id, call_id, lambda *_: None)
+    await world.store.turns.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "")])
+    world.clock.advance(60)
+    assert ((await world.reload(start)).rounds, (await world.reload(start)).tools_run) == (1, 1)
+    await steer(world, start, "more")
+    await world.store.turns.join_waiting(start.turn_id)
+    again = await world.reload(start)
+    assert (again.rounds, again.tools_run, again.spent_us) == (0, 0, 0)
+
+
+async def test_one_by_one_one_input_joins_at_a_time(database: Database) -> None:
+    world = await database.open("one_by_one")
+    start = await world.turn()
+    for text in ("one", "two"):
+        await steer(world, start, text)
+    join = world.store.turns.join_waiting
+    taken = [await join(start.turn_id) for _ in range(3)]
+    assert taken == [(UserSaid("one"),), (UserSaid("two"),), ()]
+
+
+async def test_an_album_joins_whole_and_holds_back_what_follows_it(world: Bench) -> None:
+    start = await world.turn()
+    for number, rules in enumerate((steering, steering)):
+        part = replace(world.message(f"part {number}"), album="album")
+        await world.store.inbound.accept_event(
+            part, rules(world, start.thread.id, wait_us=1000 * (number + 1)), send_now=False
+        )
+    await steer(world, start, "after it")
+    assert await world.store.turns.join_waiting(start.turn_id) == ()
+    world.clock.advance(1)
+    joined = await world.store.turns.join_waiting(start.turn_id)
+    assert joined == (UserSaid("part 0\npart 1"), UserSaid("after it"))
+
+
+async def test_nothing_joins_a_turn_that_was_stopped(world: Bench) -> None:
+    start = await world.turn()
+    await world.rule(StopThread("Stopped."))
+    await steer(world, start, "too late")
+    with pytest.raises(StaleTurn):
+        await world.store.turns.join_waiting(start.turn_id)
+    following = await world.finish(start, None)
+    assert following is not None
+    assert [entry.said for entry in following.inputs] == [UserSaid("too late")]

@@ -6,14 +6,18 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from core.audit.linker import HEADS_NAME, AuditLinker, Head, HeadFile, Verified, verify
+from core.audit.linker import HEADS_NAME, AuditLinker, Head, HeadFile
+from core.audit.verification import Verified, verify
 from core.audit_chain import ChainKey, ChainKeys, PassingKeys
 from core.store.effects import PauseTools
+from core.store.lease import LeaseTerms
 from core.store.sqlite.offline import audit_in
 from core.store.sqlite.store import open_store
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.bench import Bench, CountingIds, StoppedClock
 from tests.databases import lay_database
+
+LEASE_US = 30_000_000
 
 
 class Office:
@@ -43,6 +47,15 @@ class Office:
             yield Bench(store, self.clock, self.ids)
         finally:
             await store.close()
+
+    @contextlib.asynccontextmanager
+    async def hubs(self, count: int) -> AsyncIterator[list[Bench]]:
+        """So many hubs with leases, on one database."""
+        async with contextlib.AsyncExitStack() as opened:
+            worlds = [await opened.enter_async_context(self.opened()) for _ in range(count)]
+            for world in worlds:
+                await world.store.leases.take_lease(LeaseTerms("host", LEASE_US, alone=False))
+            yield worlds
 
     def linker(self, world: Bench, keep_days: int = 0) -> AuditLinker:
         return AuditLinker(
@@ -85,6 +98,7 @@ class Office:
             return verify(
                 snapshot.checkpoint(),
                 snapshot.rows(),
+                snapshot.counts(),
                 {key.id: key},
                 self.heads.heads() if noted else [],
                 noted_in=HEADS_NAME,
@@ -103,14 +117,17 @@ class Office:
 
 def relink(connection: sqlite3.Connection, key: ChainKey, first: int) -> None:
     """Seal and chain everything anew from a record on, with this key."""
-    (before,) = connection.execute("SELECT link FROM audit WHERE id = ?", (first - 1,)).fetchone()
-    said = "SELECT id, at, kind, actor, subject, thread_id, detail FROM audit WHERE id >= ? ORDER BY id"
-    rows = connection.execute(said, (first,)).fetchall()
-    for row in rows:
+    (before,) = connection.execute("SELECT link FROM audit WHERE position = ?", (first - 1,)).fetchone()
+    said = "writer, number, at, kind, actor, subject, thread_id, detail"
+    rows = connection.execute(
+        f"SELECT position, {said} FROM audit WHERE position >= ? ORDER BY position", (first,)
+    ).fetchall()
+    for position, *row in rows:
         seal = key.seal(*row)
         before = key.link(before, seal)
         connection.execute(
-            "UPDATE audit SET key_id = ?, seal = ?, link = ? WHERE id = ?", (key.id, seal, before, row[0])
+            "UPDATE audit SET key_id = ?, seal = ?, link = ? WHERE position = ?",
+            (key.id, seal, before, position),
         )
 
 

@@ -29,26 +29,35 @@ def office(three_days: Office, tmp_path: Path) -> Office:
 
 
 def edit(column: str, value: object) -> Callable[[sqlite3.Connection], None]:
-    return lambda db: db.execute(f"UPDATE audit SET {column} = ? WHERE id = 5", (value,)) and None
+    return lambda db: db.execute(f"UPDATE audit SET {column} = ? WHERE position = 5", (value,)) and None
 
 
 def swap(db: sqlite3.Connection) -> None:
-    db.execute("UPDATE audit SET id = -1 WHERE id = 4")
-    db.execute("UPDATE audit SET id = 4 WHERE id = 5")
-    db.execute("UPDATE audit SET id = 5 WHERE id = -1")
+    """Their places and their numbers."""
+    db.execute("UPDATE audit SET position = -1, number = -1 WHERE position = 4")
+    db.execute("UPDATE audit SET position = 4, number = 4 WHERE position = 5")
+    db.execute("UPDATE audit SET position = 5, number = 5 WHERE position = -1")
+
+
+def swap_places(db: sqlite3.Connection) -> None:
+    """In the chain alone."""
+    db.execute("UPDATE audit SET position = -1 WHERE position = 4")
+    db.execute("UPDATE audit SET position = 4 WHERE position = 5")
+    db.execute("UPDATE audit SET position = 5 WHERE position = -1")
 
 
 def insert(db: sqlite3.Connection) -> None:
     """In between: what comes behind makes room."""
-    db.execute("UPDATE audit SET id = -id - 1 WHERE id >= 5")
-    db.execute("UPDATE audit SET id = -id WHERE id < 0")
-    db.execute(f"INSERT INTO audit SELECT 5, {ROW} FROM audit WHERE id = 3")
+    db.execute("UPDATE audit SET position = -position - 1, number = -number - 1 WHERE position >= 5")
+    db.execute("UPDATE audit SET position = -position, number = -number WHERE position < 0")
+    db.execute(f"INSERT INTO audit (writer, number, position, {ROW}) SELECT 0, 5, 5, {ROW} FROM audit"
+               " WHERE position = 3")  # fmt: skip
 
 
 def close_the_gap(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM audit WHERE id = 5")
-    db.execute("UPDATE audit SET id = -id + 1 WHERE id > 5")
-    db.execute("UPDATE audit SET id = -id WHERE id < 0")
+    db.execute("DELETE FROM audit WHERE position = 5")
+    db.execute("UPDATE audit SET position = -position + 1, number = -number + 1 WHERE position > 5")
+    db.execute("UPDATE audit SET position = -position, number = -number WHERE position < 0")
 
 
 async def test_an_untouched_chain_verifies(office: Office) -> None:
@@ -91,10 +100,10 @@ async def test_a_record_under_another_key_is_named(office: Office, column: str, 
 
 async def test_a_deleted_record_is_missed(office: Office) -> None:
     with office.tampering() as db:
-        db.execute("DELETE FROM audit WHERE id = 5")
+        db.execute("DELETE FROM audit WHERE position = 5")
     assert office.findings() == [(5, "the record is missing: deleted")]
     with office.tampering() as db:
-        db.execute("DELETE FROM audit WHERE id BETWEEN 4 AND 7")
+        db.execute("DELETE FROM audit WHERE position BETWEEN 4 AND 7")
     assert office.findings()[0] == (4, "the record is missing (up to 7): deleted")
 
 
@@ -109,22 +118,31 @@ async def test_moved_and_inserted_records_are_named(
     assert "was changed, moved here, or not written by the hub" in found[0][1]
 
 
-async def test_a_record_made_up_at_the_end_is_named_before_and_after_it_is_chained(office: Office) -> None:
+async def test_records_that_changed_places_are_named(office: Office) -> None:
     with office.tampering() as db:
-        db.execute(
-            "INSERT INTO audit SELECT 18, at, kind, 'ben', subject, thread_id, detail, key_id, seal, NULL"
-            " FROM audit WHERE id = 17"
-        )
-    assert office.wrong() == {18}
+        swap_places(db)
+    assert {4, 5, 6} <= office.wrong()
+    assert any("is out of its writer's order" in problem for _, problem in office.findings())
+
+
+async def test_a_record_made_up_at_the_end_is_named_before_and_after_it_is_chained(office: Office) -> None:
+    made_up = "at, kind, 'ben', subject, thread_id, detail, key_id, seal, NULL"
+    with office.tampering() as db:
+        db.execute(f"INSERT INTO audit (writer, number, {ROW}) SELECT 0, 18, {made_up} FROM audit"
+                   " WHERE position = 17")  # fmt: skip
+    assert office.findings() == [
+        (None, 'record 0/18 ("resumed" of tools) was changed, moved here, or not written by the hub'),
+        (None, "writer 0 wrote 17 records, not 18: inserted"),
+    ]
     async with office.opened() as world:
         await office.linker(world).catch_up()
-    assert office.wrong() == {18}
+    assert office.wrong() == {18, None}
 
 
 async def test_the_end_is_missed(office: Office) -> None:
     head = office.verified().head
     with office.tampering() as db:
-        db.execute("DELETE FROM audit WHERE id > 15")
+        db.execute("DELETE FROM audit WHERE position > 15")
     ((record, problem),) = office.findings()
     assert record == 17
     assert "records 16 to 17 are missing: the end was cut off" in problem
@@ -134,7 +152,7 @@ async def test_the_end_is_missed(office: Office) -> None:
 
 async def test_a_cut_end_is_missed_also_after_the_hub_went_on(office: Office) -> None:
     with office.tampering() as db:
-        db.execute("DELETE FROM audit WHERE id > 9")
+        db.execute("DELETE FROM audit WHERE position > 9")
     await office.work(1)
     assert any("is not the one of the head noted in audit.heads" in told for _, told in office.findings())
 
@@ -145,23 +163,28 @@ async def test_a_head_is_compared_where_the_file_of_heads_was_cut_as_well(office
     number = Head.parse(lines[-2].split()[1]).number
     office.heads.path.write_text("".join(lines[:-1]))
     with office.tampering() as db:
-        db.execute("DELETE FROM audit WHERE id > ?", (number,))
+        db.execute("DELETE FROM audit WHERE position > ?", (number,))
+    assert office.findings() == [(None, "record 0/13 and others, up to 0/17, are missing: deleted")]
+    with office.tampering() as db:  # the count of that day, which somebody kept
+        db.execute(
+            "UPDATE audit_writers SET number = ?, seal = ?", (number, office.keys.newest().count(0, number))
+        )
     assert office.findings() == []
     assert office.wrong(head) == {17}
 
 
 async def test_links_taken_off_the_end_are_missed(office: Office) -> None:
     with office.tampering() as db:
-        db.execute("UPDATE audit SET link = NULL WHERE id >= 16")
+        db.execute("UPDATE audit SET position = NULL, link = NULL WHERE position >= 16")
     assert office.wrong() == {17}
     with office.tampering() as db:
-        db.execute("UPDATE audit SET link = NULL WHERE id = 7")
+        db.execute("UPDATE audit SET position = NULL, link = NULL WHERE position = 7")
     assert 7 in office.wrong()
 
 
 async def test_a_chain_rewritten_without_the_key_is_found_out(office: Office) -> None:
     with office.tampering() as db:
-        db.execute("UPDATE audit SET actor = 'ben' WHERE id = 6")
+        db.execute("UPDATE audit SET actor = 'ben' WHERE position = 6")
         relink(db, unkeyed(office.keys.newest().id), 6)
     assert {*range(6, 15)} <= office.wrong()
 
@@ -170,7 +193,7 @@ async def test_a_chain_rewritten_with_the_key_is_found_out_by_its_heads(office: 
     """By somebody who has database and key, but neither the file of heads nor a head noted elsewhere."""
     heads = [head.number for head in office.heads.heads()]
     with office.tampering() as db:
-        db.execute("UPDATE audit SET actor = 'ben' WHERE id = 6")
+        db.execute("UPDATE audit SET actor = 'ben' WHERE position = 6")
         relink(db, office.keys.newest(), 6)
     assert office.wrong() == {head for head in heads if head >= 6}
     assert all("the chain was rewritten" in problem for _, problem in office.findings())
@@ -205,7 +228,7 @@ async def test_the_rest_verifies_after_old_records_are_dropped(tmp_path: Path) -
     assert [office.findings(head) for head in kept] == [[]] * len(kept)
     assert "older than the oldest stored record" in office.findings(str(office.heads.heads()[0]))[0][1]
     with office.tampering() as db:
-        db.execute("DELETE FROM audit WHERE id = ?", (verified.first,))
+        db.execute("DELETE FROM audit WHERE position = ?", (verified.first,))
     assert office.wrong() == {verified.first}
 
 
@@ -215,10 +238,11 @@ async def test_records_dropped_by_somebody_else_are_missed(tmp_path: Path) -> No
     first = office.verified().first or 0
     with office.tampering() as db:
         db.execute(
-            "UPDATE audit_checkpoint SET (last_id, link) = (SELECT id, link FROM audit WHERE id = ?)",
+            "UPDATE audit_checkpoint SET (last_id, link) ="
+            " (SELECT position, link FROM audit WHERE position = ?)",
             (first,),
         )
-        db.execute("DELETE FROM audit WHERE id = ?", (first,))
+        db.execute("DELETE FROM audit WHERE position = ?", (first,))
     assert office.findings() == [(None, f"the checkpoint at record {first} is not the hub's")]
 
 
@@ -248,7 +272,7 @@ def test_records_written_before_keep_their_seals_and_links() -> None:
     """Bytes as they lie in databases: another seal or link for the same record would break every chain."""
     key = ChainKey.of(b"k" * 32)
     detail = '{"arguments":"9f","run":null,"tool":"shell"}'
-    seal = key.seal(7, 1_700_000_000_000_000, "started", "ada", "call", "thread", detail)
+    seal = key.seal(0, 7, 1_700_000_000_000_000, "started", "ada", "call", "thread", detail)
     assert seal.hex() == "66e423bc5022f1d2120cb512ee278576f387592f1683c65583f9e381bec8cbac"
     assert (
         key.link("before", seal)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.approvals import Preset
+from core.approvals import AdminPolicy, Preset
 from core.consent.facts import Autonomous, Deny, Policy, ScopeGrant
 from core.consent.roles import RolePolicy
 from core.tool import Requirement, Risk
@@ -78,3 +78,39 @@ def test_out_of_scope_calls_are_denied_for_their_scope_first() -> None:
     decision = judge(tool("always_ask"), mode=Autonomous((OUT,)))
     assert isinstance(decision, Deny)
     assert decision.text.endswith("it is not in the run's scope.")
+
+
+@pytest.mark.parametrize(
+    "rated, risk, granted, answer",
+    [
+        (True, Risk(Requirement.ASK, "plan.md"), "plan.md", "run"),
+        (True, Risk(Requirement.ASK, "plan.md"), "*", "autonomous_unavailable"),
+        (True, Risk(Requirement.ASK, "git log"), "git *", "autonomous_unavailable"),
+        (True, Risk(Requirement.ASK, "plan.md"), "other.md", "autonomous_unavailable"),
+        (True, Risk(Requirement.ASK, "*"), "*", "autonomous_unavailable"),
+        (True, Risk(Requirement.ASK), "*", "autonomous_unavailable"),
+        (False, None, "*", "run"),
+    ],
+)
+def test_outside_its_scope_a_run_has_exactly_what_it_was_granted(
+    rated: bool, risk: Risk | None, granted: str, answer: str
+) -> None:
+    facts = tool("ask", rated=rated)
+    mode = Autonomous((OUT,), (ScopeGrant("tool", granted),))
+    standing = (grant(pattern="*"), grant(pattern="plan.md"))
+    assert word(judge(facts, mode=mode, risk=risk, grants=standing)) == answer
+    assert word(judge(facts, mode=Autonomous((OUT,)), risk=risk, grants=standing)) != "run"
+
+
+def test_a_grant_gives_nothing_that_may_not_be_granted() -> None:
+    mode = Autonomous((OUT,), (ScopeGrant("tool", "*"),))
+    assert word(judge(tool("always_ask"), mode=mode)) == "autonomous_unavailable"
+    denylisted, disabled = Policy(denylist=frozenset({"tool"})), AdminPolicy(disabled=frozenset({"tool"}))
+    for policy in (denylisted, Policy(admin=disabled)):
+        refused = judge(tool("ask"), mode=mode, policy=policy)
+        assert isinstance(refused, Deny)
+        assert refused.grants == ()
+    skills = Autonomous((OUT,), (ScopeGrant("tool", "*"),), only=frozenset({"x"}))
+    narrowed = judge(tool("ask"), mode=skills)
+    assert isinstance(narrowed, Deny)
+    assert narrowed.grants == ()

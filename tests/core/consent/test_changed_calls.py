@@ -159,3 +159,19 @@ def test_an_unchanged_form_adds_no_second_vote() -> None:
     lea_agreed = replace(ADA_AGREED, user_id="lea", name="Lea")
     verdict = handed_in(WAITS, SAME, votes=(lea_agreed,))
     assert (verdict.answer, verdict.effects) == (card_texts.ALREADY_VOTED, ())
+
+
+def test_an_always_settles_no_other_card_that_its_giver_may_not_decide() -> None:
+    """The first was put to Lea because nobody had decided; the second was not yet."""
+    always = Options((Option.APPROVE, Option.DENY, Option.ALWAYS))
+    own = replace(WAITS, offer=always, tool="shell", pattern="ls", rule=VoteRule(("ada", "lea")))
+    others = [
+        replace(own, id=f"other{lea}", call_id=f"call{lea}", rule=VoteRule(("ada", *("lea",) * lea)))
+        for lea in (0, 1)
+    ]
+    view = seen(own)
+    view = replace(view, open_gates=tuple(GateView(gate, (), THREAD) for gate in (own, *others)))
+    event = ChoiceAnswer("key", "chat", HERE, SENDER, own.id, 2, sent_at=2)
+    verdict = Decisions(CountingIds(), 2, None).press(event, view)
+    closed = [effect.gate_id for effect in verdict.effects if isinstance(effect, CloseGate)]
+    assert closed == [own.id, "other1"]

@@ -204,6 +204,22 @@ def test_tools_outside_a_members_list_are_granted_once_by_the_owner() -> None:
     assert not decision.allow_always
 
 
+@pytest.mark.parametrize(
+    "own, raised, asked",
+    [
+        ("never", "never", "ask"),
+        ("ask", "ask", "ask"),
+        ("ask", "always_ask", "always_ask"),
+        ("always_ask", "never", "always_ask"),
+    ],
+)
+def test_an_owner_is_asked_by_the_rule_of_the_calls_weight(own: str, raised: str, asked: str) -> None:
+    policy = Policy(roles=RolePolicy((), (), member_asks_owner=True))
+    decision = judge(tool(own), who=MEMBER, policy=policy, risk=Risk(Requirement(raised)))
+    assert isinstance(decision, Ask)
+    assert (decision.owner_only, decision.requirement) == (True, Requirement(asked))
+
+
 def test_a_member_asks_themselves_about_tools_on_their_list() -> None:
     policy = Policy(roles=RolePolicy(("tool",)), dangerous_tools=frozenset({"tool"}))
     decision = judge(tool(), who=MEMBER, policy=policy)

@@ -32,6 +32,7 @@ from core.consent.facts import (
     Policy,
     ScopeGrant,
     ToolFacts,
+    for_subtask,
 )
 from core.consent.roles import RolePolicy
 from core.gates import Grant, GrantScope
@@ -48,7 +49,7 @@ MODES: dict[str, Mode] = {
     "interactive": Interactive(),
     "granted": Interactive(),
     "in_scope": Autonomous((HERE, HERE)),
-    "out_of_scope": Autonomous((HERE,)).child(ELSEWHERE),
+    "out_of_scope": for_subtask(Autonomous((HERE,)), ELSEWHERE),
     "no_scope": Autonomous(),
     "denylisted": Autonomous((HERE,), (ScopeGrant("tool", "*"),)),
     "explicit": Autonomous((HERE,), (ScopeGrant("tool", "*"),)),

@@ -1,12 +1,20 @@
 """Rules of approval: which one a call falls under, and where people are asked by it."""
 
-import pytest
+import math
+from functools import partial
+from typing import Any
 
-from core.consent.facts import Ask
-from core.consent.rules import DIRECT, HERE, ApprovalRule, ApprovalRules
-from core.gates import VoteRule
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.approvals import AdminPolicy, ApprovalSettings, LoopLimits, Preset
+from core.consent.facts import Ask, Policy
+from core.consent.rules import DIRECT, HERE, ApprovalRule, ApprovalRules, EffectivePolicy
+from core.gates import ConsentSettings, VoteRule
 from core.tool import Requirement
 from core.users import Principal, Role
+from tests.core.consent.judged import judge, tool, word
 
 OWNER = Principal("owner", Role.OWNER, "Olivia")
 ANN = Principal("ann", Role.MEMBER, "Ann")
@@ -73,3 +81,72 @@ def test_it_escalates_only_where_there_is_somebody_to_turn_to() -> None:
     assert ApprovalRule(VoteRule(), escalate_after_s=60).escalates_at(5) is None
     assert ApprovalRule(VoteRule(escalate_to=("owner",)), escalate_after_s=1.5).escalates_at(5) == 1_500_005
     assert ApprovalRule(VoteRule(escalate_to=("owner",))).escalates_at(5) is None
+
+
+# --- people's own settings are never looser than the admin policy ------------------------------------------
+
+TOOLS = ("echo", "shell", "time")
+tool_lists = st.frozensets(st.sampled_from(TOOLS))
+limits = st.integers(1, 9)
+
+
+settings = st.builds(
+    ApprovalSettings,
+    st.none() | st.sampled_from(Preset),
+    st.none() | limits,
+    st.none() | limits,
+    st.none() | limits,
+    st.none() | tool_lists,
+    st.none() | tool_lists,
+    st.none() | st.dictionaries(st.sampled_from(TOOLS), limits),
+)
+configured = st.builds(Policy, st.sampled_from(Preset), tool_lists, tool_lists)
+OWN_S = {"echo": 3.0, "shell": 9.0, "time": 9.0}
+USUAL_S = OWN_S | {"shell": 5.0}
+
+
+class Laid:
+    """An admin policy that does not change."""
+
+    def __init__(self, policy: AdminPolicy) -> None:
+        self._policy = policy
+
+    def current(self) -> AdminPolicy:
+        return self._policy
+
+
+@given(configured, settings, settings, settings, settings, st.booleans())
+def test_no_setting_of_a_person_or_conversation_is_looser_than_the_policy(
+    policy: Policy,
+    admin: ApprovalSettings,
+    for_ann: ApprovalSettings,
+    person: ApprovalSettings,
+    thread: ApprovalSettings,
+    member: bool,
+) -> None:
+    who, ceilings = (ANN, (for_ann, admin)) if member else (OWNER, (admin,))
+    laid = Laid(AdminPolicy(ceiling=admin, ceiling_for={"ann": for_ann}))
+    rules = EffectivePolicy(policy, LoopLimits(5, 5, 5), laid, {"shell": 5})
+    standing = ConsentSettings(person=person, thread=thread)
+    held = rules.in_force(who, standing)
+
+    def loosest(name: str, usual: Any, any_value: Any) -> Any:
+        said = (getattr(one, name) for one in ceilings)
+        return next((one for one in said if one is not None), usual if member else any_value)
+
+    preset = loosest("preset", policy.preset, Preset.AUTO)
+    whitelist = loosest("whitelist", policy.whitelist, frozenset(TOOLS))
+    dangerous = loosest("dangerous_tools", policy.dangerous_tools, frozenset())
+    assert list(Preset).index(held.preset) <= list(Preset).index(preset)
+    assert held.whitelist <= whitelist
+    assert held.dangerous_tools >= dangerous
+    for name in ("max_rounds", "max_tools", "loop_timeout_s"):
+        assert getattr(held.limits, name) <= loosest(name, 5, math.inf)
+    bound = Policy(preset, whitelist, dangerous)
+    for name in TOOLS:
+        said = [timeouts[name] for one in ceilings if name in (timeouts := one.tool_timeouts or {})]
+        assert held.timeout_s(name, OWN_S[name]) <= [*said, USUAL_S[name] if member else math.inf][0]
+        for requirement in Requirement:
+            asked = partial(judge, tool(requirement, name), who=who)
+            if word(asked(policy=rules.policy_for(who, standing))) == "run":
+                assert word(asked(policy=bound)) == "run"

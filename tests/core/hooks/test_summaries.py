@@ -10,15 +10,19 @@ import pytest
 from core.clock import SECOND_US, SystemClock
 from core.hooks.chain import HookEvent, Point
 from core.hooks.summaries import TRANSCRIPT_LIMIT_CHARS, SessionSummaries, Unfinished
+from core.ids import RandomIds
 from core.messages import Address
-from core.model.base import ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import ModelAbilities, ModelReply, ModelRequest, ReplyDelta
+from core.preferences import Preferences
 from core.runs.model_list import ConfiguredModel, ModelList
 from core.runs.unseen_models import UnseenModels
 from core.safety.leaks import LeakDetector
 from core.store.rows import ThreadRow
 from core.timezones import TimeZones
 from core.transcript import AssistantSaid, Entry, Note, Origin, ToolCalled, UserSaid
+from core.usage import Usage
 from core.users import Principal, Role
+from tests.core.runs.models_bench import unrecorded
 
 ADA = Principal("ada", Role.OWNER, "Ada")
 HOUR_US = 3600 * SECOND_US
@@ -56,19 +60,21 @@ class Place:
     async def over(self, *thread_ids: str, user_id: str = "ada") -> str:
         """A session in these threads ends; what the model is shown of it."""
 
-        async def zone(user_id: str) -> str | None:
-            return "Asia/Tokyo"
+        async def preferences(user_id: str) -> Preferences:
+            del user_id
+            return Preferences(timezone="Asia/Tokyo")
 
         unfinished = Unfinished()
-        models = ModelList([ConfiguredModel("held", "test", 1000, (self,))], SystemClock())
+        models = ModelList([ConfiguredModel("held", "test", 1000, (self,))], SystemClock(), unrecorded())
         hook = SessionSummaries(
             cast(Any, self),
             cast(Any, self),
             UnseenModels(models, LeakDetector()),
             self.append,
-            TimeZones(zone, "UTC"),
+            TimeZones(preferences, "UTC"),
             unfinished,
             HOUR_US / SECOND_US,
+            RandomIds().row_id,
         )
         assert await hook(HookEvent(Point.SESSION_END, user_id=user_id, thread_ids=thread_ids)) is None
         await unfinished.finish()

@@ -1,16 +1,26 @@
 """A hub's front door for tests: its rules over a real store, people who write to it, a clock that waits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.approvals import LoopLimits, NoPolicy
 from core.consent.facts import Policy
 from core.consent.rules import EffectivePolicy
-from core.inbound.credentials import CredentialCapture
-from core.inbound.judge import EventJudge, InboundRules
+from core.inbound.credentials import CredentialCapture, InboundCredentials
+from core.inbound.judge import EventJudge
+from core.inbound.rules import InboundRules
 from core.inbound.sessions import SessionManager
-from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
+from core.messages import (
+    Address,
+    Attachment,
+    ChoiceAnswer,
+    InboundMessage,
+    Message,
+    MessageRef,
+    Sender,
+    WhileBusy,
+)
 from core.people.access import Access, ChannelAccess
 from core.people.pairing import ClaimRules, PairingService
 from core.ports import OutboxRow
@@ -26,7 +36,13 @@ OWNER = Principal("owner", Role.OWNER, "Olivia")
 OWNER_ACCOUNT = "o"
 
 
-LAWS = EffectivePolicy(Policy(), LoopLimits(), NoPolicy())
+LAWS = EffectivePolicy(
+    Policy(whitelist=frozenset({"time", "json"}), dangerous_tools=frozenset({"shell", "http"})),
+    LoopLimits(),
+    NoPolicy(),
+    {"shell": 60},
+    lambda: ("time", "json", "echo", "shell", "http"),
+)
 
 
 @dataclass
@@ -48,9 +64,17 @@ class Sent:
 class Front:
     """Everything that decides who comes in; nothing behind it runs."""
 
-    def __init__(self, store: SqlStore, clock: StoppedClock, ids: CountingIds, access: Access) -> None:
+    def __init__(
+        self,
+        store: SqlStore,
+        clock: StoppedClock,
+        ids: CountingIds,
+        access: Access,
+        models: Mapping[str, str] | None = None,
+    ) -> None:
         self.store = store
         self.clock = clock
+        self.ids = ids
         self.sent = Sent()
         self._rules = InboundRules(
             access,
@@ -58,10 +82,13 @@ class Front:
             ids,
             max_waiting=10_000,
             effective_policy=LAWS,
+            configured=models or {},
         )
         self.desk = PairingService(store.people, ClaimRules(access, ids), self.sent)
         self._events = 0
+        self._last: InboundMessage | ChoiceAnswer | None = None
         self.confiding: CredentialCapture | None = None
+        self.masking: InboundCredentials | None = None
 
     @classmethod
     async def open(
@@ -71,6 +98,7 @@ class Front:
         rules: ChannelAccess | None = None,
         owners: Sequence[str] = (OWNER_ACCOUNT,),
         sender_per_minute: int = 0,
+        models: Mapping[str, str] | None = None,
     ) -> "Front":
         """A new database; accounts called `owners` are the owner's."""
         clock, ids = StoppedClock(), CountingIds()
@@ -82,7 +110,7 @@ class Front:
             {CHANNEL: rules or ChannelAccess()},
             sender_per_minute,
         )
-        return cls(store, clock, ids, access)
+        return cls(store, clock, ids, access, models)
 
     async def says(
         self,
@@ -98,6 +126,7 @@ class Front:
         album: str | None = None,
         not_understood: str | None = None,
         place: str | None = None,
+        while_busy: WhileBusy | None = None,
     ) -> Accepted:
         """A person writes; `order`: the message's place in the conversation, if it comes out of order;
         `place`: another private conversation than their usual one."""
@@ -118,6 +147,7 @@ class Front:
             edits=edits,
             album=album,
             not_understood=not_understood,
+            while_busy=while_busy,
         )
         return await self._accept(event)
 
@@ -134,13 +164,25 @@ class Front:
             sent_at=self.clock.now(),
             form=form,
         )
-        return await self._accept(event)
+        return await self._accept(await self.store.inbound.spoken(event) or event)
 
     async def _accept(self, event: InboundMessage | ChoiceAnswer) -> Accepted:
-        judge = EventJudge(self._rules, event, self.clock.now(), capture=self.confiding)
+        self._last = event
+        capture = self.confiding
+        if self.masking is not None:  # as the hub does
+            taken = await self.masking.take_out(event)
+            given = event if taken is None else taken.event
+            assert isinstance(given, InboundMessage | ChoiceAnswer)
+            event, capture = given, self.masking.capture(taken)
+        judge = EventJudge(self._rules, event, self.clock.now(), capture=capture)
         accepted = await self.store.inbound.accept_event(event, judge, send_now=False)
         self.sent.rows += accepted.outbox
         return accepted
+
+    async def again(self) -> Accepted:
+        """The platform delivers the newest event once more."""
+        assert self._last is not None
+        return await self._accept(self._last)
 
     @property
     def said(self) -> int:

@@ -56,6 +56,10 @@ async def test_without_words_it_tells_what_holds(front: Front) -> None:
         ("tools 3", ApprovalSettings(max_tools=3)),
         ("seconds 60", ApprovalSettings(loop_timeout_s=60)),
         ("rounds 1000", ApprovalSettings(max_rounds=1000)),
+        ("whitelist time, json", ApprovalSettings(whitelist=frozenset({"time", "json"}))),
+        ("whitelist none", ApprovalSettings(whitelist=frozenset())),
+        ("dangerous shell http echo", ApprovalSettings(dangerous_tools=frozenset({"shell", "http", "echo"}))),
+        ("timeout shell 60", ApprovalSettings(tool_timeouts={"shell": 60})),
     ],
 )
 async def test_it_is_laid_down_here_or_everywhere(
@@ -74,11 +78,17 @@ async def test_it_is_laid_down_here_or_everywhere(
 
 async def test_successive_settings_add_up(front: Front) -> None:
     await front.says(OWNER_ACCOUNT)
-    for words in ("manual", "rounds 2", "tools 9", "rounds default"):
+    said = ""
+    for words in (
+        *("manual", "rounds 2", "tools 9", "rounds default", "whitelist time", "whitelist default"),
+        *("timeout shell 60", "timeout http 5", "timeout shell default", "dangerous none"),
+    ):
         said = await told(front, OWNER_ACCOUNT, f"/approvals {words}")
     assert "Approvals here: manual" in said
     assert "After 5 rounds, 9 tool calls, 300 s" in said
-    assert (await standing(front)).thread == ApprovalSettings(Preset.MANUAL, max_tools=9)
+    assert "\nDangerous tools: none.\nTime limits: http 5 s.\n" in said
+    expected = {"dangerous_tools": frozenset[str](), "tool_timeouts": {"http": 5}}
+    assert (await standing(front)).thread == ApprovalSettings(Preset.MANUAL, max_tools=9, **expected)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +96,7 @@ async def test_successive_settings_add_up(front: Front) -> None:
     [
         *("careful", "manual auto", "all", "all all manual", "time 5", "rounds 5 tools 5", "rounds"),
         *("rounds 0", "rounds -1", "rounds 1001", "rounds ten", "rounds ²", "tools 10001", "seconds 86401"),
+        *("dangerous", "timeout shell", "timeout shell 0", "timeout shell ten", "timeout shell 86401"),
     ],
 )
 async def test_anything_else_changes_nothing_and_tells_how(front: Front, words: str) -> None:
@@ -100,15 +111,36 @@ async def test_without_a_thread_settings_apply_everywhere(front: Front) -> None:
 
 
 @pytest.mark.parametrize("scope", ["", "all "])
-@pytest.mark.parametrize("words,most", [("auto", "auto_loop"), ("rounds 6", "5"), ("seconds 301", "300")])
+@pytest.mark.parametrize(
+    "words,refusal",
+    [
+        ("auto", "the limit is auto_loop"),
+        ("rounds 6", "the limit is 5"),
+        ("seconds 301", "the limit is 300"),
+        ("whitelist time echo", "the limit is json, time"),
+        ("dangerous http echo", "dangerous tools must include http, shell"),
+        ("timeout shell 61", "the limit is shell 60 s"),
+    ],
+)
 async def test_only_the_owner_exceeds_the_configured_policy(
-    front: Front, scope: str, words: str, most: str
+    front: Front, scope: str, words: str, refusal: str
 ) -> None:
     await front.says(GUEST)
     said = await told(front, GUEST, f"/approvals {scope}{words}")
-    assert said == f"That is not allowed here; the limit is {most}."
+    assert said == f"That is not allowed here; {refusal}."
     assert "Approvals here: whitelist" in await told(front, GUEST, f"/approvals {scope}whitelist")
     assert "After 4 rounds" in await told(front, GUEST, f"/approvals {scope}rounds 4")
+    for stricter in ("whitelist time", "dangerous shell http time", "timeout shell 60", "timeout echo 9"):
+        assert "Approvals here" in await told(front, GUEST, f"/approvals {scope}{stricter}")
+    await front.says(OWNER_ACCOUNT)
+    assert "Approvals here" in await told(front, OWNER_ACCOUNT, f"/approvals {scope}{words}")
+
+
+async def test_a_tool_that_does_not_exist_can_not_be_set(front: Front) -> None:
+    await front.says(OWNER_ACCOUNT)
+    for words in ("whitelist time shel", "dangerous shel", "timeout shel 60"):
+        assert await told(front, OWNER_ACCOUNT, f"/approvals {words}") == "There is no tool named shel."
+    assert await standing(front) == ConsentSettings()
 
 
 # --- grants ----------------------------------------------------------------------------------------------
@@ -170,6 +202,16 @@ async def test_always_grants_everywhere(front: Front) -> None:
     await front.says(OWNER_ACCOUNT, f"/approve {gate.id} always")
     (grant,) = await granted(front)
     assert (grant.scope, grant.thread_id) == (GrantScope.USER, None)
+
+
+@pytest.mark.parametrize("written_there", [False, True])
+async def test_who_decides_from_elsewhere_is_told_there(front: Front, *, written_there: bool) -> None:
+    """Also where they never wrote before; in the card's own conversation the card shows it."""
+    gate = await asked(front)
+    if written_there:
+        await front.says(OWNER_ACCOUNT, place="elsewhere")
+    await front.says(OWNER_ACCOUNT, f"/approve {gate.id}", place="elsewhere")
+    assert front.heard("elsewhere") == ["Approved by Olivia"]
 
 
 @pytest.mark.parametrize("word", ["session", "always"])

@@ -1,7 +1,5 @@
 """Credentials that were asked for: which message is one, and that nothing of it is kept but in the vault."""
 
-import contextlib
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,11 +9,13 @@ import pytest_asyncio
 from core.errors import VaultError
 from core.gates import Chose, Option, Replies, Wrote
 from core.inbound import credentials
-from core.inbound.credentials import VALUE_LIMIT_BYTES, WAITS_US, CredentialCapture
+from core.inbound.credentials import VALUE_LIMIT_BYTES, WAITS_US, CredentialCapture, InboundCredentials
 from core.messages import MessageRef
+from core.safety.leaks import LeakDetector
 from core.store.facets import SealedSecret
 from tests.core.inbound.front import OWNER_ACCOUNT, Front
 from tests.core.inbound.test_answers import CARD, CARD_AT, Asked
+from tests.upgrade.stored import dump
 
 SECRET = Replies(("Cancel",), free_text=True, secret="garden")
 PASSWORD = "swordfish 12"
@@ -38,8 +38,7 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
 
 def written_down(directory: Path, text: str) -> bool:
     """Return whether it is anywhere in the database, as it is."""
-    with contextlib.closing(sqlite3.connect(directory / "hub.db")) as stored:
-        return any(text in line for line in stored.iterdump())
+    return text in dump(directory / "hub.db")
 
 
 async def kept(front: Front) -> dict[str, str]:
@@ -64,6 +63,21 @@ async def test_any_text_except_a_command_is_the_credential(front: Front, text: s
     await Asked.open(front, SECRET)
     await front.says(OWNER_ACCOUNT, text, order=CARD_AT + 1)
     assert await kept(front) == {"garden": text}
+
+
+@pytest.mark.parametrize("by_card", [False, True])
+async def test_a_credential_that_looks_like_one_is_stored_as_it_was_written(
+    front: Front, tmp_path: Path, *, by_card: bool
+) -> None:
+    key = "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    front.masking = InboundCredentials(LeakDetector(), seal, front.ids)
+    await Asked.open(front, SECRET)
+    if by_card:
+        await front.presses(OWNER_ACCOUNT, PROMPT, 1, form=key)
+    else:
+        await front.says(OWNER_ACCOUNT, f" {key}", order=CARD_AT + 1)
+    assert await kept(front) == {"garden": key}
+    assert not written_down(tmp_path, key)
 
 
 @pytest.mark.parametrize("command", ["/status", "/help", "/yes", "/approve abcdefghjk"])

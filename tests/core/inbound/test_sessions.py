@@ -13,13 +13,17 @@ from core.clock import SystemClock
 from core.consent.facts import Policy
 from core.consent.rules import EffectivePolicy
 from core.ids import RandomIds
-from core.inbound.judge import EventJudge, InboundRules
+from core.inbound.judge import EventJudge
+from core.inbound.rules import InboundRules
 from core.inbound.sessions import SessionManager
 from core.messages import Address, InboundMessage, Sender
-from core.people.access import Access, ChannelAccess, DirectMode
+from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
+from core.store.rows import TurnState
 from core.store.sql.store import SqlStore
 from core.store.sqlite.store import open_store
+from core.transcript import AssistantSaid
 from core.users import Principal, Role
+from tests.core.inbound.front import OWNER_ACCOUNT, Front
 from tests.databases import lay_database
 
 OWNER = Principal("owner", Role.OWNER, "Olivia")
@@ -131,3 +135,23 @@ async def test_every_key_is_found_again_after_a_restart(tmp_path: Path) -> None:
     after = [await again(scope, channel=channel) for scope, channel in keys]
     await store.close()
     assert after == before
+
+
+@pytest.mark.parametrize("direct", [True, False], ids=["in private", "in a group"])
+async def test_in_a_group_a_search_finds_nothing_that_was_said_elsewhere(
+    tmp_path: Path, *, direct: bool
+) -> None:
+    front = await Front.open(tmp_path, rules=ChannelAccess(groups=GroupMode.ALL))
+    for text, privately in (
+        ("the harbor is for private use", True),
+        ("everybody meets at the harbor", False),
+    ):
+        start = (await front.says(OWNER_ACCOUNT, text, direct=privately)).started
+        assert start is not None
+        await front.store.turns.finish_turn_and_enqueue(
+            start.turn_id, TurnState.DONE, AssistantSaid("so"), (), next_turn_id="next", send_now=False
+        )
+    await front.says(OWNER_ACCOUNT, "/search harbor", direct=direct)
+    found = front.heard(OWNER_ACCOUNT if direct else "group")[-1]
+    await front.store.close()
+    assert ("everybody meets" in found, "private use" in found) == (True, direct)

@@ -36,15 +36,15 @@ async def test_alone_it_shows_the_persons_and_the_hubs(front: Front) -> None:
 @pytest.mark.parametrize("words", ["America/New_York", "america/new_york", "America/New York"])
 async def test_it_sets_a_zone_in_any_case(front: Front, words: str) -> None:
     assert "Your time zone is America/New_York." in await told(front, f"/timezone {words}")
-    assert await front.store.people.timezone(OWNER.user_id) == "America/New_York"
+    assert (await front.store.people.preferences(OWNER.user_id)).timezone == "America/New_York"
 
 
 async def test_it_sets_that_of_its_writer_alone(front: Front) -> None:
     await told(front, "/timezone Asia/Tokyo", "gus")
-    assert await front.store.people.timezone(OWNER.user_id) is None
+    assert (await front.store.people.preferences(OWNER.user_id)).timezone is None
     guest = await front.user_of("gus")
     assert guest is not None
-    assert await front.store.people.timezone(guest) == "Asia/Tokyo"
+    assert (await front.store.people.preferences(guest)).timezone == "Asia/Tokyo"
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ async def test_an_unknown_zone_is_refused_with_near_ones(front: Front, words: st
     (row,) = accepted.outbox
     assert accepted.outcome == "refused: no such time zone"
     assert near in text_of(row.message)
-    assert await front.store.people.timezone(OWNER.user_id) == "Asia/Tokyo"
+    assert (await front.store.people.preferences(OWNER.user_id)).timezone == "Asia/Tokyo"
 
 
 async def test_default_clears_it(front: Front) -> None:
     await told(front, "/timezone Asia/Tokyo")
     assert "You use the hub's time zone, UTC." in await told(front, "/timezone Default")
-    assert await front.store.people.timezone(OWNER.user_id) is None
+    assert (await front.store.people.preferences(OWNER.user_id)).timezone is None
 
 
 async def test_the_help_lists_it(front: Front) -> None:

@@ -5,6 +5,7 @@ import gzip
 import json
 import ssl
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -19,10 +20,12 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.model.base import ModelReply, ReplyDelta, Usage
+from core.model.base import ModelAbilities, ModelReply, ReplyDelta, ThinkingStyle
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
+from core.preferences import Thinking
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult
+from core.usage import Usage
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.support import TestClock, asking, collect, recorded
 from tests.patience import PATIENCE_S
@@ -61,7 +64,13 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
 
 
 def openai(
-    client: httpx.AsyncClient, base_url: str, *, key: str = KEY, model: str = "sim-1", stream: bool = True
+    client: httpx.AsyncClient,
+    base_url: str,
+    *,
+    key: str = KEY,
+    model: str = "sim-1",
+    stream: bool = True,
+    able: ModelAbilities | None = None,
 ) -> OpenAIModel:
     return OpenAIModel(
         name="main",
@@ -71,6 +80,7 @@ def openai(
         client=client,
         clock=TestClock(),
         stream=stream,
+        abilities=able or ModelAbilities(),
     )
 
 
@@ -91,6 +101,20 @@ async def test_text_and_usage(provider: ModelSimulator, model: OpenAIModel) -> N
     assert "".join(deltas) in ("", reply.text)
     assert reply.usage == Usage(70, 6, 64)
     assert (reply.origin.provider, reply.origin.model, reply.truncated) == ("openai", "sim-1", False)
+
+
+@pytest.mark.parametrize("style", ThinkingStyle)
+async def test_thinking_takes_room_of_its_own_and_no_temperature(
+    provider: ModelSimulator, client: httpx.AsyncClient, style: ThinkingStyle
+) -> None:
+    able = ModelAbilities(thinking=style, max_temperature=2.0, max_output_tokens=5000)
+    for asked in (openai(client, provider.openai_base_url, able=one) for one in (able, ModelAbilities())):
+        for thinking in (Thinking.OFF, Thinking.LOW):
+            request = replace(asking("Hi"), thinking=thinking, temperature=1.7, max_output_tokens=4000)
+            await collect(asked, request)
+    sent = [(one.body["max_tokens"], one.body.get("temperature")) for one in provider.log.all()]
+    thought = (4000, 1.7) if style is ThinkingStyle.NONE else (5000, None)
+    assert sent == [(4000, 1.7), thought, (4000, None), (4000, None)]
 
 
 async def test_text_arrives_while_the_provider_is_still_writing(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.conversation import NO_OUTCOME, wire_call_id
-from core.model.openai_messages import conversation_messages
+from core.model.openai import conversation_messages
 from core.transcript import AssistantSaid, Note, ResultStatus, Said, Summary, ToolCalled, ToolResult, UserSaid
 
 ID_A = "0190c6f2-7d0a-7cc3-98f4-3b1c5d2e6f70"

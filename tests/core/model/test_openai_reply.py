@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ContextOverflow, ModelError, ModelRejected, ModelReplyInvalid, ModelUnavailable
-from core.model.base import CallRequest, ModelReply, Usage
+from core.model.base import CallRequest, ModelReply
 from core.model.openai_reply import ReplyAssembler
 from core.model.provider import CALLS_LIMIT, REPLY_LIMIT_CHARS
 from core.model.sse import SseParser
 from core.transcript import Origin
+from core.usage import Usage
 from tests.core.model.support import recorded
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.model.base import ImagePart, ModelRequest
-from core.model.openai import MessageWriter, RequestTexts
-from core.model.openai_messages import Dialect
+from core.model.openai import Dialect, MessageWriter, RequestTexts
 from core.model.request_texts import ConversationTexts
 from core.transcript import (
     AssistantSaid,

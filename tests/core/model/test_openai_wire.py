@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from core.model.base import ImagePart, ModelRequest, Thinking, ToolSpec
+from core.model.base import ImagePart, ModelRequest, ToolSpec
 from core.model.conversation import wire_call_id
-from core.model.openai import RequestTexts
-from core.model.openai_messages import Dialect, tool_object
+from core.model.openai import Dialect, RequestTexts, tool_object
 from core.model.provider_errors import read_error_body
 from core.model.request_texts import ToolTexts
+from core.preferences import Thinking
 from core.transcript import AssistantSaid, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.support import SHELL, asking
 

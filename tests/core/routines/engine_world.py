@@ -15,13 +15,14 @@ from bot.routines.service import build_routines
 from bot.timers import ScheduledTimers
 from core.clock import SECOND_US, Clock
 from core.errors import ModelRejected
-from core.events import RunKind, SilentListener
+from core.events import RunKind, TurnListeners
 from core.ids import Ids, RandomIds
 from core.messages import Address, Message
-from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
 from core.people.notices import Notices, Recipient
 from core.routines.manage import RoutineManager
 from core.routines.service import RoutineService
+from core.runs.metering import Metering
 from core.runs.model_list import ConfiguredModel, ModelList
 from core.runs.recovery import RunRecovery, RunsOfKind
 from core.runs.registry import RunRegistry
@@ -35,6 +36,7 @@ from core.timers import Timers
 from core.tool import ProcessInfo
 from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid
+from core.usage import Usage
 from core.users import Principal, Role
 from tests.clock import JumpingClock
 from tests.databases import lay_database
@@ -132,12 +134,14 @@ def service_of(
         raise AssertionError(f"no thread is opened: {channel}, {at}, {title}, {nonce}")
 
     notices, no_tools = cast("Notices", told), cast("CallPipeline", None)
-    models = ModelList([ConfiguredModel(model.name, "test", 100_000, (model,))], clock)
+    models = ModelList(
+        [ConfiguredModel(model.name, "test", 100_000, (model,))], clock, Metering(store.usage, clock, ids)
+    )
     return build_routines(
         config,
         store,
         models,
-        RunRegistry(SilentListener(), told.owner, store.journal.keep_models),
+        RunRegistry(TurnListeners(), told.owner, store.journal.keep_models),
         no_tools,
         lambda: notices,
         open_thread,
@@ -155,8 +159,9 @@ class Told:
     texts: list[str] = field(default_factory=list[str])
     owners: list[str] = field(default_factory=list[str])
 
-    async def owner(self, text: str) -> None:
+    async def owner(self, text: str, once: str = "") -> None:
         """See core.runs.registry.TellOwner."""
+        del once
         self.owners.append(text)
 
     async def send(self, key: str, to: Recipient, message: Message) -> bool:

@@ -1,19 +1,17 @@
-"""The budget a run has left, after what it used itself and before what an earlier start of it used."""
+"""The budget a run has left, after its own calls."""
 
 import pytest
 
-from core.model.base import Usage
-from core.routine import Spent
-from core.routines.budget import OutOfBudget, SpentSoFar
+from core.routines.budget import DayBudget, OutOfBudget
 from core.store.routine_rows import DayLeft
+from core.usage import CallKind, Payer, Usage
+from tests.core.runs.models_bench import unrecorded
 
-EARLIER = Spent(tokens_in=700, tokens_out=300, cost_micro_usd=5_000)
 
-
-def spent(left: DayLeft, *, tokens: int = 0, micro_usd: int = 0) -> SpentSoFar:
-    found = SpentSoFar(EARLIER, left)
-    found.add(Usage(tokens - tokens // 3, tokens // 3, 0, micro_usd))
-    return found
+def spent(left: DayLeft, *, tokens: int = 0, micro_usd: int = 0) -> DayBudget:
+    meter = unrecorded().run(Payer(CallKind.ROUTINE, "run", "ada"))
+    meter.used = Usage(tokens - tokens // 3, tokens // 3, 0, micro_usd)
+    return DayBudget(left, meter)
 
 
 @pytest.mark.parametrize(

@@ -89,9 +89,7 @@ def test_omitted_fields_take_their_defaults() -> None:
 
 def test_a_full_job_is_refused_when_it_is_saved_and_read_where_it_was_saved_before() -> None:
     page = PAGE | {"action": {"type": "full_job", "title": "t", "description": "d"}}
-    assert faults(page) == {
-        "action.type": "cannot be full_job: this version runs no jobs yet; use lightweight"
-    }
+    assert faults(page) == {"action.type": "cannot be full_job: routines start no jobs yet; use lightweight"}
     definition = read_definition(page, "UTC")
     assert isinstance(definition, Definition)
     assert definition.action == FullJob("t", "d", 25)
@@ -224,10 +222,10 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "at most 20",
     ),
     (
-        "a grant beyond the scope",
-        action(use_tools=True, allowed_tools=["time"], grants=["shell rm *"]),
-        "action.grants",
-        "not among the allowed",
+        "a grant without tools",
+        action(grants=["shell rm old"]),
+        "action.use_tools",
+        "must be true for a routine with grants",
     ),
     ("no run a day", limits(daily_runs=0), "guardrails.daily_runs", "from 1"),
     ("no token a day", limits(daily_tokens=0), "guardrails.daily_tokens", "from 1"),
@@ -406,5 +404,5 @@ def test_a_problem_names_one_field() -> None:
     assert validate({}) == (
         Problem("name", "is missing"),
         Problem("trigger.type", "must be one of cron, event, system_event, webhook, manual"),
-        Problem("action.type", "must be lightweight"),
+        Problem("action.type", "must be one of lightweight, reminder"),
     )

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from core.clock import SECOND_US
 from core.routine import ManualInput, RunStatus, SlotInput, claim_key
-from core.routine_json import input_from_json, input_to_json
+from core.routine_json import RoutineRefused, input_from_json, input_to_json
 from core.routines.engine import budget_day
 from core.routines.notices import MAX_AN_HOUR
 from core.runs.recovery import CRASH_LIMIT
@@ -361,3 +361,60 @@ async def test_of_runs_the_newest_and_the_last_days_are_kept(
     assert 720 <= len(runs) <= 722
     assert all(run.created_at >= now - (DAY + 2 * MINUTE) * SECOND_US for run in runs)
     proof_record("routines-engine", runs_made=len(works.model.asked), runs_kept=len(runs))
+
+
+# --- one time -------------------------------------------------------------------------------------------
+
+
+ONCE = {"type": "cron", "schedule": "in 30 m"}
+REMINDER = {"type": "reminder", "text": "call Ada"}
+
+
+async def row_of(works: Works, row: RoutineRow) -> RoutineRow | None:
+    return await works.store.routines.routine(row.id)
+
+
+async def test_one_time_is_one_run_whatever_the_clock_does(works: Works) -> None:
+    row = await works.make("once", trigger=ONCE, action=REMINDER)
+    works.clock.jump(-HOUR)
+    await works.passes(31 * MINUTE)
+    assert works.told.texts == []
+    works.clock.jump(2 * HOUR)
+    await works.passes(MINUTE)
+    assert len(works.told.texts) == 1
+    works.clock.jump(-3 * HOUR)
+    await works.passes(HOUR)
+    await works.crash()
+    await works.start()
+    await works.passes(3 * HOUR)
+    assert len(works.told.texts) == 1
+    assert len(await works.runs(row)) == 1
+    assert works.model.asked == []
+    with pytest.raises(RoutineRefused, match="is in the past"):
+        await works.desk.change(OLIVIA, "once", {"description": "again"})
+
+
+@pytest.mark.parametrize("policy, number", [("skip", 0), ("one_catch_up", 1), ("all", 1)])
+async def test_a_missed_time_follows_the_routines_setting(works: Works, policy: str, number: int) -> None:
+    row = await works.make("once", trigger={**ONCE, "downtime": policy}, action=REMINDER)
+    await works.crash()
+    works.clock.advance(DAY)
+    await works.start()
+    await works.settled()
+    assert len(works.told.texts) == number
+    missed = await row_of(works, row)
+    assert missed is not None
+    assert missed.done_at is not None
+    assert missed.skipped_slots == 1 - number
+
+
+async def test_what_is_done_is_kept_for_thirty_days(works: Works) -> None:
+    done = await works.make("once", trigger=ONCE, action=REMINDER)
+    stays = await works.make("hourly", trigger={"type": "cron", "schedule": "in 90 d"})
+    await works.passes(HOUR)
+    await works.store.routines.forget_done_routines(works.clock.now() - 30 * DAY * SECOND_US)
+    works.clock.advance(29 * DAY)
+    assert await works.store.routines.forget_done_routines(works.clock.now() - 30 * DAY * SECOND_US) == 0
+    await works.passes(2 * DAY)
+    assert await row_of(works, done) is None
+    assert await row_of(works, stays) is not None

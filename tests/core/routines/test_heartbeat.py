@@ -16,6 +16,7 @@ from core.routines.heartbeat import (
     Heartbeat,
     asks_for_nothing,
     keep_heartbeat,
+    schedule_of_beats,
 )
 from core.routines.run import read_reply
 from core.store.routine_rows import RoutineRow, RoutineText
@@ -106,8 +107,9 @@ async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
     try:
         await store.people.ensure_user("owner", Role.OWNER, "Olivia")
 
-        async def kept(every_s: int | None) -> RoutineRow | None:
-            await keep_heartbeat(store, "owner", every_s, "UTC", clock)
+        async def kept(every_s: int | None, at: str = "") -> RoutineRow | None:
+            schedule = None if every_s is None else schedule_of_beats(every_s, at)
+            await keep_heartbeat(store, "owner", schedule, "UTC", clock)
             return await store.routines.routine(HEARTBEAT_ID)
 
         assert await kept(None) is None
@@ -132,6 +134,10 @@ async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
         again = await kept(7200)
         assert again is not None
         assert (again.enabled, again.text.next_slot_at) == (True, changed.text.next_slot_at)
+        daily = await kept(7200, "08:05")
+        assert daily is not None
+        assert daily.text.next_slot_at is not None
+        assert f"{datetime.fromtimestamp(daily.text.next_slot_at // SECOND_US, UTC):%H:%M}" == "08:05"
     finally:
         await store.close()
 
@@ -141,7 +147,7 @@ async def test_it_takes_no_name_from_the_owners_own(tmp_path: Path) -> None:
     try:
         await store.people.ensure_user("owner", Role.OWNER, "Olivia")
         await store.routines.save_routine("mine", "owner", RoutineText("heartbeat", "manual", "{}", 0), None)
-        await keep_heartbeat(store, "owner", 1800, "UTC", ManualClock())
+        await keep_heartbeat(store, "owner", "every 30 m", "UTC", ManualClock())
         assert [row.text.name for row in await store.routines.routines("owner")] == [
             "heartbeat",
             "heartbeat of the hub",

@@ -4,6 +4,7 @@ Numbers are those the documentation names, written out: a limit that changes mus
 """
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -80,7 +81,9 @@ async def test_a_failure_and_a_used_up_budget_keep_the_quiet_hours_too(works: Wo
 @pytest.mark.parametrize("hub_is_quiet", [False, True])
 async def test_quiet_hours_are_those_of_the_owners_time_zone(works: Works, hub_is_quiet: bool) -> None:
     """Twelve hours away, the owner's night is the hub's day."""
-    assert await works.store.people.set_timezone(OLIVIA.user_id, "Etc/GMT-12")
+    assert await works.store.people.set_preferences(
+        OLIVIA.user_id, lambda was: replace(was, timezone="Etc/GMT-12")
+    )
     begin_s = -HOUR if hub_is_quiet else 11 * HOUR
     quiet = hours(works, begin_s, begin_s + 2 * HOUR)
     rows = [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from core.clock import SECOND_US
 from core.routine import Downtime
 from core.routines.describe import describe
+from core.routines.once import in_full
 from core.routines.schedule import MAX_COUNTED, Due, Schedule, ScheduleRefused, jitter_us
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,6 +35,13 @@ BERLIN, NEW_YORK, LORD_HOWE = "Europe/Berlin", "America/New_York", "Australia/Lo
 SANTIAGO, KATHMANDU = "America/Santiago", "Asia/Kathmandu"
 
 SWITCHES: list[tuple[str, str, str, str, list[str]]] = [
+    # One time: the first instant after the gap, the first of two, an instant whatever the clock shows.
+    ("at 2026-03-29 02:30", BERLIN, "2026-03-28T12:00+01:00", "2027-03-30T12:00+02:00", [
+        "2026-03-29T03:00:00+02:00"]),
+    ("at 2026-10-25 02:30", BERLIN, "2026-10-24T12:00+02:00", "2027-10-26T12:00+01:00", [
+        "2026-10-25T02:30:00+02:00"]),
+    ("at 2026-10-25 01:30 UTC", BERLIN, "2026-10-24T12:00+02:00", "2027-10-26T12:00+01:00", [
+        "2026-10-25T02:30:00+01:00"]),
     # Berlin, 29 March 2026: 02:00 to 03:00 do not exist; 25 October: 02:00 to 03:00 exist twice.
     ("30 2 * * *", BERLIN, "2026-03-28T12:00+01:00", "2026-03-30T12:00+02:00", [
         "2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"]),
@@ -272,3 +280,30 @@ def test_slots_come_in_order_a_minute_apart_wherever_one_begins(schedule: str, z
     assert following >= first + 60 * SECOND_US
     assert said.next_after(first - 1) == first
     assert list(islice(said.between(begin, following), 5)) == [first, following]
+
+
+@pytest.mark.parametrize(
+    "said, now, zone, full",
+    [
+        ("in 20m", "2026-03-29T01:50+01:00", BERLIN, "at 2026-03-29 01:10:00 UTC"),
+        ("IN 2 hours", "2026-10-25T02:30+02:00", BERLIN, "at 2026-10-25 02:30:00 UTC"),
+        ("in 3 d", "2026-01-01T00:00Z", "UTC", "at 2026-01-04 00:00:00 UTC"),
+        ("at 9:00", "2026-01-01T08:59+01:00", BERLIN, "at 2026-01-01 09:00"),
+        ("at 09:00", "2026-01-01T09:00+01:00", BERLIN, "at 2026-01-02 09:00"),
+        ("at 2026-12-01T09:00+01:00", "2026-01-01T00:00Z", NEW_YORK, "at 2026-12-01 08:00:00 UTC"),
+        ("at 2026-12-01 09:00", "2026-01-01T00:00Z", NEW_YORK, "at 2026-12-01 09:00"),
+        ("at noon", "2026-01-01T00:00Z", "UTC", "at noon"),
+        ("in 999999 d", "2026-01-01T00:00Z", "UTC", "in 999999 d"),
+        ("0 9 * * *", "2026-01-01T00:00Z", "UTC", "0 9 * * *"),
+    ],
+)
+def test_a_time_is_written_in_full(said: str, now: str, zone: str, full: str) -> None:
+    assert in_full(said, datetime.fromisoformat(now).astimezone(UTC), ZoneInfo(zone)) == full
+
+
+def test_a_time_that_clocks_skip_is_said_to_be_moved() -> None:
+    told = "Once at 2026-03-29 03:00 (Europe/Berlin); clocks skip 02:30 that day"
+    assert describe("at 2026-03-29 02:30", BERLIN) == told
+    assert describe("at 2026-03-29 01:30:05", BERLIN) == "Once at 2026-03-29 01:30:05 (Europe/Berlin)"
+    with pytest.raises(ScheduleRefused, match="is not a time; write"):
+        Schedule("at 2026-02-30 09:00", UTC)

@@ -102,12 +102,36 @@ async def test_a_stop_ends_its_turn_only_and_the_thread_continues() -> None:
         actors.start(start("one"))
         actors.start(start("other", "t2"))
         await stage.until("begin one", "begin other")
-        actors.stop("one")
+        actors.stop("one", "t1")
         await stage.until("stopped one", "begin two")
         assert stage.running == {"two", "other"}
-        actors.stop("one")
+        actors.stop("one", "t1")
         stage.let_go("two")
         await stage.until("end two")
+
+
+async def test_a_turn_stopped_twice_or_before_it_begins_does_not_end_its_thread() -> None:
+    class Slow(Turns):
+        """Ends a stopped turn only when it is let go."""
+
+        async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
+            await self._note(f"ending {start.turn_id}")
+            await self._gate(start.turn_id).wait()
+            return await super().end_stopped(start, left_running)
+
+    stage = Slow({"one": start("two"), "two": start("three")})
+    async with ThreadActors(stage, 8) as actors:
+        actors.start(start("one"))
+        await stage.until("begin one")
+        actors.stop("one", "t1")
+        await stage.until("ending one")
+        actors.stop("one", "t1")
+        actors.stop("two", "t1")  # it is in the store, and the actor has yet to hear of it
+        stage.let_go("one")
+        await stage.until("ending two")
+        stage.let_go("two")
+        await stage.until("begin three")
+        assert "begin two" not in stage.events
 
 
 async def test_an_unstoppable_call_is_handed_over_and_the_next_turn_runs() -> None:
@@ -115,9 +139,9 @@ async def test_an_unstoppable_call_is_handed_over_and_the_next_turn_runs() -> No
     async with ThreadActors(stage, 8) as actors:
         actors.start(start("stubborn"))
         await stage.until("begin stubborn")
-        actors.stop("stubborn")
+        actors.stop("stubborn", "t1")
         await stage.until("stopped stubborn, shell left running", "begin next")
-        actors.stop("next")
+        actors.stop("next", "t1")
         await stage.until("stopped next")
 
 
@@ -156,3 +180,19 @@ async def test_no_more_turns_run_at_once_than_allowed(limit: int) -> None:
             await stage.until(f"begin n{number}")
             assert len(stage.running) <= limit
             stage.let_go(f"n{number}")
+
+
+async def test_a_thousand_threads_at_work_are_told_of_and_each_further_hundred(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage = Turns()
+    async with ThreadActors(stage, 8) as actors:
+        for number in range(1_150):
+            actors.start(start(f"turn {number}", f"t{number}"))
+            stage.let_go(f"turn {number}")
+        assert actors.at_work == 1_150
+        await stage.until(*(f"end turn {number}" for number in range(1_150)))
+        for number in range(2_000, 3_000):
+            actors.start(start(f"turn {number}", f"t{number}"))
+    told = [record.getMessage() for record in caplog.records if "many_at_work" in record.getMessage()]
+    assert told == [f"conversation.many_at_work count={count}" for count in (1_000, 1_100, 1_000)]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from core import texts
 from core.errors import (
+    BudgetUsedUp,
     ContextOverflow,
     HubError,
     ModelAuthRejected,
@@ -23,7 +24,7 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.events import CandidateFailed
-from core.model.base import Price, ReplyDelta, StopReason, Usage
+from core.model.base import ImagePart, ModelAbilities, Price, ReplyDelta, StopReason, Thinking
 from core.runs.attempts import (
     LONGEST_WAIT_S,
     MAX_FAILED_ATTEMPTS,
@@ -32,6 +33,7 @@ from core.runs.attempts import (
     PATIENCE_S,
     RunModels,
 )
+from core.runs.metering import needed
 from core.runs.model_list import (
     FIRST_COOLDOWN_S,
     FIRST_OPEN_S,
@@ -41,9 +43,10 @@ from core.runs.model_list import (
     ModelList,
 )
 from core.safety.leaks import LeakDetector
+from core.usage import CallEnd, CallKind, Payer, Reservation, Usage
 from tests.clock import ManualClock
 from tests.core.model.support import ScriptedModel, asking
-from tests.core.runs.models_bench import Bench, fine, reply, scripted
+from tests.core.runs.models_bench import Bench, fine, reply, scripted, unrecorded
 
 BUSY = ModelUnavailable("busy")
 CUT = ModelReplyInvalid("the reply ended early")
@@ -191,8 +194,8 @@ async def test_the_next_key_is_tried_before_the_next_model(error: ModelError) ->
     bench = Bench([a, scripted("b", fine())], keys=2)
     used: list[int] = []
     candidate = bench.list.in_order()[0]
-    model = candidate.model
-    candidate.model = lambda key: used.append(key) or model(key)
+    model = candidate.with_key
+    candidate.with_key = lambda key: used.append(key) or model(key)
     run = bench.run()
     await run.reply()
     assert (run.selected, run.failed, bench.clock.slept_s) == (["a"], [("a", 1, 2, 0.0)], [])
@@ -284,17 +287,59 @@ async def test_attempts_count_through_all_replies_of_a_run() -> None:
     assert sorted(run.seen) == [0, 1, 2, 3]
 
 
-async def test_tokens_of_a_reply_that_broke_off_stay_counted_and_are_marked_estimated() -> None:
-    bench = Bench([scripted("main", [ReplyDelta("x" * 400), BUSY], BUSY, CUT, fine())], price=Price(1, 2))
+REFUSED = ModelUnavailable("refused")
+REFUSED.uncounted = True
+
+
+async def test_a_call_is_made_on_a_stored_reservation_and_settled_or_marked_estimated() -> None:
+    bench = Bench([scripted("main", [BEGUN, CUT], REFUSED, fine())], price=Price(1, 2))
     run = bench.run()
     await run.reply()
-    broken, cut, whole = run.usages  # a call that brought nothing cost nothing
-    assert broken.estimated
-    assert cut.estimated
-    assert broken.output_tokens == 100
-    assert cut.input_tokens == broken.input_tokens > 0
-    assert broken.cost_micro_usd == broken.input_tokens + 200
-    assert whole == Usage(10, 5, cost_micro_usd=20)
+    assert [one.attempt for one in bench.rows.reserved] == [1, 2, 3]
+    first = bench.rows.reserved[0]
+    request = asking("Hi")
+    assert first.tokens >= request.max_output_tokens + len(request.system) + len("Hi")
+    assert first.micro_usd >= first.tokens + request.max_output_tokens, "output costs 1 more"
+    cut, refused, whole = (*bench.rows.ends, *run.meter.ends)
+    assert (cut.usage, cut.micro_usd) == (None, first.micro_usd), (
+        "no answer counted it: its reservation stays"
+    )
+    assert refused.usage == Usage(), "the provider refused it"
+    assert whole.usage == Usage(10, 5, cost_micro_usd=20)
+    assert len({cut.id, refused.id, whole.id}) == 3
+    used = Usage(first.tokens + 10, 5, cost_micro_usd=first.micro_usd + 20)
+    assert run.meter.used == used
+
+
+async def test_a_reservation_has_room_for_what_the_model_thinks_and_for_images() -> None:
+    (candidate,) = Bench([scripted("main", fine())], price=Price(1, 2)).list.all
+    asked, image = asking("Hi"), ImagePart("a.png", "image/png", b"")
+    bare = needed("id", candidate, 0, asked)
+    for effort, tokens in (("off", 0), ("low", 2048), ("medium", 8192), ("high", 16_384)):
+        thinks = needed("id", candidate, 0, replace(asked, thinking=Thinking(effort)))
+        assert (thinks.tokens - bare.tokens, thinks.micro_usd - bare.micro_usd) == (tokens, 2 * tokens)
+    seen = needed("id", candidate, 0, replace(asked, images=(image, image)))
+    assert (seen.tokens - bare.tokens, seen.micro_usd - bare.micro_usd) == (2 * 8192, 2 * 8192)
+
+
+async def test_a_call_beyond_a_budget_is_not_made_and_one_on_a_stored_reservation_needs_no_other() -> None:
+    bench = Bench([scripted("main", fine(), fine())], price=Price(1, 2))
+    bench.rows.most = 1
+    run = bench.run()
+    with pytest.raises(BudgetUsedUp, match="used up"):
+        await run.reply()
+    assert bench.models[0].asked == 0
+    small = Reservation("small", "main", "test", 1, 10, 10)
+    run.meter.hold(small)
+    with pytest.raises(BudgetUsedUp):
+        await run.reply()
+    assert bench.rows.ends == [CallEnd("small", made=False)], "it does not cover the call"
+    run.meter.hold(replace(small, id="large", tokens=10**6, micro_usd=10**6))
+    await run.reply()
+    assert bench.rows.reserved == []
+    (end,) = run.meter.ends
+    assert (end.id, end.usage) == ("large", Usage(10, 5, cost_micro_usd=20))
+    assert end.tokens < 10**6, "what was reserved becomes exact"
 
 
 # ---------------------------------------------------------------- overflow
@@ -456,6 +501,7 @@ class Stuck:
     """A model that waits for ever after some pieces, or at once."""
 
     name = "stuck"
+    abilities = ModelAbilities()
 
     def __init__(self, *pieces: ReplyDelta) -> None:
         self._pieces = pieces
@@ -499,8 +545,9 @@ async def test_cancelling_closes_the_stream_and_frees_the_probe(pieces: tuple[Re
 
 async def test_cancelling_during_a_wait_ends_the_reply() -> None:
     clock, main = ManualClock(), scripted("main", BUSY, fine())
-    models = ModelList([ConfiguredModel("main", "test", 1000, (main,))], clock)
-    run = RunModels(models, LeakDetector(), lambda _: None, lambda _: None)
+    models = ModelList([ConfiguredModel("main", "test", 1000, (main,))], clock, unrecorded())
+    meter = models.metering.run(Payer(CallKind.CHAT, "run", "ada"))
+    run = RunModels(models, LeakDetector(), lambda _: None, meter)
     task = asyncio.create_task(run.reply(lambda _: asking("Hi"), lambda _: None))
     await clock.someone_waits()
     task.cancel()

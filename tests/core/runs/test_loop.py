@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from core.errors import ModelUnavailable, StaleTurn, StoreUnavailable
-from core.model.base import CallRequest, ModelReply, StopReason, Usage
+from core.model.base import CallRequest, ModelReply, StopReason
 from core.runs.budget import Exhausted, Limit
 from core.runs.loop import (
     MAX_NUDGES,
@@ -17,7 +17,8 @@ from core.runs.loop import (
     announces_call,
     run_agentic_loop,
 )
-from core.transcript import Entry, Origin
+from core.transcript import Entry, Note, Origin, UserSaid
+from core.usage import Usage
 
 ORIGIN = Origin("script", "script")
 
@@ -47,7 +48,9 @@ class Script:
         limit_pauses: bool = True,
         raises: Exception | None = None,
         inputs: Mapping[int, str] | None = None,
+        entries: Sequence[Entry] = (),
     ) -> None:
+        self._entries = entries
         self._raises = raises
         self._inputs = dict(inputs or {})
         self._replies = list(replies)
@@ -79,7 +82,7 @@ class Script:
         return text is not None
 
     def transcript(self) -> Sequence[Entry]:
-        return ()
+        return self._entries
 
     def last_batch_failed(self) -> bool:
         return self._settled_now and self._fails
@@ -272,6 +275,19 @@ async def test_a_model_that_only_announces_a_call_is_reminded_twice_at_most() ->
     note = f"note {NUDGE}"
     assert script.journal == [note, "calls a", "run a", note]
     assert MAX_NUDGES == 2
+
+
+async def test_neither_new_input_nor_an_interruption_allows_more_reminders() -> None:
+    announced, note = said("Let me check the log."), Note(NUDGE)
+    script = Script([announced] * 3, inputs={1: "and now?", 2: "well?"})
+    assert await play(script) == Answered(announced)
+    assert [line for line in script.journal if line.startswith("note")] == [f"note {NUDGE}"] * 2
+
+    asked = Entry(2, "this", 0, UserSaid("go on"))
+    earlier = [Entry(1, "earlier", 0, note), asked, Entry(3, "this", 0, note)]
+    script = Script([announced] * 2, entries=earlier)
+    assert await play(script) == Answered(announced)
+    assert script.journal == [f"note {NUDGE}"]
 
 
 async def test_without_tools_no_model_is_reminded_of_them() -> None:

@@ -19,7 +19,7 @@ from core.runs.model_list import (
     Permit,
 )
 from tests.clock import ManualClock
-from tests.core.runs.models_bench import scripted
+from tests.core.runs.models_bench import scripted, unrecorded
 
 
 def middle(low: float, high: float) -> float:
@@ -184,6 +184,7 @@ def test_models_that_are_set_aside_come_only_when_no_other_is_left() -> None:
     made = ModelList(
         [ConfiguredModel(name, "test", 1000 * size, (scripted(name),)) for size, name in enumerate("abc", 1)],
         clock,
+        unrecorded(),
         middle,
     )
     a, b, c = made.in_order()
@@ -206,4 +207,4 @@ def test_models_that_are_set_aside_come_only_when_no_other_is_left() -> None:
 
 def test_a_list_needs_a_model() -> None:
     with pytest.raises(ValueError, match="at least one"):
-        ModelList([], ManualClock())
+        ModelList([], ManualClock(), unrecorded())

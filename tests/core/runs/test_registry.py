@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from core import texts
-from core.errors import ModelFault, StaleTurn
+from core.errors import ContextOverflow, ModelFault, StaleTurn
 from core.events import (
     NO_MODELS,
     CandidateFailed,
@@ -41,7 +41,8 @@ class Told:
     async def keep(self, run_id: str, models: ModelTrace) -> None:
         self.kept.append((run_id, models))
 
-    async def tell_owner(self, text: str) -> None:
+    async def tell_owner(self, text: str, once: str = "") -> None:
+        del once
         self.owner.append(text)
 
     @contextmanager
@@ -107,17 +108,11 @@ def test_each_fault_says_what_is_wrong_and_how_to_mend_it() -> None:
     assert "base_url" in said[ModelFault.ADDRESS]
 
 
-@pytest.mark.parametrize("text", [texts.CONTEXT_LIMIT_EXCEEDED, texts.CONTEXT_LIMIT_RESET])
-def test_a_limit_that_was_exceeded_names_the_reserve_and_says_to_try_again(text: str) -> None:
+def test_a_limit_that_was_exceeded_names_the_reserve_and_says_to_try_again() -> None:
+    text = texts.model_failure(ContextOverflow("long"), {}, was_reset=True)
     assert "agent.reserve_tokens" in text
     assert "4000 or more" in text
     assert "Try again" in text
-
-
-def test_a_reset_and_a_failed_reset_are_distinguished() -> None:
-    assert "I reset it" in texts.CONTEXT_LIMIT_RESET
-    assert "I reset it" not in texts.CONTEXT_LIMIT_EXCEEDED
-    assert "/new" in texts.CONTEXT_LIMIT_EXCEEDED
 
 
 def test_an_overflow_and_an_order_conflict_point_to_a_new_conversation() -> None:

@@ -97,7 +97,12 @@ class Book:
         raise AssertionError(f"a process was started: {asked}")
 
     async def finish_calls(
-        self, run_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
+        self,
+        run_id: str,
+        results: Sequence[ToolResult],
+        *,
+        started_at: int | None = None,
+        unattended: bool = False,
     ) -> None:
         (result,) = results
         assert (started_at is None) is (result.status in {ResultStatus.DENIED, ResultStatus.SKIPPED})

@@ -188,6 +188,17 @@ def test_secrets_late_in_a_long_stream_are_found(words: str) -> None:
     assert everything == LeakDetector().redacted(text) == begun + REMOVED
 
 
+@pytest.mark.parametrize("begun", ["-----BEGIN PRIVATE KEY-----\n", "an ordinary text: "])
+def test_a_long_stream_is_searched_a_few_times_over(begun: str) -> None:
+    """Counted, not measured: a key that doesn't end is searched when it has grown by a quarter."""
+    stream, searched = RedactedStream(LeakDetector()), 0
+    pieces = [begun, *(f"{B62}\n" for _ in range(800))]
+    for piece in pieces:
+        searched += stream.look_chars(piece)
+        stream.add(piece)
+    assert searched <= 8 * sum(map(len, pieces))
+
+
 def test_ordinary_words_are_streamed_as_soon_as_they_end() -> None:
     stream = RedactedStream(LeakDetector())
     assert [stream.add(piece) for piece in ("Hel", "lo wor", "ld. 你", "好")] == [

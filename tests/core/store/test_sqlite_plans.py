@@ -16,8 +16,7 @@ from core.store.pairing import PairingRequest
 from core.store.sql.store import SqlStore
 from core.store.sqlite.connection import ReaderThread, SqliteTransaction
 from core.store.sqlite.offline import Listings
-from core.store.sqlite.store import SqliteEngine, open_store
-from core.store.sqlite.writer import Writer
+from core.store.sqlite.store import SqliteEngine, Writer, open_store
 from core.store.transaction import Policy
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, CountingIds, Rules, StoppedClock

@@ -20,8 +20,10 @@ from core.messages import Address, Attachment, plain
 from core.store.effects import CloseGate
 from core.store.facets import NoticeAddress
 from core.store.feed import CardShown
+from core.store.port import Store
 from core.store.routine_rows import BudgetDay
 from core.store.rows import CallState, GateView
+from core.store.search import parse_search
 from core.store.sql.store import SqlStore
 from core.store.sqlite.maintenance import Schema, check, current_schema, migrate, schema_version, upgrade
 from core.store.sqlite.offline import Listings, open_listings
@@ -78,7 +80,10 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     clock, ids = StoppedClock(), CountingIds()
     store = await open_store(path, clock, ids)
     try:
-        assert await store.people.timezone("ada") == ("Asia/Tokyo" if stored.name >= "sqlite-0021" else None)
+        assert (await store.people.preferences("ada")).timezone == (
+            "Asia/Tokyo" if stored.name >= "sqlite-0021" else None
+        )
+        await _what_was_said_is_found(store, indexed=stored.name < "sqlite-0026")
         await _how_people_want_to_be_asked_is_there(Bench(store, clock, ids))
         await _what_was_recorded_is_there(Bench(store, clock, ids))
         await _what_was_said_once_and_for_all_is_there(Bench(store, clock, ids))
@@ -93,6 +98,15 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
         await store.close()
     await (await opened(fresh)).close()
     assert schema_of(path) == schema_of(fresh)
+
+
+async def _what_was_said_is_found(store: Store, *, indexed: bool) -> None:
+    """An upgrade makes everything searchable; a hub does it by itself later."""
+    if not indexed:
+        await store.threads.index_said(100)
+    (hit,) = await store.threads.search(parse_search("noon time"))
+    assert (hit.seq, hit.excerpt) == (1, "what time is it")
+    assert [hit.kind for hit in await store.threads.search(parse_search("I will see to it"))] == ["operator"]
 
 
 async def _what_was_said_once_and_for_all_is_there(world: Bench) -> None:
@@ -276,7 +290,7 @@ async def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) 
     await (await opened(fresh)).close()
     assert schema_of(upgraded) == schema_of(fresh)
     with contextlib.closing(sqlite3.connect(upgraded)) as connection:
-        assert schema_version(connection) == current_schema().version == 25
+        assert schema_version(connection) == current_schema().version == 26
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 

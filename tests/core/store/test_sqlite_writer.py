@@ -14,7 +14,7 @@ from core.clock import SystemClock
 from core.errors import StoreUnavailable
 from core.ids import RandomIds
 from core.store.sqlite.connection import SqliteTransaction
-from core.store.sqlite.writer import GROUP_LIMIT, LINGER_S, QUEUE_LIMIT, Writer
+from core.store.sqlite.store import GROUP_LIMIT, LINGER_S, QUEUE_LIMIT, Writer
 from core.store.transaction import Policy, Transaction, Unit
 
 WAIT_S = 60

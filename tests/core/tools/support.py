@@ -1,6 +1,6 @@
 """The parts that tests of tools share: a call's surroundings, and calls by their arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,9 @@ class Call:
 
     async def process_started(self, process: ProcessInfo) -> None:
         self.processes.append(process)
+
+    async def delegate(self, task: str, tools: Sequence[str] | None) -> str:
+        raise AssertionError("no tool here delegates")
 
 
 def in_place(tool: Tool, workspace: Workspace) -> Tool:

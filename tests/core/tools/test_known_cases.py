@@ -93,7 +93,6 @@ class Desk:
             binding_key=b"k" * 32,
             workspace=Workspace(workspace, workspace / "spill", (workspace / "hub-data",)),
             tool_timeout_s=20,
-            tool_timeouts_s={},
             result_limits=ResultLimits(),
         )
         self.pipeline = CallPipeline(ToolRegistry(tools), settings, SystemClock())

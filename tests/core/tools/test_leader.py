@@ -71,6 +71,7 @@ def program(call: Call, name: str, body: str) -> None:
         ("nosuch", "127\nhubbub: nosuch: command not found\n"),
         ("./a.txt", "126\nhubbub: ./a.txt: Permission denied\n"),
         ("./dir", "126\nhubbub: ./dir: Permission denied\n"),
+        ("./nosuch", "127\nhubbub: ./nosuch: No such file or directory\n"),
         ("./nosuch || echo next", "0\nhubbub: ./nosuch: No such file or directory\nnext\n"),
         ("echo x > nothing/f && echo no", "1\nhubbub: nothing/f: There is no nothing/f in the workspace.\n"),
         ("echo x > dir", "1\nhubbub: dir: dir: Is a directory.\n"),

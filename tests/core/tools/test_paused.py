@@ -83,7 +83,6 @@ async def test_nothing_begins_once_the_pause_was_answered(
         binding_key=b"k" * 32,
         workspace=place(files),
         tool_timeout_s=30,
-        tool_timeouts_s={},
         result_limits=ResultLimits(),
     )
     made = CallPipeline(ToolRegistry([writing_tool(files, waits=here)]), settings, SystemClock(), pause)

@@ -67,11 +67,10 @@ def pipeline(
     key: bytes = b"k" * 32,
 ) -> CallPipeline:
     settings = PipelineSettings(
-        effective_policy=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
+        effective_policy=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy(), {"charge": 7}),
         binding_key=key,
         workspace=workspace,
         tool_timeout_s=30,
-        tool_timeouts_s={"charge": 7},
         result_limits=ResultLimits(),
     )
     return CallPipeline(ToolRegistry(tools or (charge_tool(), look_tool())), settings, SystemClock())

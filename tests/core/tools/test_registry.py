@@ -3,7 +3,7 @@
 import pytest
 
 from core.approvals import AdminPolicy
-from core.consent.facts import Autonomous, Interactive, Mode, Policy
+from core.consent.facts import Autonomous, Interactive, Mode, Policy, for_subtask
 from core.consent.roles import RolePolicy
 from core.errors import ToolNotFound
 from core.tool import CallContext, Data, Tool
@@ -116,9 +116,9 @@ def test_a_run_without_a_person_sees_what_its_scopes_hold() -> None:
         "memory_write",
         "memory-search",
     ]
-    narrow = Autonomous((everything,)).child(frozenset({"time", "shell", "other"}))
+    narrow = for_subtask(Autonomous((everything,)), frozenset({"time", "shell", "other"}))
     assert visible(Role.OWNER, RolePolicy(), mode=narrow) == ["time"]
-    wishful = Autonomous((frozenset({"time"}),)).child(frozenset({"time", "memory_write"}))
+    wishful = for_subtask(Autonomous((frozenset({"time"}),)), frozenset({"time", "memory_write"}))
     assert visible(Role.OWNER, RolePolicy(), mode=wishful) == ["time"]
     assert visible(Role.OWNER, RolePolicy(), mode=Autonomous()) == []
     asking = RolePolicy(member=("time",), member_asks_owner=True)

@@ -65,7 +65,7 @@ code)`; `at` is "before_headers" | "in_headers" | "after_headers" | "mid_stream"
 * `model.reset()`: forget script and log, release all; `model.provider`: `.models`, `.context_tokens`,
   `.max_output_tokens`, `.api_key`, changeable at any time
 * `model.log`: a `Journal` of `Exchange(number, wire, method, path, headers, body, state, status, stream,
-  user_text, tool_results, reply, fault, events_sent, was_held, received_at)`; `log.all()`,
+  user_text, tool_results, reply, fault, counted, events_sent, was_held, received_at)`; `log.all()`,
   `log.select(state, match, after, limit)`, `log[-1]`, `len(log)`, `log.taken`. States: "open", "held", then
   one of "answered" (whole, to the socket), "refused" (4xx), "failed" (an error or a defect was scripted),
   "dropped" (cut by a fault or by `stop`), "client_gone"

@@ -10,6 +10,7 @@ from tests.simulators.model.wire import ApiError
 TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
+    402: "billing_error",
     403: "permission_error",
     404: "not_found_error",
     413: "request_too_large",

@@ -20,6 +20,7 @@ STOP_REASONS = {
     "length": "max_tokens",
     "tool_calls": "tool_use",
     "content_filter": "refusal",
+    "model_context_window_exceeded": "model_context_window_exceeded",
 }
 DEFAULT_THINKING = "Let me think."
 MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
@@ -60,6 +61,11 @@ class AnthropicWire:
         if name not in self._provider.models:
             raise errors.refusal(f"model: {name}", 404)
         return {"type": "model", "id": name, "display_name": name, "created_at": "2025-01-01T00:00:00Z"}
+
+    def counted(self, reply: Reply, prompt: Prompt) -> tuple[int, int, int, int]:
+        usage = _usage(reply, prompt, _limited(reply, prompt)[0])
+        read, written = usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]
+        return usage["input_tokens"] + read + written, usage["output_tokens"], read, written
 
     def body(self, reply: Reply, prompt: Prompt) -> bytes:
         content, stop_reason = _limited(reply, prompt)
@@ -130,7 +136,9 @@ def _blocks(reply: Reply, prompt: Prompt, content: str) -> list[dict[str, Any]]:
         blocks.append({"type": "thinking", "thinking": thinking, "signature": signature_of(thinking)})
     if content:
         blocks.append({"type": "text", "text": content})
-    blocks += [_tool_use(call) for call in reply.calls]
+    for call in reply.calls:
+        blocks += [{"type": "text", "text": call.said}] if call.said else []
+        blocks.append(_tool_use(call))
     return blocks
 
 

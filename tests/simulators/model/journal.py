@@ -41,6 +41,8 @@ class Exchange:
     reply: Any = None
     """The `Reply` chosen, if it came to that."""
     fault: Any = None
+    counted: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Its tokens: input, output, input read from the cache, and input written to it."""
     events_sent: int = 0
     was_held: bool = False
 
@@ -69,6 +71,7 @@ class Exchange:
             "tool_results": list(self.tool_results),
             "reply": repr(self.reply) if self.reply is not None else None,
             "fault": repr(self.fault) if self.fault is not None else None,
+            "counted": list(self.counted),
             "events_sent": self.events_sent,
             "was_held": self.was_held,
         }

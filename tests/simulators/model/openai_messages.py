@@ -6,6 +6,7 @@ name at most 64 characters of `^[^\\s<|\\\\/>]+$`.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from tests.simulators.model import openai_errors as errors
@@ -51,7 +52,8 @@ _FIELDS = {
 class Conversation:
     """Reads messages in order. Raises ApiError at the first one the API would not take."""
 
-    def __init__(self) -> None:
+    def __init__(self, tokenizer: Callable[[str], int] = tokens_in) -> None:
+        self._tokenizer = tokenizer
         self.tokens = 0
         self.user_texts: list[str] = []
         """The user's messages since the model last spoke to the user's own words."""
@@ -84,7 +86,7 @@ class Conversation:
             raise errors.unknown(f"{where}.{min(unknown)}")
         _check_name(message.get("name"), f"{where}.name")
         text = _content(i, role, message)
-        self.tokens += TOKENS_PER_MESSAGE + tokens_in(text)
+        self.tokens += TOKENS_PER_MESSAGE + self._tokenizer(text)
         if role == "tool":
             self._read_result(i, message, text)
             return
@@ -127,7 +129,7 @@ class Conversation:
             raise errors.missing(f"{where}.{kind}")
         check_function_name(part.get("name"), f"{where}.{kind}.name")
         given = _required_string(part, "arguments" if kind == "function" else "input", f"{where}.{kind}")
-        self.tokens += tokens_in(part["name"]) + tokens_in(given)
+        self.tokens += self._tokenizer(part["name"]) + self._tokenizer(given)
         return call_id
 
     def _read_result(self, i: int, message: dict[str, Any], text: str) -> None:

@@ -1,7 +1,7 @@
 """Reads a `POST /v1/chat/completions` request as OpenAI does, refusing what it refuses.
 
 Source of fields and ranges: API reference, Chat, "Create chat completion". The wording of refusals:
-`openai_errors`. Tokens are counted by `replies.tokens_in`: 4 for each message plus those of its text and
+`openai_errors`. Tokens are counted by the provider's tokenizer: 4 for each message plus those of its text and
 calls, plus those of the tools as compact JSON.
 """
 
@@ -14,7 +14,6 @@ from tests.simulators.model import openai_errors as errors
 from tests.simulators.model.caches import PrefixCache
 from tests.simulators.model.openai_messages import Conversation
 from tests.simulators.model.openai_tools import check_tools
-from tests.simulators.model.replies import tokens_in
 from tests.simulators.model.wire import Prompt, Provider, said_by_user
 
 FIELDS = frozenset(
@@ -81,7 +80,7 @@ class RequestReader:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
-        self._known: tuple[Any, Any, Any] | None = None
+        self._known: tuple[Any, ...] | None = None
         self._known_result: tuple[tuple[str, ...], int] = ((), 0)
         self._cache = PrefixCache()
 
@@ -100,7 +99,7 @@ class RequestReader:
         _check_options(request)
         if "messages" not in request:
             raise errors.missing("messages")
-        conversation = Conversation()
+        conversation = Conversation(self._provider.tokenizer)
         conversation.read(request["messages"])
         tool_names, tool_tokens = self._check_tools(request)
         max_output = request.get("max_completion_tokens") or request.get("max_tokens")
@@ -128,10 +127,16 @@ class RequestReader:
             raise errors.unknown_model(model)
 
     def _check_tools(self, request: dict[str, Any]) -> tuple[tuple[str, ...], int]:
-        asked = (request.get("tools"), request.get("tool_choice"), request.get("parallel_tool_calls"))
+        tokenizer = self._provider.tokenizer
+        asked = (
+            request.get("tools"),
+            request.get("tool_choice"),
+            request.get("parallel_tool_calls"),
+            tokenizer,
+        )
         if asked != self._known:
             names = check_tools(request)
-            tokens = tokens_in(json.dumps(asked[0], separators=(",", ":"))) if asked[0] else 0
+            tokens = tokenizer(json.dumps(asked[0], separators=(",", ":"))) if asked[0] else 0
             self._known, self._known_result = asked, (names, tokens)
         return self._known_result
 

@@ -63,6 +63,11 @@ class OpenAIWire:
             raise errors.refusal(f"The model '{name}' does not exist", "model", "model_not_found", status=404)
         return {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "simulator"}
 
+    def counted(self, reply: Reply, prompt: Prompt) -> tuple[int, int, int, int]:
+        usage = _usage(reply, prompt, _limited(reply, prompt)[0])
+        cached: int = usage["prompt_tokens_details"]["cached_tokens"]
+        return usage["prompt_tokens"], usage["completion_tokens"], cached, 0
+
     def body(self, reply: Reply, prompt: Prompt) -> bytes:
         content, finish = _limited(reply, prompt)
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": reply.refusal or None}

@@ -25,6 +25,8 @@ class ToolCall:
     arguments: dict[str, Any] | str
     id: str | None = None
     """The call's id on the wire; None lets the simulator mint one."""
+    said: str = ""
+    """Text directly before the call, on the Anthropic wire only."""
 
 
 @dataclass(frozen=True, slots=True)

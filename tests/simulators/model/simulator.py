@@ -179,6 +179,7 @@ class ModelSimulator:
         exchange.tool_results = prompt.tool_results
         choice = self.script.choose(prompt)
         exchange.reply, exchange.fault = choice.reply, choice.fault
+        exchange.counted = wire.counted(choice.reply, prompt)
         self.log.changed()
         self._being_answered[exchange.number] = exchange
         try:

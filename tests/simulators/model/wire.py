@@ -3,7 +3,7 @@ do."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,8 @@ class Provider:
     models: tuple[str, ...] = ("sim-1", "sim-2")
     context_tokens: int = 128_000
     max_output_tokens: int = 16_384
+    tokenizer: Callable[[str], int] = tokens_in
+    """Counts requests on the OpenAI wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,10 @@ class Wire(Protocol):
 
     def read(self, headers: Mapping[str, str], raw: bytes) -> Prompt:
         """Check a request as the provider does. Raises ApiError."""
+        ...
+
+    def counted(self, reply: Reply, prompt: Prompt) -> tuple[int, int, int, int]:
+        """The tokens of an answer: input with what the cache read and wrote, output, and both of these."""
         ...
 
     def body(self, reply: Reply, prompt: Prompt) -> bytes:

@@ -4,13 +4,8 @@ They are installed from npm by the lock beside them, once per lock, into pytest'
 """
 
 import asyncio
-import fcntl
-import hashlib
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,51 +14,21 @@ from typing import Any
 import pytest
 
 from channels import slack
+from tests.harness.npm import install
 from tests.patience import PATIENCE_S
-from tests.plugins.groups import required_groups
 from tests.simulators.slack import SlackSimulator
 from tests.simulators_tests.slack.conftest import ANN, APP_TOKEN, BOT_TOKEN
 
 HERE = Path(__file__).parent / "node"
-FILES = ("package.json", "package-lock.json", "echo_bot.cjs", "web_calls.cjs")
-INSTALL_LIMIT_S = 50
+FILES = ("echo_bot.cjs", "web_calls.cjs")
 Json = dict[str, Any]
 pytestmark = pytest.mark.node
 
 
 @pytest.fixture(scope="module")
 def programs(pytestconfig: pytest.Config) -> Path:
-    """Return where the programs lie beside their clients; skips (or fails, if node is required) if npm
-    fails."""
-    digest = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:12]
-    assert pytestconfig.cache is not None
-    folder = pytestconfig.cache.mkdir(f"slack-clients-{digest}")
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two workers may want them at one time
-        failure = _installed(folder)
-    if failure:
-        give_up = pytest.fail if "node" in required_groups(os.environ) else pytest.skip
-        give_up(f"node: npm could not install Slack's clients: {failure}")
-    return folder
-
-
-def _installed(folder: Path) -> str:
-    """Return what kept npm from it; "" once they are there."""
-    for name in FILES:
-        shutil.copy(HERE / name, folder / name)
-    if (folder / "node_modules" / ".package-lock.json").exists():
-        return ""
-    command = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
-        )
-        failure = done.stderr[-500:] if done.returncode else ""
-    except subprocess.TimeoutExpired:
-        failure = f"it took more than {INSTALL_LIMIT_S} s"
-    if failure:
-        shutil.rmtree(folder / "node_modules", ignore_errors=True)
-    return failure
+    """Return where the programs lie beside their clients."""
+    return install(pytestconfig, HERE / "package-lock.json", "node", FILES)
 
 
 def methods_of_the_adapter() -> set[str]:

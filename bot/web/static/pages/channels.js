@@ -3,9 +3,10 @@
 import * as api from "../api.js";
 import { announce, button, confirmButton, h, icon, settled } from "../dom.js";
 import { fromNow, inFull, shortTime } from "../format.js";
-import { complaint, failure, loading, note, timeView } from "../parts.js";
+import { complaint, failure, field, form, loading, note, timeView } from "../parts.js";
 
 const HINTS_MS = 150;
+const EFFORTS = ["off", "low", "medium", "high"];
 const PHASES = { running: "good", starting: "busy", "backing off": "attention", failed: "bad", stopped: "" };
 
 /** @param {Context} context @returns {Page} */
@@ -148,6 +149,26 @@ class ChannelsPage {
       accounts.length
         ? h("ul", { class: "accounts" }, ...accounts)
         : h("p", { class: "muted" }, "No accounts yet."),
+      this.#model(user),
+    );
+  }
+
+  /** The model and effort of all of a person's conversations, unless they choose others there. */
+  #model(user) {
+    const model = h("input", { maxlength: "64", placeholder: "As configured" });
+    model.value = user.model ?? "";
+    const effort = h("select", {}, h("option", { value: "" }, "As configured"), ...EFFORTS.map((one) => h("option", {}, one)));
+    effort.value = user.thinking ?? "";
+    const problem = complaint();
+    const choose = () =>
+      api.chooseModel({ user_id: user.id, model: model.value.trim() || null, thinking: effort.value || null });
+    const chosen = [user.model, user.thinking && `thinking ${user.thinking}`].filter(Boolean).join(", ");
+    return h(
+      "details",
+      { class: "settings" },
+      h("summary", {}, `Model: ${chosen || "as configured"}`),
+      form("Save model", () => this.#decide(choose, problem), field("Model", model), field("Thinking", effort)),
+      problem,
     );
   }
 

@@ -11,7 +11,9 @@ CREATE TABLE users (
     created_at INTEGER NOT NULL,
     preset     TEXT,
     limits     TEXT,  -- JSON of the limits set of max_rounds, max_tools, loop_timeout_s; null: none
-    timezone   TEXT  -- null: the hub's default
+    timezone   TEXT,  -- null: the hub's default
+    model      TEXT,  -- the model of the configuration that this person's runs prefer; null: the first
+    thinking   TEXT  -- the effort of their models; null: as configured
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE identities (
@@ -129,9 +131,19 @@ CREATE TABLE threads (
     last_seq       INTEGER NOT NULL DEFAULT 0,  -- only grows: a position is never given twice
     last_turn      INTEGER NOT NULL DEFAULT 0,
     limits         TEXT,  -- as those of users
-    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine')),  -- routine: of its runs; `scope` is its id
-    verbosity      TEXT  -- what people see of its runs; null: answers only
+    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine', 'job', 'subtask')),  -- not chat: of its runs; `scope` is its id
+    verbosity      TEXT,  -- what people see of its runs; null: answers only
+    searched_seq   INTEGER NOT NULL DEFAULT 0,  -- what was said up to here is in `said`
+    checkpoints    INTEGER NOT NULL DEFAULT 0,  -- turns that can still be undone, at most 20
+    origin_id      TEXT,  -- the thread this is a branch of; it may be deleted
+    origin_turn    INTEGER,  -- the last turn of it that was copied
+    closed_at      INTEGER,  -- null: it is open
+    archived_at    INTEGER,  -- null: it is listed
+    tags           TEXT NOT NULL DEFAULT '[]',  -- JSON list
+    model          TEXT,  -- as those of users; chosen for this conversation
+    thinking       TEXT
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX threads_unsearched ON threads (last_active_at) WHERE kind = 'chat' AND last_seq > searched_seq;
 CREATE INDEX threads_of_routines ON threads (scope) WHERE kind = 'routine';
 
 -- The thread a key leads to now. Several keys may lead to one thread; a thread may have lost its key.
@@ -150,7 +162,7 @@ CREATE TABLE sessions (
     created_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Whatever runs tools and models: a turn of a chat, or a run of a routine. Its journal are entries and calls.
+-- Whatever runs tools and models: a turn of a chat, a run of a routine, or a job. Its journal are entries and calls.
 CREATE TABLE runs (
     id             TEXT NOT NULL PRIMARY KEY,
     thread_id      TEXT NOT NULL REFERENCES threads (id),
@@ -170,8 +182,8 @@ CREATE TABLE runs (
     ended_at       INTEGER,
     reply_to       TEXT,  -- the message it answers, where others write in between
     events         TEXT NOT NULL DEFAULT '[]',  -- JSON list: keys of the events it answers, for the audit
-    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine')),
-    consent_thread TEXT,  -- routine: the thread whose grants hold; chat: null, its own
+    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine', 'job', 'subtask')),
+    consent_thread TEXT,  -- routine, job: the thread whose grants hold; chat: null, its own
     fence          INTEGER,  -- the lease of the hub that has it in hand; null while it waits or has ended
     crashes        INTEGER NOT NULL DEFAULT 0,  -- of hubs, without progress, that are put down to it
     models         TEXT,  -- JSON: the model that was called last, and those that failed
@@ -180,6 +192,8 @@ CREATE TABLE runs (
 ) STRICT, WITHOUT ROWID;
 -- One run at a time in a thread.
 CREATE UNIQUE INDEX runs_active ON runs (thread_id) WHERE state IN ('running', 'waiting');
+CREATE INDEX runs_by_thread ON runs (thread_id, number);
+CREATE INDEX runs_of_jobs ON runs (principal_id) WHERE kind = 'job' AND state = 'running';
 
 CREATE TABLE entries (
     thread_id TEXT NOT NULL REFERENCES threads (id),
@@ -192,10 +206,12 @@ CREATE TABLE entries (
     call_id   TEXT,
     name      TEXT,  -- user: who speaks; call: the tool; result: its status
     extra     TEXT,  -- assistant: where it came from; summary: what it covers
+    undone    INTEGER,  -- position of the undo that took it back; 0: cleared for good; null: it is live
     PRIMARY KEY (thread_id, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX entries_by_run ON entries (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX entries_summaries ON entries (thread_id, seq) WHERE kind = 'summary';
+CREATE INDEX entries_undone ON entries (thread_id, undone) WHERE undone IS NOT NULL;
 
 CREATE TABLE inbox (
     id               INTEGER PRIMARY KEY,
@@ -219,7 +235,8 @@ CREATE TABLE inbox (
     received_at      INTEGER NOT NULL,
     counted          INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1)),
     album            TEXT,  -- parts of one album wait for each other until wait_until, then they are one input
-    wait_until       INTEGER NOT NULL DEFAULT 0
+    wait_until       INTEGER NOT NULL DEFAULT 0,
+    steers           INTEGER NOT NULL DEFAULT 0 CHECK (steers IN (0, 1))  -- while it waits, it may join a running turn
 ) STRICT;
 CREATE INDEX inbox_waiting ON inbox (thread_id, order_key) WHERE outcome = 'waiting';
 -- Events that count against their sender's limit.
@@ -243,6 +260,24 @@ CREATE TABLE feed (
     CHECK ((kind IN ('card', 'outcome')) = (gate_id IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX feed_by_run ON feed (turn_id) WHERE turn_id IS NOT NULL;
+
+-- Lists with a button for each line. Their buttons never expire; each press is judged as things are then.
+CREATE TABLE menus (
+    id         TEXT NOT NULL PRIMARY KEY,
+    kind       TEXT NOT NULL CHECK (kind IN ('checkpoints', 'threads', 'deletion')),
+    user_id    TEXT NOT NULL REFERENCES users (id),
+    thread_id  TEXT REFERENCES threads (id),
+    scope      TEXT,  -- as the event's, null for none
+    items      TEXT NOT NULL,  -- JSON list of ids, in the order of the buttons
+    created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Files of deleted threads that are still to be removed.
+CREATE TABLE deleted_files (
+    kind TEXT NOT NULL CHECK (kind IN ('upload', 'archive')),
+    name TEXT NOT NULL,  -- an upload's id; of an archive, its thread's
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
 
 -- Tool calls and consent --------------------------------------------------------------------------
 
@@ -372,6 +407,15 @@ CREATE TABLE tool_pause (
     at INTEGER NOT NULL
 ) STRICT;
 
+-- How often tools have failed in a row in unattended runs, which go without them from `left_out_at` on.
+CREATE TABLE tool_failures (
+    tool        TEXT    NOT NULL PRIMARY KEY,
+    failures    INTEGER NOT NULL,
+    error       TEXT    NOT NULL,
+    at          INTEGER NOT NULL,
+    left_out_at INTEGER
+) STRICT, WITHOUT ROWID;
+
 -- Secrets, sealed with the vault's key.
 CREATE TABLE secrets (
     name       TEXT NOT NULL PRIMARY KEY,
@@ -412,15 +456,23 @@ CREATE TABLE outbox (
     asked_after   INTEGER,
     repeated_part INTEGER,  -- of a message sent again: the part, from 0, that may be shown twice
     fence         INTEGER,  -- sending, streaming: the lease of the hub that sends it
+    menu_id       TEXT,  -- its choices are words that a press sends in the person's name
+    marks         INTEGER NOT NULL DEFAULT 0 CHECK (marks IN (0, 1)),  -- shows that `edit_of` was undone (`outcome`), or is live
+    job_id        TEXT REFERENCES jobs (id),  -- the job that it shows as it runs
+    paced         INTEGER NOT NULL DEFAULT 0 CHECK (paced IN (0, 1)),  -- sent seldom, and after everything else
     CHECK (settled OR state IN ('queued', 'sending', 'ambiguous', 'streaming', 'replaced')),
     CHECK (NOT settled OR state IN ('sent', 'failed', 'ambiguous', 'replaced')),
     CHECK (state NOT IN ('streaming', 'replaced') OR turn_id IS NOT NULL)
 ) STRICT;
 CREATE INDEX outbox_unsettled ON outbox (channel, address) WHERE settled = 0;
 CREATE INDEX outbox_cards ON outbox (gate_id) WHERE gate_id IS NOT NULL;
+CREATE INDEX outbox_menus ON outbox (menu_id) WHERE menu_id IS NOT NULL;
 CREATE INDEX outbox_by_turn ON outbox (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX outbox_by_event ON outbox (event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX outbox_edits ON outbox (edit_of) WHERE edit_of IS NOT NULL;
+-- A job has one message that shows it, and one change of this message, which is queued again and again.
+CREATE UNIQUE INDEX outbox_jobs ON outbox (job_id) WHERE job_id IS NOT NULL AND edit_of IS NULL;
+CREATE UNIQUE INDEX outbox_job_changes ON outbox (job_id) WHERE job_id IS NOT NULL AND edit_of IS NOT NULL;
 CREATE INDEX outbox_replacing ON outbox (replaces) WHERE replaces IS NOT NULL;
 -- A turn has one preview at a time.
 CREATE UNIQUE INDEX outbox_streaming ON outbox (turn_id) WHERE state = 'streaming';
@@ -475,10 +527,12 @@ CREATE TABLE routines (
     daily_micro_usd  INTEGER,
     budget_notice_at INTEGER,  -- of the last notice that they are used up
     own_place        TEXT,  -- JSON: channel, the address it was made at, its own address there; null: none yet
+    done_at          INTEGER,  -- when its only slot was claimed or skipped
     UNIQUE (owner_id, name)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX routines_by_path ON routines (webhook_path) WHERE webhook_path IS NOT NULL;
 CREATE INDEX routines_by_slot ON routines (next_slot_at) WHERE enabled = 1 AND next_slot_at IS NOT NULL;
+CREATE INDEX routines_done ON routines (done_at) WHERE done_at IS NOT NULL;
 
 CREATE TABLE routine_runs (
     id             TEXT NOT NULL PRIMARY KEY,
@@ -496,14 +550,11 @@ CREATE TABLE routine_runs (
     ended_at       INTEGER,
     result         TEXT,
     error          TEXT,
-    input_tokens   INTEGER NOT NULL DEFAULT 0,
-    output_tokens  INTEGER NOT NULL DEFAULT 0,
     notice         TEXT,
     notice_state   TEXT NOT NULL DEFAULT 'none' CHECK (notice_state IN ('none', 'due', 'sent', 'dropped')),
     notice_at      INTEGER,
     menu_id        TEXT,  -- the id in the notice's buttons
     created_at     INTEGER NOT NULL,
-    cost_micro_usd INTEGER NOT NULL DEFAULT 0,
     scope          TEXT,  -- JSON: the tools it was given when it began
     missing_grants TEXT,  -- JSON list: grants that calls were refused for want of; the notice offers them
     CHECK ((state IN ('waiting', 'running')) = (ended_at IS NULL)),
@@ -516,12 +567,115 @@ CREATE INDEX routine_runs_by_age ON routine_runs (routine_id, created_at);
 CREATE INDEX routine_runs_notices ON routine_runs (notice_at) WHERE notice_state = 'due';
 CREATE UNIQUE INDEX routine_runs_menus ON routine_runs (menu_id) WHERE menu_id IS NOT NULL;
 
+-- Jobs ---------------------------------------------------------------------------------------------
+
+CREATE TABLE jobs (
+    id              TEXT NOT NULL PRIMARY KEY,  -- also that of its thread and of its run
+    short_id        TEXT NOT NULL,
+    owner_id        TEXT NOT NULL REFERENCES users (id),
+    key             TEXT NOT NULL,
+    title           TEXT NOT NULL,
+    task            TEXT NOT NULL,
+    question        TEXT,  -- the model's first message; null: the task
+    state           TEXT NOT NULL
+                        CHECK (state IN ('pending', 'in_progress', 'completed', 'submitted', 'accepted',
+                                         'failed', 'stuck', 'cancelled')),
+    scope           TEXT NOT NULL,  -- JSON list: the tools it was given when it was dispatched
+    iterations      INTEGER NOT NULL CHECK (iterations >= 1),
+    timeout_s       INTEGER NOT NULL CHECK (timeout_s >= 1),
+    max_tokens      INTEGER,  -- null: no limit
+    priority        INTEGER NOT NULL,
+    thread_id       TEXT REFERENCES threads (id),  -- the conversation that hears of it
+    parent          TEXT REFERENCES jobs (id),  -- the job it repeats
+    repair_attempts INTEGER NOT NULL DEFAULT 0,
+    review          INTEGER NOT NULL DEFAULT 0 CHECK (review IN (0, 1)),  -- its owner accepts or rejects its result
+    menu_id         TEXT,  -- the id in the buttons of its newest message
+    monitor_menu    TEXT,  -- the id in the buttons of the message that shows it as it runs
+    shown_seq       INTEGER NOT NULL DEFAULT 0,  -- the position in its thread up to which this message shows it
+    notice          TEXT,  -- the message about its end, until its owner's quiet hours are over
+    notice_at       INTEGER,  -- when this message is sent
+    reason          TEXT NOT NULL,  -- of the last change
+    result          TEXT,
+    result_seq      INTEGER,  -- its position among the events, after the change of state that ended the work
+    plan            TEXT,  -- JSON: the calls that it begins with; null: it has none
+    plan_state      TEXT CHECK (plan_state IN ('running', 'ended')),  -- null: the model was not asked for one
+    created_at      INTEGER NOT NULL,
+    started_at      INTEGER,
+    ended_at        INTEGER,
+    UNIQUE (owner_id, short_id),
+    UNIQUE (owner_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX jobs_menus ON jobs (menu_id) WHERE menu_id IS NOT NULL;
+CREATE UNIQUE INDEX jobs_monitors ON jobs (monitor_menu) WHERE monitor_menu IS NOT NULL;
+CREATE INDEX jobs_pending ON jobs (owner_id, priority, created_at) WHERE state = 'pending';
+CREATE INDEX jobs_notices ON jobs (notice_at) WHERE notice_at IS NOT NULL;
+CREATE INDEX jobs_states ON jobs (state);
+
+-- Every change of a job's state, and what became of its plan meanwhile. Positions are those of its thread, as those of entries.
+CREATE TABLE job_changes (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    seq    INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    before TEXT,  -- null: it was dispatched
+    state  TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    actor  TEXT,  -- a user's id; null: the hub itself
+    PRIMARY KEY (job_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- What people say to a job while it works.
+CREATE TABLE job_messages (
+    id        INTEGER PRIMARY KEY,
+    job_id    TEXT NOT NULL REFERENCES jobs (id),
+    key       TEXT NOT NULL,
+    text      TEXT NOT NULL,
+    at        INTEGER NOT NULL,
+    joined_at INTEGER,  -- null: the model has not heard it yet
+    UNIQUE (job_id, key)
+) STRICT;
+CREATE INDEX job_messages_waiting ON job_messages (job_id, id) WHERE joined_at IS NULL;
+
 -- The number of a guest's calls of the model on a day; one row for each guest.
 CREATE TABLE model_calls (
     user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id),
     day     TEXT NOT NULL,  -- as YYYY-MM-DD, in the hub's time zone
     calls   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Usage of models ---------------------------------------------------------------------------------
+
+-- A row for each call of a model, written before the call is made. `micro_usd` is what budgets count.
+CREATE TABLE usage (
+    id                  TEXT NOT NULL PRIMARY KEY,
+    run_id              TEXT NOT NULL,  -- a row of `runs`, which may be gone; for other kinds, of that work
+    kind                TEXT NOT NULL CHECK (kind IN ('chat', 'routine', 'job', 'summary', 'test')),
+    thread_id           TEXT,
+    user_id             TEXT NOT NULL,
+    routine_id          TEXT,
+    job_id              TEXT,
+    plan_step           TEXT,
+    model               TEXT NOT NULL,
+    provider            TEXT NOT NULL,
+    attempt             INTEGER NOT NULL CHECK (attempt >= 1),
+    reserved_tokens     INTEGER NOT NULL,
+    reserved_micro_usd  INTEGER NOT NULL,
+    input_tokens        INTEGER,  -- as the provider counted them; null: it did not, or not yet
+    output_tokens       INTEGER,
+    cached_input_tokens INTEGER,
+    cache_write_tokens  INTEGER,
+    micro_usd           INTEGER NOT NULL,  -- the cost; the reservation until the call is settled
+    state               TEXT NOT NULL CHECK (state IN ('reserved', 'settled', 'estimated')),
+    reserved_at         INTEGER NOT NULL,
+    settled_at          INTEGER,
+    fence               INTEGER,  -- reserved: the lease of the hub that makes the call
+    CHECK ((state = 'settled') = (input_tokens IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_by_time ON usage (reserved_at, user_id, micro_usd);
+CREATE INDEX usage_by_thread ON usage (thread_id);
+CREATE INDEX usage_by_routine ON usage (routine_id, reserved_at) WHERE routine_id IS NOT NULL;
+CREATE INDEX usage_by_job ON usage (job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX usage_by_run ON usage (run_id) WHERE routine_id IS NOT NULL;
+CREATE INDEX usage_reserved ON usage (run_id) WHERE state = 'reserved';
 
 -- Memory ------------------------------------------------------------------------------------------
 
@@ -540,12 +694,29 @@ CREATE UNIQUE INDEX memories_by_path ON memories (user_id, path) WHERE path IS N
 -- Holds terms made by core.store.rows, so that words of scripts without spaces are found.
 CREATE VIRTUAL TABLE memory_terms USING fts5 (terms, content = '', tokenize = "unicode61 remove_diacritics 0");
 
+-- Search ------------------------------------------------------------------------------------------
+
+-- What was said in threads, a turn at a time and in the order of their ends; its words are in said_terms.
+CREATE TABLE said (
+    id        INTEGER PRIMARY KEY,
+    thread_id TEXT NOT NULL REFERENCES threads (id),
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    at        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX said_by_thread ON said (thread_id, last_seq);
+
+-- Holds terms made by core.store.search, so that words of scripts without spaces are found.
+CREATE VIRTUAL TABLE said_terms USING fts5
+    (terms, content = '', columnsize = 0, tokenize = "unicode61 remove_diacritics 0");
+
 -- Audit -------------------------------------------------------------------------------------------
 
 -- Decisions and actions, with their actors. Each record is written in the transaction of its change and
 -- chained afterwards; see core/audit_chain.py.
 CREATE TABLE audit (
-    id        INTEGER PRIMARY KEY,  -- without a gap: the next one is one more
+    writer    INTEGER NOT NULL,  -- the fence of the hub that wrote it; 0: without a lease
+    number    INTEGER NOT NULL,  -- of its writer's records, without a gap
     at        INTEGER NOT NULL,
     kind      TEXT NOT NULL,
     actor     TEXT,  -- a user's id; null: the hub itself
@@ -554,19 +725,33 @@ CREATE TABLE audit (
     detail    TEXT NOT NULL,  -- JSON
     key_id    TEXT NOT NULL,  -- of the key that sealed it
     seal      BLOB NOT NULL,
-    link      TEXT  -- null until it is chained
-) STRICT;
-CREATE INDEX audit_unlinked ON audit (id) WHERE link IS NULL;
+    position  INTEGER,  -- in the chain, without a gap; null until it is chained
+    link      TEXT,
+    PRIMARY KEY (writer, number),
+    CHECK ((position IS NULL) = (link IS NULL))
+) STRICT, WITHOUT ROWID;
+-- A place in the chain is taken once, also by linkers that do not know of each other.
+CREATE UNIQUE INDEX audit_chain ON audit (position) WHERE position IS NOT NULL;
+CREATE INDEX audit_unlinked ON audit (writer, number) WHERE link IS NULL;
 CREATE INDEX audit_by_subject ON audit (subject);
+
+-- How many records each writer has written, dropped ones included: its last one is missed as well.
+CREATE TABLE audit_writers (
+    writer INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    key_id TEXT NOT NULL,  -- '': counted by an upgrade, until the next lease is taken
+    seal   BLOB NOT NULL
+) STRICT;
 
 -- The beginning of the chain once its older part was dropped.
 CREATE TABLE audit_checkpoint (
     id      INTEGER PRIMARY KEY CHECK (id = 1),
-    last_id INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,  -- position of the last record dropped
     link    TEXT NOT NULL,
     at      INTEGER NOT NULL,
     key_id  TEXT NOT NULL,
-    seal    BLOB NOT NULL
+    seal    BLOB NOT NULL,
+    numbers TEXT NOT NULL DEFAULT ''  -- JSON: each writer's last number dropped; '': writer 0's is last_id
 ) STRICT;
 
 -- The store itself --------------------------------------------------------------------------------

@@ -1,0 +1,100 @@
+"""`hubbub jobs`: the owner's jobs."""
+
+import asyncio
+from pathlib import Path
+from urllib.parse import quote
+
+import typer
+
+from bot.cli.api import HubApi, with_api
+from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
+from bot.web.jobs_api import JobEventView, JobView
+
+JOBS = "/jobs"
+LOOK_EVERY_S = 1.0
+PAGE = 200
+WORKING = frozenset({"pending", "in_progress", "stuck"})
+
+
+def list_jobs(path: Path | None, limit: int, *, working: bool, as_json: bool) -> None:
+    """Print the newest jobs."""
+    query = {"limit": limit, "working": str(working).lower()}
+    found = with_api(path, lambda api: api.get(JOBS, list[JobView], **query))
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = (whole("id"), "state", "title", "started (UTC)", "rounds", "tokens")
+        rows = (
+            (
+                one.short_id,
+                one.state,
+                one.title,
+                "" if one.started_at is None else when(one.started_at),
+                str(one.rounds),
+                str(one.input_tokens + one.output_tokens),
+            )
+            for one in found
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("There are no jobs. Start one in a chat with /job.")
+
+
+def show(path: Path | None, named: str, *, as_json: bool) -> None:
+    """Print one job."""
+    _print(with_api(path, lambda api: api.get(_of(named), JobView)), as_json=as_json)
+
+
+def act(path: Path | None, named: str, action: str, *, as_json: bool, text: str | None = None) -> None:
+    """Do what the job's endpoint of that name does, and print the job as it is then."""
+    body = None if text is None else {"text": text}
+    job = with_api(path, lambda api: api.post(f"{_of(named)}/{action}", JobView, body))
+    if as_json:
+        print_json(job)
+    else:
+        typer.echo(printable(f"{job.short_id} {job.state}: {job.title}"))
+
+
+def events(path: Path | None, named: str, after: int, *, follow: bool, as_json: bool) -> None:
+    """Print a job's events; with `follow`, until it has ended."""
+    found = with_api(path, lambda api: _events(api, named, after, follow=follow, as_json=as_json))
+    if as_json:
+        print_json(found)
+
+
+async def _events(api: HubApi, named: str, after: int, *, follow: bool, as_json: bool) -> list[JobEventView]:
+    found: list[JobEventView] = []
+    while True:
+        working = (await api.get(_of(named), JobView)).state in WORKING
+        while page := await api.get(
+            f"{_of(named)}/events", list[JobEventView], after=found[-1].seq if found else after, limit=PAGE
+        ):
+            found += page
+            if not as_json:
+                for event in page:
+                    typer.echo(printable_lines(_line(event)))
+        if not (follow and working and api.runs):
+            return found
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _line(event: JobEventView) -> str:
+    about = f"{event.name} ({event.detail})" if event.detail else event.name
+    return f"{event.seq} {when(event.at)} {event.kind} {about}: {event.text}"
+
+
+def _print(job: JobView, *, as_json: bool) -> None:
+    if as_json:
+        print_json(job)
+        return
+    typer.echo(printable(f"{job.short_id} ({job.id}): {job.state}; {job.reason}"))
+    used = f"{job.rounds} of {job.max_iterations} rounds, {job.input_tokens + job.output_tokens} tokens"
+    typer.echo(printable(f"{used}, created {when(job.created_at)} UTC"))
+    typer.echo(printable(f"tools: {', '.join(job.tools)}"))
+    typer.echo(printable_lines(f"\n{job.task}"))
+    if job.result:
+        typer.echo(printable_lines(f"\n{job.result}"))
+
+
+def _of(named: str) -> str:
+    return f"{JOBS}/{quote(named, safe='')}"

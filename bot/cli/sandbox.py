@@ -1,0 +1,93 @@
+"""`hubbub sandbox status`: the limits of containers, checked on one that is made for it."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from bot.cli.exit_codes import CommandFailed
+from bot.cli.output import print_json, print_table, printable
+from bot.config.load import Loaded, load
+from bot.jobs.docker_engine import (
+    DockerEngine,
+    DockerRefused,
+    DockerUnreachable,
+    ImageMissing,
+    PolicyViolated,
+)
+from core.sandbox.policy import ContainerPolicy, RootRefused, container_user
+
+CHECKED = "hubbub.check"
+"""The label of a container that is only made to be checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxView:
+    """What `sandbox status` found. `problem` says what to do; None: containers can run."""
+
+    docker: str | None
+    image: str
+    policy: Mapping[str, str]
+    differences: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+def show_status(path: Path | None, *, as_json: bool) -> None:
+    """Print the limits of containers, and whether Docker keeps them. Raises CommandFailed if it does not."""
+    found = asyncio.run(_checked(load(path)))
+    if as_json:
+        print_json(found)
+    else:
+        _tell(found)
+    if found.problem is not None:
+        raise CommandFailed(found.problem)
+
+
+def _tell(found: SandboxView) -> None:
+    state = "not checked" if found.problem else "as stated here, checked on a container"
+    rows = [("Docker", found.docker or "no answer"), ("image", found.image), *found.policy.items()]
+    print_table(("containers", state), rows)
+    for difference in found.differences:
+        typer.echo(printable(difference))
+
+
+async def _checked(loaded: Loaded) -> SandboxView:
+    section = loaded.config.sandbox
+    with tempfile.TemporaryDirectory(prefix="hubbub-check-") as directory:
+        try:
+            user = container_user(os.geteuid(), os.getegid(), 0)
+        except RootRefused as error:
+            return SandboxView(None, section.image, {}, problem=str(error))
+        policy = ContainerPolicy(section.image, user, section.memory_mb, Path(directory))
+        async with DockerEngine(loaded.environment) as engine:
+            return await _tried(engine, policy)
+
+
+async def _tried(engine: DockerEngine, policy: ContainerPolicy) -> SandboxView:
+    def found(
+        problem: str | None, *, docker: str | None = None, differences: tuple[str, ...] = ()
+    ) -> SandboxView:
+        return SandboxView(docker, policy.image, dict(policy.rows()), differences, problem)
+
+    try:
+        daemon = await engine.probe()
+    except (DockerUnreachable, DockerRefused) as error:
+        return found(str(error))
+    try:
+        await engine.remove(await engine.create(policy, ["true"], {CHECKED: "1"}))
+    except ImageMissing:
+        return found(f"Docker has no image {policy.image}; build or pull it", docker=daemon.version)
+    except PolicyViolated as error:
+        problem = "Docker made a container with other limits than asked for"
+        return found(problem, docker=daemon.version, differences=error.differences)
+    except (DockerUnreachable, DockerRefused) as error:
+        return found(str(error), docker=daemon.version)
+    if not daemon.filters_calls:
+        return found(
+            "Docker runs without its default filter of system calls (seccomp)", docker=daemon.version
+        )
+    return found(None, docker=daemon.version)

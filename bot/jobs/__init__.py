@@ -1,0 +1,1 @@
+"""What carries jobs out, what people do with them, and containers at a Docker daemon."""

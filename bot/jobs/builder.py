@@ -1,0 +1,83 @@
+"""Jobs of a hub, put together; what carries them out is loaded with the first one."""
+
+from typing import TYPE_CHECKING
+
+from bot.config.schema import Config
+from bot.parts import Dependencies
+from core.ids import Ids
+from core.job import JobBudget, JobLimits, RepairTerms
+from core.jobs.dispatch import JobDispatcher
+from core.jobs.service import JobService
+from core.lazy_module import LazyModule
+from core.ports import OutboxListener
+from core.runs.lazy_engine import RunEngine, RunSignals
+from core.runs.registry import RunRegistry
+from core.safety.leaks import LeakDetector
+from core.store.port import Store
+from core.tools.pipeline import CallPipeline
+
+if TYPE_CHECKING:
+    from core import routine_json, timezones
+    from core.jobs import monitor, registry, scheduler, worker
+    from core.model import plan_reply
+    from core.runs import unattended, unseen_models
+else:
+    routine_json = LazyModule("core.routine_json")
+    timezones = LazyModule("core.timezones")
+    registry = LazyModule("core.jobs.registry")
+    scheduler = LazyModule("core.jobs.scheduler")
+    worker = LazyModule("core.jobs.worker")
+    monitor = LazyModule("core.jobs.monitor")
+    plan_reply = LazyModule("core.model.plan_reply")
+    unattended = LazyModule("core.runs.unattended")
+    unseen_models = LazyModule("core.runs.unseen_models")
+
+
+def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDispatcher | None:
+    """Build the maker of jobs; None if `[jobs] enabled = false`."""
+    jobs = config.jobs
+    if not jobs.enabled:
+        return None
+    budget = JobBudget(jobs.max_iterations, jobs.timeout_s, jobs.max_tokens or None)
+    return JobDispatcher(pipeline, budget, ids, review=jobs.review)
+
+
+def build_registry(
+    config: Config, store: Store, pipeline: CallPipeline, ids: Ids, leaks: LeakDetector
+) -> "registry.JobRegistry":
+    """Build the operations on jobs."""
+    dispatcher = build_dispatcher(config, pipeline, ids)
+    return registry.JobRegistry(store.jobs, store.job_monitors, dispatcher, ids, pipeline.shown, leaks)
+
+
+def build_jobs(
+    dependencies: Dependencies, pipeline: CallPipeline, runs: RunRegistry, listener: OutboxListener
+) -> JobService:
+    """Build what carries jobs out."""
+    config, store, clock = dependencies.config, dependencies.store, dependencies.clock
+    hook = dependencies.hooks.replies if dependencies.hooks is not None else None
+
+    def build(signals: RunSignals) -> RunEngine:
+        return scheduler.JobScheduler(
+            store.jobs,
+            worker.JobWorker(
+                unattended.UnattendedServices(store, pipeline, clock, dependencies.ids),
+                unseen_models.UnseenModels(dependencies.models, dependencies.leaks, hook),
+                timezones.TimeZones(store.people.preferences, config.hub.timezone),
+                listener,
+                routine_json.read_hours(config.jobs.quiet_hours),
+                plan_reply.read_plan if config.jobs.use_planning else None,
+            ),
+            runs,
+            signals,
+            clock,
+            JobLimits(config.jobs.max_parallel, config.jobs.max_per_user),
+            RepairTerms(config.jobs.max_repairs, config.jobs.stuck_in_tool_s, config.jobs.stuck_in_model_s),
+        )
+
+    timers = dependencies.timers
+    return JobService(
+        lambda: store.jobs,
+        build,
+        lambda: monitor.JobMonitor(store.job_monitors, listener, clock, timers),
+    )

@@ -1,0 +1,271 @@
+"""Containers at the Docker daemon: a policy in its words, and what differs from it in a container it made.
+
+The daemon is asked in separate threads, so that a slow one delays nothing else.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, TypeVar
+
+import docker
+from docker.errors import APIError, DockerException, ImageNotFound
+from docker.utils import kwargs_from_env
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from requests.exceptions import RequestException
+
+from core.sandbox.policy import LOG_MB, MB, PROJECT, SOCKET_DIRECTORY, TEMPORARY, ContainerPolicy
+
+Answer = TypeVar("Answer")
+
+THREADS = 8
+ANSWER_LIMIT_S = 30
+"""How long one answer of the daemon may take."""
+SECCOMP = "name=seccomp,profile=default"
+
+
+NANO = 1_000_000_000
+DAEMON_DECIDES = frozenset({"ConsoleSize", "Runtime", "ShmSize"})
+"""The only settings that may be anything: the size of a terminal that does not exist, the daemon's own
+runtime, and the size of shared memory, which counts as the container's memory."""
+MASKED = frozenset({"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"})
+READ_ONLY = frozenset({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})
+AT_LEAST = {"MaskedPaths": MASKED, "ReadonlyPaths": READ_ONLY}
+"""Lists of the daemon that may be longer, not shorter."""
+
+Json = Any
+"""A value of Docker's JSON."""
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class Mounted(_Read):
+    """A mount of a container, as inspected."""
+
+    type: str = Field(alias="Type")
+    source: str = Field(alias="Source", default="")
+    destination: str = Field(alias="Destination")
+    writable: bool = Field(alias="RW")
+
+
+class ContainerConfig(_Read):
+    """The part of an inspected container that its image can decide as well."""
+
+    user: str = Field(alias="User", default="")
+
+
+class Inspected(_Read):
+    """A container, as Docker says it made it."""
+
+    host_config: dict[str, Json] = Field(alias="HostConfig")
+    config: ContainerConfig = Field(alias="Config")
+    mounts: tuple[Mounted, ...] = Field(alias="Mounts")
+
+
+def host_config(policy: ContainerPolicy) -> dict[str, Json]:
+    """Return what a container may do on its host, as Docker's API takes it."""
+    return {
+        "AutoRemove": False,
+        "CapDrop": ["ALL"],
+        "CgroupnsMode": "private",
+        "Init": True,
+        "IpcMode": "private",
+        "LogConfig": {"Type": "json-file", "Config": {"max-file": "1", "max-size": f"{LOG_MB}m"}},
+        "Memory": policy.memory_mb * MB,
+        "MemorySwap": policy.memory_mb * MB,
+        "Mounts": [_bound(mount) for mount in mounts(policy)],
+        "NanoCpus": policy.cpus * NANO,
+        "NetworkMode": "none",
+        "PidsLimit": policy.pids,
+        "ReadonlyRootfs": True,
+        "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
+        "SecurityOpt": ["no-new-privileges:true"],
+        "Tmpfs": {TEMPORARY: f"rw,nosuid,nodev,exec,mode=1777,size={policy.temporary_mb * MB}"},
+    }
+
+
+def mounts(policy: ContainerPolicy) -> tuple[Mounted, ...]:
+    """Return what the container sees of its host."""
+    project = Mounted(Type="bind", Source=str(policy.project), Destination=PROJECT, RW=True)
+    if policy.socket_directory is None:
+        return (project,)
+    socket = Mounted(Type="bind", Source=str(policy.socket_directory), Destination=SOCKET_DIRECTORY, RW=False)
+    return (project, socket)
+
+
+def creation(policy: ContainerPolicy, command: Sequence[str], labels: Mapping[str, str]) -> dict[str, Json]:
+    """Return the body of the request that creates a container."""
+    return {
+        "Image": policy.image,
+        "Entrypoint": list(command),
+        "Cmd": [],
+        "User": _user(policy),
+        "WorkingDir": PROJECT,
+        "Labels": dict(labels),
+        "NetworkDisabled": True,
+        "OpenStdin": True,
+        "StdinOnce": True,
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "Tty": False,
+        "HostConfig": host_config(policy),
+    }
+
+
+def differences(policy: ContainerPolicy, made: Inspected) -> tuple[str, ...]:
+    """Return how a container differs from its policy, a sentence each: every setting counts that was not
+    asked for, whether or not this program knows it."""
+    asked = host_config(policy)
+    found = [
+        f"{key} is {made.host_config.get(key)!r} and should be {asked.get(key)!r}"
+        for key in sorted(asked.keys() | made.host_config.keys())
+        if key not in DAEMON_DECIDES and not _same(key, asked.get(key), made.host_config.get(key))
+    ]
+    if made.config.user != _user(policy):
+        found.append(f"User is {made.config.user!r} and should be {_user(policy)!r}")
+    expected = {mount.destination: mount for mount in mounts(policy)}
+    seen = {mount.destination: mount for mount in made.mounts}
+    for place in sorted(expected.keys() | seen.keys()):
+        if expected.get(place) != seen.get(place):
+            found.append(f"{place} is mounted in another way than it should be, or should not be there")
+    return tuple(found)
+
+
+def _same(key: str, asked: Json, made: Json) -> bool:
+    if key in AT_LEAST:
+        return AT_LEAST[key] <= set(made or ())
+    if isinstance(asked, dict) and isinstance(made, dict):
+        return all(_same("", asked.get(each), made.get(each)) for each in asked.keys() | made.keys())
+    if isinstance(asked, list) and isinstance(made, list):
+        return len(asked) == len(made) and all(map(_same, ("",) * len(asked), asked, made))
+    return asked == made or (not asked and not made)
+
+
+def _bound(mount: Mounted) -> dict[str, Json]:
+    return {
+        "Type": mount.type,
+        "Source": mount.source,
+        "Target": mount.destination,
+        "ReadOnly": not mount.writable,
+        "BindOptions": {"Propagation": "rprivate"},
+    }
+
+
+def _user(policy: ContainerPolicy) -> str:
+    return f"{policy.user.uid}:{policy.user.gid}"
+
+
+class DockerUnreachable(Exception):
+    """No Docker daemon answers. Carries what to do."""
+
+
+class DockerRefused(Exception):
+    """The daemon refused a request. Carries its reason."""
+
+
+class ImageMissing(DockerRefused):
+    """There is no such image at the daemon."""
+
+
+class PolicyViolated(Exception):
+    """The daemon made a container that differs from its policy; it was not started, and is gone.
+    `differences`: a sentence each."""
+
+    def __init__(self, found: Sequence[str]) -> None:
+        super().__init__("the container differs from its policy: " + "; ".join(found))
+        self.differences = tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """The daemon that answers."""
+
+    version: str
+    filters_calls: bool
+    """Whether its default filter of system calls is on."""
+
+
+class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
+    """Containers at the daemon that the environment names (DOCKER_HOST), or at the one of this machine."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
+        self._environment = dict(environment)
+        self._client: docker.APIClient | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await self._in_thread(client.close)
+        self._threads.shutdown(wait=False)
+
+    async def probe(self) -> Daemon:
+        """Return the daemon. Raises DockerUnreachable."""
+        said = await self._ask(lambda client: client.info())
+        return Daemon(str(said["ServerVersion"]), SECCOMP in (said.get("SecurityOptions") or ()))
+
+    async def image_id(self, name: str) -> str:
+        """Return the ID of an image at the daemon. Raises ImageMissing, DockerUnreachable."""
+        return str((await self._ask(lambda client: client.inspect_image(name)))["Id"])
+
+    async def create(self, policy: ContainerPolicy, command: Sequence[str], labels: Mapping[str, str]) -> str:
+        """Create a container and check what was made; return its ID. It is not started.
+
+        Raises PolicyViolated (it is gone then), ImageMissing, DockerRefused, DockerUnreachable."""
+        body = creation(policy, command, labels)
+        made = await self._ask(lambda client: client.create_container_from_config(body))
+        container_id = str(made["Id"])
+        try:
+            found = differences(policy, await self._inspected(container_id))
+        except BaseException:
+            await asyncio.shield(self.remove(container_id))
+            raise
+        if found:
+            await self.remove(container_id)
+            raise PolicyViolated(found)
+        return container_id
+
+    async def remove(self, container_id: str) -> None:
+        """Stop a container at once and remove it with what only it had."""
+        await self._ask(lambda client: client.remove_container(container_id, v=True, force=True))
+
+    async def _inspected(self, container_id: str) -> Inspected:
+        said = await self._ask(lambda client: client.inspect_container(container_id))
+        try:
+            return Inspected.model_validate(said)
+        except ValidationError as error:
+            raise DockerRefused("Docker described the container in a way that can't be checked") from error
+
+    async def _ask(self, question: Callable[[docker.APIClient], Answer]) -> Answer:
+        return await self._in_thread(partial(self._asked, question))
+
+    def _asked(self, question: Callable[[docker.APIClient], Answer]) -> Answer:
+        try:
+            return question(self._connected())
+        except ImageNotFound as error:
+            raise ImageMissing(str(error.explanation)) from error
+        except APIError as error:
+            raise DockerRefused(str(error.explanation)) from error
+        except (DockerException, RequestException, OSError) as error:
+            raise DockerUnreachable(
+                "no Docker daemon answers; install and start Docker, or name another one in DOCKER_HOST"
+            ) from error
+
+    def _connected(self) -> docker.APIClient:
+        # Two threads may both connect at first; each client works, and the second stays.
+        if self._client is None:
+            settings = kwargs_from_env(environment=self._environment)
+            self._client = docker.APIClient(version="auto", timeout=ANSWER_LIMIT_S, **settings)
+        return self._client
+
+    async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)

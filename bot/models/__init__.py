@@ -1,0 +1,1 @@
+"""Puts together the models that the configuration names."""

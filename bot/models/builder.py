@@ -1,0 +1,173 @@
+"""Opens the configured models, each once for each of its keys."""
+
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.config.schema import Config
+from bot.config.schema import Model as ModelSettings
+from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out
+from core.clock import Clock
+from core.ids import Ids
+from core.lazy_module import LazyModule
+from core.model.base import Model, Price, ThinkingStyle
+from core.model.catalog import KnownModel, known_model
+from core.model.demo import DemoModel
+from core.preferences import Thinking
+from core.runs.metering import Metering
+from core.runs.model_list import ConfiguredModel, ModelList
+from core.usage import Expected
+
+if TYPE_CHECKING:
+    import httpx
+
+    from bot.models import cli
+    from core.model.cli import Bridge
+else:
+    cli = LazyModule("bot.models.cli")
+
+FIRST_PROMPT_TOKENS = 32_000
+"""The bound, in bytes, on the instructions and tools of a conversation's first request."""
+
+
+@contextlib.asynccontextmanager
+async def open_models(
+    config: Config,
+    clock: Clock,
+    certificates: Certificates,
+    metering: Metering,
+    wrapped: Callable[[Model], Model] | None = None,
+    read_timeout_s: float | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncIterator[ModelList]:
+    """Open the configured models in order.
+
+    `wrapped`: replaces each of them. `read_timeout_s`: see `_provider_client`. `environment`: the hub's own,
+    of which agent CLIs see the harmless part."""
+    async with contextlib.AsyncExitStack() as opened:
+        client = await _provider_client(config, certificates, read_timeout_s, opened)
+        bridge = None
+        if any(settings.provider == "cli" for settings in config.models):
+            bridge = await opened.enter_async_context(cli.open_bridge())
+        models = [
+            [
+                _agent(settings, key, config, environment or {}, metering.ids, bridge, opened)
+                if settings.provider == "cli"
+                else _model(settings, key, client, clock)
+                for key in settings.keys
+            ]
+            for settings in config.models
+        ]
+        configured = [
+            ConfiguredModel(
+                settings.name,
+                settings.provider,
+                per_key[0].abilities.context_tokens or config.agent.context_tokens,
+                tuple(per_key if wrapped is None else map(wrapped, per_key)),
+                known(settings).price,
+                Thinking(settings.thinking),
+            )
+            for settings, per_key in zip(config.models, models, strict=True)
+        ]
+        yield ModelList(configured, clock, metering, temperature=config.agent.temperature)
+
+
+async def _provider_client(
+    config: Config,
+    certificates: Certificates,
+    read_timeout_s: float | None,
+    opened: contextlib.AsyncExitStack,
+) -> "httpx.AsyncClient | None":
+    """Open the HTTP client of the models behind APIs, if there are any.
+
+    `read_timeout_s`: the longest silence of a provider; None for the default of `model_client`."""
+    remote = [settings for settings in config.models if settings.provider not in ("demo", "cli")]
+    if not remote:
+        return None
+    with left_out(HTTPX_COMMAND_LINE):
+        from core.model.http import READ_TIMEOUT_S, model_client
+    contexts = [certificates.for_url(settings.api_url) for settings in remote]
+    tls = next((context for context in contexts if context is not None), None)
+    return await opened.enter_async_context(
+        model_client(
+            tls=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+            read_timeout_s=read_timeout_s or READ_TIMEOUT_S,
+        )
+    )
+
+
+def _agent(
+    settings: ModelSettings,
+    key: str,
+    config: Config,
+    environment: Mapping[str, str],
+    ids: Ids,
+    bridge: "Bridge | None",
+    opened: contextlib.AsyncExitStack,
+) -> Model:
+    able = known(settings).abilities
+    model = cli.cli_model(settings, key, config.hub.data_dir, environment, ids, able, bridge)
+    opened.push_async_callback(model.close)
+    return model
+
+
+def _model(settings: ModelSettings, key: str, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
+    if settings.provider == "demo" or client is None:
+        return DemoModel(settings.name)
+    if settings.provider == "anthropic":
+        from core.model.anthropic import AnthropicModel as provider_model
+    else:
+        from core.model.openai import OpenAIModel as provider_model
+    found = known(settings)
+    try:
+        return provider_model(
+            name=settings.name,
+            model=settings.model,
+            base_url=settings.api_url,
+            api_key=key,
+            client=client,
+            clock=clock,
+            abilities=found.abilities,
+            thinking=Thinking(settings.thinking),
+            stream=settings.stream,
+        )
+    except ValueError as error:
+        raise StartError(f"{error}; fix its [[models]] section") from error
+
+
+def sees(settings: ModelSettings) -> bool:
+    """Return whether a configured model sees images."""
+    return settings.provider != "demo" and known(settings).abilities.images
+
+
+def known(settings: ModelSettings) -> KnownModel:
+    """Return the limits, abilities and price of a model: those configured, else those in the table."""
+    found = known_model(settings.provider, settings.model)
+    written = {
+        "context_tokens": settings.context_tokens,
+        "max_output_tokens": settings.max_output_tokens,
+        "images": settings.images,
+        "max_temperature": settings.max_temperature,
+    }
+    able = replace(found.abilities, **{name: value for name, value in written.items() if value is not None})
+    style = able.thinking
+    if (
+        style is ThinkingStyle.NONE and settings.thinking != "off"
+    ):  # an operator who asks for it knows that it thinks
+        style = ThinkingStyle.ADAPTIVE if settings.provider == "anthropic" else ThinkingStyle.EFFORT
+    able = replace(able, max_temperature=able.max_temperature or None, thinking=style)
+    price = found.price
+    if settings.priced:
+        price = Price(settings.input_usd_per_million, settings.output_usd_per_million)
+    return KnownModel(able, price)
+
+
+def first_call(config: Config) -> Expected:
+    """Return what the first call of a conversation is expected to be: as long a prompt as most hubs have, and
+    the longest answer."""
+    first, answer_tokens = config.models[0], config.agent.answer_tokens
+    price = known(first).price
+    micro_usd = 0 if price is None else price.at_most(FIRST_PROMPT_TOKENS, answer_tokens)
+    return Expected(first.name, first.provider, FIRST_PROMPT_TOKENS + answer_tokens, micro_usd)

@@ -1,0 +1,355 @@
+"""The recorder: one wrapper each around models, calls, time, ids, the inbox and shown messages."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from bot.app import Seams
+from bot.config.keys import VaultKeyRing, hub_key
+from bot.config.schema import secret_values
+from bot.parts import Dependencies
+from bot.recordings.log import FORMAT, Marks, RecordingLog
+from bot.recordings.values import error_to_json, event_to_json, plain_value, plan_to_json, request_to_json
+from bot.runtime import version
+from core.clock import Clock
+from core.errors import HubError, VaultError
+from core.events import Failed, Finished, RunEnded, RunKind, RunStarted, TurnEvent
+from core.ids import Ids
+from core.messages import InboundEvent
+from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
+from core.ports import Acceptance, Inbox, OutboxRow, Posted, Seen
+from core.safety.fencing import ResultLimits
+from core.store.codecs import message_to_json
+from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
+from core.tools.execution import Executor, HostExecutor, ToolPause
+from core.transcript import ToolResult
+
+MCP_LISTS = "mcp"
+"""The directory of what MCP servers listed, in the data directory."""
+
+_run_kind: ContextVar[str] = ContextVar("kind of the recorded run", default="")
+
+
+class HeldClock:
+    """A clock that stands still while an event is accepted, so that its replay sees the same time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._held: list[int] = []
+
+    def now(self) -> int:
+        return self._held[0] if self._held else self._clock.now()
+
+    def monotonic_s(self) -> float:
+        return self._clock.monotonic_s()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[int]:
+        """Stand still in the block, and return the time."""
+        at = self.now()
+        self._held.append(at)
+        try:
+            yield at
+        finally:
+            self._held.remove(at)
+
+
+class Recorder:
+    """Writes what a hub hears, asks, runs and shows to a recording.
+
+    Nothing is written before `begin`. Implements TurnListener."""
+
+    def __init__(self, directory: Path, seams: Seams) -> None:
+        self._directory = directory
+        self._seams = seams
+        self.clock = HeldClock(seams.clock)
+        self._log: RecordingLog | None = None
+        self._marks = Marks(b"", (), self._marked)
+        self._tools: dict[str, int] = {}
+        self._lists: dict[str, str] = {}
+        self._data_dir = Path()
+
+    def seams(self) -> Seams:
+        """Return the seams of a hub that is recorded."""
+        own = self._seams
+        return Seams(
+            clock=self.clock,
+            ids=RecordedIds(own.ids, self),
+            turns=self,
+            store=own.store,
+            model=lambda model: RecordedModel(own.model(model), self),
+            read_timeout_s=own.read_timeout_s,
+            lookup=own.lookup,
+            telegram=own.telegram,
+            alone=own.alone,
+            lease_s=own.lease_s,
+            executor=RecordedExecutor(HostExecutor(), self),
+            inbox=lambda inbox: RecordedInbox(inbox, self),
+            posted=self.posted,
+            sealed=lambda value: self._marks.learn([value]),
+            prepare=self.begin,
+        )
+
+    async def begin(self, dependencies: Dependencies) -> None:
+        """Open the recording. Raises StartError."""
+        loaded, ring = dependencies.loaded, dependencies.ring
+        key, found = hub_key(loaded.config.hub.data_dir), secret_values(loaded.config)
+        self._marks = Marks(key, found, self._marked)
+        self._marks.learn(await _vault_values(dependencies, ring))
+        self._data_dir = loaded.config.hub.data_dir
+        self._log = RecordingLog(self._directory, self.clock.now)
+        self.write("session", format=FORMAT, version=version())
+        self._keep_lists()
+
+    def close(self) -> None:
+        """End the recording."""
+        if self._log is not None:
+            self._keep_lists()
+            self._log.close()
+
+    def write(self, kind: str, *, number: int | None = None, **fields: Any) -> int:
+        """Write a record, its secrets replaced, and return its number."""
+        if self._log is None:
+            return 0
+        return self._log.write(kind, self._marks.value(fields), number)
+
+    def reserve(self) -> int:
+        """Return a number for a record that is written later."""
+        return 0 if self._log is None else self._log.reserve()
+
+    def run_kind(self) -> str:
+        """Return the kind of the run that this task works for; empty outside of runs."""
+        return _run_kind.get()
+
+    def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
+        match event:
+            case RunStarted(kind=kind):
+                _run_kind.set(kind.value)
+            case RunEnded():
+                _run_kind.set("")
+            case Finished(text=text) if self.run_kind() == RunKind.CHAT:
+                self.write("turn", result="finished", text=text)
+            case Failed(text=text) if self.run_kind() == RunKind.CHAT:
+                self.write("turn", result="failed", text=text)
+            case _:
+                pass
+        if self._seams.turns is not None:
+            self._seams.turns.turn_event(thread_id, turn_id, event)
+
+    def posted(self, row: OutboxRow, part: int, posted: Posted) -> None:
+        """Record where a part of a message is shown."""
+        self.write(
+            "sent",
+            channel=row.channel,
+            address=row.address,
+            gate=row.message.gate_id,
+            part=part,
+            message=message_to_json(row.message),
+            ref=posted.ref,
+            order_key=posted.order_key,
+        )
+
+    def asked(self, model: str, request: ModelRequest) -> int:
+        """Record a request and return its number."""
+        tools = self._tools_of(request.tools)
+        return self.write(
+            "ask", run=self.run_kind(), model=model, tools=tools, request=request_to_json(request)
+        )
+
+    def replied(self, ask: int, pieces: Sequence[str], **end: Any) -> None:
+        """Record a reply, or how else it ended."""
+        self.write("reply", ask=ask, pieces=self._marks.pieces(pieces), **end)
+
+    def _tools_of(self, tools: Sequence[ToolSpec]) -> int:
+        """Return the number of the record of these tools."""
+        listed = [plain_value(tool) for tool in tools]
+        key = json.dumps(listed)
+        if key not in self._tools:
+            self._keep_lists()
+            self._tools[key] = self.write("tools", tools=listed)
+        return self._tools[key]
+
+    def _keep_lists(self) -> None:
+        """Record what MCP servers list, if that has changed."""
+        for file in sorted((self._data_dir / MCP_LISTS).glob("*.json")):
+            text = file.read_text(encoding="utf-8", errors="replace")
+            if self._lists.get(file.stem) != text:
+                self._lists[file.stem] = text
+                with contextlib.suppress(ValueError):
+                    self.write("mcp", name=file.stem, page=json.loads(text))
+
+    def _marked(self, mark: str, kind: str) -> None:
+        if self._log is not None:
+            self._log.write("mark", {"mark": mark, "kind": kind})
+
+
+async def _vault_values(dependencies: Dependencies, ring: VaultKeyRing) -> list[str]:
+    keys, values = ring.keys(), list[str]()
+    for secret in await dependencies.store.secrets.secrets() if keys is not None else ():
+        with contextlib.suppress(VaultError):
+            values.append(keys.open(secret) if keys is not None else "")
+    return values
+
+
+@contextlib.contextmanager
+def recording(directory: Path | None, seams: Seams) -> Iterator[Seams]:
+    """Return the seams of a hub that is recorded in a directory; unchanged without one."""
+    if directory is None:
+        yield seams
+        return
+    recorder = Recorder(directory, seams)
+    try:
+        yield recorder.seams()
+    finally:
+        recorder.close()
+
+
+class RecordedIds:
+    """Ids of which the ones visible to people and models are recorded."""
+
+    def __init__(self, ids: Ids, recorder: Recorder) -> None:
+        self._ids = ids
+        self._recorder = recorder
+
+    def row_id(self) -> str:
+        return self._ids.row_id()
+
+    def call_id(self) -> str:
+        return self._made("call", self._ids.call_id())
+
+    def gate_id(self) -> str:
+        return self._made("gate", self._ids.gate_id())
+
+    def code(self) -> str:
+        return self._made("code", self._ids.code())
+
+    def _made(self, kind: str, value: str) -> str:
+        self._recorder.write("id", run=self._recorder.run_kind(), of=kind, value=value)
+        return value
+
+
+class RecordedInbox:
+    """An inbox whose events are recorded once they are accepted, under the number they came at."""
+
+    def __init__(self, inbox: Inbox, recorder: Recorder) -> None:
+        self._inbox = inbox
+        self._recorder = recorder
+
+    async def accept(self, event: InboundEvent) -> Acceptance:
+        recorder = self._recorder
+        number = recorder.reserve()
+        with recorder.clock.held() as time:
+            accepted = await self._inbox.accept(event)
+        if not accepted.duplicate:  # only now every secret in it is known
+            came = event_to_json(event)
+            known = {"outcome": accepted.outcome, "thread": accepted.thread_id, "time": time}
+            recorder.write("in", number=number, **came, **known)
+        return accepted
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        return await self._inbox.last_seen(channel)
+
+
+class RecordedModel:
+    """A model whose requests and replies are recorded, pieces as they came."""
+
+    def __init__(self, model: Model, recorder: Recorder) -> None:
+        self._model = model
+        self._recorder = recorder
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def abilities(self) -> ModelAbilities:
+        return self._model.abilities
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        recorder, pieces = self._recorder, list[str]()
+        ask = recorder.asked(self.name, request)
+        end: dict[str, Any] = {"cut": True}
+        try:
+            async with closing(self._model.reply(request)) as stream:
+                async for piece in stream:
+                    if isinstance(piece, ModelReply):
+                        end = {}
+                        recorder.replied(ask, pieces, reply=plain_value(piece))
+                    else:
+                        pieces.append(piece.text)
+                    yield piece
+        except HubError as error:
+            end = {}
+            recorder.replied(ask, pieces, error=error_to_json(error))
+            raise
+        finally:
+            if end:
+                recorder.replied(ask, pieces, **end)
+
+
+class RecordedExecutor:
+    """An executor whose looks and outcomes are recorded."""
+
+    def __init__(self, executor: Executor, recorder: Recorder) -> None:
+        self._executor = executor
+        self._recorder = recorder
+
+    def plan(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> CallPlan | None:
+        with self._looks("plan", tool, arguments) as found:
+            plan = self._executor.plan(tool, arguments, workspace)
+            found["value"] = None if plan is None else plan_to_json(plan)
+        return plan
+
+    def rate(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> Risk | None:
+        with self._looks("rate", tool, arguments) as found:
+            risk = self._executor.rate(tool, arguments, workspace)
+            found["value"] = plain_value(risk)
+        return risk
+
+    def digests(self, tool: Tool, arguments: Arguments, workspace: Workspace) -> Mapping[str, str] | None:
+        with self._looks("digests", tool, arguments) as found:
+            digests = self._executor.digests(tool, arguments, workspace)
+            found["value"] = plain_value(digests)
+        return digests
+
+    @contextlib.contextmanager
+    def _looks(self, what: str, tool: Tool, arguments: Arguments) -> Iterator[dict[str, Any]]:
+        """Record what the block finds. Nothing is recorded of a tool without such looks."""
+        found: dict[str, Any] = {}
+        try:
+            yield found
+        except Exception as error:
+            found["error"] = error_to_json(error)
+            raise
+        finally:
+            if found.get("value", found.get("error")) is not None:
+                call = {"tool": tool.name, "arguments": plain_value(arguments)}
+                self._recorder.write("look", what=what, **call, **found)
+
+    async def run(
+        self,
+        call_id: str,
+        tool: Tool,
+        arguments: Arguments,
+        context: CallContext,
+        clock: Clock,
+        limits: ResultLimits,
+        pause: ToolPause,
+        plan: CallPlan | None,
+    ) -> ToolResult:
+        recorder = self._recorder
+        end: dict[str, Any] = {"cut": True}
+        kind, given = recorder.run_kind(), plain_value(arguments)
+        call = recorder.write("call", run=kind, tool=tool.name, arguments=given)
+        try:
+            result = await self._executor.run(call_id, tool, arguments, context, clock, limits, pause, plan)
+            end = {"status": result.status.value, "text": result.text}
+        finally:
+            recorder.write("outcome", call=call, **end)
+        return result

@@ -1,0 +1,426 @@
+"""A recording as its replay follows it: inputs to feed, records that must come, and how far both are."""
+
+import asyncio
+import math
+import time
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, cast
+
+from bot.recordings.log import Record, without_secrets
+from bot.recordings.values import (
+    error_from_json,
+    event_from_json,
+    first_difference,
+    plain_value,
+    request_to_json,
+    sort_key,
+)
+from bot.runtime import StartError, version
+from channels.webchat import WEB
+from core.clock import SECOND_US
+from core.events import Failed, Finished, RunKind, TurnEvent
+from core.ids import Ids, RandomIds
+from core.messages import Address, InboundMessage, MessageRef
+from core.model.base import ModelRequest
+from core.ports import Inbox, Posted
+from core.safety.leaks import LeakDetector
+from core.tool import Arguments
+
+UNSENT_S = 2.0
+"""The longest wait for a message that was shown earlier in the recording, such as a timer's."""
+
+
+async def for_ever() -> NoReturn:
+    """Wait until cancelled: the hub is stopped then."""
+    while True:
+        await asyncio.Event().wait()
+
+
+FOLLOWED = frozenset({RunKind.CHAT, RunKind.JOB})
+"""The runs that a replay repeats. What a subtask did is the outcome of its call."""
+
+
+class ReplayClock:
+    """The recording's time: that of the newest input or answer and the time since then, but never later
+    than `limit`, the time of the next."""
+
+    def __init__(self) -> None:
+        self.limit: float = math.inf
+        self._at = self._latest = 0
+        self._since_s = time.monotonic()
+        self._held = False
+
+    def now(self) -> int:
+        passed_us = 0 if self._held else int((time.monotonic() - self._since_s) * SECOND_US)
+        self._latest = max(self._latest, self._at, int(min(self._at + passed_us, self.limit)))
+        return self._latest
+
+    def set(self, at: int, *, held: bool = False) -> None:
+        """Go on from this time; `held`: stand still there until the next call."""
+        self._at, self._since_s, self._held = at, time.monotonic(), held
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class ReplayIds:
+    """The recorded ids in their order, then new ones."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._fresh: Ids = RandomIds()
+        self._kept: defaultdict[str, deque[str]] = defaultdict(deque)
+        for record in records:
+            if record["k"] == "id" and record["run"] in {"", *FOLLOWED}:
+                self._kept[record["of"]].append(record["value"])
+
+    def row_id(self) -> str:
+        return self._fresh.row_id()
+
+    def call_id(self) -> str:
+        return self._kept["call"].popleft() if self._kept["call"] else self._fresh.call_id()
+
+    def gate_id(self) -> str:
+        return self._kept["gate"].popleft() if self._kept["gate"] else self._fresh.gate_id()
+
+    def code(self) -> str:
+        return self._kept["code"].popleft() if self._kept["code"] else self._fresh.code()
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """A recorded request or call.
+
+    `key`: it as it is compared. `end`: the record of its reply or outcome; None if it has none."""
+
+    record: Record
+    key: str
+    told: str
+    end: Record | None = None
+
+
+class Script:
+    """A recording as its replay follows it. Implements TurnListener.
+
+    Records of chat turns and jobs must all come: a request, a call's outcome and a turn's end are used up.
+    `stalled_s`: the longest time in which nothing happens; a missing record then counts as a difference.
+    `difference`: the first one, in words."""
+
+    def __init__(self, records: Sequence[Record], stalled_s: float) -> None:
+        self.records = records
+        self._stalled_s = stalled_s
+        self.clock = ReplayClock()
+        self.ids = ReplayIds(records)
+        self.difference: str | None = None
+        self.inputs = [record for record in records if record["k"] == "in"]
+        self.marks = {record["mark"]: record["kind"] for record in records if record["k"] == "mark"}
+        self._detector = LeakDetector()
+        for mark, kind in self.marks.items():
+            self._detector.learn([mark], kind)
+        self._expected: dict[int, str] = {}
+        """What must still come, by number, in words."""
+        self._asks: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
+        self._calls: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
+        self._requests: dict[int, dict[str, Any]] = {}
+        self._looks: defaultdict[str, deque[Record]] = defaultdict(deque)
+        self._turns: deque[Record] = deque()
+        self._sent: defaultdict[str, deque[Record]] = defaultdict(deque)
+        self._unsent: set[int] = set()
+        self._threads: dict[str, str] = {}
+        self._fed = 0
+        self._lists = deque(record for record in records if record["k"] == "mcp")
+        self._listed: Callable[[Record], None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._news = self._loop.create_future()
+        self._read()
+
+    def _read(self) -> None:
+        begun: dict[int, _Exchange] = {}
+        tools: dict[int, Any] = {}
+        version_then = ""
+        for record in self.records:
+            number = record["n"]
+            match record["k"]:
+                case "session":
+                    version_then = record["version"]
+                case "tools":
+                    tools[number] = record["tools"]
+                case "ask" if record["run"] in FOLLOWED:
+                    system = record["request"]["system"]
+                    system = system.replace(f"in hubbub {version_then}.", f"in hubbub {version()}.")
+                    request = {**record["request"], "system": system}
+                    whole = self._request(record["model"], request, tools[record["tools"]])
+                    told = f"a request to the model {record['model']}"
+                    begun[number] = _Exchange(record, sort_key(whole), told)
+                    self._requests[number] = whole
+                    self._asks[begun[number].key].append(begun[number])
+                case "call" if record["run"] in FOLLOWED:
+                    key = self._call(record["tool"], record["arguments"])
+                    begun[number] = _Exchange(record, key, f"the call {key}")
+                    self._calls[key].append(begun[number])
+                case "reply" | "outcome" as kind:
+                    exchange = begun.get(record["ask" if kind == "reply" else "call"])
+                    if exchange is not None:
+                        exchange.end = record
+                case _:
+                    self._read_other(record)
+        for number, exchange in begun.items():
+            if exchange.end is not None:  # without one, the hub was killed then
+                self._expected[number] = exchange.told
+        self._times = {record["n"]: record["at"] for record in self.records}
+        self._set_limit()
+
+    def _read_other(self, record: Record) -> None:
+        match record["k"]:
+            case "look":
+                key = f"{record['what']} {self._call(record['tool'], record['arguments'])}"
+                self._looks[key].append(record)
+            case "turn":
+                self._turns.append(record)
+                self._expected[record["n"]] = f"the end of a turn, {record['result']}"
+            case "sent":
+                self._sent[self._message(record)].append(record)
+                self._unsent.add(record["n"])
+            case _:
+                pass
+
+    # --- comparison --------------------------------------------------------------------------------
+
+    def _normal(self, value: Any) -> Any:
+        """Return a JSON value as it is compared: without secrets and their marks."""
+        match value:
+            case str():
+                return without_secrets(self._detector, value)
+            case dict():
+                items = cast("dict[str, Any]", value).items()
+                return {name: self._normal(inner) for name, inner in items}
+            case list():
+                return [self._normal(inner) for inner in cast("list[Any]", value)]
+            case _:
+                return value
+
+    def _request(self, model: str, request: Mapping[str, Any], tools: Any) -> dict[str, Any]:
+        """Return a request as it is compared: calls are named by their order."""
+        names: dict[str, str] = {}
+        conversation = [dict(said) for said in request["conversation"]]
+        for said in conversation:
+            if "call_id" in said:
+                said["call_id"] = names.setdefault(said["call_id"], f"call {len(names) + 1}")
+        return self._normal({"model": model, **request, "conversation": conversation, "tools": tools})
+
+    def _call(self, tool: str, arguments: Any) -> str:
+        return f"{tool} {sort_key(self._normal(arguments))}"
+
+    @staticmethod
+    def _message(record: Mapping[str, Any]) -> str:
+        return sort_key([record[name] for name in ("channel", "address", "message", "part")])
+
+    # --- progress ------------------------------------------------------------------------------------------
+
+    def differ(self, text: str) -> None:
+        """Stop the replay, unless it has stopped before. May be called by any thread."""
+        if self.difference is None:
+            self.difference = text
+            self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        news, self._news = self._news, self._loop.create_future()
+        news.set_result(None)
+
+    def _came(self, number: int) -> None:
+        self._expected.pop(number, None)
+        self._unsent.discard(number)
+        self._set_limit()
+        self._tell()
+
+    def _set_limit(self) -> None:
+        """Let the time reach that of the next record that must come or is fed."""
+        number = min(self._expected, default=math.inf)
+        fed = self.inputs[self._fed] if self._fed < len(self.inputs) else None
+        if fed is not None and fed["n"] < number:
+            self.clock.limit = fed["time"]
+        else:
+            self.clock.limit = self._times.get(int(number), math.inf) if number < math.inf else math.inf
+        while self._listed is not None and self._lists and self._lists[0]["n"] < number:
+            self._listed(self._lists.popleft())
+
+    def lists(self, listed: Callable[[Record], None]) -> None:
+        """Call this with the tools that each MCP server listed, before the requests that offer them."""
+        self._listed = listed
+        self._set_limit()
+
+    async def until(self, holds: Callable[[], bool], limit_s: float | None) -> bool:
+        """Wait until something holds or the replay has stopped. Returns False if nothing happens for that
+        long."""
+        while not holds() and self.difference is None:
+            done, _ = await asyncio.wait([self._news], timeout=limit_s)
+            if not done:
+                return False
+        return True
+
+    async def _fed_before(self, number: int) -> None:
+        """Wait until everything that came in before that record is fed. Never returns once it has stopped."""
+
+        def fed() -> bool:
+            return self._fed == len(self.inputs) or self.inputs[self._fed]["n"] > number
+
+        await self.until(fed, None)
+        if self.difference is not None:
+            await for_ever()
+
+    async def play(self, inbox: Inbox, take_up: Callable[[str, str], Awaitable[object]]) -> None:
+        """Feed what came in, each once everything before it has come, to the end or the first difference.
+
+        `take_up`: called with a person and the thread that they go on with in the console."""
+        for record in self.inputs:
+            await self._before(record)
+            if self.difference is not None:
+                return
+            event = event_from_json(record)
+            if isinstance(event, InboundMessage) and event.channel == WEB and event.scope in self._threads:
+                event = replace(event, scope=self._threads[event.scope])
+                await take_up(event.sender.platform_user_id, str(event.scope))
+            self.clock.set(record["time"], held=True)
+            accepted = await inbox.accept(event)
+            self.clock.set(record["time"])
+            if accepted.thread_id is not None and record["thread"] is not None:
+                self._threads[record["thread"]] = accepted.thread_id
+            if accepted.outcome != record["outcome"]:
+                self.differ(
+                    f"{event.key} was accepted otherwise: expected {record['outcome']!r}, "
+                    f"came {accepted.outcome!r}"
+                )
+            self._fed += 1
+            self._set_limit()
+            self._tell()
+        await self._all_come(None)
+
+    async def _before(self, record: Record) -> None:
+        """Wait for everything before an input; for messages only a while, unless it is pressed on one."""
+        number = record["n"]
+        await self._all_come(number)
+        await self.until(lambda: not any(sent < number for sent in self._unsent), UNSENT_S)
+
+    async def _all_come(self, before: int | None) -> None:
+        def missing() -> list[int]:
+            return [number for number in self._expected if before is None or number < before]
+
+        if not await self.until(lambda: not missing(), self._stalled_s):
+            first = min(missing())
+            self.differ(f"record {first}: expected {self._expected[first]}, came nothing")
+
+    # --- what the hub asks -------------------------------------------------------------------------------
+
+    async def answered(self, model: str, request: ModelRequest) -> Record:
+        """Return the record of the reply to a request. Never returns for one that isn't there."""
+        tools = [plain_value(tool) for tool in request.tools]
+        came = self._request(model, request_to_json(request), tools)
+        waiting = self._asks.get(sort_key(came))
+        if not waiting:
+            self._differs_from_next(came)
+            await for_ever()
+        return await self._end(waiting.popleft())
+
+    async def outcome(self, tool: str, arguments: Arguments) -> Record:
+        """Return the record of a call's outcome. Never returns for one that isn't there or was cut short."""
+        key = self._call(tool, plain_value(arguments))
+        waiting = self._calls.get(key)
+        if not waiting:
+            expected = _first(self._calls)
+            self.differ(_other_call(key, expected and expected.record))
+            await for_ever()
+        record = await self._end(waiting.popleft())
+        if "cut" in record:
+            await for_ever()
+        return record
+
+    async def _end(self, exchange: _Exchange) -> Record:
+        """Return how it ended, once everything came in that came in before."""
+        await self._fed_before(exchange.record["n"])
+        self.clock.set(exchange.record["at"])
+        self._came(exchange.record["n"])
+        end = exchange.end
+        if end is None:
+            await for_ever()
+        if "cut" not in end:
+            await self._fed_before(end["n"])
+            self.clock.set(end["at"])
+        return end
+
+    def _differs_from_next(self, came: dict[str, Any]) -> None:
+        expected = _first(self._asks)
+        if expected is None:
+            last = first_difference(None, came["conversation"][-1:])
+            self.differ(f"a request to the model {came['model']} that the recording doesn't have ({last})")
+            return
+        number = expected.record["n"]
+        where = first_difference(self._requests[number], came)
+        self.differ(f"record {number}: the request to the model {came['model']} differs in {where}")
+
+    def looked(self, what: str, tool: str, arguments: Arguments) -> Any:
+        """Return the finding about a call; the last one from then on. Raises the recorded error."""
+        call = self._call(tool, plain_value(arguments))
+        waiting = self._looks.get(f"{what} {call}")
+        if not waiting:
+            self.differ(_other_call(call, None))
+            raise StartError(f"the recording has no such call: {call}")
+        record = waiting.popleft() if len(waiting) > 1 else waiting[0]
+        if "error" in record:
+            raise error_from_json(record["error"])
+        return record["value"]
+
+    def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
+        del thread_id, turn_id
+        match event:
+            case Finished(text=text):
+                self._turn_ended("finished", text)
+            case Failed(text=text):
+                self._turn_ended("failed", text)
+            case _:
+                pass
+
+    def _turn_ended(self, result: str, text: str) -> None:
+        def end(result: str, text: str) -> list[str]:
+            return [result, self._normal(text) if result == "finished" else ""]
+
+        for record in self._turns:
+            if end(record["result"], record["text"]) == end(result, text):
+                self._turns.remove(record)
+                self._came(record["n"])
+                return
+        expected = self._turns[0] if self._turns else {"n": "none", "result": "nothing", "text": ""}
+        where = first_difference(
+            [expected["result"], self._normal(expected["text"])], [result, self._normal(text)]
+        )
+        self.differ(f"record {expected['n']}: a turn ended otherwise: {where}")
+
+    def posted(self, channel: str, to: Address, message: str, part: int, nonce: str) -> Posted:
+        """Return where a message was shown; a new place if it wasn't."""
+        sought = {"channel": channel, "address": to, "message": message, "part": part}
+        waiting = self._sent.get(self._message(sought))
+        if waiting:
+            record = waiting.popleft()
+            self._came(record["n"])
+            return Posted(MessageRef(record["ref"]), record["order_key"])
+        keys = [
+            record["event"]["order_key"]
+            for record in self.inputs[: self._fed]
+            if record["type"] == "InboundMessage" and record["event"]["address"] == to
+        ]
+        return Posted(MessageRef(f"replay:{nonce}"), f"{max(keys, default='')}~")
+
+
+def _first(exchanges: Mapping[str, deque[_Exchange]]) -> _Exchange | None:
+    left = (one for waiting in exchanges.values() for one in waiting)
+    return min(left, key=lambda one: one.record["n"], default=None)
+
+
+def _other_call(came: str, expected: Record | None) -> str:
+    if expected is None:
+        return f"a call that the recording doesn't have: {came}"
+    known = f"{expected['tool']} {sort_key(expected['arguments'])}"
+    return f"record {expected['n']}: another call: expected {known}, came {came}"

@@ -1,0 +1,176 @@
+"""Values of the hub as a recording holds them: JSON, read back through pydantic."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+from bot.runtime import StartError
+from core import errors
+from core.errors import HubError, ModelFault, ModelMisconfigured, ModelUnavailable, ToolError
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
+from core.model.base import ModelReply, ModelRequest
+from core.tool import CallContext, CallPlan, Risk
+
+_EVENTS = {kind.__name__: kind for kind in (InboundMessage, ChoiceAnswer, Moved, Unreadable)}
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as JSON: dataclasses as objects, bytes as their digest."""
+    match value:
+        case Enum():
+            return value.value
+        case str() | int() | float() | None:
+            return value
+        case bytes():
+            return hashlib.sha256(value).hexdigest()
+        case Mapping():
+            items = cast("Mapping[str, Any]", value).items()
+            return {str(name): plain_value(inner) for name, inner in items}
+        case frozenset() | set():
+            return sorted(plain_value(inner) for inner in cast("frozenset[Any]", value))
+        case tuple() | list():
+            return [plain_value(inner) for inner in cast("Sequence[Any]", value)]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = [field.name for field in dataclasses.fields(value) if field.init]
+            return {name: plain_value(getattr(value, name)) for name in fields}
+        case _:
+            raise TypeError(f"{type(value).__name__} has no place in a recording")
+
+
+@lru_cache(16)
+def _reader(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _read(kind: type[Any], stored: Any) -> Any:
+    try:
+        return _reader(kind).validate_python(stored)
+    except ValueError as error:
+        raise StartError(f"the recording holds no valid {kind.__name__}; record it again") from error
+
+
+# What comes in, what models are asked and what they reply.
+
+
+def event_to_json(event: InboundEvent) -> dict[str, Any]:
+    """Return an inbound event with its type."""
+    return {"type": type(event).__name__, "event": plain_value(event)}
+
+
+def event_from_json(stored: Mapping[str, Any]) -> InboundEvent:
+    """Return the event. Raises StartError."""
+    return _read(_EVENTS.get(stored["type"], Unreadable), stored["event"])
+
+
+def request_to_json(request: ModelRequest) -> dict[str, Any]:
+    """Return all of a request but its tools, which many requests share, and what models do not see of it. Of
+    images there are the names."""
+    whole = plain_value(dataclasses.replace(request, tools=(), images=()))
+    for unseen in ("conversation_tokens", "id"):
+        whole.pop(unseen, None)
+    return {**whole, "images": [image.name for image in request.images]}
+
+
+def reply_from_json(stored: Mapping[str, Any]) -> ModelReply:
+    """Return the reply. Raises StartError."""
+    return _read(ModelReply, stored)
+
+
+# What was found out about calls.
+
+
+def plan_to_json(plan: CallPlan) -> dict[str, Any]:
+    """Return what a plan says, without what it runs."""
+    return {"risk": plain_value(plan.risk), "shown": plan.shown, "digests": dict(plan.digests)}
+
+
+def plan_from_json(stored: Mapping[str, Any]) -> CallPlan:
+    """Return a plan that can be judged and shown but never run. Raises StartError."""
+    return CallPlan(risk_from_json(stored["risk"]), _never, stored["shown"], stored["digests"])
+
+
+def risk_from_json(stored: Mapping[str, Any]) -> Risk:
+    """Return the risk. Raises StartError."""
+    return _read(Risk, stored)
+
+
+async def _never(call: CallContext) -> str:
+    raise AssertionError(f"a replay runs nothing, not even {call.idempotency_key}")
+
+
+# Errors, by the names of their classes.
+
+
+def error_to_json(error: BaseException) -> dict[str, Any]:
+    """Return an error of the hub; any other is a defect without details."""
+    if not isinstance(error, HubError):
+        return {"type": "", "message": ""}
+    stored: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    match error:
+        case ModelUnavailable(retry_after_s=retry_after_s):
+            stored["retry_after_s"] = retry_after_s
+        case ModelMisconfigured(fault=fault):
+            stored["fault"] = fault.value
+        case _:
+            pass
+    return stored
+
+
+def error_from_json(stored: Mapping[str, Any]) -> Exception:
+    """Return the error."""
+    kind, message = getattr(errors, stored["type"], None), stored["message"]
+    if not isinstance(kind, type) or not issubclass(kind, errors.ModelError | ToolError):
+        return RuntimeError("a tool's own code failed while this was recorded")
+    if issubclass(kind, ModelUnavailable):
+        return kind(message, stored.get("retry_after_s"))
+    if kind is ModelMisconfigured:
+        return ModelMisconfigured(message, ModelFault(stored["fault"]))
+    return kind(message)
+
+
+# The first difference between two values.
+
+_AROUND_CHARS = 60
+
+
+def sort_key(value: Any) -> str:
+    """Return a text that equal JSON values share."""
+    return json.dumps(value, sort_keys=True)
+
+
+def first_difference(expected: Any, came: Any, path: str = "") -> str:
+    """Return where two JSON values differ first, and how; empty if they are equal."""
+    if expected == came:
+        return ""
+    if isinstance(expected, dict) and isinstance(came, dict):
+        one, other = cast("dict[str, Any]", expected), cast("dict[str, Any]", came)
+        for name in [*one, *(name for name in other if name not in one)]:
+            if name not in one or name not in other or one[name] != other[name]:
+                return first_difference(one.get(name), other.get(name), f"{path}.{name}".lstrip("."))
+    if isinstance(expected, list) and isinstance(came, list):
+        old, new = cast("list[Any]", expected), cast("list[Any]", came)
+        place = next((i for i, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), None)
+        place = min(len(old), len(new)) if place is None else place
+        pair = (old[place] if place < len(old) else None), (new[place] if place < len(new) else None)
+        return first_difference(*pair, f"{path}[{place}]")
+    at = 0
+    if isinstance(expected, str) and isinstance(came, str):
+        while at < min(len(expected), len(came)) and expected[at] == came[at]:
+            at += 1
+    return f"{path or 'it'}: expected {_excerpt(expected, at)}, came {_excerpt(came, at)}"
+
+
+def _excerpt(value: Any, at: int) -> str:
+    if value is None:
+        return "nothing"
+    if not isinstance(value, str):
+        value, at = json.dumps(value, ensure_ascii=False), 0
+    start, end = max(0, at - _AROUND_CHARS), at + _AROUND_CHARS
+    cut = f"{'…' if start else ''}{value[start:end]}{'…' if end < len(value) else ''}"
+    return json.dumps(cut, ensure_ascii=False)

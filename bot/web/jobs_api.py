@@ -1,0 +1,279 @@
+"""Jobs: each caller's own."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Self, TypeVar
+
+from pydantic import Field
+
+from bot.runtime import AdminError
+from bot.web.blocks import Page
+from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from bot.web.items import SentFile, sent_files
+from core.job import MAX_TASK_CHARS, IllegalChange, JobEvent, JobRefused, JobRow
+from core.jobs.registry import JobRegistry, NoSuchJob
+from core.store.feed import Threads
+from core.users import Principal
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. Times are integer
+    microseconds UTC."""
+
+    id: str
+    short_id: str
+    title: str
+    task: str
+    state: str
+    reason: str
+    result: str | None
+    tools: list[str]
+    priority: int
+    rounds: int
+    max_iterations: int
+    timeout_s: int
+    max_tokens: int | None
+    last_tool: str | None
+    input_tokens: int
+    output_tokens: int
+    cost_micro_usd: int
+    repair_attempts: int
+    thread_id: str | None
+    parent: str | None
+    created_at: int
+    started_at: int | None
+    ended_at: int | None
+
+    @classmethod
+    def of(cls, row: JobRow) -> Self:
+        """Return a stored job."""
+        return cls(
+            id=row.id,
+            short_id=row.short_id,
+            title=row.title,
+            task=row.task,
+            state=row.state.value,
+            reason=row.reason,
+            result=row.result,
+            tools=list(row.scope),
+            priority=row.priority,
+            rounds=row.rounds,
+            max_iterations=row.budget.iterations,
+            timeout_s=row.budget.timeout_s,
+            max_tokens=row.budget.tokens,
+            last_tool=row.last_tool,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            cost_micro_usd=row.cost_micro_usd,
+            repair_attempts=row.repair_attempts,
+            thread_id=row.thread_id,
+            parent=row.parent,
+            created_at=row.created_at,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEventView:
+    """An event of a job: `(job, seq)` names it for good. `text`: a preview without credentials."""
+
+    seq: int
+    at: int
+    kind: str
+    name: str
+    text: str
+    detail: str
+
+    @classmethod
+    def of(cls, event: JobEvent) -> Self:
+        """Return a stored event."""
+        return cls(
+            seq=event.seq,
+            at=event.at,
+            kind=event.kind.value,
+            name=event.name,
+            text=event.text,
+            detail=event.detail,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskView:
+    """A subtask of a job. `task`: a preview of what it was given. Times are integer microseconds UTC."""
+
+    id: str
+    task: str
+    state: str
+    created_at: int
+    ended_at: int | None
+
+
+class JobPartsView(Page):
+    """The subtasks of a job, in order, and the files sent with its result."""
+
+    subtasks: list[SubtaskView]
+    files: list[SentFile]
+
+
+class JobsWanted(Given):
+    """A selection of jobs, the newest first. `working`: only those that wait or run."""
+
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    working: bool = False
+
+
+class EventsWanted(Given):
+    """The events after the position `after`, in order."""
+
+    after: Annotated[int, Field(ge=0)] = 0
+    limit: Annotated[int, Field(ge=1, le=200)] = 200
+
+
+class NewJobPage(Given):
+    """A job to start. `tools`: those it may use besides the ones that need no approval. `key`: makes a
+    repeated request harmless."""
+
+    task: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
+    tools: Annotated[list[ShortText], Field(max_length=100)] = Field(default_factory=list)
+    priority: Annotated[int, Field(ge=-10, le=10)] = 0
+    key: ShortText | None = None
+
+
+class JobMessage(Given):
+    """A message for a job. `key`: makes a repeated request harmless."""
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
+    key: ShortText | None = None
+
+
+class Rejection(Given):
+    """The reason for a rejection; a job that repeats this one is told it."""
+
+    text: Annotated[str, Field(max_length=2_000)] = ""
+
+
+class JobsApi:
+    """One method per endpoint; core.jobs.registry does the rest. `build`: called by the first request."""
+
+    def __init__(self, build: Callable[[], JobRegistry], threads: Threads) -> None:
+        self._build = build
+        self._threads = threads
+
+    @cached_property
+    def registry(self) -> JobRegistry:
+        """The operations on jobs."""
+        return self._build()
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        one, refusals = "/jobs/{id}", (404, 409, 503)
+        events = list[JobEventView]
+        return [
+            Endpoint("GET", "/jobs", self.listed, list[JobView], query=JobsWanted, refusals=(503,)),
+            Endpoint("POST", "/jobs", self.create, JobView, body=NewJobPage, refusals=(409, 503)),
+            Endpoint("GET", one, self.show, JobView, refusals=refusals),
+            Endpoint("GET", f"{one}/parts", self.parts, JobPartsView, refusals=refusals),
+            Endpoint("GET", f"{one}/events", self.events, events, query=EventsWanted, refusals=refusals),
+            Endpoint("POST", f"{one}/prompt", self.prompt, JobView, body=JobMessage, refusals=refusals),
+            Endpoint("POST", f"{one}/cancel", self.cancel, JobView, refusals=refusals),
+            Endpoint("POST", f"{one}/accept", self.accept, JobView, refusals=refusals),
+            Endpoint("POST", f"{one}/reject", self.reject, JobView, body=Rejection, refusals=refusals),
+            Endpoint("POST", f"{one}/restart", self.restart, JobView, refusals=refusals),
+        ]
+
+    async def listed(self, call: Call) -> list[JobView]:
+        """List the caller's jobs, newest first."""
+        query: JobsWanted = call.query
+        rows = await self.registry.listed(_caller(call), query.limit, working=query.working)
+        return [JobView.of(row) for row in rows]
+
+    async def create(self, call: Call) -> JobView:
+        """Start a job. Its result is sent to the caller's active conversation."""
+        body: NewJobPage = call.body
+        by = _caller(call)
+        thread = await self._threads.active_thread(by.user_id)
+        made = self.registry.create(
+            by,
+            body.task,
+            key=body.key or "",
+            tools=body.tools,
+            priority=body.priority,
+            thread_id=None if thread is None else thread.id,
+        )
+        return JobView.of(await _done(made))
+
+    async def show(self, call: Call) -> JobView:
+        """Return a job, by its short ID or ID."""
+        return JobView.of(await self.find(call))
+
+    async def find(self, call: Call) -> JobRow:
+        """Return the caller's job that the address names. Raises AdminError."""
+        return await _done(self.registry.find(_caller(call), _named(call)))
+
+    async def parts(self, call: Call) -> JobPartsView:
+        """Return a job's subtasks, and the files sent with its result."""
+        parts = await _done(self.registry.parts(_caller(call), _named(call)))
+        return JobPartsView(
+            subtasks=[
+                SubtaskView(
+                    id=row.id,
+                    task=row.arguments,
+                    state=row.state.value,
+                    created_at=row.created_at,
+                    ended_at=row.ended_at,
+                )
+                for row in parts.subtasks
+            ],
+            files=list(sent_files(parts.thread_id, parts.seq, parts.files)),
+        )
+
+    async def events(self, call: Call) -> list[JobEventView]:
+        """Return a job's events. For the next page, pass the last position as `after`."""
+        query: EventsWanted = call.query
+        found = self.registry.events(_caller(call), _named(call), after=query.after, limit=query.limit)
+        return [JobEventView.of(event) for event in await _done(found)]
+
+    async def prompt(self, call: Call) -> JobView:
+        """Give a job a message; its model reads it before the next step."""
+        body: JobMessage = call.body
+        told = self.registry.prompt(_caller(call), _named(call), body.text, key=body.key or "")
+        return JobView.of(await _done(told))
+
+    async def cancel(self, call: Call) -> JobView:
+        """Cancel a job."""
+        return JobView.of(await _done(self.registry.cancel(_caller(call), _named(call))))
+
+    async def accept(self, call: Call) -> JobView:
+        """Accept the result of a job that was submitted."""
+        return JobView.of(await _done(self.registry.accept(_caller(call), _named(call))))
+
+    async def reject(self, call: Call) -> JobView:
+        """Reject the result of a job that was submitted."""
+        body: Rejection = call.body
+        return JobView.of(await _done(self.registry.reject(_caller(call), _named(call), body.text)))
+
+    async def restart(self, call: Call) -> JobView:
+        """Start a new job that repeats one that has ended, and knows why it ended."""
+        return JobView.of(await _done(self.registry.restart(_caller(call), _named(call))))
+
+
+async def _done(doing: Awaitable[T]) -> T:
+    try:
+        return await doing
+    except NoSuchJob as error:
+        raise AdminError("not_found", str(error)) from error
+    except (JobRefused, IllegalChange) as error:
+        raise AdminError("refused", str(error)) from error
+
+
+def _caller(call: Call) -> Principal:
+    return call.caller.principal
+
+
+def _named(call: Call) -> str:
+    return str(call.request.path_params["id"])

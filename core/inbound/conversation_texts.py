@@ -1,0 +1,192 @@
+"""Texts about going back and on in a conversation, in English."""
+
+from collections.abc import Sequence
+
+from core.texts import count
+
+SHOWN_CHARS = 60
+NOTHING_TO_UNDO = "There is nothing to undo here."
+NOTHING_TO_REDO = "There is nothing to redo here."
+NOTHING_TO_RETRY = "There is nothing to retry here. Send a message first."
+NOTHING_TO_RESUME = "There is nothing to resume here. Send a message first."
+NOTHING_TO_BRANCH = "There is nothing to branch from here. Send a message first."
+NOTHING_TO_CLEAR = "There is no conversation to clear here."
+CLEARED = (
+    "Cleared. I don't use anything said here before. It stays in the history and in exports;"
+    " /undo can't bring it back."
+)
+RETRYING = "Trying again. I don't use my earlier answer."
+CONTINUING = "Continuing where I was interrupted."
+CONTINUE_NOTE = "The person asks you to continue with what was interrupted."
+CLOSED_BEFORE = "The conversation here was closed, so this is a new one. /threads lists the earlier ones."
+GONE = "That turn is no longer part of the conversation."
+NOT_YOURS = "Only the person who asked for this list can use it."
+UNDO_USAGE = "Type /undo, or /undo and a number of turns, such as /undo 3."
+BRANCH_USAGE = "Type /branch, or /branch and the number of a turn from the list of /resume."
+BUSY_RUNNING = "I'm still working here, so I can't do that now. Send /stop first, or wait for the answer."
+BUSY_QUEUED = "Messages are still queued here, so I can't do that now. Wait for them, or send /stop first."
+
+
+def busy_waiting(title: str) -> str:
+    """Return the refusal of a command while something waits for a person."""
+    return (
+        f"“{short(title)}” still waits for an answer, so I can't do that now. Decide it or send /stop first."
+    )
+
+
+def short(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_CHARS else f"{line[: SHOWN_CHARS - 1]}…"
+
+
+def at_most(turns: int) -> str:
+    """Return the refusal to undo more turns than there are checkpoints."""
+    if not turns:
+        return NOTHING_TO_UNDO
+    return f"I can undo at most {count(turns, 'turn')} here."
+
+
+def undone(turns: int, first: str, left: int, effects: Sequence[str]) -> str:
+    """Return the answer to `/undo`. `first`: the text of the earliest turn undone; `left`: how many turns can
+    still be undone."""
+    what = "the last turn" if turns == 1 else f"the last {turns} turns"
+    since = f", back to before “{short(first)}”" if first else ""
+    more = f"{count(left, 'more turn')} can be undone." if left else "No more turns can be undone."
+    return "\n".join([f"Undid {what}{since}. {more} /redo brings it back.", *lasting(effects)])
+
+
+def redone(turns: int, undoable: int) -> str:
+    """Return the answer to `/redo`."""
+    what = "the last undone turn" if turns == 1 else f"{turns} undone turns"
+    return f"Brought back {what}. {count(undoable, 'turn')} can be undone."
+
+
+def again(effects: Sequence[str]) -> str:
+    """Return the answer to `/retry`."""
+    return "\n".join([RETRYING, *lasting(effects)])
+
+
+def lasting(effects: Sequence[str]) -> list[str]:
+    """Return the line that names the effects which stay; none if there are none."""
+    return [f"These effects stay: {', '.join(effects)}."] if effects else []
+
+
+def checkpoint_line(number: int, text: str, turns: int) -> str:
+    """Return a line of the list of checkpoints. `turns`: how many an undo to there takes back."""
+    return f"Turn {number}: {short(text) or '(continued)'} – /undo {turns}"
+
+
+def checkpoints(lines: Sequence[str]) -> str:
+    """Return the list of checkpoints, the newest first."""
+    return "\n".join(["Go back to before one of these turns:", *lines])
+
+
+def checkpoint_label(number: int) -> str:
+    """Return the label of a checkpoint's button."""
+    return f"Before turn {number}"
+
+
+def no_such_turn(number: int) -> str:
+    """Return the refusal to branch after a turn that is not part of the conversation."""
+    return f"Turn {number} is not part of this conversation. /resume lists the turns."
+
+
+def branch_title(title: str) -> str:
+    """Return the title of a branch."""
+    return f"{title or 'Conversation'} (branch)"
+
+
+def branched(title: str, number: int, origin_id: str) -> str:
+    """Return the answer to `/branch`."""
+    of = f"“{short(title)}”" if title else "the conversation"
+    return (
+        f"This is now a branch of {of}, up to turn {number}. Messages here no longer reach the original."
+        f" /thread {origin_id} goes back to it."
+    )
+
+
+# Conversations as a whole.
+
+NOTHING_TO_CLOSE = "There is no conversation to close here."
+NOTHING_TO_RENAME = "There is no conversation to rename here. Send a message first."
+NOTHING_TO_DELETE = "There is no conversation to delete here."
+DELETE_USAGE = "Type /delete to delete this conversation. I ask before I do."
+DELETE_NOW = "Delete for good"
+KEEP = "Keep it"
+KEPT = "Nothing was deleted."
+DELETED = (
+    "Deleted for good. Your next message here starts a new conversation."
+    " What this app shows of the old one, only you can delete."
+)
+BUSY_SENDING = "I'm still sending something here, so I can't do that now. Try again in a moment."
+RENAME_USAGE = "Type /rename and a title."
+CLOSED_ALREADY = "This conversation is closed already. Your next message starts a new one."
+NO_THREADS = "You have no conversations yet. Send a message to start one."
+NO_SUCH_THREAD = "You have no conversation with that ID or title. /threads lists yours."
+NO_THREADS_HERE = (
+    "You have no conversations here yet. Your others are listed where nobody else can read along."
+)
+NO_SUCH_THREAD_HERE = (
+    "You have no conversation here with that ID or title. /threads lists those of this place; your others are"
+    " listed where nobody else can read along."
+)
+YOUR_THREADS_HERE = "Your conversations here, the most recently active first:"
+YOUR_THREADS = "Your conversations, the most recently active first:"
+SEVERAL_THREADS = "Several conversations fit. Choose one:"
+LABEL_CHARS = 30
+
+
+def new_thread(title: str) -> str:
+    """Return the answer to `/new`."""
+    named = f" It is called “{title}”." if title else ""
+    return f"Started a new conversation. Earlier messages stay in the previous one.{named}"
+
+
+def title_too_long(limit_chars: int) -> str:
+    """Return the refusal of a long title."""
+    return f"A title has at most {limit_chars} characters."
+
+
+def renamed(title: str) -> str:
+    """Return the answer to `/rename`."""
+    return f"This conversation is now called “{title}”."
+
+
+def closed(thread_id: str) -> str:
+    """Return the answer to `/close`."""
+    return (
+        f"Closed. Your next message here starts a new conversation. /thread {thread_id} opens this one again."
+    )
+
+
+def deletion(title: str, thread_id: str) -> str:
+    """Return the question before a conversation is deleted."""
+    return (
+        f"Delete {named(title)} for good? Nothing that was said in it, no undo and no search brings it back;"
+        " records of approvals and costs stay. To keep a copy, have it exported first:"
+        f" hubbub threads export {thread_id}. Press a button, or type /delete now."
+    )
+
+
+def switched(title: str, channel: str, *, closed: bool) -> str:
+    """Return the answer to `/thread`. `channel`: where the conversation was last active."""
+    opened = " It was closed and is open again." if closed else ""
+    return f"Continuing {named(title)}, last active on {channel}.{opened}"
+
+
+def named(title: str) -> str:
+    """Return a conversation's name in a sentence."""
+    return f"“{short(title)}”" if title else "a conversation without a title"
+
+
+def thread_line(title: str, channel: str, thread_id: str, *, closed: bool) -> str:
+    """Return a line of a list of conversations."""
+    state = ", closed" if closed else ""
+    return f"{short(title) or '(no title)'} ({channel}{state}) – /thread {thread_id}"
+
+
+def thread_label(number: int, title: str) -> str:
+    """Return the label of a conversation's button."""
+    label = f"{number}. {' '.join(title.split()) or '(no title)'}"
+    return label if len(label) <= LABEL_CHARS else f"{label[: LABEL_CHARS - 1]}…"

@@ -1,0 +1,92 @@
+"""The making of new jobs: who may have them, and the budget and tools of each, fixed in one step.
+
+Every way to a job goes through here: the chat command, the tool, the API. None can put a person in its loop.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.consent.roles import Access
+from core.ids import Ids
+from core.job import MAX_TASK_CHARS, JobBudget, JobRefused, JobRow, NewJob
+from core.names import quoted
+from core.safety.fencing import fence_tool_output
+from core.tool import Data
+from core.tools.pipeline import CallPipeline
+from core.users import Principal, Role
+
+CREATE = "create_job"
+"""People whose role has this tool may have jobs, however they ask for one."""
+_PREVIOUS_CHARS = 8_000
+
+
+class JobDispatcher:
+    """The maker of new jobs. `budget`: the configured limits of each; `review`: their owners accept or reject
+    their results."""
+
+    def __init__(self, pipeline: CallPipeline, budget: JobBudget, ids: Ids, *, review: bool = False) -> None:
+        self._review = review
+        self._pipeline = pipeline
+        self._budget = budget
+        self._ids = ids
+
+    def new(
+        self,
+        owner: Principal,
+        task: str,
+        *,
+        key: str,
+        tools: Sequence[str] = (),
+        priority: int = 0,
+        thread_id: str | None = None,
+    ) -> NewJob:
+        """Return a job for a person, to be stored next. Raises JobRefused.
+
+        `tools`: those it may use besides the ones that need no approval."""
+        self._require_permission(owner)
+        if not task.strip():
+            raise JobRefused("a job needs a task")
+        if len(task) > MAX_TASK_CHARS:
+            raise JobRefused(f"a task has at most {MAX_TASK_CHARS} characters")
+        return NewJob(
+            id=self._ids.row_id(),
+            owner_id=owner.user_id,
+            key=key,
+            task=task.strip(),
+            scope=self._scope(owner, tools),
+            budget=self._budget,
+            thread_id=thread_id,
+            priority=priority,
+            actor=owner.user_id,
+            review=self._review,
+        )
+
+    def again(self, owner: Principal, job: JobRow, *, key: str) -> NewJob:
+        """Return a job that repeats one that has ended, and knows what became of it. Raises JobRefused."""
+        named = set(job.scope) - set(self._pipeline.unattended(owner))
+        new = self.new(
+            owner,
+            job.task,
+            key=key,
+            tools=[tool for tool in job.scope if tool in named],
+            priority=job.priority,
+        )
+        before = "\n\n".join(filter(None, (job.reason, job.result or "")))[:_PREVIOUS_CHARS]
+        told = fence_tool_output(f"job {job.short_id}", before)
+        question = f"{job.task}\n\nAn earlier attempt at this ended as {job.state.value}:\n{told}"
+        return replace(new, question=question, thread_id=job.thread_id, parent=job.id, budget=job.budget)
+
+    def _require_permission(self, owner: Principal) -> None:
+        policy = self._pipeline.effective_policy.policy()
+        admin = policy.admin
+        disabled = CREATE in admin.disabled or CREATE in admin.disabled_for.get(owner.user_id, ())
+        allowed = policy.roles.access(owner.role, CREATE, Data.OWN) is Access.ALLOWED
+        if owner.role is Role.GUEST or disabled or not allowed or admin.unreadable is not None:
+            raise JobRefused("Jobs are not available to you here.")
+
+    def _scope(self, owner: Principal, tools: Sequence[str]) -> tuple[str, ...]:
+        refused = sorted(set(tools) - self._pipeline.workable(owner))
+        if refused:
+            names = ", ".join(quoted(name[:64]) for name in refused[:5])
+            raise JobRefused(f"No job of yours can use {names}.")
+        return tuple(dict.fromkeys([*self._pipeline.unattended(owner), *tools]))

@@ -1,0 +1,213 @@
+"""One start of a job: its requests to the model, its call of `finish`, and its messages.
+
+Refusals go back to the model. What people say joins between the rounds.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+from core.clock import SECOND_US
+from core.consent.facts import Autonomous
+from core.errors import HubError
+from core.messages import File
+from core.model.base import ModelReply, ModelRequest, ToolSpec
+from core.names import folded, quoted
+from core.runs.budget import Exhausted
+from core.runs.metering import RunMeter
+from core.runs.registry import Run
+from core.runs.unattended import InForce, UnattendedRun, UnattendedServices, UnattendedStart, partial_result
+from core.runs.unseen_models import UnseenRun
+from core.safety.fencing import FENCE_RULE, read_arguments
+from core.safety.paths import guard_of
+from core.store.units import patiently
+from core.tools.builtin.attachments import sendable
+from core.transcript import AssistantSaid
+
+MAX_OUTPUT_TOKENS = 4096
+MAX_LINES = 50
+"""The number of artifacts, and of open points, that the end of a job lists."""
+MAX_FILES = 10
+"""The number of artifacts that are sent with the result."""
+MAKES_FILES = frozenset({"write_file", "apply_patch", "shell", "save_attachment", "send_file"})
+"""The tools of which a job needs one to send files with its result: it could have made them. They go to its
+owner alone."""
+NO_FILES = "No files are attached: the job has no tool that makes files."
+
+FINISH = ToolSpec(
+    "finish",
+    "End the job with its result. Call it alone, once everything is done or nothing more can be done.",
+    {
+        "type": "object",
+        "properties": {
+            "result": {"type": "string", "description": "what was done and found, for the job's owner"},
+            "artifacts": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "paths of the files that the owner should look at",
+            },
+            "open_points": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "what is not done, and why",
+            },
+        },
+        "required": ["result"],
+        "additionalProperties": False,
+    },
+)
+"""The call that ends a job; plain words end it as well."""
+
+
+class IterationsUsedUp(HubError):
+    """Error for a job that has used up its rounds."""
+
+
+class TokensUsedUp(HubError):
+    """Error for a job that has used up its tokens."""
+
+
+class TokenBudget:
+    """The tokens of a job over all its starts. `limit`: None for none; `before`: used by earlier starts."""
+
+    def __init__(self, limit: int | None, before: int, meter: RunMeter) -> None:
+        self._limit = limit
+        self._before = before
+        self._meter = meter
+
+    def reserve(self, tokens: int) -> int:
+        """Return the number of tokens a reply may use. Raises TokensUsedUp."""
+        if self._limit is None:
+            return tokens
+        used = self._meter.used
+        left = self._limit - self._before - used.input_tokens - used.output_tokens
+        if left <= 0:
+            raise TokensUsedUp(f"Token budget of {self._limit} exceeded")
+        return min(tokens, left)
+
+
+class JobRun(UnattendedRun):
+    """One start of a job, as the agentic loop's delegate."""
+
+    def __init__(
+        self,
+        services: UnattendedServices,
+        start: UnattendedStart,
+        run: Run,
+        models: UnseenRun,
+        budget: TokenBudget,
+        scope: Autonomous,
+        timezone: str,
+    ) -> None:
+        super().__init__(services, start, run, models, budget.reserve, self._prompt)
+        self._scope = scope
+        self._timezone = timezone
+        self._artifacts: list[str] = []
+
+    async def join_input(self) -> bool:
+        store = self._services.store
+        joined = await patiently(
+            lambda: store.jobs.join_job_messages(self._start.run_id), self._services.clock
+        )
+        self._said.extend(joined)
+        return bool(joined)
+
+    async def at_limit(self, limit: Exhausted) -> None:
+        del limit
+        raise IterationsUsedUp(f"Maximum iterations exceeded ({self._start.rounds})")
+
+    async def call_model(self, *, with_tools: bool) -> ModelReply:
+        return self._ending(await super().call_model(with_tools=with_tools))
+
+    def _ending(self, reply: ModelReply) -> ModelReply:
+        """Return a reply that calls finish as the last words it is."""
+        finishing = [call for call in reply.calls if call.tool == FINISH.name]
+        if not finishing:
+            return reply
+        others = tuple(call for call in reply.calls if call.tool != FINISH.name)
+        if others:  # they come first, and the model ends the job once it knows their results
+            return replace(reply, calls=others)
+        self._offered = False  # these are its last words, also if they announce something
+        given = _given(finishing[0].arguments)
+        self._artifacts = _lines(given, "artifacts")
+        said = reply.text or finishing[0].arguments
+        return replace(reply, text=_last_words(given, reply.text) if given else said, calls=())
+
+    async def _in_force(self) -> InForce:
+        services, start = self._services, self._start
+        standing = await services.store.journal.run_standing(start.owner.user_id, start.consent_thread)
+        return replace(self._scope, worker=services.pipeline.workable(start.owner)), standing
+
+    def heard(self, reply: ModelReply) -> None:
+        """Note last words that a message of a person overtook: they are in the journal now."""
+        self._said.append(AssistantSaid(reply.text, reply.origin))
+
+    async def artifacts(self) -> tuple[tuple[File, ...], Sequence[str]]:
+        """Return the files that the model named at its end, and why others can't be sent."""
+        files: list[File] = []
+        refused: list[str] = []
+        pipeline = self._services.pipeline
+        if not MAKES_FILES.intersection(*self._scope.scopes, pipeline.workable(self._start.owner)):
+            return (), [NO_FILES] if self._artifacts else []
+        guard = guard_of(pipeline.workspace)
+        for path in self._artifacts[:MAX_FILES]:
+            try:
+                files.append(await asyncio.to_thread(sendable, guard, path))
+            except HubError as error:
+                refused.append(f"{quoted(path[:200])} is not attached: {error}")
+        return tuple(files), refused
+
+    def partial(self) -> str:
+        """Return what the job has come to by now, from its journal."""
+        return partial_result(self._said)
+
+    def _request(self, *, with_tools: bool) -> ModelRequest:
+        request = super()._request(with_tools=with_tools)
+        if not with_tools:
+            return request
+        return replace(request, system=self._prompt(True), tools=(*request.tools, FINISH))
+
+    def _prompt(self, with_tools: bool) -> str:
+        moment = datetime.fromtimestamp(self._services.clock.now() / SECOND_US, ZoneInfo(self._timezone))
+        owner = quoted(self._start.owner.name)
+        tools = (
+            "Only the tools on offer are available; don't repeat a refused call. Call finish with the result "
+            "when you are done."
+            if with_tools
+            else "You can't use tools any more: say what was done and what is left."
+        )
+        alone = (
+            f"You are working on a job for {owner} by yourself, in the background. There is no one to answer "
+            f"questions or to approve anything; {owner} may send you messages meanwhile."
+        )
+        end = (
+            f"Your last words are sent to {owner}. Never claim to have done something that no tool result "
+            "shows, and say what is left undone."
+        )
+        now = f"It is {moment:%A, %Y-%m-%d %H:%M} ({folded(self._timezone)})."
+        return f"{alone} {tools} {FENCE_RULE}\n\n{end}\n\n{now}"
+
+
+def _given(arguments: str) -> Mapping[str, Any]:
+    """Return the arguments of the call that ends a job; none if they can't be read."""
+    try:
+        return read_arguments(arguments)
+    except HubError:
+        return {}
+
+
+def _lines(given: Mapping[str, Any], name: str) -> list[str]:
+    listed = given.get(name)
+    return [str(line) for line in cast("list[Any]", listed)[:MAX_LINES]] if isinstance(listed, list) else []
+
+
+def _last_words(given: Mapping[str, Any], said: str) -> str:
+    """Return the end of a job that the model gave as a call."""
+    parts = [str(given.get("result") or said or "Done.")]
+    for name, heading in (("artifacts", "Files"), ("open_points", "Not done")):
+        if lines := _lines(given, name):
+            parts.append("\n".join([f"{heading}:", *(f"- {line}" for line in lines)]))
+    return "\n\n".join(parts)

@@ -1,0 +1,179 @@
+"""The words about jobs: for their owners, and as data for the chat's model."""
+
+from collections.abc import Sequence
+
+from core.clock import SECOND_US
+from core.job import WORKING, JobRow, JobState
+from core.messages import Block, Choice, Markdown, Message, Plain
+from core.names import quoted
+from core.runs.unattended import remarks_of
+from core.safety.fencing import fence_tool_output
+from core.store.routine_rows import RunSteps
+
+_ICONS = {
+    JobState.IN_PROGRESS: "⏳",
+    JobState.STUCK: "⏳",
+    JobState.COMPLETED: "✅",
+    JobState.SUBMITTED: "📝",
+    JobState.ACCEPTED: "✅",
+    JobState.FAILED: "❌",
+}
+RESULT_FOR_MODEL_CHARS = 8_000
+PLAN_CHARS = 200
+"""The limit on what the message that shows a job says of its plan."""
+
+
+ACCEPT, REJECT, AGAIN = "Accept", "Reject", "Do it again"
+CANCEL, DETAILS, SEND, RESTART = "Cancel", "Details", "Send message", "Restart"
+ACTIONS = (CANCEL, DETAILS, SEND, ACCEPT, REJECT, DETAILS, RESTART, DETAILS)
+"""The buttons of the message that shows a job. Each has one position for good, so that an outdated button is
+recognized."""
+NOT_YOURS = "This is another person's job."
+ONLY_WORDS = "A job hears text only. Nothing was sent to it."
+
+
+def menu(job: JobRow) -> tuple[str, ...]:
+    """Return the buttons below a job's newest message."""
+    match job.state:
+        case JobState.SUBMITTED:
+            return (ACCEPT, REJECT)
+        case JobState.FAILED | JobState.CANCELLED:
+            return (AGAIN,)
+        case _:
+            return ()
+
+
+def offered(job: JobRow) -> range:
+    """Return the positions in ACTIONS of the buttons that a job's message has now."""
+    if job.state in WORKING:
+        return range(3)
+    return range(3, 6) if job.state is JobState.SUBMITTED else range(6, 8)
+
+
+def progress(job: JobRow) -> Message:
+    """Return the message that shows a job. It stays the same until a person would notice a change."""
+    if job.state is JobState.PENDING:
+        text = created(job)
+    else:
+        state = job.state.value.replace("_", " ")
+        heading = f"{_ICONS.get(job.state, '')} Job “{job.title}” is {state}.".strip()
+        plan = () if job.plan is None else (f"Plan: {job.plan.goal[:PLAN_CHARS]} ({job.plan.percent})",)
+        text = "\n".join([heading, *plan, " · ".join(_facts(job)), f"ID: {job.short_id}"])
+    positions = offered(job)
+    choices = tuple(Choice(ACTIONS[position]) for position in positions)
+    return Message((Plain(text),), choices, job.monitor_menu, first_choice=positions.start)
+
+
+def _facts(job: JobRow) -> list[str]:
+    facts = [f"round {job.rounds} of {job.budget.iterations}"] if job.rounds else []
+    if job.last_tool:
+        facts.append(f"last tool {job.last_tool}")
+    facts.append(f"{job.input_tokens + job.output_tokens:,} tokens")
+    if job.cost_micro_usd:
+        facts.append(f"${job.cost_micro_usd / 1_000_000:,.4f}")
+    until = job.active_at if job.ended_at is None else job.ended_at
+    if job.started_at is not None and until is not None:
+        facts.append(in_words(max(0, until - job.started_at) // SECOND_US))
+    return facts
+
+
+def in_words(seconds: int) -> str:
+    """Return a duration in words."""
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def how_to_tell(job: JobRow) -> str:
+    """Return how a person sends a job a message."""
+    how = f"Reply to the message that shows it, or type /prompt {job.short_id} and your message."
+    return f"{how} Job “{job.title}” hears it before its next step."
+
+
+def outdated(job: JobRow) -> str:
+    """Return the answer to a button that a job no longer has."""
+    return f"Job {job.short_id} is {job.state.value} now."
+
+
+def _with_menu(job: JobRow, blocks: tuple[Block, ...], menu_id: str) -> Message:
+    choices = tuple(map(Choice, menu(job)))
+    return Message(blocks, choices, menu_id) if choices else Message(blocks)
+
+
+def judged(job: JobRow, menu_id: str) -> Message:
+    """Return the answer to a person who accepted or rejected a job."""
+    word = "accepted" if job.state is JobState.ACCEPTED else "rejected"
+    return _with_menu(job, (Plain(f"Job {job.short_id} “{job.title}” is {word}."),), menu_id)
+
+
+def ended(job: JobRow, steps: RunSteps, menu_id: str) -> tuple[Message, str]:
+    """Return the message about a job's end, and the note for the model of its conversation. `menu_id`: of
+    its buttons."""
+    heading = f"{_ICONS.get(job.state, '')} Job {job.short_id} “{job.title}” {job.state.value}".strip()
+    parts: list[str] = []
+    if job.state is JobState.FAILED:
+        parts.append(f"{job.reason.rstrip('.')}.")
+    if job.result:
+        parts.append(job.result)
+    if remarks := remarks_of(steps):
+        parts.append("\n".join(f"- {remark}" for remark in remarks))
+    text = "\n\n".join(parts)
+    blocks: tuple[Block, ...] = (Plain(heading), Markdown(text)) if text else (Plain(heading),)
+    told = fence_tool_output(f"job {job.short_id}", text[:RESULT_FOR_MODEL_CHARS])
+    about = f"Job {job.short_id} {quoted(job.title)} is {job.state.value}. Its result:\n{told}"
+    return _with_menu(job, blocks, menu_id), about
+
+
+def line(job: JobRow) -> str:
+    """Return a job on one line."""
+    return f"{job.short_id} {job.state.value}: {job.title}"
+
+
+def listing(jobs: Sequence[JobRow]) -> str:
+    """Return a person's jobs, a line each."""
+    if not jobs:
+        return "You have no jobs. Start one with /job and what is to be done."
+    return "\n".join(map(line, jobs))
+
+
+def status(job: JobRow) -> str:
+    """Return the state of a job: its rounds, last tool and usage."""
+    tokens = job.input_tokens + job.output_tokens
+    lines = [
+        f"Job {job.short_id} “{job.title}” is {job.state.value}.",
+        f"Rounds: {job.rounds} of {job.budget.iterations}; tokens: {tokens}.",
+    ]
+    if job.last_tool:
+        lines.append(f"Last tool: {job.last_tool}.")
+    if job.reason and job.state in {JobState.FAILED, JobState.STUCK, JobState.CANCELLED}:
+        lines.append(f"Reason: {job.reason}")
+    if job.result:
+        lines += ["", job.result]
+    return "\n".join(lines)
+
+
+def created(job: JobRow) -> str:
+    """Return the confirmation of a new job."""
+    return f"Created job: {job.title}\nID: {job.short_id}"
+
+
+def unknown(named: str) -> str:
+    """Return the refusal of a job that the person does not have, whoever else may."""
+    return f"You have no job {quoted(named[:40])}. /jobs lists yours."
+
+
+def cancelled(job: JobRow) -> str:
+    """Return the confirmation that a job was cancelled."""
+    return f"Job {job.short_id} is cancelled."
+
+
+def over(job: JobRow) -> str:
+    """Return the refusal to cancel a job that has ended."""
+    return f"Job {job.short_id} is {job.state.value}; there is nothing to cancel."
+
+
+def told(job: JobRow) -> str:
+    """Return the confirmation that a job was given a message."""
+    return f"Job {job.short_id} hears it before its next step."

@@ -1,0 +1,186 @@
+"""The worker of jobs: it carries each one out, until its last words or a limit.
+
+A message that came too late for the last words keeps the job at work.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+
+from core.clock import SECOND_US
+from core.consent.facts import Autonomous
+from core.errors import HubError, ModelError, StaleTurn, StoreError
+from core.events import NO_MODELS, ModelTrace
+from core.job import MAX_ITERATIONS, JobState
+from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, TokenBudget
+from core.jobs.notices import ended
+from core.jobs.planning import PlannedRun, ReadPlan
+from core.messages import File
+from core.model.base import ModelReply
+from core.ports import OutboxListener
+from core.routine import QuietHours
+from core.runs.registry import Run
+from core.runs.unattended import UnattendedServices, UnattendedStart, partial_result
+from core.runs.unseen_models import UnseenModels
+from core.store.job_port import JobEnd, StartedJob
+from core.store.units import committed, patiently
+from core.timezones import TimeZones, in_force, told_at
+from core.transcript import AssistantSaid
+from core.usage import CallKind, Payer
+
+logger = logging.getLogger(__name__)
+
+TIMED_OUT = "Execution timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a job's work: the states it goes through, with reasons, its words and its files."""
+
+    path: tuple[tuple[JobState, str], ...]
+    result: str
+    answer: AssistantSaid | None = None
+    files: tuple[File, ...] = ()
+
+
+CANCELLED = Outcome(((JobState.CANCELLED, ""),), "")
+"""The outcome of a job that was cancelled already: only its journal is closed."""
+
+
+class JobWorker:
+    """Carries out jobs that were started, each to its one recorded end."""
+
+    def __init__(
+        self,
+        services: UnattendedServices,
+        models: UnseenModels,
+        timezones: TimeZones,
+        listener: OutboxListener,
+        quiet_hours: QuietHours | None,
+        read_plan: ReadPlan | None = None,
+    ) -> None:
+        """Keep the parts. `read_plan`: reads the plan that a new job begins with; None for no plans."""
+        self._services = services
+        self._models = models
+        self._timezones = timezones
+        self._listener = listener
+        self._read_plan = read_plan
+        self._quiet_hours = quiet_hours
+
+    async def work(self, started: StartedJob, run: Run) -> bool:
+        """Work on a job until its end is recorded. Return True if it completed. Raises StaleTurn if it was
+        stopped, and StoreError."""
+        job = started.job
+        run.earlier = started.models
+        payer = Payer(CallKind.JOB, job.id, job.owner_id)
+        models = self._models.begin(run.report, payer, started.models.spent, run.keep, started.reserved)
+        run.models = models.models
+        if run.pulse is not None:
+            run.models.meter.alive = run.pulse.beat
+        budget = TokenBudget(job.budget.tokens, started.used_tokens, models.models.meter)
+        zone = await self._timezones.of(job.owner_id)
+        scope = Autonomous((frozenset(job.scope),), worker=self._services.pipeline.workable(started.owner))
+        start = self._start_of(started, scope)
+        doing = PlannedRun(
+            self._services, start, run, models, budget, scope, zone, job=job, read=self._read_plan
+        )
+
+        async def end(outcome: Outcome) -> bool:
+            return await self._end(job.id, outcome, run.trace())
+
+        left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
+        try:
+            async with asyncio.timeout(left_s):
+                reply = await doing.reply()
+                while not await end(await _completed(reply, doing, review=job.review)):
+                    doing.heard(reply)
+                    reply = await doing.reply()
+        except TimeoutError:
+            path = ((JobState.STUCK, TIMED_OUT), (JobState.FAILED, TIMED_OUT))
+            await end(Outcome(path, doing.partial()))
+        except (StaleTurn, StoreError):
+            raise
+        except HubError as error:
+            reason = f"The model did not answer: {error}" if isinstance(error, ModelError) else str(error)
+            await end(Outcome(((JobState.FAILED, reason),), doing.partial()))
+        except Exception:
+            logger.exception("job.unexpected_error job=%s", job.id)
+            reason = f"Something went wrong in the hub. The operator can find it in the log under {job.id}."
+            await end(Outcome(((JobState.FAILED, reason),), doing.partial()))
+        else:
+            return True
+        return False
+
+    async def close(self, started: StartedJob, run: Run, left_running: str | None) -> None:
+        """Close the journal of a job that was cancelled. `left_running`: a tool that could not be ended."""
+        if left_running is not None:
+            logger.warning("job.left_running job=%s tool=%s", started.job.id, left_running)
+        await self._end(started.job.id, CANCELLED, run.trace())
+
+    async def repair(self, started: StartedJob, run: Run, reason: str, most: int) -> StartedJob | None:
+        """Take a stuck job up again after its last recorded step, at most `most` times; then it has failed
+        with what it has by now. Return None if it has ended."""
+        job_id, store, clock = started.job.id, self._services.store, self._services.clock
+        steps = await patiently(lambda: store.journal.run_steps(job_id), clock)
+        path = ((JobState.STUCK, reason), (JobState.FAILED, f"{reason}, after {most} repairs"))
+        end = self._held(JobEnd(path, ended, run.trace(), result=partial_result(steps.said)))
+        repaired = await patiently(lambda: store.jobs.repair_job(job_id, end, most), clock)
+        self._listener.outbox_ready(repaired.outbox)
+        return repaired.again
+
+    async def set_aside(self, job_id: str, reason: str) -> None:
+        """Record that a job is not started again."""
+        await self._end(job_id, Outcome(((JobState.FAILED, reason),), ""), NO_MODELS)
+
+    async def _end(self, job_id: str, outcome: Outcome, models: ModelTrace) -> bool:
+        """Record the end; return False if a message of a person keeps the job at work."""
+        end = self._held(
+            JobEnd(
+                outcome.path,
+                ended,
+                models,
+                outcome.answer,
+                outcome.result or None,
+                hears=outcome.answer is not None,
+                files=outcome.files,
+            )
+        )
+        store, clock = self._services.store, self._services.clock
+        recorded = await committed(
+            patiently(lambda: store.jobs.end_job(job_id, end), clock),
+            lambda done: self._listener.outbox_ready(done.outbox),
+        )
+        return not recorded.heard
+
+    def _held(self, end: JobEnd) -> JobEnd:
+        """Return the end of a job, which is told once quiet hours are over."""
+        return end if self._quiet_hours is None else replace(end, told_at=self._told_at)
+
+    def _told_at(self, chosen: str | None) -> int:
+        """Return when an end that is recorded now is told to an owner who chose that time zone."""
+        zone = in_force(chosen, self._timezones.default)
+        return told_at(self._quiet_hours, self._services.clock.now(), zone)
+
+    def _start_of(self, started: StartedJob, scope: Autonomous) -> UnattendedStart:
+        job = started.job
+        return UnattendedStart(
+            job.id,
+            started.consent_thread,
+            started.owner,
+            started.standing,
+            started.steps,
+            scope,
+            min(job.budget.iterations, MAX_ITERATIONS),
+            job.budget.timeout_s,
+            MAX_OUTPUT_TOKENS,
+            started.spent_us,
+        )
+
+
+async def _completed(reply: ModelReply, doing: JobRun, *, review: bool) -> Outcome:
+    files, refused = await doing.artifacts()
+    text = "\n\n".join([reply.text.strip() or "Done.", *refused])
+    path = [(JobState.COMPLETED, "Completed")]
+    if review:
+        path.append((JobState.SUBMITTED, "Waits for its owner"))
+    return Outcome(tuple(path), text, AssistantSaid(text, reply.origin), files)

@@ -1,0 +1,1 @@
+"""Containers of the hub: what they may do."""

@@ -1,0 +1,76 @@
+"""What a container of the hub may do. Everything that is not here, it may not."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+MB = 1_000_000
+PROJECT = "/workspace"
+"""Where a container finds its copy of the project: the only place of the host it may write to."""
+SOCKET_DIRECTORY = "/run/hubbub"
+"""Where a container finds the directory with its socket to the hub, which it may only read."""
+TEMPORARY = "/tmp"  # noqa: S108 - inside the container, and its own
+TEMPORARY_MB = 512
+PIDS = 256
+CPUS = 2
+LOG_MB = 10
+"""What Docker keeps of a container's output; the rest is dropped, oldest first."""
+FIRST_UID = 200_000
+"""The first of the users that a hub of root's gives its containers: above those of people, of services and of
+what `useradd` hands out by itself."""
+UIDS = 100_000
+
+
+class RootRefused(Exception):
+    """A container would run as root. Carries what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUser:
+    """The user and the group a container runs as, by number."""
+
+    uid: int
+    gid: int
+
+    def __post_init__(self) -> None:
+        if self.uid <= 0 or self.gid <= 0:
+            raise RootRefused("containers do not run as root: run the hub as another user, or wholly as root")
+
+
+def container_user(hub_uid: int, hub_gid: int, number: int) -> ContainerUser:
+    """Return the user of the container with this number: a hub of root's gives each its own, any other hub
+    has no user to give but its own. Raises RootRefused where only the hub's group is root's."""
+    if hub_uid == 0:
+        own = FIRST_UID + number % UIDS
+        return ContainerUser(own, own)
+    return ContainerUser(hub_uid, hub_gid)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPolicy:
+    """The limits of one container, and the two directories of the host that it sees."""
+
+    image: str
+    user: ContainerUser
+    memory_mb: int
+    project: Path
+    """The copy that the container works on, absolute."""
+    socket_directory: Path | None = None
+    """The directory with its socket to the hub, absolute. None: it reaches nothing at all."""
+    temporary_mb: int = TEMPORARY_MB
+    pids: int = PIDS
+    cpus: int = CPUS
+
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """Return the policy as people read it: what it is about, and what holds."""
+        return (
+            ("network", "none" if self.socket_directory is None else "none but a socket to the hub"),
+            ("user", f"{self.user.uid}:{self.user.gid}, no capabilities, no new privileges"),
+            (
+                "file system",
+                f"read-only; writable: {PROJECT} (a copy of the project), {TEMPORARY} (in memory)",
+            ),
+            ("memory", f"{self.memory_mb:,} MB, no swap; of it {TEMPORARY} at most {self.temporary_mb:,} MB"),
+            ("processes", f"{self.pids}"),
+            ("processors", f"{self.cpus}"),
+            ("system calls", "Docker's default filter"),
+        )

@@ -1,0 +1,266 @@
+-- Money, conversations and settings per thread.
+
+-- Jobs: their runs are of a kind of their own. Only so can a CHECK be changed and its table stay as it is; see
+-- "Making Other Kinds Of Table Schema Changes" in SQLite's documentation of ALTER TABLE.
+
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (kind IN (''chat'', ''routine''))', 'CHECK (kind IN (''chat'', ''routine'', ''job'', ''subtask''))')
+WHERE type = 'table' AND name IN ('threads', 'runs');
+PRAGMA writable_schema = RESET;
+CREATE INDEX runs_of_jobs ON runs (principal_id) WHERE kind = 'job' AND state = 'running';
+
+CREATE TABLE jobs (
+    id              TEXT NOT NULL PRIMARY KEY,  -- also that of its thread and of its run
+    short_id        TEXT NOT NULL,
+    owner_id        TEXT NOT NULL REFERENCES users (id),
+    key             TEXT NOT NULL,
+    title           TEXT NOT NULL,
+    task            TEXT NOT NULL,
+    question        TEXT,  -- the model's first message; null: the task
+    state           TEXT NOT NULL
+                        CHECK (state IN ('pending', 'in_progress', 'completed', 'submitted', 'accepted',
+                                         'failed', 'stuck', 'cancelled')),
+    scope           TEXT NOT NULL,  -- JSON list: the tools it was given when it was dispatched
+    iterations      INTEGER NOT NULL CHECK (iterations >= 1),
+    timeout_s       INTEGER NOT NULL CHECK (timeout_s >= 1),
+    max_tokens      INTEGER,  -- null: no limit
+    priority        INTEGER NOT NULL,
+    thread_id       TEXT REFERENCES threads (id),  -- the conversation that hears of it
+    parent          TEXT REFERENCES jobs (id),  -- the job it repeats
+    repair_attempts INTEGER NOT NULL DEFAULT 0,
+    review          INTEGER NOT NULL DEFAULT 0 CHECK (review IN (0, 1)),  -- its owner accepts or rejects its result
+    menu_id         TEXT,  -- the id in the buttons of its newest message
+    monitor_menu    TEXT,  -- the id in the buttons of the message that shows it as it runs
+    shown_seq       INTEGER NOT NULL DEFAULT 0,  -- the position in its thread up to which this message shows it
+    notice          TEXT,  -- the message about its end, until its owner's quiet hours are over
+    notice_at       INTEGER,  -- when this message is sent
+    reason          TEXT NOT NULL,  -- of the last change
+    result          TEXT,
+    result_seq      INTEGER,  -- its position among the events, after the change of state that ended the work
+    plan            TEXT,  -- JSON: the calls that it begins with; null: it has none
+    plan_state      TEXT CHECK (plan_state IN ('running', 'ended')),  -- null: the model was not asked for one
+    created_at      INTEGER NOT NULL,
+    started_at      INTEGER,
+    ended_at        INTEGER,
+    UNIQUE (owner_id, short_id),
+    UNIQUE (owner_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX jobs_menus ON jobs (menu_id) WHERE menu_id IS NOT NULL;
+CREATE UNIQUE INDEX jobs_monitors ON jobs (monitor_menu) WHERE monitor_menu IS NOT NULL;
+CREATE INDEX jobs_pending ON jobs (owner_id, priority, created_at) WHERE state = 'pending';
+CREATE INDEX jobs_notices ON jobs (notice_at) WHERE notice_at IS NOT NULL;
+CREATE INDEX jobs_states ON jobs (state);
+
+-- Every change of a job's state, and what became of its plan meanwhile. Positions are those of its thread, as those of entries.
+CREATE TABLE job_changes (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    seq    INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    before TEXT,  -- null: it was dispatched
+    state  TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    actor  TEXT,  -- a user's id; null: the hub itself
+    PRIMARY KEY (job_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- What people say to a job while it works.
+CREATE TABLE job_messages (
+    id        INTEGER PRIMARY KEY,
+    job_id    TEXT NOT NULL REFERENCES jobs (id),
+    key       TEXT NOT NULL,
+    text      TEXT NOT NULL,
+    at        INTEGER NOT NULL,
+    joined_at INTEGER,  -- null: the model has not heard it yet
+    UNIQUE (job_id, key)
+) STRICT;
+CREATE INDEX job_messages_waiting ON job_messages (job_id, id) WHERE joined_at IS NULL;
+
+SELECT 1;
+
+-- Money: a row for each call of a model, instead of sums in the runs of routines.
+-- A row for each call of a model, written before the call is made. `micro_usd` is what budgets count.
+CREATE TABLE usage (
+    id                  TEXT NOT NULL PRIMARY KEY,
+    run_id              TEXT NOT NULL,  -- a row of `runs`, which may be gone; for other kinds, of that work
+    kind                TEXT NOT NULL CHECK (kind IN ('chat', 'routine', 'job', 'summary', 'test')),
+    thread_id           TEXT,
+    user_id             TEXT NOT NULL,
+    routine_id          TEXT,
+    job_id              TEXT,
+    plan_step           TEXT,
+    model               TEXT NOT NULL,
+    provider            TEXT NOT NULL,
+    attempt             INTEGER NOT NULL CHECK (attempt >= 1),
+    reserved_tokens     INTEGER NOT NULL,
+    reserved_micro_usd  INTEGER NOT NULL,
+    input_tokens        INTEGER,  -- as the provider counted them; null: it did not, or not yet
+    output_tokens       INTEGER,
+    cached_input_tokens INTEGER,
+    cache_write_tokens  INTEGER,
+    micro_usd           INTEGER NOT NULL,  -- the cost; the reservation until the call is settled
+    state               TEXT NOT NULL CHECK (state IN ('reserved', 'settled', 'estimated')),
+    reserved_at         INTEGER NOT NULL,
+    settled_at          INTEGER,
+    fence               INTEGER,  -- reserved: the lease of the hub that makes the call
+    CHECK ((state = 'settled') = (input_tokens IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_by_time ON usage (reserved_at, user_id, micro_usd);
+CREATE INDEX usage_by_thread ON usage (thread_id);
+CREATE INDEX usage_by_routine ON usage (routine_id, reserved_at) WHERE routine_id IS NOT NULL;
+CREATE INDEX usage_by_job ON usage (job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX usage_by_run ON usage (run_id) WHERE routine_id IS NOT NULL;
+CREATE INDEX usage_reserved ON usage (run_id) WHERE state = 'reserved';
+
+-- What routines used before stands in one row for each run, under no model's name.
+INSERT INTO usage (id, run_id, kind, thread_id, user_id, routine_id, model, provider, attempt, reserved_tokens,
+                   reserved_micro_usd, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, micro_usd,
+                   state, reserved_at, settled_at)
+SELECT r.id, r.id, 'routine', NULL, o.owner_id, o.id, '', '', 1, r.input_tokens + r.output_tokens, r.cost_micro_usd,
+       r.input_tokens, r.output_tokens, 0, 0, r.cost_micro_usd, 'settled', coalesce(r.started_at, r.created_at),
+       coalesce(r.ended_at, r.created_at)
+FROM routine_runs r JOIN routines o ON o.id = r.routine_id
+WHERE r.input_tokens + r.output_tokens + r.cost_micro_usd > 0;
+
+ALTER TABLE routine_runs DROP COLUMN input_tokens;
+ALTER TABLE routine_runs DROP COLUMN output_tokens;
+ALTER TABLE routine_runs DROP COLUMN cost_micro_usd;
+
+-- Input that may join a running turn.
+
+ALTER TABLE inbox ADD COLUMN steers INTEGER NOT NULL DEFAULT 0 CHECK (steers IN (0, 1));
+
+-- Search in what was said, also before now. The function search_terms is the upgrade's own.
+
+-- What was said in threads, a turn at a time and in the order of their ends; its words are in said_terms.
+CREATE TABLE said (
+    id        INTEGER PRIMARY KEY,
+    thread_id TEXT NOT NULL REFERENCES threads (id),
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    at        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX said_by_thread ON said (thread_id, last_seq);
+
+-- Holds terms made by core.store.search, so that words of scripts without spaces are found.
+CREATE VIRTUAL TABLE said_terms USING fts5
+    (terms, content = '', columnsize = 0, tokenize = "unicode61 remove_diacritics 0");
+
+INSERT INTO said (thread_id, first_seq, last_seq, at)
+SELECT e.thread_id, min(e.seq), max(e.seq), max(e.at) FROM entries e JOIN threads t ON t.id = e.thread_id
+WHERE t.kind = 'chat' AND e.kind IN ('user', 'assistant', 'operator') AND e.text <> ''
+GROUP BY e.thread_id, coalesce(e.turn_id, e.seq) ORDER BY max(e.at), e.thread_id, max(e.seq);
+
+INSERT INTO said_terms (rowid, terms)
+SELECT s.id, search_terms(json_group_array(e.text)) FROM said s JOIN entries e ON e.thread_id = s.thread_id
+    AND e.seq BETWEEN s.first_seq AND s.last_seq AND e.kind IN ('user', 'assistant', 'operator') AND e.text <> ''
+GROUP BY s.id;
+
+ALTER TABLE threads ADD COLUMN searched_seq INTEGER NOT NULL DEFAULT 0;
+UPDATE threads SET searched_seq = coalesce((SELECT max(s.last_seq) FROM said s WHERE s.thread_id = threads.id), 0);
+CREATE INDEX threads_unsearched ON threads (last_active_at) WHERE kind = 'chat' AND last_seq > searched_seq;
+
+-- The audit: records are numbered per writer, and the linker gives each its place in the chain.
+
+-- Records of before are of writer 0, whose seals are made as they always were.
+CREATE TABLE audit_records (
+    writer    INTEGER NOT NULL,
+    number    INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
+    kind      TEXT NOT NULL,
+    actor     TEXT,
+    subject   TEXT NOT NULL,
+    thread_id TEXT,
+    detail    TEXT NOT NULL,
+    key_id    TEXT NOT NULL,
+    seal      BLOB NOT NULL,
+    position  INTEGER,
+    link      TEXT,
+    PRIMARY KEY (writer, number),
+    CHECK ((position IS NULL) = (link IS NULL))
+) STRICT, WITHOUT ROWID;
+INSERT INTO audit_records
+    SELECT 0, id, at, kind, actor, subject, thread_id, detail, key_id, seal,
+           CASE WHEN link IS NOT NULL THEN id END, link FROM audit;
+DROP TABLE audit;
+ALTER TABLE audit_records RENAME TO audit;
+CREATE UNIQUE INDEX audit_chain ON audit (position) WHERE position IS NOT NULL;
+CREATE INDEX audit_unlinked ON audit (writer, number) WHERE link IS NULL;
+CREATE INDEX audit_by_subject ON audit (subject);
+
+ALTER TABLE audit_checkpoint ADD COLUMN numbers TEXT NOT NULL DEFAULT '';
+
+CREATE TABLE audit_writers (
+    writer INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    key_id TEXT NOT NULL,
+    seal   BLOB NOT NULL
+) STRICT;
+-- The next lease that is taken seals it.
+INSERT INTO audit_writers
+    SELECT 0, last, '', x'' FROM (
+        SELECT coalesce((SELECT max(number) FROM audit), (SELECT last_id FROM audit_checkpoint)) AS last
+    ) WHERE last IS NOT NULL;
+
+-- Undo: marks on entries, and how far back a thread can go.
+
+ALTER TABLE entries ADD COLUMN undone INTEGER;
+CREATE INDEX entries_undone ON entries (thread_id, undone) WHERE undone IS NOT NULL;
+ALTER TABLE threads ADD COLUMN checkpoints INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN origin_id TEXT;
+ALTER TABLE threads ADD COLUMN origin_turn INTEGER;
+ALTER TABLE threads ADD COLUMN closed_at INTEGER;
+ALTER TABLE threads ADD COLUMN archived_at INTEGER;
+ALTER TABLE threads ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
+CREATE TABLE menus (
+    id         TEXT NOT NULL PRIMARY KEY,
+    kind       TEXT NOT NULL CHECK (kind IN ('checkpoints', 'threads', 'deletion')),
+    user_id    TEXT NOT NULL REFERENCES users (id),
+    thread_id  TEXT REFERENCES threads (id),
+    scope      TEXT,
+    items      TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+UPDATE threads SET checkpoints = min(20, (SELECT count(*) FROM runs r WHERE r.thread_id = threads.id
+    AND r.state NOT IN ('running', 'waiting'))) WHERE kind = 'chat';
+
+-- The model and effort chosen for a conversation, and by the operator for a person.
+ALTER TABLE threads ADD COLUMN model TEXT;
+ALTER TABLE threads ADD COLUMN thinking TEXT;
+ALTER TABLE users ADD COLUMN model TEXT;
+ALTER TABLE users ADD COLUMN thinking TEXT;
+
+-- Messages whose choices are words that a press sends in the person's name.
+ALTER TABLE outbox ADD COLUMN menu_id TEXT;
+CREATE INDEX outbox_menus ON outbox (menu_id) WHERE menu_id IS NOT NULL;
+
+-- The newest run of a thread, however many there are.
+CREATE INDEX runs_by_thread ON runs (thread_id, number);
+
+-- Marks on messages whose turns were undone.
+ALTER TABLE outbox ADD COLUMN marks INTEGER NOT NULL DEFAULT 0 CHECK (marks IN (0, 1));
+
+-- Messages that show jobs as they run.
+ALTER TABLE outbox ADD COLUMN job_id TEXT REFERENCES jobs (id);
+ALTER TABLE outbox ADD COLUMN paced INTEGER NOT NULL DEFAULT 0 CHECK (paced IN (0, 1));
+CREATE UNIQUE INDEX outbox_jobs ON outbox (job_id) WHERE job_id IS NOT NULL AND edit_of IS NULL;
+CREATE UNIQUE INDEX outbox_job_changes ON outbox (job_id) WHERE job_id IS NOT NULL AND edit_of IS NOT NULL;
+
+-- How often tools have failed in a row in unattended runs, which go without them from `left_out_at` on.
+CREATE TABLE tool_failures (
+    tool        TEXT    NOT NULL PRIMARY KEY,
+    failures    INTEGER NOT NULL,
+    error       TEXT    NOT NULL,
+    at          INTEGER NOT NULL,
+    left_out_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Files of deleted threads that are still to be removed.
+CREATE TABLE deleted_files (
+    kind TEXT NOT NULL CHECK (kind IN ('upload', 'archive')),
+    name TEXT NOT NULL,  -- an upload's id; of an archive, its thread's
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- One-time schedules.
+ALTER TABLE routines ADD COLUMN done_at INTEGER;
+CREATE INDEX routines_done ON routines (done_at) WHERE done_at IS NOT NULL;

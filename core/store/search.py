@@ -1,0 +1,183 @@
+"""Search in conversations: queries, results, and the index of words."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from core.clock import SECOND_US
+from core.store.rows import is_prefix, note_terms, query_phrases
+
+QUERY_LIMIT_CHARS = 200
+WORDS_LIMIT = 16
+"""The most words of a query that count, so that no query costs more than its length."""
+INDEX_LIMIT_CHARS = 20_000
+"""The beginning of each message that is searched."""
+EXCERPT_CHARS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Neighboring terms. `prefix`: the last one is the beginning of a term."""
+
+    terms: tuple[str, ...]
+    prefix: bool
+
+    @property
+    def written(self) -> str:
+        """The phrase as it stands in a text: pairs of characters overlap."""
+        first, *others = self.terms
+        return first + "".join(term[-1] for term in others)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWanted:
+    """A search. Times are microseconds UTC.
+
+    `phrases`: all must be in one turn, or nothing is found.
+    `owner_id`, `thread_id`: only in that person's threads, and in that thread.
+    `asked_in`: the thread that the search is made from; where others read along, only it is searched.
+    `person`: a person's name or id; `channel`: where the thread is.
+    `after`, `before`: said at or after, and before that time."""
+
+    phrases: tuple[Phrase, ...]
+    limit: int = 10
+    owner_id: str | None = None
+    thread_id: str | None = None
+    asked_in: str | None = None
+    person: str | None = None
+    channel: str | None = None
+    after: int | None = None
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A message in which words were found. `kind`: user, assistant or operator; `at`: microseconds UTC.
+
+    `undone`: its turn was undone."""
+
+    thread_id: str
+    title: str
+    channel: str
+    owner_id: str
+    owner: str
+    seq: int
+    at: int
+    kind: str
+    excerpt: str
+    undone: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The excerpt, marked if its turn was undone."""
+        return f"[undone] {self.excerpt}" if self.undone else self.excerpt
+
+
+def parse_search(text: str) -> SearchWanted:
+    """Return the search that a text asks for: words, and filters such as `channel:NAME`, `person:Ann`,
+    `after:2026-01-31` or `before:2026-02-28` (days in UTC; `after` includes its day, `before` doesn't).
+
+    The last word and those that end in `*` match beginnings."""
+    wanted, words = SearchWanted(()), list[str]()
+    for word in text[:QUERY_LIMIT_CHARS].split():
+        name, colon, value = word.partition(":")
+        filtered = _filtered(wanted, name.lower(), value) if colon and value else None
+        if filtered is None:
+            words.append(word)
+        else:
+            wanted = filtered
+    return replace(wanted, phrases=tuple(_phrases(words))[:WORDS_LIMIT])
+
+
+def _filtered(wanted: SearchWanted, name: str, value: str) -> SearchWanted | None:
+    match name:
+        case "channel":
+            return replace(wanted, channel=value)
+        case "person":
+            return replace(wanted, person=value)
+        case "after" | "before":
+            at = day_us(value)
+            return None if at is None else replace(wanted, **{name: at})
+        case _:
+            return None
+
+
+def day_us(text: str) -> int | None:
+    """Return the beginning of a day such as 2026-01-31 in UTC, or None if it is none."""
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return (day - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) * SECOND_US
+
+
+def _phrases(words: Sequence[str]) -> Iterator[Phrase]:
+    for place, word in enumerate(words, start=1):
+        found = query_phrases(word)
+        for number, terms in enumerate(found, start=1):
+            beginning = number == len(found) and (word.endswith("*") or place == len(words))
+            yield Phrase(terms, beginning or is_prefix(terms))
+
+
+def indexed_terms(texts: Sequence[str]) -> str:
+    """Return the terms of messages, in order, as the index of words takes them."""
+    return " ".join(map(_terms, texts))
+
+
+def _terms(text: str) -> str:
+    text = text[:INDEX_LIMIT_CHARS]
+    # An index of words splits plain text in the same way by itself.
+    return text if text.isascii() else " ".join(note_terms(text))
+
+
+def excerpt(text: str, phrases: Sequence[Phrase]) -> str | None:
+    """Return the part of a text around the first phrase that is in it, on one line. None: it has none."""
+    lower = text.lower()
+    places = [lower.find(phrase.written) for phrase in phrases]
+    found = [place for place in places if place >= 0]
+    return _around(text, min(found)) if found else None
+
+
+def _around(text: str, place: int) -> str:
+    begin = max(0, place - EXCERPT_CHARS // 3)
+    part = " ".join(text[begin : begin + EXCERPT_CHARS].split())
+    return f"{'…' if begin else ''}{part}{'…' if begin + EXCERPT_CHARS < len(text) else ''}"
+
+
+def beginning(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    return _around(text, 0)
+
+
+class WordSearch(Protocol):
+    """A database's own way to find the rows of `said` by their words."""
+
+    @property
+    def condition(self) -> str:
+        """A condition on `s.id`, with one parameter."""
+        ...
+
+    def parameter(self, phrases: Sequence[Phrase]) -> str:
+        """Return the parameter with which rows contain all phrases."""
+        ...
+
+
+INDEX_EVERY_S = 5.0
+THREADS_AT_ONCE = 100
+
+
+class IndexedThreads(Protocol):
+    """The part of core.store.feed.Threads that makes turns searchable."""
+
+    async def index_said(self, limit: int) -> bool:
+        """Make new messages of at most `limit` threads searchable. Return whether there may be more."""
+        ...
+
+
+async def index_all(threads: IndexedThreads) -> None:
+    """Make all ended turns searchable, many in one commit.
+
+    A commit of the word index for each message would cost nearly as much as storing it."""
+    while await threads.index_said(THREADS_AT_ONCE):
+        pass

@@ -1,0 +1,52 @@
+"""Models are called at the metering point alone: nothing else can get hold of one."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture.house import PACKAGES
+from tests.tree import ROOT
+
+METERING = "core/runs/metering.py"
+OPENERS = {"bot/models/builder.py", "bot/app.py", "bot/recordings/recorder.py", "bot/recordings/replayer.py"}
+HOLDERS = {METERING, "core/runs/model_list.py", *OPENERS}
+"""The metering point, the list that it is given models by, and those that open or wrap models for it."""
+ADAPTERS = {"OpenAIModel", "AnthropicModel", "DemoModel"}
+
+
+def around_the_meter(path: str, source: str) -> Iterator[str]:
+    """What in a module may call a model without a row."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ImportFrom(module="core.model.base", names=names) if path not in HOLDERS:
+                yield from (f"{path} holds models" for name in names if name.name == "Model")
+            case ast.ImportFrom(names=names) if path != "bot/models/builder.py":
+                yield from (f"{path} opens {name.name}" for name in names if name.name in ADAPTERS)
+            case ast.Call(func=ast.Attribute(attr="with_key")) if path != METERING:
+                yield f"{path}:{node.lineno} takes a model from the list"
+            case ast.Attribute(attr="_per_key") if path != "core/runs/model_list.py":
+                yield f"{path}:{node.lineno} takes a model from the list"
+            case _:
+                pass
+
+
+def test_no_module_calls_a_model_around_the_metering_point() -> None:
+    files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    assert len(files) > 100
+    named = ((path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in files)
+    assert [found for path, source in named for found in around_the_meter(path, source)] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from core.model.base import Model",
+        "from core.model.base import ModelReply, Model as Asked",
+        "from core.model.openai import OpenAIModel",
+        "async def ask(candidate):\n    return candidate.with_key(0).reply(request)",
+        "def first(candidate):\n    return candidate._per_key[0]",
+    ],
+)
+def test_a_way_around_it_is_seen(source: str) -> None:
+    assert len(list(around_the_meter("core/jobs/anything.py", source))) == 1

@@ -1,0 +1,363 @@
+"""A conversation is recorded between simulators, and replayed where there is nothing but its recording."""
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+import stat
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from bot.app import Seams
+from bot.config.load import Loaded, load
+from bot.recordings.log import FILE_NAME, MARK
+from bot.recordings.recorder import recording
+from bot.recordings.replayer import replay
+from bot.recordings.script import Script
+from bot.runtime import StartError
+from tests.bot.cli.in_process import command
+from tests.bot.web.api_client import client
+from tests.core.tools.website import Website
+from tests.harness.process import hubbub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
+from tests.scenarios.test_mcp import becomes, section
+from tests.simulators.model import HttpError
+from tests.simulators.model.replies import ToolCall, text, tools
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+VAULT_SECRET, SHORT_SECRET = "violet-harbour-17-kites", "zk7q4"
+TYPED_SECRET = "sk-proj-abcdEFGH0123456789abcdEFGH"
+ROUTINE = {
+    **{"name": "watch", "kind": "event", "pattern": "deploy", "cooldown_s": 0},
+    **{"prompt": "Look after it", "tools": ["shell"]},
+}
+HOOK = """
+[[hooks]]
+name = "watch"
+on = ["before_inbound", "before_tool_call", "transform_response", "before_outbound"]
+ask = "http://127.0.0.1:9/hook"
+secret = "env:HOOK_SECRET"
+waits = true
+"""
+FILES = ("notes.txt", "more.txt")
+OUTSIDE = {"socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork"}
+
+_reached: list[str] | None = None
+
+
+def _notice(event: str, arguments: tuple[Any, ...]) -> None:
+    if _reached is not None and event in OUTSIDE:
+        _reached.append(f"{event} {arguments}")
+
+
+sys.addaudithook(_notice)
+
+
+@dataclass(slots=True)
+class Place:
+    """What was recorded, and the surroundings it was recorded in."""
+
+    hub: Hub
+    site: Website
+    recording: Path
+    said: list[str]
+    asked: int
+
+    def loaded(self) -> Loaded:
+        """The configuration as a replay reads it."""
+        return load(self.hub.directory / "hubbub.toml", environ={}, secrets=False)
+
+    @property
+    def text(self) -> str:
+        """All of the recording."""
+        return (self.recording / FILE_NAME).read_text()
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        """Its records of one kind."""
+        return [record for record in map(json.loads, self.text.splitlines()) if record["k"] == kind]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+    """A conversation of twenty turns, recorded once for all tests."""
+    home = tmp_path_factory.mktemp("recorded")
+    (home / "hub").mkdir()
+    async with Website() as site, open_hub(home / "hub", start=False) as hub:
+        with (hub.directory / "hubbub.toml").open("a") as config:
+            config.write(f'[network]\nallow_private = ["127.0.0.1:{site.port}"]\n')
+        for name in (*FILES, "victim.txt"):
+            (hub.workspace / name).write_text(f"{name} {VAULT_SECRET} {SHORT_SECRET}\n")
+        (hub.workspace / "AGENTS.md").write_text("Be brief.")
+        await asyncio.to_thread(keep_secret, hub, "harbour", VAULT_SECRET)
+        with recording(home / "rec", Seams(clock=hub.clock)) as seams:
+            await hub.serve(seams)
+            await hub.telegram.wait_polling(TOKEN, LIMIT_S)
+            await _converse(hub, site)
+            await hub.settled_sends()
+            said, asked = hub.says(OWNER), len(hub.model.log)
+            await hub.stop()
+        yield Place(hub, site, home / "rec", said, asked)
+
+
+async def _converse(hub: Hub, site: Website) -> None:
+    for number in range(9):
+        await _says(hub, f"hello {number}")
+    hub.telegram.redeliver()
+    await _says(hub, "say: ok", "ok")
+    await asyncio.to_thread(keep_secret, hub, "short", SHORT_SECRET)
+    await _says(hub, "\n".join(f'please call: read_file {{"path": "{name}"}}' for name in FILES), "Done:")
+    await _says(hub, "please run: rm victim.txt", "Done:", press=0)
+    await _says(hub, 'please call: write_file {"path": "new.txt", "content": "new"}', "Done:", press=0)
+    post = {"method": "POST", "url": site.url("/order", "127.0.0.1"), "body": "one"}
+    await _says(hub, f"please call: http {json.dumps(post)}", "Done:", press=0)
+    await _says(hub, "please run: touch denied.txt", "Done:", press=1)
+    await _says(hub, "please run: touch always.txt", "Done:", press=2)
+    hub.telegram.user_sends_text(OWNER, "please run: mkdir worded")
+    await hub.card(OWNER)
+    await _says(hub, "yes", "Done:")
+    await _says(hub, 'please call: delegate {"task": "a part of it"}', "a part of it")
+    for reply in (tools(ToolCall("shell", {"command": "touch worked.txt"})), text("Worked.")):
+        hub.model.enqueue(reply)
+    await _says(hub, "/job --tools shell Work on it", "Work on it")
+    await hub.telegram.wait_text(OWNER, "Work on it” completed")
+    await _says(hub, "thank you", "thank you")
+    await _says(hub, f"my key is {TYPED_SECRET}", "You said: my key is")
+    await _says(hub, f"please call: routine_create {json.dumps(ROUTINE)}", "Done:", press=0)
+    hub.model.rule("Look after it", tools(ToolCall("shell", {"command": "touch fired.txt"})))
+    hub.model.rule("Look after it", text("Looked."), on="tool")
+    await _says(hub, "deploy now", "You said: deploy now")
+    await hub.telegram.wait_text(OWNER, "Routine “watch”", timeout_s=LIMIT_S)
+    assert (hub.workspace / "fired.txt").exists()
+
+
+async def _says_oddly(hub: Hub) -> None:
+    """What fails and is tried again, is stopped while it is written or run, or comes from the console."""
+    hub.model.fault(HttpError(500))
+    await _says(hub, "hello again")
+    hub.telegram.user_sends_text(OWNER, "slow 30: never")
+    await hub.model.wait_requests(3, timeout_s=LIMIT_S)
+    await _says(hub, "/stop", "Stopped")
+    hub.telegram.user_sends_text(OWNER, "please run: touch begun; sleep 30")
+    await hub.pressed(OWNER, await hub.card(OWNER), 0)
+    await hub.until(lambda: asyncio.to_thread((hub.workspace / "begun").exists))
+    await _says(hub, "/stop", "Stopped")
+    async with client(hub.directory) as api:
+        begun = await api.send("from the console")
+        thread = begun["thread_id"]
+        for text in ("say: one", "say: two"):
+            await api.send(text, thread_id=thread)
+            wanted = text.removeprefix("say: ")
+            await api.until(f"/api/threads/{thread}", lambda page, wanted=wanted: wanted in str(page))
+
+
+async def test_stops_failures_servers_and_the_console_are_replayed(tmp_path: Path) -> None:
+    (tmp_path / "hub").mkdir()
+    extra = section(tmp_path)
+    async with Website() as site, open_hub(tmp_path / "hub", extra=extra, start=False) as hub:
+        with recording(tmp_path / "rec", Seams(clock=hub.clock)) as seams:
+            await hub.serve(seams)
+            await hub.telegram.wait_polling(TOKEN, LIMIT_S)
+            await _says_oddly(hub)
+            await becomes(hub, "ready")
+            await _says(hub, 'please call: raw__note {"text": "milk"}', "noted milk")
+            await hub.stop()
+        place = Place(hub, site, tmp_path / "rec", [], 0)
+        assert [
+            record["cut"]
+            for kind in ("reply", "outcome")
+            for record in place.records(kind)
+            if "cut" in record
+        ]
+        script = await replayed(place, tmp_path / "own")
+        assert script.difference is None
+        assert (tmp_path / "notes").read_text() == "milk\n"
+        assert len((tmp_path / "starts").read_text().split()) == 1
+
+
+def keep_secret(hub: Hub, name: str, value: str) -> None:
+    done = command(hub.directory, "secrets", "set", name, stdin=value.encode())
+    assert done.code == 0, done.err
+
+
+def _asked(hub: Hub) -> list[Card]:
+    """Return the open cards, without the buttons of jobs."""
+    return [card for card in hub.open_cards(OWNER) if "May I" in card.text]
+
+
+async def _says(hub: Hub, text: str, answer: str = "", *, press: int | None = None) -> None:
+    """Say it, press the card if there is one, and wait for the answer."""
+    before = len(hub.says(OWNER))
+    hub.telegram.user_sends_text(OWNER, text)
+    if press is not None:
+        card, *_ = await hub.telegram.wait_for(lambda: _asked(hub), LIMIT_S)
+        await hub.pressed(OWNER, card, press)
+    wanted = answer or f"You said: {text}"
+    await hub.telegram.wait_for(lambda: any(wanted in one for one in hub.says(OWNER)[before:]), LIMIT_S)
+
+
+async def replayed(place: Place, own: Path, loaded: Loaded | None = None, stalled_s: float = 15.0) -> Script:
+    """Replay the conversation, and fail if the outside was reached for."""
+    global _reached
+    _reached = []
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            script = await replay(
+                loaded or place.loaded(), place.recording, own, stays=False, stalled_s=stalled_s
+            )
+        assert _reached == []
+    finally:
+        _reached = None
+    return script
+
+
+def everything(directory: Path) -> dict[str, str]:
+    """The files below a directory, with their contents' digests."""
+    files = [file for file in sorted(directory.rglob("*")) if file.is_file()]
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+async def test_a_replay_asks_and_answers_the_same_and_touches_nothing(place: Place, tmp_path: Path) -> None:
+    before, posts = everything(place.hub.directory), len(place.site.seen)
+    with_hook = place.hub.directory / "with-hook.toml"
+    with_hook.write_text(f"{(place.hub.directory / 'hubbub.toml').read_text()}\n{HOOK}")
+    loaded = load(with_hook, environ={}, secrets=False)
+    with_hook.unlink()
+    script = await replayed(place, tmp_path, loaded)
+    assert script.difference is None
+    assert len(script.inputs) == 30, "what was delivered twice was said once"
+    assert everything(place.hub.directory) == before
+    assert (len(place.site.seen), posts) == (1, 1)
+    assert (place.hub.says(OWNER), len(place.hub.model.log)) == (place.said, place.asked)
+    assert [file.name for file in (tmp_path / "workspace").iterdir()] == ["AGENTS.md"]
+    with sqlite3.connect(tmp_path / "data" / "hub.db") as database:
+        answers = database.execute(
+            "SELECT e.text FROM entries e JOIN threads t ON t.id = e.thread_id"
+            " WHERE e.kind = 'assistant' AND t.kind = 'chat' ORDER BY e.seq"
+        ).fetchall()
+        routines = database.execute("SELECT count(*) FROM routines").fetchone()
+    ends = [record["text"] for record in place.records("turn")]
+    assert [text for (text,) in answers if text] == ends
+    assert len(ends) >= 20
+    assert routines == (0,)
+
+
+async def test_nothing_secret_is_recorded(place: Place) -> None:
+    for secret in (VAULT_SECRET, SHORT_SECRET, TYPED_SECRET, TOKEN, "model-key"):
+        assert secret not in place.text, secret
+    read = [record["text"] for record in place.records("outcome") if "read_file" in record["text"]]
+    words = [word for text in read for word in text.split() if word.startswith(MARK)]
+    assert len(words) == 4
+    assert len(set(words)) == 2
+    assert stat.S_IMODE(place.recording.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(file.stat().st_mode) for file in place.recording.iterdir()] == [0o600]
+
+
+def verbose(config: str) -> str:
+    return f'{config}\n[agent]\nsystem_prompt = "Be verbose."\n'
+
+
+def in_tokyo(config: str) -> str:
+    return config.replace('timezone = "UTC"', 'timezone = "Asia/Tokyo"', 1)
+
+
+def without_asking(config: str) -> str:
+    return f'{config}\n[approvals]\npreset = "auto"\ndangerous_tools = []\n'
+
+
+REQUEST = "record 4: the request to the model main differs in "
+
+
+@pytest.mark.parametrize(
+    "change, difference",
+    [
+        (verbose, f"{REQUEST}system: expected"),
+        (in_tokyo, f"{REQUEST}conversation[1].text: expected"),
+        (without_asking, "expected"),
+    ],
+)
+async def test_a_changed_configuration_stops_at_the_first_difference(
+    place: Place,
+    tmp_path: Path,
+    change: Callable[[str], str],
+    difference: str,
+) -> None:
+    changed = place.hub.directory / "changed.toml"
+    changed.write_text(change((place.hub.directory / "hubbub.toml").read_text()))
+    script = await replayed(place, tmp_path, load(changed, environ={}, secrets=False), 1.5)
+    changed.unlink()
+    assert difference in (script.difference or "")
+
+
+async def test_a_changed_identity_document_stops_it(place: Place, tmp_path: Path) -> None:
+    document = place.hub.workspace / "AGENTS.md"
+    document.write_text("Be kind.")
+    script = await replayed(place, tmp_path)
+    document.write_text("Be brief.")
+    expected, came = (f'"# AGENTS.md\\n\\nBe {how}.' for how in ("brief", "kind"))
+    assert (script.difference or "").startswith(f"{REQUEST}system: expected {expected}")
+    assert f", came {came}" in (script.difference or "")
+
+
+def without(kind: str, place: int = -1) -> Callable[[list[dict[str, Any]]], None]:
+    """Leave out one record of a kind, by default the last."""
+
+    def change(records: list[dict[str, Any]]) -> None:
+        of_chats = [one for one in records if one["k"] == kind and one.get("run") != "routine"]
+        records.remove(of_chats[place])
+
+    return change
+
+
+def other_command(records: list[dict[str, Any]]) -> None:
+    reply = next(record for record in records if record["k"] == "reply" and "rm victim" in str(record))
+    (call,) = reply["reply"]["calls"]
+    call["arguments"] = call["arguments"].replace("victim", "all")
+
+
+@pytest.mark.parametrize(
+    "change, difference",
+    [
+        (without("ask"), "a request to the model main that the recording doesn't have"),
+        (without("call"), "a call that the recording doesn't have: routine_create"),
+        (other_command, 'a call that the recording doesn\'t have: shell {"command": "rm all.txt"'),
+        (without("turn", 3), 'a turn ended otherwise: [1]: expected "You said: hello 4", came "You'),
+    ],
+)
+async def test_what_the_recording_lacks_stops_the_replay(
+    place: Place, tmp_path: Path, change: Callable[[list[dict[str, Any]]], None], difference: str
+) -> None:
+    records = list(map(json.loads, place.text.splitlines()))
+    change(records)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / FILE_NAME).write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    script = await replayed(replace(place, recording=copy), tmp_path / "own")
+    assert difference in (script.difference or "")
+
+
+async def test_a_directory_with_a_database_is_refused(place: Place) -> None:
+    with pytest.raises(StartError, match="holds a hub's database"):
+        await replayed(place, place.hub.directory)
+
+
+async def test_one_command_tells_whether_all_is_as_recorded(place: Place) -> None:
+    directory, words = place.hub.directory, ("replay", "check", str(place.recording), "--config")
+    same = await hubbub(directory, *words, "hubbub.toml")
+    assert (same.code, same.out, same.err.count("difference")) == (
+        0,
+        f"{place.recording}: as recorded (30 messages and presses)\n",
+        0,
+    )
+    (directory / "changed.toml").write_text(verbose((directory / "hubbub.toml").read_text()))
+    other = await hubbub(directory, *words, "changed.toml")
+    assert other.code == 1
+    assert f"{place.recording}: {REQUEST}system" in other.err
+    both = await hubbub(directory, "run", "--record", "one", "--replay", "two")
+    assert both.code == 2

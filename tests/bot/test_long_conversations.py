@@ -1,0 +1,39 @@
+"""A conversation of thousands of turns is as fast as a new one, from the first message after a start."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness.process import HubProcess
+from tests.plugins.proof import ProofRecord
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_a_message_in_a_long_conversation_costs_what_one_in_a_new_one_does(
+    tmp_path: Path, proof_record: ProofRecord
+) -> None:
+    """The gates of benchmarks.long_thread."""
+    figures = tmp_path / "figures.json"
+    bench = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.long_thread", "--json", str(figures)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said, _ = await bench.communicate()
+    assert bench.returncode == 0, said.decode()
+    proof_record("long-thread", **json.loads(figures.read_text()))
+
+
+async def test_timers_are_not_loaded_beside_the_first_message(tmp_path: Path) -> None:
+    """What a hub loads once it serves, the first message waits for: one thing at a time is interpreted."""
+    env = {"HUBBUB__HTTP__PORT": "0", "PYTHONPROFILEIMPORTTIME": "1"}
+    async with HubProcess(tmp_path, env=env, fresh=True) as hub:
+        assert (await hub.readyz())[0] == 200
+        assert await hub.stop() == 0
+    before, serving, after = hub.err.partition("hub.serving")
+    assert serving
+    assert "apscheduler" in before
+    assert "apscheduler" not in after

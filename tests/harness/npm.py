@@ -1,0 +1,52 @@
+"""Programs from npm, installed by a lock of ours into pytest's cache, once per lock."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.groups import required_groups
+
+INSTALL_LIMIT_S = 100
+
+
+def install(
+    config: pytest.Config, lock: Path, group: str, files: Sequence[str] = (), npm: Sequence[str] = ("npm",)
+) -> Path:
+    """Return the folder where the programs lie, with copies of `files` from beside the lock.
+
+    Skips the test if npm fails; fails it if its group is required."""
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
+    assert config.cache is not None
+    folder = config.cache.mkdir(f"npm-{group}-{digest}")
+    with (folder / "lock").open("w") as lock_file:
+        fcntl.flock(lock_file, fcntl.LOCK_EX)  # two workers may want them at one time
+        for name in ("package.json", "package-lock.json", *files):
+            shutil.copy(lock.parent / name, folder / name)
+        failure = _installed(folder, npm)
+    if failure:
+        give_up = pytest.fail if group in required_groups(os.environ) else pytest.skip
+        give_up(f"{group}: npm failed: {failure}")
+    return folder
+
+
+def _installed(folder: Path, npm: Sequence[str]) -> str:
+    """Return what kept npm from it; "" once they are there."""
+    if (folder / "node_modules" / ".package-lock.json").exists():
+        return ""
+    command = (*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
+        )
+        failure = done.stderr[-500:] if done.returncode else ""
+    except subprocess.TimeoutExpired:
+        failure = f"it took more than {INSTALL_LIMIT_S} s"
+    if failure:
+        shutil.rmtree(folder / "node_modules", ignore_errors=True)
+    return failure
