@@ -30,20 +30,9 @@ from core.store.effects import CancelJob, JobEffect, JudgeJob, ShowJobs, StartJo
 from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
 from core.store.rows import TurnStart, TurnState
 from core.store.sql.feed import position
+from core.store.sql.job_changes import JobPlanUnits, change, interrupt, record
 from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
-from core.store.sql.job_plans import JobPlanUnits, interrupt
-from core.store.sql.job_views import (
-    COUNTS,
-    JOB,
-    by_menu,
-    change,
-    events_after,
-    find,
-    job_of,
-    newest,
-    record,
-    shown,
-)
+from core.store.sql.job_views import COUNTS, JOB, by_menu, events_after, find, job_of, newest, shown
 from core.store.sql.mapping import ACTIVE, SPENT_SINCE, marks
 from core.store.sql.people import known_user, preferences, user
 from core.store.sql.recovery import resume
