@@ -37,6 +37,7 @@ class JobView:
     max_iterations: int
     timeout_s: int
     max_tokens: int | None
+    max_micro_usd: int | None
     last_tool: str | None
     input_tokens: int
     output_tokens: int
@@ -65,6 +66,7 @@ class JobView:
             max_iterations=row.budget.iterations,
             timeout_s=row.budget.timeout_s,
             max_tokens=row.budget.tokens,
+            max_micro_usd=row.budget.micro_usd,
             last_tool=row.last_tool,
             input_tokens=row.input_tokens,
             output_tokens=row.output_tokens,

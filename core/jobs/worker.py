@@ -12,21 +12,22 @@ from core.consent.facts import Autonomous
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
 from core.job import MAX_ITERATIONS, JobState
-from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, TokenBudget
+from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, JobTerms
 from core.jobs.notices import ended
 from core.jobs.planning import PlannedRun, ReadPlan
 from core.messages import File
 from core.model.base import ModelReply
 from core.ports import OutboxListener
 from core.routine import QuietHours
+from core.runs.metering import RunMeter, SpendingLimit
 from core.runs.registry import Run
 from core.runs.unattended import UnattendedServices, UnattendedStart, partial_result
-from core.runs.unseen_models import UnseenModels
+from core.runs.unseen_models import UnseenModels, UnseenRun
 from core.store.job_port import JobEnd, StartedJob
 from core.store.units import committed, patiently
 from core.timezones import TimeZones, in_force, told_at
 from core.transcript import AssistantSaid
-from core.usage import CallKind, Payer
+from core.usage import MICRO_USD, CallKind, Payer
 
 logger = logging.getLogger(__name__)
 
@@ -77,12 +78,11 @@ class JobWorker:
         run.models = models.models
         if run.pulse is not None:
             run.models.meter.alive = run.pulse.beat
-        budget = TokenBudget(job.budget.tokens, started.used_tokens, models.models.meter)
-        zone = await self._timezones.of(job.owner_id)
         scope = Autonomous((frozenset(job.scope),), worker=self._services.pipeline.workable(started.owner))
-        start = self._start_of(started, scope)
+        spending = _left_of(started, models.models.meter)
+        terms = JobTerms(job, spending, scope, await self._timezones.of(job.owner_id))
         doing = PlannedRun(
-            self._services, start, run, models, budget, scope, zone, job=job, read=self._read_plan
+            self._services, _start_of(started, run, models, scope), terms, read=self._read_plan
         )
 
         async def end(outcome: Outcome) -> bool:
@@ -161,20 +161,34 @@ class JobWorker:
         zone = in_force(chosen, self._timezones.default)
         return told_at(self._quiet_hours, self._services.clock.now(), zone)
 
-    def _start_of(self, started: StartedJob, scope: Autonomous) -> UnattendedStart:
-        job = started.job
-        return UnattendedStart(
-            job.id,
-            started.consent_thread,
-            started.owner,
-            started.standing,
-            started.steps,
-            scope,
-            min(job.budget.iterations, MAX_ITERATIONS),
-            job.budget.timeout_s,
-            MAX_OUTPUT_TOKENS,
-            started.spent_us,
-        )
+
+def _start_of(started: StartedJob, run: Run, models: UnseenRun, scope: Autonomous) -> UnattendedStart:
+    job = started.job
+    return UnattendedStart(
+        run,
+        models,
+        started.consent_thread,
+        started.owner,
+        started.standing,
+        started.steps,
+        scope,
+        min(job.budget.iterations, MAX_ITERATIONS),
+        job.budget.timeout_s,
+        MAX_OUTPUT_TOKENS,
+        started.spent_us,
+    )
+
+
+def _left_of(started: StartedJob, meter: RunMeter) -> SpendingLimit:
+    """Return what earlier starts of a job have left of its tokens and its money."""
+    budget = started.job.budget
+    return SpendingLimit(
+        meter,
+        None if budget.tokens is None else budget.tokens - started.used_tokens,
+        None if budget.micro_usd is None else budget.micro_usd - started.used_micro_usd,
+        over_tokens=f"Token budget of {budget.tokens} exceeded",
+        over_money=f"Cost budget of ${(budget.micro_usd or 0) / MICRO_USD:,.2f} exceeded",
+    )
 
 
 async def _completed(reply: ModelReply, doing: JobRun, *, review: bool) -> Outcome:

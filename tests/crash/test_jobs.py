@@ -225,11 +225,9 @@ async def test_killed_as_its_owner_judges_it_a_job_is_judged_once(
 async def test_killed_as_a_stuck_job_is_taken_up_again_it_acts_once_and_its_end_is_told_once(
     tmp_path: Path, point: str
 ) -> None:
-    extra = (
-        "[jobs]\ntimeout_s = 172800\nstuck_in_tool_s = 120\n\n[approvals]\ntool_timeouts = { shell = 9999 }\n"
-    )
+    extra = "[jobs]\ntimeout_s = 172800\nstuck_after_s = 60\n\n[approvals]\ntool_timeouts = { shell = 60 }\n"
     async with open_mortal_hub(tmp_path, Setup(extra=extra)) as town:
-        (town.directory / SPEED).write_text("60")  # it is stuck after two seconds
+        (town.directory / SPEED).write_text("60")  # it is stuck after two seconds; its call has a minute
         hub = await town.start(parse_commit_point(point))
         line = json.dumps({"command": f"{LINE.removeprefix('please run: ')}; sleep 900", "timeout_s": 1000})
         town.owner_says(f"/job --tools shell please call: shell {line}")

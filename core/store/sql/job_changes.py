@@ -55,6 +55,7 @@ def record(
         actor,
     )
     tx.changes.jobs.add(job_id)
+    tx.changes.job_changes.append((before, to))
 
 
 INTERRUPTED = "Plan interrupted by user message, re-evaluating…"

@@ -21,8 +21,8 @@ LISTED = 20
 """The number of jobs that `/jobs` lists."""
 JOB = (
     "j.id, j.short_id, j.owner_id, j.key, j.title, j.task, j.state, j.scope, j.iterations, j.timeout_s,"
-    " j.max_tokens, j.priority, j.thread_id, j.parent, j.repair_attempts, j.reason, j.result,"
-    f" {used_by_job('input_tokens')}, {used_by_job('output_tokens')}, {used_by_job('micro_usd')},"
+    " j.max_tokens, j.max_micro_usd, j.priority, j.thread_id, j.parent, j.repair_attempts, j.reason,"
+    f" j.result, {used_by_job('input_tokens')}, {used_by_job('output_tokens')}, {used_by_job('micro_usd')},"
     " j.created_at, j.started_at, j.ended_at,"
     " (SELECT coalesce(max(c.round), 0) FROM calls c WHERE c.turn_id = j.id),"
     " (SELECT c.tool FROM calls c WHERE c.turn_id = j.id ORDER BY c.seq DESC LIMIT 1),"
@@ -37,10 +37,10 @@ COUNTS = "SELECT state, count(*) FROM jobs GROUP BY state"
 
 def job_of(row: Row) -> JobRow:
     """Return a job from the columns `JOB`."""
-    budget = JobBudget(iterations=row[8], timeout_s=row[9], tokens=row[10])
+    budget = JobBudget(*row[8:12])
     scope = tuple(json.loads(row[7]))
     id_, short_id, owner_id, key, title, task, state = row[:7]
-    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[11:-2])
+    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-2])
     plan, planned = row[-2:]
     if planned is None:
         return job

@@ -39,7 +39,7 @@ from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run, settle, standing, steps
 from core.store.sql.subtasks import with_subtasks
 from core.store.sql.turns import append, keep_models, models_of, progress, start_turn, thread
-from core.store.sql.usage import tokens_of_job, unanswered
+from core.store.sql.usage import unanswered, used_by_job_so_far
 from core.store.transaction import Transaction
 from core.store.units import reads, writes
 from core.transcript import AssistantSaid, Note, UserSaid
@@ -79,8 +79,8 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
     )
     tx.run(
         "INSERT INTO jobs (id, short_id, owner_id, key, title, task, question, state, scope, iterations,"
-        " timeout_s, max_tokens, priority, thread_id, parent, review, reason, created_at, monitor_menu)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?)",
+        " timeout_s, max_tokens, max_micro_usd, priority, thread_id, parent, review, reason, created_at,"
+        " monitor_menu) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?)",
         new.id,
         _short_id(tx, tx.ids, new.owner_id),
         new.owner_id,
@@ -92,6 +92,7 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         new.budget.iterations,
         new.budget.timeout_s,
         new.budget.tokens,
+        new.budget.micro_usd,
         new.priority,
         new.thread_id,
         new.parent,
@@ -188,13 +189,15 @@ def _begin(tx: Transaction, job_id: str) -> TurnStart:
 def _started(tx: Transaction, job_id: str, reserved: Reservation | None = None) -> StartedJob:
     job = _job(tx, job_id)
     row = tx.one("SELECT spent_us FROM runs WHERE id = ?", job_id)
+    tokens, micro_usd = used_by_job_so_far(tx, job_id)
     return StartedJob(
         job,
         known_user(tx, job.owner_id),
         standing(tx, job.owner_id, job.thread_id),
         steps(tx, job_id),
         0 if row is None else row[0],
-        tokens_of_job(tx, job_id),
+        tokens,
+        micro_usd,
         models_of(tx, job_id),
         reserved,
     )
