@@ -192,8 +192,7 @@ class Changes:
     `audit`: a record was written.
     `tools`: all tools were paused or unpaused.
     `jobs`: ids of jobs whose state changed.
-    `job_changes`: the states before and after each of these changes, no more and no less. Before a job was
-    created it had none.
+    `job_changes`: the states before and after each of these changes. Before a job was created it had none.
     `shown_jobs`: ids of jobs whose message changed, each with its conversation's.
     """
 

@@ -186,7 +186,6 @@ class Writer:
         self._require_lease(transaction)
         for handed in group:
             execute("SAVEPOINT unit")
-            counted = len(transaction.changes.job_changes)
             try:
                 handed.result = handed.unit(transaction)
             except Exception as error:
@@ -194,7 +193,6 @@ class Writer:
                     raise
                 handed.error = error
                 execute("ROLLBACK TO unit")
-                del transaction.changes.job_changes[counted:]
             execute("RELEASE unit")
             if handed.meanwhile is not None and handed.error is None:
                 self._tell(handed.meanwhile)
