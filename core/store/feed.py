@@ -12,7 +12,7 @@ from typing import Protocol
 from core.events import UNKNOWN_USE, ContextUse
 from core.gates import Gate, Vote
 from core.job import JobState
-from core.messages import Attachment, Message
+from core.messages import Attachment, Message, MessageRef
 from core.ports import Seen
 from core.store.pairing import NoiseRow
 from core.store.rows import CallState, Explanation, ThreadChange, ThreadRow, TurnState
@@ -47,9 +47,10 @@ class CallShown:
 @dataclass(frozen=True, slots=True)
 class HubSaid:
     """A message of the hub itself: an answer to a command, a refusal, or the reason there is no
-    answer."""
+    answer. `refs`: where it is shown, once it was sent."""
 
     message: Message
+    refs: tuple[MessageRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,3 +244,23 @@ async def test_a_suggestion_is_a_button_until_somebody_speaks(
     await button.click()
     await expect(console.page.get_by_text("You said: Book the first")).to_be_visible()
     await expect(button).to_have_count(0)
+
+
+async def test_send_message_below_a_job_in_a_conversation_gives_the_job_a_message(
+    console: Console, model: ModelSimulator, complaints: Complaints
+) -> None:
+    page = console.page
+    model.fault(Hold())
+    await console.say_in_a_new_thread("/job count the stars")
+    await model.wait_requests(state="held")
+    shown = page.locator(".message.notice").filter(has_text="“count the stars” is in progress")
+    await shown.get_by_role("button", name="Send message").click()
+    await expect(page.locator(".composer .replying")).to_contain_text("count the stars")
+    await console.say("and the moons")
+    await console.sees("hears it before its next step", "notice")
+    await expect(page.locator(".composer .replying")).to_be_hidden()
+    model.release()
+    await console.sees("completed", "notice")
+    heard = [one["content"] for one in model.log[-1].body["messages"] if one["role"] == "user"]
+    assert heard == ["count the stars", "and the moons"]
+    assert complaints.lines == []
