@@ -45,23 +45,3 @@ async def test_a_job_started_in_a_conversation_is_shown_there_by_one_message(
     await expect(shown.first).to_contain_text("is completed.")
     await expect(shown.first.get_by_role("button", name="Restart")).to_be_visible()
     await expect(shown).to_have_count(1)
-
-
-async def test_a_file_of_a_job_is_downloaded_by_a_click(
-    console: Console, hub: HubProcess, complaints: Complaints
-) -> None:
-    page = console.page
-    (hub.directory / "workspace" / "report.md").write_text("blue")
-    await console.say_in_a_new_thread("hello")  # the result goes there
-    await console.sees("hello")
-    task = 'please call: finish {"result": "Made.", "artifacts": ["report.md"]}'
-    job = await hub.api("POST", "/jobs", {"task": task, "tools": ["write_file"]})
-    await console.sees("Made.", "notice")
-    await console.open(f"jobs/{job['id']}")
-    file = page.get_by_role("list", name="Files").get_by_role("button", name="report.md")
-    async with page.expect_download() as waiting:
-        await file.click()
-    download = await waiting.value
-    assert download.suggested_filename == "report.md"
-    assert (await download.path()).read_text() == "blue"
-    assert complaints.lines == []
