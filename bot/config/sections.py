@@ -381,7 +381,7 @@ class Jobs(Section):
     max_iterations: Annotated[int, Field(ge=1, le=500)] = Field(default=50, json_schema_extra=RESTART)
     max_tokens: Limit = Field(default=0, json_schema_extra=RESTART)
     max_usd: float = Field(default=0, ge=0, json_schema_extra=RESTART)
-    review: bool = Field(default=False, json_schema_extra=RESTART)
+    review: bool | Literal["in_doubt"] = Field(default=False, json_schema_extra=RESTART)
     timeout_s: Annotated[int, Field(ge=1, le=7 * 86_400)] = Field(default=3600, json_schema_extra=RESTART)
     use_planning: bool = Field(default=True, json_schema_extra=RESTART)
     quiet_hours: Annotated[str, AfterValidator(_quiet_hours)] = Field(default="", json_schema_extra=RESTART)

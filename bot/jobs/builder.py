@@ -41,7 +41,7 @@ def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDis
         return None
     micro_usd = round(jobs.max_usd * MICRO_USD) or None
     budget = JobBudget(jobs.max_iterations, jobs.timeout_s, jobs.max_tokens or None, micro_usd)
-    return JobDispatcher(pipeline, budget, ids, review=jobs.review)
+    return JobDispatcher(pipeline, budget, ids, review=jobs.review is True)
 
 
 def build_registry(
@@ -69,6 +69,7 @@ def build_jobs(
                 listener,
                 routine_json.read_hours(config.jobs.quiet_hours),
                 plan_reply.read_plan if config.jobs.use_planning else None,
+                reviews_doubts=config.jobs.review == "in_doubt",
             ),
             runs,
             signals,

@@ -24,7 +24,7 @@ from core.safety.fencing import FENCE_RULE, read_arguments
 from core.safety.paths import guard_of
 from core.store.units import patiently
 from core.tools.builtin.attachments import sendable
-from core.transcript import AssistantSaid
+from core.transcript import AssistantSaid, ResultStatus, ToolResult
 
 MAX_OUTPUT_TOKENS = 4096
 MAX_LINES = 50
@@ -84,6 +84,7 @@ class JobRun(UnattendedRun):
         self._scope = terms.scope
         self._timezone = terms.timezone
         self._artifacts: list[str] = []
+        self._open_points: list[str] = []
 
     def _reserve(self, tokens: int) -> int:
         return self._spending.reserve(tokens)
@@ -113,7 +114,7 @@ class JobRun(UnattendedRun):
             return replace(reply, calls=others)
         self._offered = False  # these are its last words, also if they announce something
         given = _given(finishing[0].arguments)
-        self._artifacts = _lines(given, "artifacts")
+        self._artifacts, self._open_points = _lines(given, "artifacts"), _lines(given, "open_points")
         said = reply.text or finishing[0].arguments
         return replace(reply, text=_last_words(given, reply.text) if given else said, calls=())
 
@@ -140,6 +141,13 @@ class JobRun(UnattendedRun):
             except HubError as error:
                 refused.append(f"{quoted(path[:200])} is not attached: {error}")
         return tuple(files), refused
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the job names open points, or had a call that was refused or has an unknown outcome."""
+        doubtful = {ResultStatus.DENIED, ResultStatus.UNKNOWN}
+        calls = (one for one in self._said if isinstance(one, ToolResult))
+        return bool(self._open_points) or any(call.status in doubtful for call in calls)
 
     def partial(self) -> str:
         """Return what the job has come to by now, from its journal."""

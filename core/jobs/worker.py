@@ -59,13 +59,17 @@ class JobWorker:
         listener: OutboxListener,
         quiet_hours: QuietHours | None,
         read_plan: ReadPlan | None = None,
+        *,
+        reviews_doubts: bool = False,
     ) -> None:
-        """Keep the parts. `read_plan`: reads the plan that a new job begins with; None for no plans."""
+        """Keep the parts. `read_plan`: reads the plan that a new job begins with; None for no plans.
+        `reviews_doubts`: a result that is in doubt is submitted."""
         self._services = services
         self._models = models
         self._timezones = timezones
         self._listener = listener
         self._read_plan = read_plan
+        self._reviews_doubts = reviews_doubts
         self._quiet_hours = quiet_hours
 
     async def work(self, started: StartedJob, run: Run) -> bool:
@@ -92,7 +96,7 @@ class JobWorker:
         try:
             async with asyncio.timeout(left_s):
                 reply = await doing.reply()
-                while not await end(await _completed(reply, doing, review=job.review)):
+                while not await end(await self._completed(reply, doing, review=job.review)):
                     doing.heard(reply)
                     reply = await doing.reply()
         except TimeoutError:
@@ -131,6 +135,14 @@ class JobWorker:
     async def set_aside(self, job_id: str, reason: str) -> None:
         """Record that a job is not started again."""
         await self._end(job_id, Outcome(((JobState.FAILED, reason),), ""), NO_MODELS)
+
+    async def _completed(self, reply: ModelReply, doing: JobRun, *, review: bool) -> Outcome:
+        files, refused = await doing.artifacts()
+        text = "\n\n".join([reply.text.strip() or "Done.", *refused])
+        path = [(JobState.COMPLETED, "Completed")]
+        if review or (self._reviews_doubts and doing.in_doubt):
+            path.append((JobState.SUBMITTED, "Waits for its owner"))
+        return Outcome(tuple(path), text, AssistantSaid(text, reply.origin), files)
 
     async def _end(self, job_id: str, outcome: Outcome, models: ModelTrace) -> bool:
         """Record the end; return False if a message of a person keeps the job at work."""
@@ -189,12 +201,3 @@ def _left_of(started: StartedJob, meter: RunMeter) -> SpendingLimit:
         over_tokens=f"Token budget of {budget.tokens} exceeded",
         over_money=f"Cost budget of ${(budget.micro_usd or 0) / MICRO_USD:,.2f} exceeded",
     )
-
-
-async def _completed(reply: ModelReply, doing: JobRun, *, review: bool) -> Outcome:
-    files, refused = await doing.artifacts()
-    text = "\n\n".join([reply.text.strip() or "Done.", *refused])
-    path = [(JobState.COMPLETED, "Completed")]
-    if review:
-        path.append((JobState.SUBMITTED, "Waits for its owner"))
-    return Outcome(tuple(path), text, AssistantSaid(text, reply.origin), files)

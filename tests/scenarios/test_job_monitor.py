@@ -167,6 +167,7 @@ async def test_a_persons_day_with_a_job_by_chat_alone(tmp_path: Path, platform: 
         assert heard == ["write a report", "make it blue\n\nand short"]
         assert sent_files(scene, platform) == ["report.md"]
         await hears(owner, "Job “write a report” is submitted.")
+        await scene.restart()
         await owner.press(await card(owner, "Reject"), "Reject")
         await hears(owner, f"Job {named} “write a report” is rejected.")
         model.enqueue(text("Second version."))
