@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.errors import HubError
+from core.errors import HubError, IllegalChange
 
 
 class JobState(StrEnum):
@@ -41,8 +41,8 @@ WORKING = frozenset({JobState.PENDING, JobState.IN_PROGRESS, JobState.STUCK})
 """The states of jobs whose work isn't done."""
 
 
-class IllegalChange(HubError):
-    """Error for a change of state that does not exist."""
+class NoSuchJob(HubError):
+    """Error for a job that the person does not have."""
 
 
 class JobRefused(HubError):

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import StaleTurn
+from core.errors import IllegalChange, StaleTurn
 from core.events import NO_MODELS, RunKind
 from core.job import (
     MAX_QUEUED_EACH,
-    IllegalChange,
     JobBudget,
     JobLimits,
     JobRefused,
