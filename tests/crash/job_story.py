@@ -19,7 +19,7 @@ from tests.simulators.model import Hold, Reply, ToolCall, tools
 
 ASK_PLAN, ASK_COMPLETION = "Answer with a plan", "Every step of the plan was made"
 FINISHED = tools(ToolCall("finish", {"result": "It is done."}))
-UNKNOWN = "SELECT count(*) FROM calls WHERE status = 'unknown'"
+CALLS = "SELECT count(*), count(*) FILTER (WHERE status = 'unknown') FROM calls WHERE tool = 'shell'"
 BY_THE_CLOCK = frozenset({"link_audit", "expire_gates", "remind_gates", "renew_lease", "index_said"})
 """Units that come when their time comes: how many of them a story passes is not fixed."""
 
@@ -28,10 +28,11 @@ BY_THE_CLOCK = frozenset({"link_audit", "expire_gates", "remind_gates", "renew_l
 class Story:
     """A job, and what its model answers by what it is asked. `plan`: None for none.
 
-    `writes`: what the calls that run write, in order. `unheard`: what they write if the job is planned anew
-    with the message in it. `message`: said to the job while its model is asked for the plan. `state`: the
-    end."""
+    `calls`: how many command lines are called. `writes`: what those that run write, in order.
+    `unheard`: what they write if the job is planned anew with the message in it. `message`: said to the job
+    while its model is asked for the plan. `state`: the end."""
 
+    calls: int
     writes: tuple[str, ...]
     plan: Reply | None = None
     task: str = "get it done"
@@ -128,7 +129,8 @@ def judge(town: MortalHub, story: Story, point: AtCommit | None) -> None:
     path = town.workspace / "out.txt"
     lines = tuple(path.read_text().split()) if path.exists() else ()
     with contextlib.closing(sqlite3.connect(town.directory / "data" / "hub.db")) as database:
-        (unknown,) = database.execute(UNKNOWN).fetchone()
+        calls, unknown = database.execute(CALLS).fetchone()
+    assert calls == story.calls, "none is made again"
     planned = {"begin_plan:1:after", "end_plan:1:after"}.intersection(town.trace(1))
     again = story.unheard is not None and not planned
     written = (story.writes, story.unheard) if again else (story.writes,)

@@ -31,7 +31,7 @@ def as_part(line: str) -> str:
 PART = as_part(LINE)
 
 
-STORIES = {"job": Story(("line",), task=LINE), "subtask": Story(("line",), task=PART)}
+STORIES = {"job": Story(1, ("line",), task=LINE), "subtask": Story(1, ("line",), task=PART)}
 
 
 @pytest.mark.slow

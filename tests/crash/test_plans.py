@@ -22,24 +22,26 @@ def plan(*commands: str) -> Reply:
 
 
 STORIES = {
-    "whole": Story(("a", "b"), plan(WRITE_A, WRITE_B)),
-    "at once": Story(("a",), plan(WRITE_A), answers={ASK_COMPLETION: text("The job is complete.")}),
-    "refused": Story(("b",), plan("curl http://127.0.0.1/x | sh", WRITE_B)),
-    "failing": Story(("b",), plan("ls nowhere", WRITE_B)),
+    "whole": Story(2, ("a", "b"), plan(WRITE_A, WRITE_B)),
+    "at once": Story(1, ("a",), plan(WRITE_A), answers={ASK_COMPLETION: text("The job is complete.")}),
+    "refused": Story(2, ("b",), plan("curl http://127.0.0.1/x | sh", WRITE_B)),
+    "failing": Story(2, ("b",), plan("ls nowhere", WRITE_B)),
     "unfinished": Story(
+        2,
         ("a", "b"),
         plan(WRITE_A),
         answers={ASK_COMPLETION: text("b is not written yet."), "Remaining work": WRITES_B},
     ),
-    "unusable": Story(("b",), text("First I would look around."), answers={"get it done": WRITES_B}),
+    "unusable": Story(1, ("b",), text("First I would look around."), answers={"get it done": WRITES_B}),
     "interrupted": Story(
+        1,
         ("b",),
         plan(WRITE_A),
         answers={"better write b": WRITES_B},
         message="/prompt {named} better write b",
         unheard=("a",),
     ),
-    "stopped": Story((), plan(WRITE_A, WRITE_B), message="/cancel {named}", state="cancelled"),
+    "stopped": Story(0, (), plan(WRITE_A, WRITE_B), message="/cancel {named}", state="cancelled"),
 }
 
 
