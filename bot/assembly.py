@@ -139,7 +139,7 @@ class Tools:
         self.failing = FailingTools(store.tool_failures, self._tell_owner)
         self.jobs = build_jobs(dependencies, self.pipeline, self.registry, channels.manager)
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
-        store.watch(ChangeListeners(self.jobs, dependencies.live, self.audit))
+        store.watch(ChangeListeners(self.jobs, dependencies.metrics, dependencies.live, self.audit))
         self.routines = build_routines(
             config,
             store,

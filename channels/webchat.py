@@ -68,14 +68,16 @@ class WebChannel:
         text: str,
         attachments: Sequence[Attachment] = (),
         instead_of: str | None = None,
+        reply_to: MessageRef | None = None,
     ) -> Acceptance:
         """Submit a person's message. `key` is chosen by the client; repeated submissions count once.
 
-        `instead_of`: see InboundMessage. Raises InboxUnavailable.
+        `instead_of`, `reply_to`: see InboundMessage. Raises InboxUnavailable.
         """
         if self._inbox is None:
             raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
-        return await self._inbox.accept(self.message(sender, key, scope, text, attachments, instead_of))
+        said = self.message(sender, key, scope, text, attachments, instead_of, reply_to)
+        return await self._inbox.accept(said)
 
     async def press(self, sender: Sender, key: str, menu_id: str, choice: int) -> Acceptance:
         """Submit a person's press of a menu's choice. `key` as in `say`. Raises InboxUnavailable."""
@@ -94,6 +96,7 @@ class WebChannel:
         text: str,
         attachments: Sequence[Attachment] = (),
         instead_of: str | None = None,
+        reply_to: MessageRef | None = None,
     ) -> InboundMessage:
         """Return a person's message as an event."""
         now = self._clock.now()
@@ -108,6 +111,7 @@ class WebChannel:
             sent_at=now,
             attachments=tuple(attachments),
             instead_of=instead_of,
+            reply_to=reply_to,
         )
 
     # --- sending -----------------------------------------------------------------------------------------

@@ -228,7 +228,7 @@ class SchemaTooOld(StoreError):
 
 
 class IllegalChange(StoreError):
-    """A change of state that the table of core.store.states does not have; nothing was written."""
+    """A change of state that there is not, of a thread, a turn or a job; nothing was written."""
 
 
 class StaleTurn(StoreError):

@@ -162,11 +162,12 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A tool call that begins, ends or waits for a person."""
+    """A tool call that begins, ends or waits for a person. `limit_s`: the time limit of one that begins."""
 
     call_id: str
     tool: str
     state: StepState
+    limit_s: float = 0.0
 
 
 class LoopPhase(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.errors import HubError
+from core.errors import HubError, IllegalChange
 
 
 class JobState(StrEnum):
@@ -41,8 +41,8 @@ WORKING = frozenset({JobState.PENDING, JobState.IN_PROGRESS, JobState.STUCK})
 """The states of jobs whose work isn't done."""
 
 
-class IllegalChange(HubError):
-    """Error for a change of state that does not exist."""
+class NoSuchJob(HubError):
+    """Error for a job that the person does not have."""
 
 
 class JobRefused(HubError):
@@ -74,11 +74,12 @@ PREVIEW_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class JobBudget:
-    """The limits of one job, fixed when it is dispatched. `tokens`: None for no limit."""
+    """The limits of one job, fixed when it is dispatched. `tokens`, `micro_usd`: None for no limit."""
 
     iterations: int = DEFAULT_ITERATIONS
     timeout_s: int = 3600
     tokens: int | None = None
+    micro_usd: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +225,9 @@ class JobLimits:
 class RepairTerms:
     """When a job is stuck, and how often it is taken up again.
 
-    `in_tool_s`, `in_model_s`: the longest that it waits for a tool, or its model, without a sign of life."""
+    `model_silence_s`: the longest that a model which is at work says nothing; a tool's call has its own time
+    limit. `after_s`: how long after these limits a job is stuck that shows no sign of life."""
 
+    model_silence_s: float
     most: int = MAX_REPAIRS
-    in_tool_s: float = 7200
-    in_model_s: float = 1800
+    after_s: float = 300

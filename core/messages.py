@@ -222,10 +222,12 @@ Block = Markdown | Plain | Code
 class Choice:
     """One answer offered by a gate. Its position is its identity, see `Message.first_choice`.
 
-    `says`: the message that a press sends in the person's name; empty if the choice answers a gate."""
+    `says`: the message that a press sends in the person's name; empty if the choice answers a gate.
+    `writes`: it is for writing a reply to the message; its press says how that is done."""
 
     label: str
     says: str = ""
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -380,17 +380,13 @@ class Jobs(Section):
     max_per_user: Annotated[int, Field(ge=1, le=100)] = Field(default=5, json_schema_extra=RESTART)
     max_iterations: Annotated[int, Field(ge=1, le=500)] = Field(default=50, json_schema_extra=RESTART)
     max_tokens: Limit = Field(default=0, json_schema_extra=RESTART)
-    review: bool = Field(default=False, json_schema_extra=RESTART)
+    max_usd: float = Field(default=0, ge=0, json_schema_extra=RESTART)
+    review: bool | Literal["in_doubt"] = Field(default=False, json_schema_extra=RESTART)
     timeout_s: Annotated[int, Field(ge=1, le=7 * 86_400)] = Field(default=3600, json_schema_extra=RESTART)
     use_planning: bool = Field(default=True, json_schema_extra=RESTART)
     quiet_hours: Annotated[str, AfterValidator(_quiet_hours)] = Field(default="", json_schema_extra=RESTART)
     max_repairs: Annotated[int, Field(ge=0, le=20)] = Field(default=3, json_schema_extra=RESTART)
-    stuck_in_tool_s: Annotated[int, Field(ge=60, le=7 * 86_400)] = Field(
-        default=7200, json_schema_extra=RESTART
-    )
-    stuck_in_model_s: Annotated[int, Field(ge=60, le=7 * 86_400)] = Field(
-        default=1800, json_schema_extra=RESTART
-    )
+    stuck_after_s: Annotated[int, Field(ge=60, le=86_400)] = Field(default=300, json_schema_extra=RESTART)
 
 
 class Sandbox(Section):

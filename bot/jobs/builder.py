@@ -15,6 +15,7 @@ from core.runs.registry import RunRegistry
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.tools.pipeline import CallPipeline
+from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
     from core import routine_json, timezones
@@ -38,8 +39,9 @@ def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDis
     jobs = config.jobs
     if not jobs.enabled:
         return None
-    budget = JobBudget(jobs.max_iterations, jobs.timeout_s, jobs.max_tokens or None)
-    return JobDispatcher(pipeline, budget, ids, review=jobs.review)
+    micro_usd = round(jobs.max_usd * MICRO_USD) or None
+    budget = JobBudget(jobs.max_iterations, jobs.timeout_s, jobs.max_tokens or None, micro_usd)
+    return JobDispatcher(pipeline, budget, ids, review=jobs.review is True)
 
 
 def build_registry(
@@ -67,12 +69,17 @@ def build_jobs(
                 listener,
                 routine_json.read_hours(config.jobs.quiet_hours),
                 plan_reply.read_plan if config.jobs.use_planning else None,
+                reviews_doubts=config.jobs.review == "in_doubt",
             ),
             runs,
             signals,
             clock,
             JobLimits(config.jobs.max_parallel, config.jobs.max_per_user),
-            RepairTerms(config.jobs.max_repairs, config.jobs.stuck_in_tool_s, config.jobs.stuck_in_model_s),
+            RepairTerms(
+                max(model.timeout_s for model in config.models),
+                config.jobs.max_repairs,
+                config.jobs.stuck_after_s,
+            ),
         )
 
     timers = dependencies.timers

@@ -14,12 +14,15 @@ from core.events import Began, Failed, Finished, TurnEvent
 from core.messages import InboundEvent
 from core.ports import Acceptance, Inbox, Seen, SendState
 from core.runs.metering import Metered
+from core.store.feed import Changes
 from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
     from core.job import JobState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+NEW_JOB = "new"
+"""The state, as a label, that a job had before it was created."""
 _OUTCOMES = frozenset({"turn", "waiting", "command", "answer", "refused", "ignored", "failed", "edited"})
 _TURN_STATES = {Began: "begun", Finished: "finished", Failed: "failed"}
 
@@ -37,7 +40,8 @@ class Gauges:
 
 
 class Metrics:
-    """The counters, by their labels. Implements core.events.TurnListener."""
+    """The counters, by their labels. Implements core.events.TurnListener and
+    core.store.feed.ChangeListener."""
 
     def __init__(self) -> None:
         self.events_accepted: Counter[tuple[str, str]] = Counter()
@@ -47,6 +51,7 @@ class Metrics:
         self.model_tokens: Counter[tuple[str, str]] = Counter()
         self.model_cost_usd: defaultdict[str, float] = defaultdict(float)
         self.model_seconds: defaultdict[str, float] = defaultdict(float)
+        self.job_changes: Counter[tuple[str, str]] = Counter()
         self.gauges: Gauges | None = None
 
     def look_at(self, gauges: Gauges) -> None:
@@ -92,6 +97,11 @@ class Metrics:
         state = _TURN_STATES.get(type(event))
         if state is not None:
             self.turns[state] += 1
+
+    def changed(self, changes: Changes) -> None:
+        # Each hub counts what it committed.
+        for before, state in changes.job_changes:
+            self.job_changes[NEW_JOB if before is None else before.value, state.value] += 1
 
 
 class MeteredInbox:

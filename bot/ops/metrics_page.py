@@ -6,9 +6,15 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from bot.ops.metrics import Gauges, Metrics
+from bot.ops.metrics import NEW_JOB, Gauges, Metrics
 from channels.supervisor import Phase
-from core.job import JobState
+from core.job import EDGES, JobState
+
+_NO_JOB_CHANGES: Mapping[tuple[str, ...], float] = {
+    (NEW_JOB, JobState.PENDING.value): 0,
+    **{(before.value, state.value): 0 for before, after in EDGES.items() for state in sorted(after)},
+}
+"""All changes there are, so that each has a count from the start."""
 
 
 def page(metrics: Metrics, jobs: Mapping[JobState, int] | None) -> bytes:
@@ -39,6 +45,8 @@ class _Counts(Collector):
         cost, seconds = _single(metrics.model_cost_usd), _single(metrics.model_seconds)
         yield _counted("model_cost_usd", "Cost of model calls at the known prices.", cost, "model")
         yield _counted("model_seconds", "Time spent in model calls.", seconds, "model")
+        changes = {**_NO_JOB_CHANGES, **metrics.job_changes}
+        yield _counted("job_changes", "Changes of jobs' states.", changes, "before", "state")
         if metrics.gauges is not None:
             yield from _seen(metrics.gauges)
         if self._jobs is not None:

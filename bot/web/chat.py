@@ -20,7 +20,7 @@ from bot.web.uploads import LIMIT_BYTES, EmptyUpload, FileUploads, TooManyUpload
 from channels.webchat import WEB, WebChannel, event_key
 from core.errors import ToolDenied, ToolFailed
 from core.ids import Ids
-from core.messages import Attachment, File, Sender
+from core.messages import Attachment, File, MessageRef, Sender
 from core.ports import Acceptance
 from core.safety.paths import PathGuard
 from core.store.feed import Feeds, HubSaid
@@ -48,7 +48,8 @@ _SOMETHING_SAID: dict[str, Any] = {
 class Send(Given):
     """A message. Without `thread_id`: to the thread the person is on; `new`: to a new one. The same
     `client_key` counts once. `instead_of`: a turn of the thread that is undone first, with all after it, as
-    when a message is edited and sent again."""
+    when a message is edited and sent again. `reply_to`: the position of a notice in the thread that the
+    message is a reply to; below a job's notice it is a message to the job."""
 
     model_config = ConfigDict(json_schema_extra=_SOMETHING_SAID)
 
@@ -58,6 +59,7 @@ class Send(Given):
     client_key: ClientKey | None = None
     attachments: Annotated[tuple[ThreadId, ...], Field(max_length=MAX_FILES)] = ()
     instead_of: ThreadId | None = None
+    reply_to: Annotated[int, Field(ge=1, le=2**53)] | None = None
 
 
 class Press(Given):
@@ -137,7 +139,8 @@ class Chat:
         key = said.client_key or self._ids.row_id()
         sender = Sender(person.user_id, person.name)
         instead_of = None if said.instead_of is None else _dashed(said.instead_of)
-        accepted = await self._web.say(sender, key, scope, said.text, files, instead_of)
+        reply_to = None if said.reply_to is None else await self._replied_to(scope, said.reply_to)
+        accepted = await self._web.say(sender, key, scope, said.text, files, instead_of, reply_to)
         return await self._sent(event_key(person.user_id, key), accepted)
 
     async def press(self, call: Call) -> Sent:
@@ -176,6 +179,14 @@ class Chat:
             return None
         await self._store.inbound.take_up_thread(person.user_id, WEB, active.id, active.id)
         return active.id
+
+    async def _replied_to(self, thread_id: str | None, seq: int) -> MessageRef:
+        """Return the notice that a message is a reply to. Raises ApiError."""
+        items = () if thread_id is None else await self._store.feed.feed_before(thread_id, seq + 1, 1)
+        for item in items:
+            if item.seq == seq and isinstance(item.shown, HubSaid) and item.shown.refs:
+                return item.shown.refs[0]
+        raise ApiError(404, "not_found", "this thread has no notice at this position", "reply_to")
 
     async def _taken_up(self, caller: Caller, wanted: str) -> str:
         person = caller.principal

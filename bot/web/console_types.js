@@ -19,11 +19,12 @@
  *   archived: boolean, context: {tokens: number, window_tokens: number} | null}} Thread
  *
  * @typedef {{name: string, media_type: string, size_bytes: number | null, url?: string | null}} FileInfo
+ * @typedef {{menu_id: string, labels: string[], first: number, reply?: number | null}} Menu
  * @typedef {{seq: number, at: number, kind: string, turn: string | null, undone?: boolean, text?: string, blocks?: Block[],
  *   sender?: {name: string, role: string | null}, by?: string, via?: string, attachments?: FileInfo[],
  *   files?: FileInfo[], call_id?: string, tool?: string, arguments?: Object<string, any>, state?: string,
  *   status?: string, gate_id?: string, gate_kind?: string, title?: string, lines?: string[], outcome?: string | null,
- *   menu?: {menu_id: string, labels: string[], first: number} | null}} Item
+ *   menu?: Menu | null}} Item
  *
  * @typedef {{index: number, label: string, option: string | null}} Choice
  * @typedef {{gate_id: string, call_id: string | null, kind: string, thread_id: string, channel: string,

@@ -21,6 +21,7 @@ from bot.views import DecisionView
 from bot.web.auth import Caller, caller_of
 from bot.web.errors import HANDLERS, ApiError, not_found
 from core.off_loop import ValueCount
+from core.users import Principal
 
 BODY_LIMIT_BYTES = 512 * 1024
 """Room for the longest message with every character escaped twice over, as JSON may."""
@@ -53,6 +54,16 @@ class Call:
     caller: Caller
     query: Any
     body: Any
+
+    @property
+    def principal(self) -> Principal:
+        """The person who calls."""
+        return self.caller.principal
+
+    @property
+    def named(self) -> str:
+        """What the path names: an id, or another name of it."""
+        return str(self.request.path_params["id"])
 
     @property
     def thread_id(self) -> str:

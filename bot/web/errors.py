@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from bot.runtime import AdminError
-from core.errors import HubError, InboxUnavailable, StoreUnavailable
+from core.errors import HubError, IllegalChange, InboxUnavailable, StoreUnavailable
+from core.job import JobRefused, NoSuchJob
 from core.routine_json import RoutineNotFound, RoutineRefused
 
 
@@ -80,9 +81,14 @@ async def on_admin_error(_: Request, error: Exception) -> Response:
     return error_response(_STATUS[error.code], error.code, str(error), error.field)
 
 
-async def on_no_routine(_: Request, error: Exception) -> Response:
-    """Answer a request about a routine that the caller does not have."""
+async def on_nothing_there(_: Request, error: Exception) -> Response:
+    """Answer a request about a routine or a job that the caller does not have."""
     return error_response(404, "not_found", str(error))
+
+
+async def on_refused(_: Request, error: Exception) -> Response:
+    """Answer a request that the state of things does not allow."""
+    return error_response(409, "refused", str(error))
 
 
 async def on_routine_refused(_: Request, error: Exception) -> Response:
@@ -108,7 +114,10 @@ HANDLERS = {
     ValidationError: on_invalid,
     ApiError: on_api_error,
     AdminError: on_admin_error,
-    RoutineNotFound: on_no_routine,
+    RoutineNotFound: on_nothing_there,
+    NoSuchJob: on_nothing_there,
+    JobRefused: on_refused,
+    IllegalChange: on_refused,
     RoutineRefused: on_routine_refused,
     StoreUnavailable: on_store_unavailable,
     InboxUnavailable: on_store_unavailable,

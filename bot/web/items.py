@@ -88,11 +88,13 @@ class WaitingView(Page):
 
 class MenuView(Page):
     """Buttons for the thread's owner: POST the position of one to `/api/chat/press`. `first`: the position of
-    the first label."""
+    the first label. `reply`: the label, from 0, that is for writing a reply: send it with the line's `seq` as
+    `reply_to`."""
 
     menu_id: str
     labels: tuple[str, ...]
     first: int = 0
+    reply: int | None = None
 
 
 class AssistantItem(Line):
@@ -401,7 +403,8 @@ def _menu(message: Message) -> MenuView | None:
     if not message.choices or message.gate_id is None:
         return None
     labels = tuple(choice.label for choice in message.choices)
-    return MenuView(menu_id=message.gate_id, labels=labels, first=message.first_choice)
+    reply = next((place for place, choice in enumerate(message.choices) if choice.writes), None)
+    return MenuView(menu_id=message.gate_id, labels=labels, first=message.first_choice, reply=reply)
 
 
 def _file(attachment: Attachment) -> FileView:

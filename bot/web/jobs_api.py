@@ -1,20 +1,18 @@
 """Jobs: each caller's own."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Self, TypeVar
 
 from pydantic import Field
 
-from bot.runtime import AdminError
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.items import SentFile, sent_files
-from core.job import MAX_TASK_CHARS, IllegalChange, JobEvent, JobRefused, JobRow
-from core.jobs.registry import JobRegistry, NoSuchJob
+from core.job import MAX_TASK_CHARS, JobEvent, JobRow
+from core.jobs.registry import JobRegistry
 from core.store.feed import Threads
-from core.users import Principal
 
 T = TypeVar("T")
 
@@ -37,6 +35,7 @@ class JobView:
     max_iterations: int
     timeout_s: int
     max_tokens: int | None
+    max_micro_usd: int | None
     last_tool: str | None
     input_tokens: int
     output_tokens: int
@@ -65,6 +64,7 @@ class JobView:
             max_iterations=row.budget.iterations,
             timeout_s=row.budget.timeout_s,
             max_tokens=row.budget.tokens,
+            max_micro_usd=row.budget.micro_usd,
             last_tool=row.last_tool,
             input_tokens=row.input_tokens,
             output_tokens=row.output_tokens,
@@ -189,15 +189,15 @@ class JobsApi:
     async def listed(self, call: Call) -> list[JobView]:
         """List the caller's jobs, newest first."""
         query: JobsWanted = call.query
-        rows = await self.registry.listed(_caller(call), query.limit, working=query.working)
+        rows = await self.registry.listed(call.principal, query.limit, working=query.working)
         return [JobView.of(row) for row in rows]
 
     async def create(self, call: Call) -> JobView:
         """Start a job. Its result is sent to the caller's active conversation."""
         body: NewJobPage = call.body
-        by = _caller(call)
+        by = call.principal
         thread = await self._threads.active_thread(by.user_id)
-        made = self.registry.create(
+        made = await self.registry.create(
             by,
             body.task,
             key=body.key or "",
@@ -205,19 +205,19 @@ class JobsApi:
             priority=body.priority,
             thread_id=None if thread is None else thread.id,
         )
-        return JobView.of(await _done(made))
+        return JobView.of(made)
 
     async def show(self, call: Call) -> JobView:
         """Return a job, by its short ID or ID."""
         return JobView.of(await self.find(call))
 
     async def find(self, call: Call) -> JobRow:
-        """Return the caller's job that the address names. Raises AdminError."""
-        return await _done(self.registry.find(_caller(call), _named(call)))
+        """Return the caller's job that the address names. Raises NoSuchJob."""
+        return await self.registry.find(call.principal, call.named)
 
     async def parts(self, call: Call) -> JobPartsView:
         """Return a job's subtasks, and the files sent with its result."""
-        parts = await _done(self.registry.parts(_caller(call), _named(call)))
+        parts = await self.registry.parts(call.principal, call.named)
         return JobPartsView(
             subtasks=[
                 SubtaskView(
@@ -235,45 +235,28 @@ class JobsApi:
     async def events(self, call: Call) -> list[JobEventView]:
         """Return a job's events. For the next page, pass the last position as `after`."""
         query: EventsWanted = call.query
-        found = self.registry.events(_caller(call), _named(call), after=query.after, limit=query.limit)
-        return [JobEventView.of(event) for event in await _done(found)]
+        found = await self.registry.events(call.principal, call.named, after=query.after, limit=query.limit)
+        return [JobEventView.of(event) for event in found]
 
     async def prompt(self, call: Call) -> JobView:
         """Give a job a message; its model reads it before the next step."""
         body: JobMessage = call.body
-        told = self.registry.prompt(_caller(call), _named(call), body.text, key=body.key or "")
-        return JobView.of(await _done(told))
+        told = await self.registry.prompt(call.principal, call.named, body.text, key=body.key or "")
+        return JobView.of(told)
 
     async def cancel(self, call: Call) -> JobView:
         """Cancel a job."""
-        return JobView.of(await _done(self.registry.cancel(_caller(call), _named(call))))
+        return JobView.of(await self.registry.cancel(call.principal, call.named))
 
     async def accept(self, call: Call) -> JobView:
         """Accept the result of a job that was submitted."""
-        return JobView.of(await _done(self.registry.accept(_caller(call), _named(call))))
+        return JobView.of(await self.registry.accept(call.principal, call.named))
 
     async def reject(self, call: Call) -> JobView:
         """Reject the result of a job that was submitted."""
         body: Rejection = call.body
-        return JobView.of(await _done(self.registry.reject(_caller(call), _named(call), body.text)))
+        return JobView.of(await self.registry.reject(call.principal, call.named, body.text))
 
     async def restart(self, call: Call) -> JobView:
         """Start a new job that repeats one that has ended, and knows why it ended."""
-        return JobView.of(await _done(self.registry.restart(_caller(call), _named(call))))
-
-
-async def _done(doing: Awaitable[T]) -> T:
-    try:
-        return await doing
-    except NoSuchJob as error:
-        raise AdminError("not_found", str(error)) from error
-    except (JobRefused, IllegalChange) as error:
-        raise AdminError("refused", str(error)) from error
-
-
-def _caller(call: Call) -> Principal:
-    return call.caller.principal
-
-
-def _named(call: Call) -> str:
-    return str(call.request.path_params["id"])
+        return JobView.of(await self.registry.restart(call.principal, call.named))

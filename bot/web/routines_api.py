@@ -30,7 +30,6 @@ from core.routines.trial import Moment, try_page, try_text
 from core.store.port import Store
 from core.store.routine_rows import RoutineRow
 from core.timezones import zone
-from core.users import Principal
 
 # The form of a routine, as JSON Schema: what `core.routine_json` reads, told by the same dataclasses.
 #
@@ -194,13 +193,13 @@ class RoutinesApi:
         """List the caller's routines by name. For the next page, pass the last name as `after`."""
         query: Listing = call.query
         rows = await self._manager.listed(
-            _caller(call), after=query.after, limit=query.limit, containing=query.query
+            call.principal, after=query.after, limit=query.limit, containing=query.query
         )
         return [await self._view(row) for row in rows]
 
     async def create(self, call: Call) -> RoutineView:
         """Create a routine."""
-        return await self._view(await self._manager.create(_caller(call), _page(call)))
+        return await self._view(await self._manager.create(call.principal, _page(call)))
 
     async def show(self, call: Call) -> RoutineView:
         """Return a routine, by ID or name."""
@@ -208,28 +207,28 @@ class RoutinesApi:
 
     async def change(self, call: Call) -> RoutineView:
         """Change the given fields of a routine."""
-        return await self._view(await self._manager.change(_caller(call), _named(call), _page(call)))
+        return await self._view(await self._manager.change(call.principal, call.named, _page(call)))
 
     async def delete(self, call: Call) -> RoutineView:
         """Delete a routine and its runs."""
-        return RoutineView.of(await self._manager.delete(_caller(call), _named(call)), None)
+        return RoutineView.of(await self._manager.delete(call.principal, call.named), None)
 
     async def enable(self, call: Call) -> RoutineView:
         """Enable a routine."""
-        return await self._view(await self._manager.switch(_caller(call), _named(call), enabled=True))
+        return await self._view(await self._manager.switch(call.principal, call.named, enabled=True))
 
     async def disable(self, call: Call) -> RoutineView:
         """Pause a routine."""
-        return await self._view(await self._manager.switch(_caller(call), _named(call), enabled=False))
+        return await self._view(await self._manager.switch(call.principal, call.named, enabled=False))
 
     async def fire(self, call: Call) -> FiredView:
         """Run a routine once, ignoring its cooldown."""
-        return FiredView(run_id=await self._manager.fire(_caller(call), _named(call), self._ids.row_id()))
+        return FiredView(run_id=await self._manager.fire(call.principal, call.named, self._ids.row_id()))
 
     async def runs(self, call: Call) -> list[RunView]:
         """List a routine's runs, newest first."""
         query: Runs = call.query
-        found = await self._manager.history(_caller(call), _named(call), query.limit)
+        found = await self._manager.history(call.principal, call.named, query.limit)
         return [RunView.of(run) for run in found]
 
     async def test(self, call: Call) -> TrialView:
@@ -248,7 +247,7 @@ class RoutinesApi:
         found = zone(query.timezone)
         if found is None:
             raise AdminError("unusable", "must be the name of a time zone", "timezone")
-        rows = await self._store.routines.routines_due_first(_caller(call).user_id, MAX_IN_CALENDAR + 1)
+        rows = await self._store.routines.routines_due_first(call.principal.user_id, MAX_IN_CALENDAR + 1)
         days = await asyncio.to_thread(calendar, rows[:MAX_IN_CALENDAR], found, self._clock.now(), query.days)
         return CalendarView.of(days, query.timezone, more=len(rows) > MAX_IN_CALENDAR)
 
@@ -256,26 +255,18 @@ class RoutinesApi:
         """Report an event to the caller's routines."""
         body: SystemEvent = call.body
         key = body.event_id or self._ids.row_id()
-        fired = await self._manager.emit(_caller(call), body.source, body.event_type, body.payload, key)
+        fired = await self._manager.emit(call.principal, body.source, body.event_type, body.payload, key)
         return EmittedView(fired=list(fired))
 
     async def _found(self, call: Call) -> RoutineRow:
-        return await self._manager.find(_caller(call), _named(call))
+        return await self._manager.find(call.principal, call.named)
 
     async def _view(self, row: RoutineRow) -> RoutineView:
         newest = await self._store.run_views.routine_runs(row.id, 1)
         return RoutineView.of(row, newest[0] if newest else None)
 
     def _moment(self, call: Call) -> Moment:
-        return Moment(_caller(call), self._clock.now(), self._timezone, self._manager.priced)
-
-
-def _caller(call: Call) -> Principal:
-    return call.caller.principal
-
-
-def _named(call: Call) -> str:
-    return str(call.request.path_params["id"])
+        return Moment(call.principal, self._clock.now(), self._timezone, self._manager.priced)
 
 
 def _page(call: Call) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Refusals go back to the model. What people say joins between the rounds.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -13,19 +13,18 @@ from zoneinfo import ZoneInfo
 from core.clock import SECOND_US
 from core.consent.facts import Autonomous
 from core.errors import HubError
+from core.job import JobRow
 from core.messages import File
 from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.names import folded, quoted
 from core.runs.budget import Exhausted
-from core.runs.metering import RunMeter
-from core.runs.registry import Run
+from core.runs.metering import SpendingLimit
 from core.runs.unattended import InForce, UnattendedRun, UnattendedServices, UnattendedStart, partial_result
-from core.runs.unseen_models import UnseenRun
 from core.safety.fencing import FENCE_RULE, read_arguments
 from core.safety.paths import guard_of
 from core.store.units import patiently
 from core.tools.builtin.attachments import sendable
-from core.transcript import AssistantSaid
+from core.transcript import AssistantSaid, ResultStatus, ToolResult
 
 MAX_OUTPUT_TOKENS = 4096
 MAX_LINES = 50
@@ -66,46 +65,29 @@ class IterationsUsedUp(HubError):
     """Error for a job that has used up its rounds."""
 
 
-class TokensUsedUp(HubError):
-    """Error for a job that has used up its tokens."""
+@dataclass(frozen=True, slots=True)
+class JobTerms:
+    """The terms of one start of a job. `spending`: what is left of its budget; `timezone`: its owner's."""
 
-
-class TokenBudget:
-    """The tokens of a job over all its starts. `limit`: None for none; `before`: used by earlier starts."""
-
-    def __init__(self, limit: int | None, before: int, meter: RunMeter) -> None:
-        self._limit = limit
-        self._before = before
-        self._meter = meter
-
-    def reserve(self, tokens: int) -> int:
-        """Return the number of tokens a reply may use. Raises TokensUsedUp."""
-        if self._limit is None:
-            return tokens
-        used = self._meter.used
-        left = self._limit - self._before - used.input_tokens - used.output_tokens
-        if left <= 0:
-            raise TokensUsedUp(f"Token budget of {self._limit} exceeded")
-        return min(tokens, left)
+    job: JobRow
+    spending: SpendingLimit
+    scope: Autonomous
+    timezone: str
 
 
 class JobRun(UnattendedRun):
     """One start of a job, as the agentic loop's delegate."""
 
-    def __init__(
-        self,
-        services: UnattendedServices,
-        start: UnattendedStart,
-        run: Run,
-        models: UnseenRun,
-        budget: TokenBudget,
-        scope: Autonomous,
-        timezone: str,
-    ) -> None:
-        super().__init__(services, start, run, models, budget.reserve, self._prompt)
-        self._scope = scope
-        self._timezone = timezone
+    def __init__(self, services: UnattendedServices, start: UnattendedStart, terms: JobTerms) -> None:
+        super().__init__(services, start)
+        self._spending = terms.spending
+        self._scope = terms.scope
+        self._timezone = terms.timezone
         self._artifacts: list[str] = []
+        self._open_points: list[str] = []
+
+    def _reserve(self, tokens: int) -> int:
+        return self._spending.reserve(tokens)
 
     async def join_input(self) -> bool:
         store = self._services.store
@@ -132,7 +114,7 @@ class JobRun(UnattendedRun):
             return replace(reply, calls=others)
         self._offered = False  # these are its last words, also if they announce something
         given = _given(finishing[0].arguments)
-        self._artifacts = _lines(given, "artifacts")
+        self._artifacts, self._open_points = _lines(given, "artifacts"), _lines(given, "open_points")
         said = reply.text or finishing[0].arguments
         return replace(reply, text=_last_words(given, reply.text) if given else said, calls=())
 
@@ -159,6 +141,13 @@ class JobRun(UnattendedRun):
             except HubError as error:
                 refused.append(f"{quoted(path[:200])} is not attached: {error}")
         return tuple(files), refused
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the job names open points, or had a call that was refused or has an unknown outcome."""
+        doubtful = {ResultStatus.DENIED, ResultStatus.UNKNOWN}
+        calls = (one for one in self._said if isinstance(one, ToolResult))
+        return bool(self._open_points) or any(call.status in doubtful for call in calls)
 
     def partial(self) -> str:
         """Return what the job has come to by now, from its journal."""

@@ -60,7 +60,8 @@ def progress(job: JobRow) -> Message:
         plan = () if job.plan is None else (f"Plan: {job.plan.goal[:PLAN_CHARS]} ({job.plan.percent})",)
         text = "\n".join([heading, *plan, " · ".join(_facts(job)), f"ID: {job.short_id}"])
     positions = offered(job)
-    choices = tuple(Choice(ACTIONS[position]) for position in positions)
+    labels = (ACTIONS[position] for position in positions)
+    choices = tuple(Choice(label, writes=label == SEND) for label in labels)
     return Message((Plain(text),), choices, job.monitor_menu, first_choice=positions.start)
 
 

@@ -9,16 +9,13 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from core.consent.facts import Autonomous
 from core.errors import ModelError
-from core.job import MAX_PLAN_STEPS, JobPlan, JobRow, PlanState
-from core.jobs.job_run import FINISH, MAX_OUTPUT_TOKENS, JobRun, TokenBudget
+from core.job import MAX_PLAN_STEPS, JobPlan, PlanState
+from core.jobs.job_run import FINISH, MAX_OUTPUT_TOKENS, JobRun, JobTerms
 from core.model.base import CallRequest, ModelReply, ModelRequest, ToolSpec
 from core.model.plan_reply import UnusablePlan
 from core.names import quoted
-from core.runs.registry import Run
 from core.runs.unattended import UnattendedServices, UnattendedStart
-from core.runs.unseen_models import UnseenRun
 from core.safety.fencing import FENCE_RULE
 from core.store.units import patiently
 from core.transcript import AssistantSaid, Note, Origin, ToolCalled, in_call_order
@@ -53,18 +50,12 @@ class PlannedRun(JobRun):
         self,
         services: UnattendedServices,
         start: UnattendedStart,
-        run: Run,
-        models: UnseenRun,
-        budget: TokenBudget,
-        scope: Autonomous,
-        timezone: str,
-        *,
-        job: JobRow,
+        terms: JobTerms,
         read: ReadPlan | None,
     ) -> None:
         """Keep the parts. `read`: None if a job that has no plan is not asked for one."""
-        super().__init__(services, start, run, models, budget, scope, timezone)
-        self._read = read
+        super().__init__(services, start, terms)
+        self._read, job = read, terms.job
         self._plan = job.plan if job.plan_state is PlanState.RUNNING else None
         begun = any(isinstance(one, AssistantSaid) for one in start.steps.said)
         self._asks = job.plan_state is None and not begun

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from core.consent.facts import DELEGATE
-from core.errors import HubError
 from core.ids import Ids
 from core.job import (
     MAX_TASK_CHARS,
@@ -18,6 +17,7 @@ from core.job import (
     JobRefused,
     JobRow,
     JobState,
+    NoSuchJob,
 )
 from core.jobs import notices
 from core.jobs.dispatch import JobDispatcher
@@ -29,10 +29,6 @@ from core.tool import Effect
 from core.users import Principal
 
 PAGE = 200
-
-
-class NoSuchJob(HubError):
-    """Error for a job that the person does not have."""
 
 
 class JobRegistry:

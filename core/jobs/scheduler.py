@@ -182,7 +182,8 @@ def _stuck(pulse: Pulse, terms: RepairTerms) -> str | None:
     silence = pulse.silence()
     if silence is None:
         return None
-    limit_s = terms.in_model_s if silence.tool is None else terms.in_tool_s
+    may_take_s = terms.model_silence_s if silence.tool is None else silence.limit_s
+    limit_s = may_take_s + terms.after_s
     if silence.seconds < limit_s:
         return None
     awaited = "its model" if silence.tool is None else silence.tool

@@ -12,21 +12,22 @@ from core.consent.facts import Autonomous
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
 from core.job import MAX_ITERATIONS, JobState
-from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, TokenBudget
+from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, JobTerms
 from core.jobs.notices import ended
 from core.jobs.planning import PlannedRun, ReadPlan
 from core.messages import File
 from core.model.base import ModelReply
 from core.ports import OutboxListener
 from core.routine import QuietHours
+from core.runs.metering import RunMeter, SpendingLimit
 from core.runs.registry import Run
 from core.runs.unattended import UnattendedServices, UnattendedStart, partial_result
-from core.runs.unseen_models import UnseenModels
+from core.runs.unseen_models import UnseenModels, UnseenRun
 from core.store.job_port import JobEnd, StartedJob
 from core.store.units import committed, patiently
 from core.timezones import TimeZones, in_force, told_at
 from core.transcript import AssistantSaid
-from core.usage import CallKind, Payer
+from core.usage import MICRO_USD, CallKind, Payer
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +59,17 @@ class JobWorker:
         listener: OutboxListener,
         quiet_hours: QuietHours | None,
         read_plan: ReadPlan | None = None,
+        *,
+        reviews_doubts: bool = False,
     ) -> None:
-        """Keep the parts. `read_plan`: reads the plan that a new job begins with; None for no plans."""
+        """Keep the parts. `read_plan`: reads the plan that a new job begins with; None for no plans.
+        `reviews_doubts`: a result that is in doubt is submitted."""
         self._services = services
         self._models = models
         self._timezones = timezones
         self._listener = listener
         self._read_plan = read_plan
+        self._reviews_doubts = reviews_doubts
         self._quiet_hours = quiet_hours
 
     async def work(self, started: StartedJob, run: Run) -> bool:
@@ -77,12 +82,11 @@ class JobWorker:
         run.models = models.models
         if run.pulse is not None:
             run.models.meter.alive = run.pulse.beat
-        budget = TokenBudget(job.budget.tokens, started.used_tokens, models.models.meter)
-        zone = await self._timezones.of(job.owner_id)
         scope = Autonomous((frozenset(job.scope),), worker=self._services.pipeline.workable(started.owner))
-        start = self._start_of(started, scope)
+        spending = _left_of(started, models.models.meter)
+        terms = JobTerms(job, spending, scope, await self._timezones.of(job.owner_id))
         doing = PlannedRun(
-            self._services, start, run, models, budget, scope, zone, job=job, read=self._read_plan
+            self._services, _start_of(started, run, models, scope), terms, read=self._read_plan
         )
 
         async def end(outcome: Outcome) -> bool:
@@ -92,7 +96,7 @@ class JobWorker:
         try:
             async with asyncio.timeout(left_s):
                 reply = await doing.reply()
-                while not await end(await _completed(reply, doing, review=job.review)):
+                while not await end(await self._completed(reply, doing, review=job.review)):
                     doing.heard(reply)
                     reply = await doing.reply()
         except TimeoutError:
@@ -132,6 +136,14 @@ class JobWorker:
         """Record that a job is not started again."""
         await self._end(job_id, Outcome(((JobState.FAILED, reason),), ""), NO_MODELS)
 
+    async def _completed(self, reply: ModelReply, doing: JobRun, *, review: bool) -> Outcome:
+        files, refused = await doing.artifacts()
+        text = "\n\n".join([reply.text.strip() or "Done.", *refused])
+        path = [(JobState.COMPLETED, "Completed")]
+        if review or (self._reviews_doubts and doing.in_doubt):
+            path.append((JobState.SUBMITTED, "Waits for its owner"))
+        return Outcome(tuple(path), text, AssistantSaid(text, reply.origin), files)
+
     async def _end(self, job_id: str, outcome: Outcome, models: ModelTrace) -> bool:
         """Record the end; return False if a message of a person keeps the job at work."""
         end = self._held(
@@ -161,26 +173,31 @@ class JobWorker:
         zone = in_force(chosen, self._timezones.default)
         return told_at(self._quiet_hours, self._services.clock.now(), zone)
 
-    def _start_of(self, started: StartedJob, scope: Autonomous) -> UnattendedStart:
-        job = started.job
-        return UnattendedStart(
-            job.id,
-            started.consent_thread,
-            started.owner,
-            started.standing,
-            started.steps,
-            scope,
-            min(job.budget.iterations, MAX_ITERATIONS),
-            job.budget.timeout_s,
-            MAX_OUTPUT_TOKENS,
-            started.spent_us,
-        )
+
+def _start_of(started: StartedJob, run: Run, models: UnseenRun, scope: Autonomous) -> UnattendedStart:
+    job = started.job
+    return UnattendedStart(
+        run,
+        models,
+        started.consent_thread,
+        started.owner,
+        started.standing,
+        started.steps,
+        scope,
+        min(job.budget.iterations, MAX_ITERATIONS),
+        job.budget.timeout_s,
+        MAX_OUTPUT_TOKENS,
+        started.spent_us,
+    )
 
 
-async def _completed(reply: ModelReply, doing: JobRun, *, review: bool) -> Outcome:
-    files, refused = await doing.artifacts()
-    text = "\n\n".join([reply.text.strip() or "Done.", *refused])
-    path = [(JobState.COMPLETED, "Completed")]
-    if review:
-        path.append((JobState.SUBMITTED, "Waits for its owner"))
-    return Outcome(tuple(path), text, AssistantSaid(text, reply.origin), files)
+def _left_of(started: StartedJob, meter: RunMeter) -> SpendingLimit:
+    """Return what earlier starts of a job have left of its tokens and its money."""
+    budget = started.job.budget
+    return SpendingLimit(
+        meter,
+        None if budget.tokens is None else budget.tokens - started.used_tokens,
+        None if budget.micro_usd is None else budget.micro_usd - started.used_micro_usd,
+        over_tokens=f"Token budget of {budget.tokens} exceeded",
+        over_money=f"Cost budget of ${(budget.micro_usd or 0) / MICRO_USD:,.2f} exceeded",
+    )

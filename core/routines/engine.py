@@ -32,7 +32,6 @@ from core.routine import (
 )
 from core.routine_json import input_to_json
 from core.routines import notices
-from core.routines.budget import OutOfBudget
 from core.routines.definitions import definition_of, fingerprint, read_text
 from core.routines.events import HubEvents
 from core.routines.heartbeat import HEARTBEAT_ID, Asleep, Heartbeat
@@ -43,6 +42,7 @@ from core.routines.schedule import jitter_us
 from core.routines.slots import slots_due
 from core.routines.tool_runs import thread_of
 from core.runs.lazy_engine import RunSignals
+from core.runs.metering import OwnBudgetUsedUp
 from core.runs.registry import Run, RunRegistry
 from core.runs.unattended import remarks_of
 from core.store.port import Store
@@ -357,7 +357,7 @@ class RoutineEngine:
                 told = notices.timed_out(limit_s)
         except StoreError:
             raise
-        except OutOfBudget as error:
+        except OwnBudgetUsedUp as error:
             return Performed(RunStatus.FAILED, str(error), None, out_of_budget=True)
         except BudgetUsedUp as error:
             told = f"Stopped: {error}"

@@ -10,9 +10,9 @@ from typing import cast
 
 from core.consent.facts import Autonomous, ScopeGrant
 from core.routine import Lightweight
-from core.routines.budget import DayBudget
 from core.routines.definitions import definition_of
 from core.routines.run import Asked, system_text, user_text
+from core.runs.metering import SpendingLimit
 from core.runs.registry import Run
 from core.runs.skills import Skill, narrowed
 from core.runs.unattended import UnattendedRun, UnattendedServices, UnattendedStart
@@ -75,6 +75,23 @@ def scope_from_json(text: str) -> Scope:
     return Scope(tuple(kept["tools"]), tuple(kept["grants"]), int(cast("int", kept["rounds"])), only)
 
 
+class _RoutineRun(UnattendedRun):
+    """One start of a routine's run. `day`: what its routine may still use today."""
+
+    def __init__(
+        self, services: UnattendedServices, start: UnattendedStart, asked: Asked, day: SpendingLimit
+    ) -> None:
+        super().__init__(services, start)
+        self._asked = asked
+        self._day = day
+
+    def _reserve(self, tokens: int) -> int:
+        return self._day.reserve(tokens)
+
+    def _prompt(self, with_tools: bool) -> str:
+        return system_text(self._asked, with_tools=with_tools)
+
+
 class ToolRuns:
     """Implementation of core.routines.run.ScopedTools."""
 
@@ -103,7 +120,8 @@ class ToolRuns:
         # Skills may have changed since an interruption.
         scope = scope_from_json(steps.scope or "").under(asked.skills, unattended)
         start = UnattendedStart(
-            run_id,
+            run,
+            models,
             thread_of(started),
             owner,
             standing,
@@ -113,10 +131,14 @@ class ToolRuns:
             definition_of(started.routine).guardrails.timeout_s,
             asked.action.max_tokens,
         )
-        day = DayBudget(started.left, models.models.meter)
-        return UnattendedRun(
-            services, start, run, models, day.reserve, lambda tools: system_text(asked, with_tools=tools)
+        day = SpendingLimit(
+            models.models.meter,
+            started.left.tokens,
+            started.left.micro_usd,
+            over_tokens="Stopped: the routine has reached its daily token limit.",
+            over_money="Stopped: the routine has reached its daily cost limit.",
         )
+        return _RoutineRun(services, start, asked, day)
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
         """Return the grants whose absence denied calls. They are judged again, so that a crash

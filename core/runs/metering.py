@@ -266,6 +266,44 @@ class RunMeter:
         )
 
 
+class OwnBudgetUsedUp(BudgetUsedUp):
+    """Error for a run that has used up its own tokens or money, not the hub's; the text says which."""
+
+
+class SpendingLimit:
+    """The tokens and micro-USD that one start of a run may use; None for no limit.
+
+    `over_tokens`, `over_money`: what is said once they are used up."""
+
+    def __init__(
+        self,
+        meter: RunMeter,
+        tokens: int | None,
+        micro_usd: int | None,
+        *,
+        over_tokens: str,
+        over_money: str,
+    ) -> None:
+        self._meter = meter
+        self._tokens = tokens
+        self._micro_usd = micro_usd
+        self._over_tokens = over_tokens
+        self._over_money = over_money
+
+    def reserve(self, tokens: int) -> int:
+        """Return the number of tokens a reply may use, at most `tokens`. Raises OwnBudgetUsedUp if nothing is
+        left."""
+        used = self._meter.used
+        if self._micro_usd is not None and used.cost_micro_usd >= self._micro_usd:
+            raise OwnBudgetUsedUp(self._over_money)
+        if self._tokens is None:
+            return tokens
+        left = self._tokens - used.input_tokens - used.output_tokens
+        if left <= 0:
+            raise OwnBudgetUsedUp(self._over_tokens)
+        return min(tokens, left)
+
+
 # The most that a call may use.
 
 _BOUND = attrgetter("token_bound")

@@ -14,10 +14,12 @@ from core.events import Step, StepState
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """What a run waits for without a sign of life. `tool`: its name; None for the model."""
+    """What a run waits for without a sign of life. `tool`: its name; None for the model. `limit_s`: the time
+    limit of the tool's call."""
 
     tool: str | None
     seconds: float
+    limit_s: float = 0.0
 
 
 class Pulse:
@@ -26,7 +28,7 @@ class Pulse:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._at_s = clock.monotonic_s()
-        self._waits: dict[str, str | None] = {}
+        self._waits: dict[str, Step | None] = {}
         """What it waits for now: tools by call, and the model as None; the newest last."""
 
     def beat(self) -> None:
@@ -38,7 +40,7 @@ class Pulse:
         self.beat()
         self._waits.pop(step.call_id, None)
         if step.state is StepState.STARTED:
-            self._waits[step.call_id] = step.tool
+            self._waits[step.call_id] = step
 
     @contextmanager
     def model(self, run_id: str) -> Generator[None]:
@@ -55,5 +57,5 @@ class Pulse:
         """Return for how long the run has waited in silence for what it began last; None if for nothing."""
         if not self._waits:
             return None
-        newest = next(reversed(self._waits.values()))
-        return Silence(newest, self._clock.monotonic_s() - self._at_s)
+        newest, seconds = next(reversed(self._waits.values())), self._clock.monotonic_s() - self._at_s
+        return Silence(None, seconds) if newest is None else Silence(newest.tool, seconds, newest.limit_s)

@@ -270,7 +270,8 @@ class ToolCallRunner:
     # --- every call -------------------------------------------------------------------------------------
 
     def _begin(self, call: CallRow, ready: Ready) -> None:
-        self._tell(Step(call.call_id, ready.tool.name, StepState.STARTED))
+        limit_s = min(ready.timeout_s, self._budget.remaining_s(self._clock.monotonic_s()))
+        self._tell(Step(call.call_id, ready.tool.name, StepState.STARTED, limit_s))
         self._loop.begins(ready.tool.name)
         self._budget.tools_run += 1
 

@@ -4,6 +4,7 @@ Runs of routines and jobs are such runs. After a crash a run resumes after its l
 was running then has an unknown outcome and is not run again.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -62,12 +63,13 @@ class UnattendedServices:
 
 @dataclass(frozen=True, slots=True)
 class UnattendedStart:
-    """The beginning of one start of a run.
+    """The beginning of one start of a run. `run`, `models`: as the registry and the meter know it.
 
     `consent_thread`: the thread whose grants hold, or a name for it.
     `steps`: the journal so far. `spent_us`: running time of earlier starts."""
 
-    run_id: str
+    run: Run
+    models: UnseenRun
     consent_thread: str
     owner: Principal
     standing: ConsentSettings
@@ -78,32 +80,29 @@ class UnattendedStart:
     max_output_tokens: int
     spent_us: int = 0
 
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.run.run_id
 
-class UnattendedRun:
+
+class UnattendedRun(ABC):
     """One start of a run, as the agentic loop's delegate; its state is a copy of the journal.
 
-    `reserve`: returns the number of tokens a reply may use, at most the given one; raises HubError if none
-    are left. `system`: returns the system prompt, for a request with or without tools.
     `delegates`: it may have subtasks. `budget`: None for one of its own."""
 
     def __init__(
         self,
         services: UnattendedServices,
         start: UnattendedStart,
-        run: Run,
-        models: UnseenRun,
-        reserve: Callable[[int], int],
-        system: Callable[[bool], str],
         *,
         delegates: bool = True,
         budget: LoopBudget | None = None,
     ) -> None:
         self._services = services
         self._start = start
-        self._run = run
-        self._models = models
-        self._reserve = reserve
-        self._system = system
+        self._run = start.run
+        self._models = start.models
         self._mode = going_without(start.mode, start.standing.left_out)
         self._standing = start.standing
         self._said: list[Said] = list(start.steps.said)
@@ -120,12 +119,20 @@ class UnattendedRun:
             services.clock,
             [call for call in start.steps.calls if call.state is not CallState.ENDED],
             self._said.append,
-            _untold if run.pulse is None else run.pulse.step,
+            _untold if start.run.pulse is None else start.run.pulse.step,
         )
+
+    @abstractmethod
+    def _reserve(self, tokens: int) -> int:
+        """Return the number of tokens a reply may use, at most `tokens`. Raises HubError if none are left."""
+
+    @abstractmethod
+    def _prompt(self, with_tools: bool) -> str:
+        """Return the system prompt of a request with or without tools."""
 
     async def reply(self) -> ModelReply:
         """Return the model's words, once it makes no more calls. Raises ModelError, BudgetUsedUp, what
-        `reserve` raises, StoreError."""
+        `_reserve` raises, StoreError."""
         match await run_agentic_loop(self):
             case Answered(reply):
                 return reply
@@ -182,7 +189,8 @@ class UnattendedRun:
         del outcome
 
     def failed(self) -> None:
-        pass
+        # As in `ended`.
+        return
 
     # --- the model -------------------------------------------------------------------------------------
 
@@ -208,7 +216,7 @@ class UnattendedRun:
         pipeline, start = self._services.pipeline, self._start
         tools = pipeline.offered(start.owner, self._standing.disabled, self._mode) if with_tools else ()
         return ModelRequest(
-            system=self._system(bool(tools)),
+            system=self._prompt(bool(tools)),
             conversation=tuple(in_call_order(self._said)),
             tools=tools,
             max_output_tokens=start.max_output_tokens,
@@ -310,19 +318,14 @@ class _Subtask(UnattendedRun):
     """One start of a subtask."""
 
     def __init__(
-        self,
-        services: UnattendedServices,
-        whole: Whole,
-        tools: frozenset[str],
-        start: UnattendedStart,
-        run: Run,
-        models: UnseenRun,
+        self, services: UnattendedServices, start: UnattendedStart, whole: Whole, tools: frozenset[str]
     ) -> None:
-        super().__init__(
-            services, start, run, models, whole.reserve, self._prompt, delegates=False, budget=whole.budget
-        )
+        super().__init__(services, start, delegates=False, budget=whole.budget)
         self._whole = whole
         self._tools = tools
+
+    def _reserve(self, tokens: int) -> int:
+        return self._whole.reserve(tokens)
 
     def limit_reached(self) -> Exhausted | None:
         return self._whole.limit_reached()
@@ -387,19 +390,20 @@ async def carry_out(
         return begun.answer
     given = has if tools is None else frozenset(tools)
     models = whole.models.of_subtask(begun.reserved)
-    start = UnattendedStart(
-        call_id,
-        whole.consent_thread,
-        whole.principal,
-        standing,
-        begun.steps,
-        for_subtask(mode, given),
-        whole.budget.limits.max_rounds,
-        whole.budget.limits.loop_timeout_s,
-        SUBTASK_OUTPUT_TOKENS,
-    )
     with whole.run.subtask(call_id, models.models) as run:
-        return await _Subtask(services, whole, given, start, run, models).result()
+        start = UnattendedStart(
+            run,
+            models,
+            whole.consent_thread,
+            whole.principal,
+            standing,
+            begun.steps,
+            for_subtask(mode, given),
+            whole.budget.limits.max_rounds,
+            whole.budget.limits.loop_timeout_s,
+            SUBTASK_OUTPUT_TOKENS,
+        )
+        return await _Subtask(services, start, whole, given).result()
 
 
 def partial_result(said: Sequence[Said]) -> str:

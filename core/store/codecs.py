@@ -61,9 +61,7 @@ def message_to_json(message: Message) -> str:
     """Return a message as JSON for the outbox, without its empty fields."""
     stored: dict[str, Any] = {"blocks": [_block_to_json(block) for block in message.blocks]}
     if message.choices:
-        stored["choices"] = [choice.label for choice in message.choices]
-    if message.speaks:
-        stored["says"] = [choice.says for choice in message.choices]
+        stored |= _choices_to_json(message)
     if message.gate_id is not None:
         stored["gate_id"] = message.gate_id
     if message.outcome is not None:
@@ -97,11 +95,21 @@ def message_from_json(text: str) -> Message:
     )
 
 
+def _choices_to_json(message: Message) -> dict[str, Any]:
+    stored: dict[str, Any] = {"choices": [choice.label for choice in message.choices]}
+    if message.speaks:
+        stored["says"] = [choice.says for choice in message.choices]
+    if any(choice.writes for choice in message.choices):
+        stored["writes"] = [choice.writes for choice in message.choices]
+    return stored
+
+
 def _choices_from_json(stored: dict[str, Any]) -> tuple[Choice, ...]:
     if "choices" not in stored:
         return ()
     labels: list[str] = stored["choices"]
-    return tuple(map(Choice, labels, stored.get("says", [""] * len(labels))))
+    says, writes = stored.get("says", [""] * len(labels)), stored.get("writes", [False] * len(labels))
+    return tuple(map(Choice, labels, says, writes))
 
 
 def _file_to_json(file: File) -> list[str | int]:

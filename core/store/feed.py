@@ -11,7 +11,8 @@ from typing import Protocol
 
 from core.events import UNKNOWN_USE, ContextUse
 from core.gates import Gate, Vote
-from core.messages import Attachment, Message
+from core.job import JobState
+from core.messages import Attachment, Message, MessageRef
 from core.ports import Seen
 from core.store.pairing import NoiseRow
 from core.store.rows import CallState, Explanation, ThreadChange, ThreadRow, TurnState
@@ -46,9 +47,10 @@ class CallShown:
 @dataclass(frozen=True, slots=True)
 class HubSaid:
     """A message of the hub itself: an answer to a command, a refusal, or the reason there is no
-    answer."""
+    answer. `refs`: where it is shown, once it was sent."""
 
     message: Message
+    refs: tuple[MessageRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ class Changes:
     `audit`: a record was written.
     `tools`: all tools were paused or unpaused.
     `jobs`: ids of jobs whose state changed.
+    `job_changes`: the states before and after each of these changes. Before a job was created it had none.
     `shown_jobs`: ids of jobs whose message changed, each with its conversation's.
     """
 
@@ -203,6 +206,7 @@ class Changes:
     tools: bool = False
     jobs: frozenset[str] = frozenset()
     shown_jobs: Mapping[str, str] = field(default_factory=dict[str, str])
+    job_changes: tuple[tuple[JobState | None, JobState], ...] = ()
 
 
 class ChangeListener(Protocol):
@@ -223,6 +227,9 @@ class ChangeLog:
     routines: set[str] = field(default_factory=set[str])
     runs: set[str] = field(default_factory=set[str])
     jobs: set[str] = field(default_factory=set[str])
+    job_changes: list[tuple[JobState | None, JobState]] = field(
+        default_factory=list[tuple[JobState | None, JobState]]
+    )
     shown_jobs: dict[str, str] = field(default_factory=dict[str, str])
     audit: bool = False
     tools: bool = False
@@ -242,11 +249,13 @@ class ChangeLog:
             self.tools,
             frozenset(self.jobs),
             dict(self.shown_jobs),
+            tuple(self.job_changes),
         )
         self.threads.clear()
         self.routines.clear()
         self.runs.clear()
         self.jobs.clear()
+        self.job_changes.clear()
         self.shown_jobs.clear()
         self.gates.clear()
         self.people = self.audit = self.tools = False

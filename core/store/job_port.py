@@ -18,7 +18,7 @@ from core.users import Principal
 
 @dataclass(frozen=True, slots=True)
 class StartedJob:
-    """A job that this hub carries out. `spent_us`, `used_tokens`: by its earlier starts.
+    """A job that this hub carries out. `spent_us`, `used_tokens`, `used_micro_usd`: by its earlier starts.
 
     `models`: the ones called by earlier starts.
     `reserved`: the reservation of its first model call, if one was made."""
@@ -29,6 +29,7 @@ class StartedJob:
     steps: RunSteps
     spent_us: int
     used_tokens: int
+    used_micro_usd: int
     models: ModelTrace = NO_MODELS
     reserved: Reservation | None = None
 

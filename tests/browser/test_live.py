@@ -224,6 +224,26 @@ async def test_the_subtasks_of_a_job_are_listed_with_their_state(
     assert complaints.lines == []
 
 
+async def test_a_file_of_a_job_is_downloaded_by_a_click(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    page = console.page
+    (hub.directory / "workspace" / "report.md").write_text("blue")
+    await console.say_in_a_new_thread("hello")  # the result goes there
+    await console.sees("hello")
+    task = 'please call: finish {"result": "Made.", "artifacts": ["report.md"]}'
+    job = await hub.api("POST", "/jobs", {"task": task, "tools": ["write_file"]})
+    await expect(console.messages("notice").get_by_role("button", name="report.md")).to_be_visible()
+    await console.open(f"jobs/{job['id']}")
+    file = page.get_by_role("list", name="Files").get_by_role("button", name="report.md")
+    async with page.expect_download() as waiting:
+        await file.click()
+    download = await waiting.value
+    assert download.suggested_filename == "report.md"
+    assert (await download.path()).read_text() == "blue"
+    assert complaints.lines == []
+
+
 async def test_stop_ends_a_reply(console: Console, model: ModelSimulator) -> None:
     model.fault(Hold(at="mid_stream", after_events=8))
     await console.say_in_a_new_thread("tell me")
@@ -244,3 +264,23 @@ async def test_a_suggestion_is_a_button_until_somebody_speaks(
     await button.click()
     await expect(console.page.get_by_text("You said: Book the first")).to_be_visible()
     await expect(button).to_have_count(0)
+
+
+async def test_send_message_below_a_job_in_a_conversation_gives_the_job_a_message(
+    console: Console, model: ModelSimulator, complaints: Complaints
+) -> None:
+    page = console.page
+    model.fault(Hold())
+    await console.say_in_a_new_thread("/job count the stars")
+    await model.wait_requests(state="held")
+    shown = page.locator(".message.notice").filter(has_text="“count the stars” is in progress")
+    await shown.get_by_role("button", name="Send message").click()
+    await expect(page.locator(".composer .replying")).to_contain_text("count the stars")
+    await console.say("and the moons")
+    await console.sees("hears it before its next step", "notice")
+    await expect(page.locator(".composer .replying")).to_be_hidden()
+    model.release()
+    await console.sees("completed", "notice")
+    heard = [one["content"] for one in model.log[-1].body["messages"] if one["role"] == "user"]
+    assert heard == ["count the stars", "and the moons"]
+    assert complaints.lines == []

@@ -7,13 +7,16 @@ import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.crash.entry import SPEED
+from tests.crash.job_story import Story, strike, the_job, times
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import parse_commit_point
+from tests.crash.test_plans import strike_every
+from tests.plugins.profile import Profile
+from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Hold
 
 SLOW = pytest.mark.slow
@@ -28,71 +31,33 @@ def as_part(line: str) -> str:
 PART = as_part(LINE)
 
 
-async def the_job(town: MortalHub) -> dict[str, Any]:
-    (job,) = json.loads(await town.command("jobs", "list", "--json"))
-    return job
+STORIES = {"job": Story(1, ("line",), task=LINE), "subtask": Story(1, ("line",), task=PART)}
 
 
-def times(town: MortalHub, text: str) -> int:
-    """Return how many messages to the owner have that text."""
-    return sum(text in message.text for message in town.shown_to(OWNER))
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("named", STORIES)
+async def test_killed_at_any_commit_a_job_acts_once_and_its_end_is_told_once(
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord, named: str
+) -> None:
+    await strike_every(tmp_path, STORIES[named], profile, proof_record, named)
 
 
 @pytest.mark.parametrize(
-    "point, known",
+    "named, point",
     [
-        pytest.param("accept_event:1:before", True, marks=SLOW),  # nothing is kept: it comes again
-        pytest.param("accept_event:1:after", True, marks=SLOW),  # the job is saved and not started
-        pytest.param("begin_jobs:1:before", True, marks=SLOW),
-        pytest.param("begin_jobs:1:after", True, marks=SLOW),
-        pytest.param("join_job_messages:1:after", True, marks=SLOW),
-        pytest.param("record_reply_and_intents:1:before", True, marks=SLOW),
-        pytest.param("record_reply_and_intents:1:after", True, marks=SLOW),
-        pytest.param("mark_running:1:before", True, marks=SLOW),
-        pytest.param("mark_running:1:after", False, marks=SLOW),  # it might have run
-        pytest.param("finish_calls:1:before", False, marks=SLOW),  # it has run, and nobody knows
-        pytest.param("finish_calls:1:after", True, marks=SLOW),
-        pytest.param("end_job:1:before", True, marks=SLOW),  # its last words are there, and nobody knows
-        pytest.param("end_job:1:after", True, marks=SLOW),  # it has ended, and nobody was told
-        pytest.param("show_jobs:1:before", True, marks=SLOW),
-        pytest.param("show_jobs:1:after", True, marks=SLOW),
-        pytest.param("show_jobs:2:after", True, marks=SLOW),  # its message is to be changed
+        pytest.param("job", "begin_jobs:1:before", marks=SLOW),  # it is saved and not started
+        pytest.param("job", "end_job:1:before", marks=SLOW),  # its last words are there, and nobody knows
+        ("subtask", "finish_calls:1:before"),  # the subtask has acted, and nobody knows
+        pytest.param(
+            "subtask", "end_subtask:1:after", marks=SLOW
+        ),  # its result is there, and its run lacks it
     ],
 )
 async def test_killed_at_this_point_a_job_acts_once_and_its_end_is_told_once(
-    tmp_path: Path, point: str, known: bool
+    tmp_path: Path, named: str, point: str
 ) -> None:
-    await acts_once(tmp_path, LINE, point, known=known)
-
-
-@pytest.mark.parametrize(
-    "point, known",
-    [
-        pytest.param("record_reply_and_intents:1:after", True, marks=SLOW),
-        pytest.param("begin_subtask:1:before", True, marks=SLOW),
-        pytest.param("begin_subtask:1:after", True, marks=SLOW),
-        pytest.param("record_reply_and_intents:2:before", True, marks=SLOW),
-        pytest.param("record_reply_and_intents:2:after", True, marks=SLOW),
-        pytest.param("mark_running:1:before", True, marks=SLOW),
-        pytest.param("mark_running:1:after", False, marks=SLOW),
-        pytest.param("record_process:1:before", False, marks=SLOW),
-        pytest.param("record_process:1:after", False, marks=SLOW),
-        ("finish_calls:1:before", False),  # the subtask has acted, and nobody knows
-        pytest.param("finish_calls:1:after", True, marks=SLOW),
-        pytest.param("end_subtask:1:before", True, marks=SLOW),
-        pytest.param("end_subtask:1:after", True, marks=SLOW),  # its result is there, and its run lacks it
-        pytest.param("finish_calls:2:before", True, marks=SLOW),
-        pytest.param("finish_calls:2:after", True, marks=SLOW),
-        pytest.param("reserve_call:1:before", True, marks=SLOW),
-        pytest.param("reserve_call:1:after", True, marks=SLOW),
-        pytest.param("end_job:1:before", True, marks=SLOW),
-        pytest.param("end_job:1:after", True, marks=SLOW),
-    ],
-)
-async def test_killed_at_this_point_a_subtask_acts_once_and_its_run_has_its_result(
-    tmp_path: Path, point: str, known: bool
-) -> None:
-    await acts_once(tmp_path, PART, point, known=known)
+    assert await strike(tmp_path, STORIES[named], parse_commit_point(point)), "the hub came by"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +66,25 @@ async def test_killed_at_this_point_a_subtask_acts_once_and_its_run_has_its_resu
 async def test_killed_inside_the_tool_its_outcome_is_unknown_and_it_is_not_run_again(
     tmp_path: Path, task: Callable[[str], str]
 ) -> None:
-    await acts_once(tmp_path, task(f"{LINE} && sleep 60"), None, known=False)
+    async with open_mortal_hub(tmp_path) as town:
+        await town.start()
+        town.owner_says(f"/job --tools shell {task(f'{LINE} && sleep 60')}")
+        async with asyncio.timeout(LIMIT_S):
+            while not (town.workspace / "out.txt").exists():  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.01)
+        await town.kill()
+        await town.start()
+        notice = await town.telegram.wait_text(OWNER, "” completed", timeout_s=LIMIT_S)
+        await town.telegram.wait_for(lambda: times(town, "is completed.\n") == 1, LIMIT_S)
+        assert times(town, "\nID: ") == 1  # the message that shows it is the one of before
+        await town.account()
+        results = [one["content"] for one in town.model.log[-1].body["messages"] if one["role"] == "tool"]
+        await town.stop()
+        assert (town.workspace / "out.txt").read_text() == "line\n"
+        assert "shell was interrupted" in notice.text
+        assert times(town, "” completed") == 1
+        (result,) = results  # exactly one, of its call or of its subtask
+        assert "interrupted" in result or "Outcome unknown" in result
 
 
 async def test_killed_as_a_turn_is_stopped_its_subtask_ends_with_it(tmp_path: Path) -> None:
@@ -128,42 +111,6 @@ def unended(town: MortalHub) -> list[tuple[str, str]]:
         return database.execute(
             "SELECT kind, state FROM runs WHERE ended_at IS NULL ORDER BY kind"
         ).fetchall()
-
-
-async def acts_once(directory: Path, task: str, point: str | None, *, known: bool) -> None:
-    """A job is killed at that point, None for inside its tool, and ends once. `known`: what it did is known
-    after that."""
-    async with open_mortal_hub(directory) as town:
-        hub = await town.start(None if point is None else parse_commit_point(point))
-        town.owner_says(f"/job --tools shell {task}")
-        if point is None:
-            async with asyncio.timeout(LIMIT_S):
-                while not (town.workspace / "out.txt").exists():  # noqa: ASYNC110 - another process
-                    await asyncio.sleep(0.01)
-            await town.kill()
-        else:
-            await hub.wait(LIMIT_S)
-        await town.start()
-        notice = await town.telegram.wait_text(OWNER, "” completed", timeout_s=LIMIT_S)
-        await town.telegram.wait_for(lambda: times(town, "is completed.\n") == 1, LIMIT_S)
-        assert times(town, "\nID: ") == 1  # the message that shows it is the one of before
-        await town.account()
-        job = await the_job(town)
-        results = [one["content"] for one in town.model.log[-1].body["messages"] if one["role"] == "tool"]
-        await town.stop()
-        assert job["state"] == "completed"
-        out = town.workspace / "out.txt"
-        lines = out.read_text().split() if out.exists() else []
-        if point is None or known or "finish" in point:
-            assert lines == ["line"]
-        elif "record_process" in point:
-            assert lines in (["line"], [])
-        else:
-            assert lines == []
-        assert ("shell was interrupted" in notice.text) is not known
-        assert times(town, "” completed") == 1
-        (result,) = results  # exactly one, of its call or of its subtask
-        assert ("interrupted" in result or "Outcome unknown" in result) is not known
 
 
 @pytest.mark.parametrize(
@@ -217,7 +164,10 @@ async def test_killed_as_its_owner_judges_it_a_job_is_judged_once(
         job = await the_job(town)
         await town.stop()
         assert job["state"] == state
-        assert times(town, f"write it” is {word}.") == 1
+        said = [one.text for one in town.shown_to(OWNER) if f"write it” is {word}." in one.text]
+        assert (
+            len([text for text in said if "\nID: " not in text]) == 1
+        )  # the message that shows it says it, too
 
 
 @pytest.mark.slow
@@ -225,11 +175,9 @@ async def test_killed_as_its_owner_judges_it_a_job_is_judged_once(
 async def test_killed_as_a_stuck_job_is_taken_up_again_it_acts_once_and_its_end_is_told_once(
     tmp_path: Path, point: str
 ) -> None:
-    extra = (
-        "[jobs]\ntimeout_s = 172800\nstuck_in_tool_s = 120\n\n[approvals]\ntool_timeouts = { shell = 9999 }\n"
-    )
+    extra = "[jobs]\ntimeout_s = 172800\nstuck_after_s = 60\n\n[approvals]\ntool_timeouts = { shell = 60 }\n"
     async with open_mortal_hub(tmp_path, Setup(extra=extra)) as town:
-        (town.directory / SPEED).write_text("60")  # it is stuck after two seconds
+        (town.directory / SPEED).write_text("60")  # it is stuck after two seconds; its call has a minute
         hub = await town.start(parse_commit_point(point))
         line = json.dumps({"command": f"{LINE.removeprefix('please run: ')}; sleep 900", "timeout_s": 1000})
         town.owner_says(f"/job --tools shell please call: shell {line}")

@@ -208,13 +208,24 @@ async def test_cancelling_a_job_ends_its_subtasks_and_their_processes(tmp_path: 
         assert house.clock.monotonic_s() - began < 3
 
 
-async def test_a_job_over_the_hubs_budget_stops_with_that_reason(tmp_path: Path) -> None:
-    async with open_hub(tmp_path, extra="\n[budget]\ndaily_usd = 1\n", model=PRICES) as house:
+@pytest.mark.parametrize(
+    "extra, reason",
+    [
+        ("[budget]\ndaily_usd = 1", "The hub's budget of $1.00 a day is used up."),
+        ("[jobs]\nmax_usd = 0.5", "Cost budget of $0.50 exceeded"),
+        ("[jobs]\nmax_tokens = 1000", "Token budget of 1000 exceeded"),
+    ],
+    ids=["money of the hub", "its money", "its tokens"],
+)
+async def test_a_job_over_its_budget_or_the_hubs_stops_with_that_reason_and_what_it_has(
+    tmp_path: Path, extra: str, reason: str
+) -> None:
+    async with open_hub(tmp_path, extra=f"\n{extra}\n", model=PRICES) as house:
         house.model.enqueue(replace(tools(ToolCall("time", {})), usage=DEAR.usage))
         named = await started(house, "/job work for ever")
-        notice = await house.telegram.wait_text(OWNER, "The hub's budget of $1.00 a day is used up.")
+        notice = await house.telegram.wait_text(OWNER, reason)
         assert f"❌ Job {named}" in notice.text
         job = await becomes(house, named, JobState.FAILED)
-        assert job.reason == "The hub's budget of $1.00 a day is used up."
+        assert job.reason == reason
         assert job.result == "1 tool calls were made, 1 of them without an error."
         assert len(rows_of(house)) == len(house.model.log) == 1

@@ -167,6 +167,7 @@ async def test_a_persons_day_with_a_job_by_chat_alone(tmp_path: Path, platform: 
         assert heard == ["write a report", "make it blue\n\nand short"]
         assert sent_files(scene, platform) == ["report.md"]
         await hears(owner, "Job “write a report” is submitted.")
+        await scene.restart()
         await owner.press(await card(owner, "Reject"), "Reject")
         await hears(owner, f"Job {named} “write a report” is rejected.")
         model.enqueue(text("Second version."))
@@ -198,8 +199,16 @@ async def test_console_and_terminal_show_a_job_by_one_line_that_changes(tmp_path
             first = (await stream.until("item_changed"))[-1]["data"]
             assert "is in progress." in first["text"]
             assert first["menu"]["labels"] == ["Cancel", "Details", "Send message"]
+            assert first["menu"]["reply"] == 2
+            reply = {"text": "and the moons", "thread_id": thread["id"], "reply_to": first["seq"]}
+            _, sent = await api.ask("POST", "/api/chat/send", reply)
+            assert sent["answer"].endswith("hears it before its next step.")
+            nowhere = await api.refusal("POST", "/api/chat/send", {**reply, "reply_to": first["seq"] - 1})
+            assert nowhere == (404, "not_found", "reply_to")
             house.model.release()
             last_change = (await stream.until("item_changed"))[-1]["data"]
+        heard = [one["content"] for one in house.model.log[-1].body["messages"] if one["role"] == "user"]
+        assert heard == ["count the stars", "and the moons"]
         assert last_change["seq"] == first["seq"]
         assert "is completed." in last_change["text"]
         menu = last_change["menu"]
@@ -211,11 +220,38 @@ async def test_console_and_terminal_show_a_job_by_one_line_that_changes(tmp_path
         assert lines == [last_change["text"]]
 
 
-async def test_a_result_in_quiet_hours_is_sent_when_they_end_also_after_a_restart(tmp_path: Path) -> None:
+def quiet_now() -> str:
+    """Quiet hours that began an hour ago and end in an hour."""
     minute = datetime.now(UTC).hour * 60 + datetime.now(UTC).minute
     begin, end = ((minute + away) % 1440 for away in (-60, 60))
-    hours = f'quiet_hours = "{begin // 60:02}:{begin % 60:02}-{end // 60:02}:{end % 60:02}"'
-    async with open_hub(tmp_path, extra=f"[jobs]\n{hours}", speed=10) as house:
+    return f'quiet_hours = "{begin // 60:02}:{begin % 60:02}-{end // 60:02}:{end % 60:02}"'
+
+
+async def test_a_stuck_job_that_fails_in_quiet_hours_is_told_of_when_they_end(tmp_path: Path) -> None:
+    extra = f"[jobs]\n{quiet_now()}\nmax_repairs = 2"
+    async with open_hub(tmp_path, extra=extra) as house:
+        house.model.fault(Hold(), times=None, match="hang")
+        named = await started(house, "/job hang")
+        for nth in range(3):
+            await house.model.wait_requests(state="held", after=nth)
+            house.clock.pass_by(16 * 60)
+        assert (await becomes(house, named, JobState.FAILED)).repair_attempts == 2
+        house.model.clear_faults()
+        house.model.enqueue(text("It failed."))
+        house.telegram.user_sends_text(OWNER, "what became of it?")
+        await house.telegram.wait_text(OWNER, "It failed.")
+        assert "after 2 repairs" in str(house.model.log[-1].body["messages"]), (
+            "the assistant knows it already"
+        )
+        assert not [said for said in house.says(OWNER) if "after 2 repairs" in said]
+        house.clock.pass_by(2 * 3600)
+        await house.telegram.wait_text(OWNER, "after 2 repairs.")
+        await house.settled_sends()
+        assert len([said for said in house.says(OWNER) if "after 2 repairs" in said]) == 1
+
+
+async def test_a_result_in_quiet_hours_is_sent_when_they_end_also_after_a_restart(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, extra=f"[jobs]\n{quiet_now()}", speed=10) as house:
         house.model.fault(Hold())
         house.model.enqueue(text("It is late."))
         named = await started(house, "/job find out how late it is")

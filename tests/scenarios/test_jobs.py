@@ -4,11 +4,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from core.gates import ToolSetting
 from core.job import JobEventKind, JobRow, JobState
 from core.store.rows import CallRow
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
-from tests.simulators.model import Hold, ToolCall, text, tools
+from tests.simulators.model import Hold, Reply, ToolCall, text, tools
 
 
 async def started(house: Hub, words: str, nth: int = 1) -> str:
@@ -250,6 +252,30 @@ async def test_the_assistant_starts_and_looks_after_jobs_with_its_tools(tmp_path
         ]
         for tool, arguments, words in asks:
             assert words in await house.told(tool, **arguments), tool
+
+
+@pytest.mark.parametrize(
+    "reply, state",
+    [
+        (text("All of it is done."), JobState.COMPLETED),
+        (tools(ToolCall("finish", {"result": "Half.", "open_points": ["no figures"]})), JobState.SUBMITTED),
+        (tools(ToolCall("shell", {"command": "ls"})), JobState.SUBMITTED),
+    ],
+    ids=["no doubt", "open points", "a refused call"],
+)
+async def test_in_doubt_a_result_waits_for_its_owner(tmp_path: Path, reply: Reply, state: JobState) -> None:
+    async with open_hub(tmp_path, extra='[jobs]\nreview = "in_doubt"') as house:
+        house.model.enqueue(reply, text("That was it."))
+        named = await started(house, "/job write it")
+        await house.telegram.wait_text(OWNER, f"Job {named} “write it” {state.value}")
+
+
+async def test_a_job_that_only_announces_is_reminded_twice_and_then_taken_at_its_word(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        house.model.enqueue(*(text(f"Let me check the clock, try {nth}.") for nth in range(3)))
+        named = await started(house, "/job how late is it")
+        job = await becomes(house, named, JobState.COMPLETED)
+        assert (job.result, len(house.model.log)) == ("Let me check the clock, try 2.", 3)
 
 
 async def test_a_result_is_rejected_made_again_and_accepted_by_buttons(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ export const answer = (id, text, clientKey) =>
   change(`/threads/${encodeURIComponent(id)}/answer`, { text, client_key: clientKey });
 /** @param {string} id */
 export const stop = (id) => change(`/threads/${encodeURIComponent(id)}/stop`);
-/** @param {{text: string, thread_id?: string, new?: boolean, client_key: string, attachments?: string[]}} message */
+/** @param {{text: string, thread_id?: string, new?: boolean, client_key: string, attachments?: string[], reply_to?: number}} message */
 export const send = (message) => change("/chat/send", message);
 /** @param {{menu_id: string, choice: number, client_key?: string}} press */
 export const press = (press) => change("/chat/press", press);

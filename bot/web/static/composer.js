@@ -1,6 +1,7 @@
 /** Where a message is written: grows with it, keeps drafts, takes files, and never sends half a word. */
 
 import { composing, h, icon, iconButton } from "./dom.js";
+import { clip } from "./format.js";
 import { complaint } from "./parts.js";
 import { Uploads } from "./uploads.js";
 
@@ -11,7 +12,7 @@ const MAX_CHARS = 20_000;
 export class Composer {
   /**
    * @param {{label: string, placeholder: string, hint?: string, draft: string, files: boolean,
-   *   onSend: (text: string, uploads: string[]) => Promise<void>, onStop: () => void}} options
+   *   onSend: (text: string, uploads: string[], replyTo?: number) => Promise<void>, onStop: () => void}} options
    */
   constructor(options) {
     this.options = options;
@@ -28,6 +29,7 @@ export class Composer {
       class: "icon-button stop",
     });
     this.problem = complaint();
+    this.replying = h("p", { class: "replying", hidden: true });
     this.element = this.#form();
     this.#refresh();
     requestAnimationFrame(() => this.#grow());
@@ -45,6 +47,15 @@ export class Composer {
   /** @param {Iterable<File>} files */
   attach(files) {
     if (this.options.files) this.uploads.add(files);
+  }
+
+  /** What is sent next is a reply to that line. @param {Item | null} item */
+  reply(item) {
+    this.replyTo = item?.seq;
+    const end = iconButton("close", "Don't reply", () => this.reply(null));
+    this.replying.replaceChildren(...(item ? [h("span", {}, `Reply to: ${clip(item.text ?? "", 80)}`), end] : []));
+    this.replying.hidden = !item;
+    this.focus();
   }
 
   /** @param {string} text */
@@ -83,7 +94,8 @@ export class Composer {
       event.preventDefault();
       this.#send();
     };
-    return h("form", { class: "composer", on: { submit } }, this.problem, this.uploads.element, row, hint);
+    const above = [this.problem, this.replying, this.uploads.element];
+    return h("form", { class: "composer", on: { submit } }, ...above, row, hint);
   }
 
   *#attaching() {
@@ -130,7 +142,8 @@ export class Composer {
     const { ids, putBack } = uploads.take();
     this.#changed();
     try {
-      await this.options.onSend(text, ids);
+      await this.options.onSend(text, ids, this.replyTo);
+      if (this.replyTo) this.reply(null);
     } catch (error) {
       this.#complain(error.message);
       putBack();

@@ -33,7 +33,8 @@ export class ConversationView {
    * @param {Context} context
    * @param {string} id
    * @param {{back: string, unheard?: boolean, speak: (thread: Thread) => {label: string, placeholder: string,
-   *   hint?: string, files: boolean, send: (text: string, uploads: string[], key: string) => Promise<any>}}} options
+   *   hint?: string, files: boolean,
+   *   send: (text: string, uploads: string[], key: string, replyTo?: number) => Promise<any>}}} options
    */
   constructor(context, id, options) {
     this.context = context;
@@ -94,6 +95,7 @@ export class ConversationView {
     this.#view = new FeedView(this.#feed, {
       onOlder: () => this.#older(),
       onPress: own && channel === "web" ? (menuId, choice) => this.#press(menuId, choice) : null,
+      onReply: (item) => this.composer?.reply(item),
       onCommand: command,
     });
     const onChange = (/** @type {Thread} */ thread) => {
@@ -107,7 +109,8 @@ export class ConversationView {
     this.composer = new Composer({
       ...speak,
       draft: this.id,
-      onSend: (text, uploads) => this.#send(speak.send, text, uploads),
+      onSend: (text, uploads, replyTo) =>
+        this.#send((said, files, key) => speak.send(said, files, key, replyTo), text, uploads),
       onStop: () => this.#stop(),
     });
     this.body.replaceChildren(this.#view.element, this.composer.element);

@@ -32,7 +32,7 @@ export class FeedView {
   /**
    * @param {import("./feed.js").Feed} feed
    * @param {{onOlder: () => Promise<void>, onLink?: (id: string) => string,
-   *   onPress?: ((menuId: string, choice: number) => void) | null,
+   *   onPress?: ((menuId: string, choice: number) => void) | null, onReply?: (item: Item) => void,
    *   onCommand?: ((text: string) => Promise<void>) | null}} actions
    */
   constructor(feed, actions) {
@@ -128,7 +128,7 @@ export class FeedView {
   #changed(item) {
     const shown = this.list.querySelector(`[data-seq="${item.seq}"]`);
     const focused = shown?.contains(document.activeElement);
-    const view = messageView(item, this.actions.onPress);
+    const view = messageView(item, this.actions.onPress, this.actions.onReply);
     shown?.replaceWith(view);
     if (focused) view.querySelector("button")?.focus();
   }
@@ -183,9 +183,9 @@ export class FeedView {
     if (item.kind === "assistant" && !item.text && !item.blocks?.length) return;
     this.#steps = null;
     // Only the newest offer is still about what comes next.
-    for (const old of this.list.querySelectorAll(".says")) old.remove();
+    for (const old of this.list.querySelectorAll(".says:not(.stays)")) old.remove();
     if (item.kind === "gate") this.#gate(item);
-    else this.list.append(messageView(item, this.actions.onPress));
+    else this.list.append(messageView(item, this.actions.onPress, this.actions.onReply));
   }
 
   /** @param {Item} item */

@@ -40,8 +40,12 @@ function speaker(item) {
   }
 }
 
-/** @param {Item} item @param {((menuId: string, choice: number, text: string) => void) | null} [onPress] */
-export function messageView(item, onPress = null) {
+/**
+ * @param {Item} item
+ * @param {((menuId: string, choice: number, text: string) => void) | null} [onPress]
+ * @param {(item: Item) => void} [onReply]
+ */
+export function messageView(item, onPress = null, onReply = () => {}) {
   const files = [...(item.attachments ?? []), ...(item.files ?? [])];
   const via =
     item.kind === "user" && item.via && item.via !== "web" ? h("span", { class: "via" }, item.via) : null;
@@ -59,16 +63,17 @@ export function messageView(item, onPress = null) {
     ),
     item.text || item.blocks?.length ? saidView(item) : null,
     files.length ? h("ul", { class: "files" }, ...files.map(fileView)) : null,
-    item.menu && onPress ? menuView(item.menu, onPress) : null,
+    item.menu && onPress ? menuView(item.menu, onPress, () => onReply(item)) : null,
   );
 }
 
-/** What the person may say next, by a button each. @param {{menu_id: string, labels: string[], first: number}} menu */
-function menuView({ menu_id: id, labels, first }, onPress) {
+/** What the person may say next, by a button each. One that can be replied to stays. @param {Menu} menu */
+function menuView({ menu_id: id, labels, first, reply }, onPress, onReply) {
   const buttons = labels.map((label, at) =>
-    button(label, () => onPress(id, first + at, label), { class: "button quiet" }),
+    button(label, () => (at === reply ? onReply() : onPress(id, first + at, label)), { class: "button quiet" }),
   );
-  return h("div", { class: "says", role: "group", "aria-label": "Say" }, ...buttons);
+  const look = reply === null || reply === undefined ? "says" : "says stays";
+  return h("div", { class: look, role: "group", "aria-label": "Say" }, ...buttons);
 }
 
 /** A download sends no header: it takes a link that is good for a minute. @param {FileInfo} file */

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from core.ports import OutboxRow
-from core.store.codecs import event_extra_from_json, message_from_json, said_from_columns
+from core.store.codecs import event_extra_from_json, message_from_json, refs_from_json, said_from_columns
 from core.store.feed import CallShown, CardSettled, CardShown, FeedItem, HubSaid, PersonSaid, Shown
 from core.store.rows import CallState
 from core.store.sql.mapping import ALL, ENTRY, GATE, LIVE, entry_of, gate_of
@@ -106,8 +106,9 @@ _OTHERS = (
     " coalesce((SELECT c.message FROM outbox c WHERE c.edit_of = o.id AND c.job_id = o.job_id), o.message),"
     " cb.name,"
     " NOT EXISTS (SELECT 1 FROM entries e WHERE e.turn_id = f.turn_id AND e.undone IS NOT NULL),"
-    f" {GATE} FROM feed f LEFT JOIN inbox i ON i.id = f.event_id LEFT JOIN users u ON u.id = i.user_id"
-    " LEFT JOIN outbox o ON o.id = f.outbox_id LEFT JOIN gates g ON g.id = f.gate_id"
+    f" o.refs, {GATE} FROM feed f LEFT JOIN inbox i ON i.id = f.event_id"
+    " LEFT JOIN users u ON u.id = i.user_id LEFT JOIN outbox o ON o.id = f.outbox_id"
+    " LEFT JOIN gates g ON g.id = f.gate_id"
     " LEFT JOIN users cb ON cb.id = g.closed_by WHERE f.thread_id = ?"
 )
 
@@ -174,11 +175,11 @@ def _of_other(row: Row) -> Shown:
         case "event":
             return _person(*row[4:9])
         case "message":
-            return HubSaid(message_from_json(row[9]))
+            return HubSaid(message_from_json(row[9]), refs_from_json(row[12]))
         case "card":
-            return CardShown(gate_of(row[12:]))
+            return CardShown(gate_of(row[13:]))
         case _:
-            return CardSettled(gate_of(row[12:]), row[10])
+            return CardSettled(gate_of(row[13:]), row[10])
 
 
 def _person(text: str | None, extra: str, sender: str | None, channel: str, role: str | None) -> PersonSaid:

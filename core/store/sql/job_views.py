@@ -1,5 +1,4 @@
-"""Rows of jobs: reading one, the newest, and the events of one in the order of their positions, and changing
-their state."""
+"""Rows of jobs: reading one, the newest, and the events of one in the order of their positions."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -7,13 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.job import JobBudget, JobEvent, JobEventKind, JobRow, JobState, PlanState, changes
+from core.job import JobBudget, JobEvent, JobEventKind, JobRow, JobState, PlanState
 from core.messages import MessageRef
-from core.store.codecs import encode, message_from_json, refs_from_json, storable
+from core.store.codecs import encode, message_from_json, refs_from_json
 from core.store.job_port import JobParts, SubtaskRow
 from core.store.rows import TurnState
-from core.store.sql.feed import position
-from core.store.sql.job_plans import plan_from_json
+from core.store.sql.job_changes import plan_from_json
 from core.store.sql.mapping import CALL_FROM, holds
 from core.store.sql.usage import used_by_job
 from core.store.transaction import Row, Transaction
@@ -23,8 +21,8 @@ LISTED = 20
 """The number of jobs that `/jobs` lists."""
 JOB = (
     "j.id, j.short_id, j.owner_id, j.key, j.title, j.task, j.state, j.scope, j.iterations, j.timeout_s,"
-    " j.max_tokens, j.priority, j.thread_id, j.parent, j.repair_attempts, j.reason, j.result,"
-    f" {used_by_job('input_tokens')}, {used_by_job('output_tokens')}, {used_by_job('micro_usd')},"
+    " j.max_tokens, j.max_micro_usd, j.priority, j.thread_id, j.parent, j.repair_attempts, j.reason,"
+    f" j.result, {used_by_job('input_tokens')}, {used_by_job('output_tokens')}, {used_by_job('micro_usd')},"
     " j.created_at, j.started_at, j.ended_at,"
     " (SELECT coalesce(max(c.round), 0) FROM calls c WHERE c.turn_id = j.id),"
     " (SELECT c.tool FROM calls c WHERE c.turn_id = j.id ORDER BY c.seq DESC LIMIT 1),"
@@ -39,10 +37,10 @@ COUNTS = "SELECT state, count(*) FROM jobs GROUP BY state"
 
 def job_of(row: Row) -> JobRow:
     """Return a job from the columns `JOB`."""
-    budget = JobBudget(iterations=row[8], timeout_s=row[9], tokens=row[10])
+    budget = JobBudget(*row[8:12])
     scope = tuple(json.loads(row[7]))
     id_, short_id, owner_id, key, title, task, state = row[:7]
-    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[11:-2])
+    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-2])
     plan, planned = row[-2:]
     if planned is None:
         return job
@@ -153,46 +151,3 @@ def parts_of(tx: Transaction, job_id: str) -> JobParts:
         return parts
     thread_id, seq, message = told
     return replace(parts, files=message_from_json(message).files, thread_id=thread_id, seq=seq)
-
-
-# Changing their state.
-
-
-def change(tx: Transaction, job: JobRow, to: JobState, reason: str, actor: str | None = None) -> JobRow:
-    """Change a job's state, with the reason and the person who did it. Raises IllegalChange."""
-    if not changes(job.state, to):
-        return job
-    record(tx, job.id, job.state, to, reason, actor)
-    return replace(job, state=to, reason=reason)
-
-
-def record(
-    tx: Transaction, job_id: str, before: JobState | None, to: JobState, reason: str, actor: str | None
-) -> None:
-    """Record a job's new state."""
-    now = tx.clock.now()
-    tx.run(
-        "UPDATE jobs SET state = ?1, reason = ?2,"
-        " started_at = CASE WHEN ?1 = 'in_progress' THEN coalesce(started_at, ?3) ELSE started_at END,"
-        " ended_at = CASE WHEN ?1 IN ('completed', 'accepted', 'failed', 'cancelled') THEN ?3"
-        " ELSE ended_at END,"
-        " repair_attempts = repair_attempts + CASE WHEN ?4 = 'stuck' AND ?1 = 'in_progress' THEN 1 ELSE 0 END"
-        " WHERE id = ?5",
-        to.value,
-        storable(reason),
-        now,
-        None if before is None else before.value,
-        job_id,
-    )
-    tx.run(
-        "INSERT INTO job_changes (job_id, seq, at, before, state, reason, actor)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        job_id,
-        position(tx, job_id),
-        now,
-        None if before is None else before.value,
-        to.value,
-        storable(reason),
-        actor,
-    )
-    tx.changes.jobs.add(job_id)

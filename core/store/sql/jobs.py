@@ -30,27 +30,16 @@ from core.store.effects import CancelJob, JobEffect, JudgeJob, ShowJobs, StartJo
 from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
 from core.store.rows import TurnStart, TurnState
 from core.store.sql.feed import position
+from core.store.sql.job_changes import JobPlanUnits, change, interrupt, record
 from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
-from core.store.sql.job_plans import JobPlanUnits, interrupt
-from core.store.sql.job_views import (
-    COUNTS,
-    JOB,
-    by_menu,
-    change,
-    events_after,
-    find,
-    job_of,
-    newest,
-    record,
-    shown,
-)
+from core.store.sql.job_views import COUNTS, JOB, by_menu, events_after, find, job_of, newest, shown
 from core.store.sql.mapping import ACTIVE, SPENT_SINCE, marks
 from core.store.sql.people import known_user, preferences, user
 from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run, settle, standing, steps
 from core.store.sql.subtasks import with_subtasks
 from core.store.sql.turns import append, keep_models, models_of, progress, start_turn, thread
-from core.store.sql.usage import tokens_of_job, unanswered
+from core.store.sql.usage import unanswered, used_by_job_so_far
 from core.store.transaction import Transaction
 from core.store.units import reads, writes
 from core.transcript import AssistantSaid, Note, UserSaid
@@ -90,8 +79,8 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
     )
     tx.run(
         "INSERT INTO jobs (id, short_id, owner_id, key, title, task, question, state, scope, iterations,"
-        " timeout_s, max_tokens, priority, thread_id, parent, review, reason, created_at, monitor_menu)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?)",
+        " timeout_s, max_tokens, max_micro_usd, priority, thread_id, parent, review, reason, created_at,"
+        " monitor_menu) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?)",
         new.id,
         _short_id(tx, tx.ids, new.owner_id),
         new.owner_id,
@@ -103,6 +92,7 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         new.budget.iterations,
         new.budget.timeout_s,
         new.budget.tokens,
+        new.budget.micro_usd,
         new.priority,
         new.thread_id,
         new.parent,
@@ -199,13 +189,15 @@ def _begin(tx: Transaction, job_id: str) -> TurnStart:
 def _started(tx: Transaction, job_id: str, reserved: Reservation | None = None) -> StartedJob:
     job = _job(tx, job_id)
     row = tx.one("SELECT spent_us FROM runs WHERE id = ?", job_id)
+    tokens, micro_usd = used_by_job_so_far(tx, job_id)
     return StartedJob(
         job,
         known_user(tx, job.owner_id),
         standing(tx, job.owner_id, job.thread_id),
         steps(tx, job_id),
         0 if row is None else row[0],
-        tokens_of_job(tx, job_id),
+        tokens,
+        micro_usd,
         models_of(tx, job_id),
         reserved,
     )

@@ -128,25 +128,21 @@ def used_by_job(column: str) -> str:
     return f"(SELECT coalesce(sum(u.{column}), 0) FROM usage u WHERE u.job_id = j.id)"
 
 
-def tokens_of_job(tx: Transaction, job_id: str) -> int:
-    """Return the tokens that a job's ended calls have used."""
-    row = tx.one(
-        "SELECT coalesce(sum(coalesce(input_tokens + output_tokens, reserved_tokens)), 0) FROM usage"
-        " WHERE job_id = ? AND state <> 'reserved'",
-        job_id,
-    )
-    return 0 if row is None else row[0]
+_USED = (
+    "SELECT coalesce(sum(coalesce(input_tokens + output_tokens, reserved_tokens)), 0),"
+    " coalesce(sum(micro_usd), 0) FROM usage WHERE state <> 'reserved'"
+)
+
+
+def used_by_job_so_far(tx: Transaction, job_id: str) -> tuple[int, int]:
+    """Return the tokens and micro-USD that a job's ended calls have used."""
+    row = tx.one(f"{_USED} AND job_id = ?", job_id)
+    return (0, 0) if row is None else (row[0], row[1])
 
 
 def used_by_routine(tx: Transaction, routine_id: str, since: int) -> tuple[int, int]:
     """Return the tokens and micro-USD that a routine's ended calls have used since then."""
-    row = tx.one(
-        "SELECT coalesce(sum(coalesce(input_tokens + output_tokens, reserved_tokens)), 0),"
-        " coalesce(sum(micro_usd), 0) FROM usage"
-        " WHERE routine_id = ? AND reserved_at >= ? AND state <> 'reserved'",
-        routine_id,
-        since,
-    )
+    row = tx.one(f"{_USED} AND routine_id = ? AND reserved_at >= ?", routine_id, since)
     return (0, 0) if row is None else (row[0], row[1])
 
 

@@ -36,6 +36,21 @@ async def test_metrics_count_events(tmp_path: Path) -> None:
     assert {"hubbub_turns_running", "hubbub_streams_open", "hubbub_jobs_running"} <= told.keys()
 
 
+CHANGES = [
+    ("new", "pending"),
+    ("pending", "in_progress"),
+    ("in_progress", "completed"),
+    ("completed", "submitted"),
+    ("submitted", "accepted"),
+    *(("pending", state) for state in ("failed", "cancelled")),
+    *(("in_progress", state) for state in ("failed", "stuck", "cancelled")),
+    ("completed", "failed"),
+    ("submitted", "failed"),
+    *(("stuck", state) for state in ("in_progress", "failed", "cancelled")),
+]
+"""All changes of states that there are: those that the jobs below go through first."""
+
+
 async def test_metrics_count_jobs_by_state(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra="[jobs]\nreview = true") as house, client(tmp_path) as api:
         for action, state in (("", "submitted"), ("", "submitted"), ("accept", "accepted")):
@@ -44,8 +59,12 @@ async def test_metrics_count_jobs_by_state(tmp_path: Path) -> None:
             if action:
                 await api.ask("POST", f"/api/jobs/{job['id']}/{action}")
             await becomes(house, job["id"], JobState(state))
+        status, *_ = await api.refusal("POST", f"/api/jobs/{job['id']}/reject", {})
+        assert status == 409
         async with api.http.get(f"{api.url}/metrics") as answer:
-            told = dict(
-                re.findall(r'^hubbub_jobs\{state="(\w+)"\} ([\d.]+)$', await answer.text(), re.MULTILINE)
-            )
+            page = await answer.text()
+    counted = r'^hubbub_job_changes_total\{before="(\w+)",state="(\w+)"\} ([\d.]+)$'
+    changes = {tuple(edge): float(times) for *edge, times in re.findall(counted, page, re.MULTILINE)}
+    assert changes == {edge: 0.0 for edge in CHANGES} | dict.fromkeys(CHANGES[:4], 3.0) | {CHANGES[4]: 1.0}
+    told = dict(re.findall(r'^hubbub_jobs\{state="(\w+)"\} ([\d.]+)$', page, re.MULTILINE))
     assert told == {state.value: "0.0" for state in JobState} | {"submitted": "2.0", "accepted": "1.0"}

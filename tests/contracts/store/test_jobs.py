@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import StaleTurn
+from core.errors import IllegalChange, StaleTurn
 from core.events import NO_MODELS, RunKind
 from core.job import (
     MAX_QUEUED_EACH,
-    IllegalChange,
     JobBudget,
     JobLimits,
     JobRefused,
@@ -215,7 +214,8 @@ async def test_an_interrupted_job_is_taken_over_and_a_cancelled_one_is_closed(wo
     row = resumed.job
     assert row.state is JobState.IN_PROGRESS
     assert (row.input_tokens, row.output_tokens, row.cost_micro_usd) == (3, 4, 65)
-    assert resumed.used_tokens == 107, "a call without an answer counts with what was reserved for it"
+    used = (resumed.used_tokens, resumed.used_micro_usd)
+    assert used == (107, 65), "a call without an answer counts with what was reserved for it"
     assert [one.text for one in await world.store.jobs.join_job_messages(job.id)] == ["hear me"]
     assert await world.store.jobs.resume_job(other.id) is None
 

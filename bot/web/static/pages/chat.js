@@ -42,8 +42,8 @@ export function speak(thread) {
     placeholder: "Message the assistant",
     hint: HINT,
     files: true,
-    send: (text, attachments, key) =>
-      api.send({ text, thread_id: thread.id, client_key: key, attachments }),
+    send: (text, attachments, key, replyTo) =>
+      api.send({ text, thread_id: thread.id, client_key: key, attachments, reply_to: replyTo }),
   };
 }
 

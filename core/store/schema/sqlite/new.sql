@@ -584,6 +584,7 @@ CREATE TABLE jobs (
     iterations      INTEGER NOT NULL CHECK (iterations >= 1),
     timeout_s       INTEGER NOT NULL CHECK (timeout_s >= 1),
     max_tokens      INTEGER,  -- null: no limit
+    max_micro_usd   INTEGER,  -- null: no limit
     priority        INTEGER NOT NULL,
     thread_id       TEXT REFERENCES threads (id),  -- the conversation that hears of it
     parent          TEXT REFERENCES jobs (id),  -- the job it repeats

@@ -1,18 +1,62 @@
-"""Plans of jobs: stored before their first step, so that a restart goes on with the same one.
+"""Changes of jobs, each recorded among its events: of its state, and of the plan it begins with.
 
-The next step is not stored: a run's first calls are those of its plan, in order.
+A plan is stored before its first step, so that a restart goes on with the same one. The next step is not
+stored: a run's first calls are those of its plan, in order.
 """
 
 import json
+from dataclasses import replace
 
 from core.events import ModelTrace
-from core.job import JobPlan, JobState, PlanState, PlanStep
+from core.job import JobPlan, JobRow, JobState, PlanState, PlanStep, changes
 from core.store.codecs import encode, storable
 from core.store.sql.feed import position
 from core.store.sql.turns import append, keep_models, progress
 from core.store.transaction import Transaction
 from core.store.units import Facet, writes
 from core.transcript import AssistantSaid, Note
+
+
+def change(tx: Transaction, job: JobRow, to: JobState, reason: str, actor: str | None = None) -> JobRow:
+    """Change a job's state, with the reason and the person who did it. Raises IllegalChange."""
+    if not changes(job.state, to):
+        return job
+    record(tx, job.id, job.state, to, reason, actor)
+    return replace(job, state=to, reason=reason)
+
+
+def record(
+    tx: Transaction, job_id: str, before: JobState | None, to: JobState, reason: str, actor: str | None
+) -> None:
+    """Record a job's new state."""
+    now = tx.clock.now()
+    tx.run(
+        "UPDATE jobs SET state = ?1, reason = ?2,"
+        " started_at = CASE WHEN ?1 = 'in_progress' THEN coalesce(started_at, ?3) ELSE started_at END,"
+        " ended_at = CASE WHEN ?1 IN ('completed', 'accepted', 'failed', 'cancelled') THEN ?3"
+        " ELSE ended_at END,"
+        " repair_attempts = repair_attempts + CASE WHEN ?4 = 'stuck' AND ?1 = 'in_progress' THEN 1 ELSE 0 END"
+        " WHERE id = ?5",
+        to.value,
+        storable(reason),
+        now,
+        None if before is None else before.value,
+        job_id,
+    )
+    tx.run(
+        "INSERT INTO job_changes (job_id, seq, at, before, state, reason, actor)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        job_id,
+        position(tx, job_id),
+        now,
+        None if before is None else before.value,
+        to.value,
+        storable(reason),
+        actor,
+    )
+    tx.changes.jobs.add(job_id)
+    tx.changes.job_changes.append((before, to))
+
 
 INTERRUPTED = "Plan interrupted by user message, re-evaluating…"
 
