@@ -130,11 +130,14 @@ class Lightweight:
 
 @dataclass(frozen=True, slots=True)
 class FullJob:
-    """A job of its own; `description`: its task."""
+    """A job of its own; `description`: its task. `allowed_tools`: those it may use besides the ones that
+    need no approval; `grants`: as of Lightweight."""
 
     title: str
     description: str
     max_iterations: int = 25
+    allowed_tools: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,8 @@ class RoutineView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """One run. `input`: what fired it; `notice`: none, due, sent or dropped; `missing_grants`: the grants
-    that refused calls lacked, each whole and exact."""
+    """One run. `input`: what fired it; `notice`: none, due, sent or dropped; `job_id`: the job that does its
+    work; `missing_grants`: the grants that refused calls lacked, each whole and exact."""
 
     id: str
     routine_id: str
@@ -99,6 +99,7 @@ class RunView:
     output_tokens: int
     cost_micro_usd: int
     notice: str
+    job_id: str | None
     missing_grants: list[str]
 
     @classmethod
@@ -121,6 +122,7 @@ class RunView:
             output_tokens=run.output_tokens,
             cost_micro_usd=run.cost_micro_usd,
             notice=run.notice_state,
+            job_id=run.job_id,
             missing_grants=list(run.missing_grants),
         )
 

@@ -267,7 +267,8 @@ class RoutinesApi:
         return RoutineView.of(row, newest[0] if newest else None)
 
     def _moment(self, call: Call) -> Moment:
-        return Moment(_caller(call), self._clock.now(), self._timezone, self._manager.priced)
+        manager = self._manager
+        return Moment(_caller(call), self._clock.now(), self._timezone, manager.priced, manager.jobs())
 
 
 def _caller(call: Call) -> Principal:

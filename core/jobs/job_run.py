@@ -11,12 +11,14 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.consent.facts import Autonomous
+from core.consent.facts import Autonomous, ScopeGrant
 from core.errors import HubError
+from core.gates import ConsentSettings
 from core.messages import File
 from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.names import folded, quoted
 from core.runs.budget import Exhausted
+from core.runs.day_budget import DayBudget
 from core.runs.metering import RunMeter
 from core.runs.registry import Run
 from core.runs.unattended import InForce, UnattendedRun, UnattendedServices, UnattendedStart, partial_result
@@ -70,16 +72,24 @@ class TokensUsedUp(HubError):
     """Error for a job that has used up its tokens."""
 
 
-class TokenBudget:
-    """The tokens of a job over all its starts. `limit`: None for none; `before`: used by earlier starts."""
+def granted_to(standing: ConsentSettings) -> tuple[ScopeGrant, ...]:
+    """Return the grants that a job has now."""
+    return tuple(ScopeGrant(tool, pattern) for tool, pattern in sorted(standing.own or ()))
 
-    def __init__(self, limit: int | None, before: int, meter: RunMeter) -> None:
+
+class TokenBudget:
+    """The tokens of a job over all its starts. `limit`: None for none; `before`: used by earlier starts;
+    `day`: of its routine."""
+
+    def __init__(self, limit: int | None, before: int, meter: RunMeter, day: DayBudget) -> None:
+        self._day = day
         self._limit = limit
         self._before = before
         self._meter = meter
 
     def reserve(self, tokens: int) -> int:
-        """Return the number of tokens a reply may use. Raises TokensUsedUp."""
+        """Return the number of tokens a reply may use. Raises TokensUsedUp, OutOfBudget."""
+        tokens = self._day.reserve(tokens)
         if self._limit is None:
             return tokens
         used = self._meter.used
@@ -138,8 +148,11 @@ class JobRun(UnattendedRun):
 
     async def _in_force(self) -> InForce:
         services, start = self._services, self._start
-        standing = await services.store.journal.run_standing(start.owner.user_id, start.consent_thread)
-        return replace(self._scope, worker=services.pipeline.workable(start.owner)), standing
+        standing = await services.store.journal.run_standing(
+            start.run_id, start.owner.user_id, start.consent_thread
+        )
+        workable = services.pipeline.workable(start.owner)
+        return replace(self._scope, worker=workable, grants=granted_to(standing)), standing
 
     def heard(self, reply: ModelReply) -> None:
         """Note last words that a message of a person overtook: they are in the journal now."""

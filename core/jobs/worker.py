@@ -12,17 +12,20 @@ from core.consent.facts import Autonomous
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
 from core.job import MAX_ITERATIONS, JobState
-from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, TokenBudget
+from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, TokenBudget, granted_to
 from core.jobs.notices import ended
 from core.jobs.planning import PlannedRun, ReadPlan
 from core.messages import File
 from core.model.base import ModelReply
 from core.ports import OutboxListener
 from core.routine import QuietHours
+from core.runs.day_budget import DayBudget
+from core.runs.refusals import missing_grants
 from core.runs.registry import Run
 from core.runs.unattended import UnattendedServices, UnattendedStart, partial_result
 from core.runs.unseen_models import UnseenModels
 from core.store.job_port import JobEnd, StartedJob
+from core.store.routine_rows import DayLeft
 from core.store.units import committed, patiently
 from core.timezones import TimeZones, in_force, told_at
 from core.transcript import AssistantSaid
@@ -72,21 +75,25 @@ class JobWorker:
         stopped, and StoreError."""
         job = started.job
         run.earlier = started.models
-        payer = Payer(CallKind.JOB, job.id, job.owner_id)
+        payer = Payer(CallKind.JOB, job.id, job.owner_id, routine_id=job.routine_id)
         models = self._models.begin(run.report, payer, started.models.spent, run.keep, started.reserved)
         run.models = models.models
         if run.pulse is not None:
             run.models.meter.alive = run.pulse.beat
-        budget = TokenBudget(job.budget.tokens, started.used_tokens, models.models.meter)
+        meter = models.models.meter
+        budget = TokenBudget(
+            job.budget.tokens, started.used_tokens, meter, DayBudget(_day_left(started), meter)
+        )
         zone = await self._timezones.of(job.owner_id)
-        scope = Autonomous((frozenset(job.scope),), worker=self._services.pipeline.workable(started.owner))
+        scope = self._scope_of(started)
         start = self._start_of(started, scope)
         doing = PlannedRun(
             self._services, start, run, models, budget, scope, zone, job=job, read=self._read_plan
         )
 
         async def end(outcome: Outcome) -> bool:
-            return await self._end(job.id, outcome, run.trace())
+            missing = await self._missing_grants(started)
+            return await self._end(job.id, outcome, run.trace(), missing)
 
         left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
         try:
@@ -123,7 +130,10 @@ class JobWorker:
         job_id, store, clock = started.job.id, self._services.store, self._services.clock
         steps = await patiently(lambda: store.journal.run_steps(job_id), clock)
         path = ((JobState.STUCK, reason), (JobState.FAILED, f"{reason}, after {most} repairs"))
-        end = self._held(JobEnd(path, ended, run.trace(), result=partial_result(steps.said)))
+        missing = await self._missing_grants(started)
+        end = self._held(
+            JobEnd(path, ended, run.trace(), result=partial_result(steps.said), missing_grants=missing)
+        )
         repaired = await patiently(lambda: store.jobs.repair_job(job_id, end, most), clock)
         self._listener.outbox_ready(repaired.outbox)
         return repaired.again
@@ -132,7 +142,22 @@ class JobWorker:
         """Record that a job is not started again."""
         await self._end(job_id, Outcome(((JobState.FAILED, reason),), ""), NO_MODELS)
 
-    async def _end(self, job_id: str, outcome: Outcome, models: ModelTrace) -> bool:
+    async def _missing_grants(self, started: StartedJob) -> tuple[str, ...]:
+        """Return the grants that refused calls of a job lacked, by what it has now."""
+        job, services = started.job, self._services
+        journal, clock = services.store.journal, services.clock
+        steps = await patiently(lambda: journal.run_steps(job.id), clock)
+        standing = await patiently(lambda: journal.run_standing(job.id, job.owner_id, job.thread_id), clock)
+        mode = self._scope_of(replace(started, standing=standing))
+        return missing_grants(services.pipeline, steps, started.owner, started.consent_thread, standing, mode)
+
+    def _scope_of(self, started: StartedJob) -> Autonomous:
+        scope, workable = frozenset(started.job.scope), self._services.pipeline.workable(started.owner)
+        return Autonomous((scope,), granted_to(started.standing), worker=workable)
+
+    async def _end(
+        self, job_id: str, outcome: Outcome, models: ModelTrace, missing: tuple[str, ...] = ()
+    ) -> bool:
         """Record the end; return False if a message of a person keeps the job at work."""
         end = self._held(
             JobEnd(
@@ -143,6 +168,7 @@ class JobWorker:
                 outcome.result or None,
                 hears=outcome.answer is not None,
                 files=outcome.files,
+                missing_grants=missing,
             )
         )
         store, clock = self._services.store, self._services.clock
@@ -175,6 +201,15 @@ class JobWorker:
             MAX_OUTPUT_TOKENS,
             started.spent_us,
         )
+
+
+def _day_left(started: StartedJob) -> DayLeft:
+    """Return what is left to a start of a job of its routine's budget of the day."""
+    budget = started.job.budget
+    return DayLeft(
+        None if budget.day_tokens is None else budget.day_tokens - started.used_tokens,
+        None if budget.day_micro_usd is None else budget.day_micro_usd - started.used_micro_usd,
+    )
 
 
 async def _completed(reply: ModelReply, doing: JobRun, *, review: bool) -> Outcome:

@@ -3,13 +3,13 @@
 People see only their own routines. Refusals name the field.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from core.clock import Clock
 from core.ids import Ids
-from core.routine import Cron, Definition, ManualInput, Webhook, claim_key
+from core.routine import Cron, Definition, FullJob, ManualInput, Webhook, claim_key
 from core.routine_json import Problem, RoutineNotFound, RoutineRefused, input_to_json, read_definition
 from core.routines.definitions import definition_of, not_permitted, text_of
 from core.routines.events import HUB, SystemEvents
@@ -23,6 +23,9 @@ from core.store.port import Store
 from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow
 from core.timezones import in_force
 from core.users import Principal, Role
+
+if TYPE_CHECKING:
+    from core.jobs.dispatch import JobDispatcher
 
 NEVER = "never occurs; choose a time that does"
 MAX_ROUTINES = 10_000
@@ -48,8 +51,11 @@ class RoutineManager:
         cooldown_s: int = 300,
         priced: bool = False,
         leaks: LeakDetector | None = None,
+        jobs: "Callable[[], JobDispatcher | None]" = lambda: None,
     ) -> None:
+        """Keep the parts. `jobs`: returns the maker of new jobs; None: there are none."""
         self._leaks = leaks
+        self.jobs = jobs
         self._store = store
         self._listener = listener
         self._clock = clock
@@ -194,7 +200,8 @@ class RoutineManager:
     ) -> Definition:
         if isinstance(found, tuple):
             raise RoutineRefused(*found, formal=formal)
-        if problems := tuple(not_permitted(found, by, priced=self.priced)):
+        jobs = self.jobs() if isinstance(found.action, FullJob) else None
+        if problems := tuple(not_permitted(found, by, priced=self.priced, jobs=jobs)):
             raise RoutineRefused(*problems)
         return found
 

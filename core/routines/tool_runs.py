@@ -10,17 +10,17 @@ from typing import cast
 
 from core.consent.facts import Autonomous, ScopeGrant
 from core.routine import Lightweight
-from core.routines.budget import DayBudget
 from core.routines.definitions import definition_of
 from core.routines.run import Asked, system_text, user_text
+from core.runs.day_budget import DayBudget
+from core.runs.refusals import missing_grants
 from core.runs.registry import Run
 from core.runs.skills import Skill, narrowed
 from core.runs.unattended import UnattendedRun, UnattendedServices, UnattendedStart
 from core.runs.unseen_models import UnseenRun
 from core.store.routine_rows import RunSteps, StartedRun
 from core.store.units import patiently
-from core.tools.prepared import Refused
-from core.transcript import ResultStatus, ToolResult, UserSaid
+from core.transcript import UserSaid
 from core.users import Principal
 
 # The scope of a run, fixed when it began.
@@ -99,7 +99,7 @@ class ToolRuns:
                 services.clock,
             )
             steps = replace(steps, scope=scope_to_json(scope), said=(question,))
-        standing = await services.store.journal.run_standing(owner.user_id, started.routine.thread_id)
+        standing = await services.store.journal.run_standing(run_id, owner.user_id, started.routine.thread_id)
         # Skills may have changed since an interruption.
         scope = scope_from_json(steps.scope or "").under(asked.skills, unattended)
         start = UnattendedStart(
@@ -119,24 +119,14 @@ class ToolRuns:
         )
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
-        """Return the grants whose absence denied calls. They are judged again, so that a crash
-        loses none."""
+        """Return the grants whose absence denied calls."""
         if steps.scope is None:
             return ()
-        thread_id, mode = thread_of(started), scope_from_json(steps.scope).mode
-        standing = await self._services.store.journal.run_standing(owner.user_id, started.routine.thread_id)
-        denied = {
-            said.call_id
-            for said in steps.said
-            if isinstance(said, ToolResult) and said.status is ResultStatus.DENIED
-        }
-        missing: dict[str, None] = {}
-        for call in steps.calls:
-            if call.call_id in denied:
-                prepared = self._services.pipeline.prepare(call, owner, thread_id, standing, mode)
-                if isinstance(prepared, Refused):
-                    missing |= dict.fromkeys(f"{call.tool} {pattern}" for pattern in prepared.grants)
-        return tuple(missing)
+        services, mode = self._services, scope_from_json(steps.scope).mode
+        standing = await services.store.journal.run_standing(
+            started.run.id, owner.user_id, started.routine.thread_id
+        )
+        return missing_grants(services.pipeline, steps, owner, thread_of(started), standing, mode)
 
 
 def thread_of(started: StartedRun) -> str:

@@ -18,7 +18,7 @@ from core.users import Principal
 
 @dataclass(frozen=True, slots=True)
 class StartedJob:
-    """A job that this hub carries out. `spent_us`, `used_tokens`: by its earlier starts.
+    """A job that this hub carries out. `spent_us`, `used_tokens`, `used_micro_usd`: by its earlier starts.
 
     `models`: the ones called by earlier starts.
     `reserved`: the reservation of its first model call, if one was made."""
@@ -29,6 +29,7 @@ class StartedJob:
     steps: RunSteps
     spent_us: int
     used_tokens: int
+    used_micro_usd: int = 0
     models: ModelTrace = NO_MODELS
     reserved: Reservation | None = None
 
@@ -46,6 +47,7 @@ class JobEnd:
     `told`: makes the message to its thread with the menu of that id, and the note for the model there.
     `answer`: the model's last reply, for the journal. `result`: as people and models read it.
     `files`: sent with the message.
+    `missing_grants`: see JobRow.
     `told_at`: returns when the message is sent, given the time zone that the owner chose; None for at once.
     `hears`: a message that the model has not heard yet keeps the job running."""
 
@@ -57,6 +59,7 @@ class JobEnd:
     hears: bool = False
     files: tuple[File, ...] = ()
     told_at: Callable[[str | None], int] | None = None
+    missing_grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

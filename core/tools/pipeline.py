@@ -26,6 +26,7 @@ from core.consent.facts import (
     Interactive,
     Mode,
     for_subtask,
+    still_granted,
 )
 from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
@@ -381,6 +382,7 @@ class CallPipeline:
             grants=standing.grants,
             setting=standing.settings.get(tool.name),
         )
+        mode = still_granted(mode, standing.own)
         return decide(facts, principal, mode, self.effective_policy.policy_for(principal, standing))
 
     def _binding(

@@ -30,7 +30,7 @@ JOB = (
     " (SELECT c.tool FROM calls c WHERE c.turn_id = j.id ORDER BY c.seq DESC LIMIT 1),"
     " j.review, j.monitor_menu,"
     " (SELECT e.at FROM entries e WHERE e.thread_id = j.id ORDER BY e.seq DESC LIMIT 1),"
-    " j.plan, j.plan_state"
+    " j.plan, j.plan_state, j.origin, j.routine_id, j.missing_grants, j.day_tokens, j.day_micro_usd"
 )
 
 
@@ -39,11 +39,17 @@ COUNTS = "SELECT state, count(*) FROM jobs GROUP BY state"
 
 def job_of(row: Row) -> JobRow:
     """Return a job from the columns `JOB`."""
-    budget = JobBudget(iterations=row[8], timeout_s=row[9], tokens=row[10])
+    budget = JobBudget(row[8], row[9], row[10], *row[-2:])
     scope = tuple(json.loads(row[7]))
     id_, short_id, owner_id, key, title, task, state = row[:7]
-    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[11:-2])
-    plan, planned = row[-2:]
+    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[11:-7])
+    plan, planned, origin, routine_id, missing = row[-7:-2]
+    job = replace(
+        job,
+        origin=origin,
+        routine_id=routine_id,
+        missing_grants=() if missing is None else tuple(json.loads(missing)),
+    )
     if planned is None:
         return job
     return replace(job, plan=None if plan is None else plan_from_json(plan), plan_state=PlanState(planned))

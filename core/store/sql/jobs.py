@@ -50,7 +50,7 @@ from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run, settle, standing, steps
 from core.store.sql.subtasks import with_subtasks
 from core.store.sql.turns import append, keep_models, models_of, progress, start_turn, thread
-from core.store.sql.usage import tokens_of_job, unanswered
+from core.store.sql.usage import unanswered, used_of_job
 from core.store.transaction import Transaction
 from core.store.units import reads, writes
 from core.transcript import AssistantSaid, Note, UserSaid
@@ -79,6 +79,7 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         raise JobRefused("only people whom the hub knows have jobs")
     _require_room(tx, new.owner_id)
     now = tx.clock.now()
+    origin, routine_id = _lineage(tx, new)
     tx.run(
         "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at, kind)"
         " VALUES (?1, ?2, ?3, ?1, '', ?4, ?5, ?5, 'job')",
@@ -90,8 +91,9 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
     )
     tx.run(
         "INSERT INTO jobs (id, short_id, owner_id, key, title, task, question, state, scope, iterations,"
-        " timeout_s, max_tokens, priority, thread_id, parent, review, reason, created_at, monitor_menu)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?)",
+        " timeout_s, max_tokens, priority, thread_id, parent, review, reason, created_at, monitor_menu,"
+        " run_id, routine_id, origin, day_tokens, day_micro_usd)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?)",
         new.id,
         _short_id(tx, tx.ids, new.owner_id),
         new.owner_id,
@@ -109,9 +111,24 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         int(new.review),
         now,
         tx.ids.gate_id(),
+        new.run_id,
+        routine_id,
+        origin,
+        new.budget.day_tokens,
+        new.budget.day_micro_usd,
     )
     record(tx, new.id, None, JobState.PENDING, "Created", new.actor)
     return _job(tx, new.id)
+
+
+def _lineage(tx: Transaction, new: NewJob) -> tuple[str, str | None]:
+    """Return the first of the jobs that a new one repeats, and the routine whose work it is."""
+    if new.parent is not None:
+        repeated = tx.one("SELECT origin, routine_id FROM jobs WHERE id = ?", new.parent)
+        if repeated is not None:
+            return repeated[0], repeated[1]
+    run = tx.one("SELECT routine_id FROM routine_runs WHERE id = ?", new.run_id)
+    return new.id, None if run is None else run[0]
 
 
 def _require_room(tx: Transaction, owner_id: str) -> None:
@@ -157,6 +174,18 @@ def change_for(
     return changed
 
 
+def cancel_of_routine(tx: Transaction, routine_id: str, reason: str) -> None:
+    """Cancel the jobs of a routine's runs that still work."""
+    working = tx.all(
+        f"SELECT {JOB} FROM jobs j WHERE j.state IN ('pending', 'in_progress', 'stuck')"
+        " AND j.run_id IN (SELECT id FROM routine_runs WHERE routine_id = ?)",
+        routine_id,
+    )
+    for row in working:
+        change(tx, job_of(row), JobState.CANCELLED, reason)
+        ask_to_stop(tx, row[0])
+
+
 # --- the start ------------------------------------------------------------------------------------------
 
 
@@ -188,7 +217,7 @@ def _begin(tx: Transaction, job_id: str) -> TurnStart:
     question = UserSaid("" if row is None else row[0])
     on, owner = thread(tx, job_id), known_user(tx, job.owner_id)
     events = [f"job:{job_id}"]
-    payer = Payer(CallKind.JOB, job_id, owner.user_id, on.id)
+    payer = Payer(CallKind.JOB, job_id, owner.user_id, on.id, job.routine_id)
     begun = start_turn(tx, on, owner, job_id, [question], CHANNEL, on.address, events=events, payer=payer)
     tx.run(
         "UPDATE runs SET kind = ?, consent_thread = ? WHERE id = ?", RunKind.JOB.value, job.thread_id, job_id
@@ -202,10 +231,10 @@ def _started(tx: Transaction, job_id: str, reserved: Reservation | None = None) 
     return StartedJob(
         job,
         known_user(tx, job.owner_id),
-        standing(tx, job.owner_id, job.thread_id),
+        standing(tx, job_id, job.owner_id, job.thread_id),
         steps(tx, job_id),
         0 if row is None else row[0],
-        tokens_of_job(tx, job_id),
+        *used_of_job(tx, job_id),
         models_of(tx, job_id),
         reserved,
     )
@@ -282,8 +311,13 @@ def _end(tx: Transaction, job: JobRow, end: JobEnd) -> JobEnded:
     close_run(tx, job.id, TurnState.DONE if ok else TurnState.FAILED, end.answer, end.models)
     for state, reason in end.path:
         job = change(tx, job, state, reason)
-    result = None if end.result is None else storable(end.result)
-    tx.run("UPDATE jobs SET result = ?, result_seq = ? WHERE id = ?", result, position(tx, job.id), job.id)
+    tx.run(
+        "UPDATE jobs SET result = ?, result_seq = ?, missing_grants = ? WHERE id = ?",
+        None if end.result is None else storable(end.result),
+        position(tx, job.id),
+        storable(json.dumps(end.missing_grants)) if end.missing_grants else None,
+        job.id,
+    )
     if job.thread_id is None:
         return JobEnded()
     message, note = end.told(_job(tx, job.id), before, _new_menu(tx, job.id))

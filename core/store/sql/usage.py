@@ -118,8 +118,9 @@ def not_made(tx: Transaction, run_id: str) -> None:
 
 
 def used_by_run(column: str) -> str:
-    """Return the sum of a column over the calls of the routine run `r`, as an expression."""
-    used = "FROM usage u WHERE u.run_id = r.id AND u.routine_id IS NOT NULL"
+    """Return the sum of a column over the calls of the routine run `r` and of its job, as an expression."""
+    whose = "SELECT r.id UNION ALL SELECT w.id FROM jobs w WHERE w.run_id = r.id"
+    used = f"FROM usage u WHERE u.routine_id IS NOT NULL AND u.run_id IN ({whose})"
     return f"(SELECT coalesce(sum(u.{column}), 0) {used})"
 
 
@@ -128,14 +129,14 @@ def used_by_job(column: str) -> str:
     return f"(SELECT coalesce(sum(u.{column}), 0) FROM usage u WHERE u.job_id = j.id)"
 
 
-def tokens_of_job(tx: Transaction, job_id: str) -> int:
-    """Return the tokens that a job's ended calls have used."""
+def used_of_job(tx: Transaction, job_id: str) -> tuple[int, int]:
+    """Return the tokens and micro-USD that a job's ended calls have used."""
     row = tx.one(
-        "SELECT coalesce(sum(coalesce(input_tokens + output_tokens, reserved_tokens)), 0) FROM usage"
-        " WHERE job_id = ? AND state <> 'reserved'",
+        "SELECT coalesce(sum(coalesce(input_tokens + output_tokens, reserved_tokens)), 0),"
+        " coalesce(sum(micro_usd), 0) FROM usage WHERE job_id = ? AND state <> 'reserved'",
         job_id,
     )
-    return 0 if row is None else row[0]
+    return (0, 0) if row is None else (row[0], row[1])
 
 
 def used_by_routine(tx: Transaction, routine_id: str, since: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.routines.budget import DayBudget, OutOfBudget
+from core.runs.day_budget import DayBudget, OutOfBudget
 from core.store.routine_rows import DayLeft
 from core.usage import CallKind, Payer, Usage
 from tests.core.runs.models_bench import unrecorded

@@ -4,6 +4,9 @@ from core.errors import BudgetUsedUp
 from core.runs.metering import RunMeter
 from core.store.routine_rows import DayLeft
 
+COST_USED_UP = "Stopped: the routine has reached its daily cost limit."
+ALL_USED_UP = "Stopped: the routine has reached its daily token limit."
+
 
 class OutOfBudget(BudgetUsedUp):
     """The routine's own budget of the day is used up; the text says which."""
@@ -21,10 +24,10 @@ class DayBudget:
         left."""
         left, used = self._left, self._meter.used
         if left.micro_usd is not None and used.cost_micro_usd >= left.micro_usd:
-            raise OutOfBudget("Stopped: the routine has reached its daily cost limit.")
+            raise OutOfBudget(COST_USED_UP)
         if left.tokens is None:
             return tokens
         used_tokens = used.input_tokens + used.output_tokens
         if used_tokens >= left.tokens:
-            raise OutOfBudget("Stopped: the routine has reached its daily token limit.")
+            raise OutOfBudget(ALL_USED_UP)
         return min(tokens, left.tokens - used_tokens)
