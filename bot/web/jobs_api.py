@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the routine
-    whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact. Times are
-    integer microseconds UTC."""
+    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
+    routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
+    Times are integer microseconds UTC."""
 
     id: str
     short_id: str

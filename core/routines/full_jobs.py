@@ -72,8 +72,9 @@ class FullJobs:
     async def _work(self, started: StartedRun, action: FullJob, owner: Principal) -> RoutineWork:
         name = started.routine.text.name
         prompt = (
-            f"{action.description}\n\nThis is the work of the routine {quoted(name)}, which is set up already:"
-            " do the work itself, and create no routines or jobs for it. If there is nothing to report, end "
+            f"{action.description}\n\n"
+            f"This is the work of the routine {quoted(name)}, which is set up already: "
+            "do the work itself, and create no routines or jobs for it. If there is nothing to report, end "
             f"with exactly {NOTHING}. To remember something for the next run, end with a line {STATE} and "
             "put the text to remember below it; it is not sent."
         )
