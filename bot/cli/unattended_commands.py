@@ -179,12 +179,21 @@ def routines_fire(name: Name, config: ConfigOption = None, as_json: JsonOption =
 @routines_commands.command("test")
 def routines_test(
     name: Name,
-    text: Annotated[str, typer.Option(metavar="TEXT", help="The text of a test message.")],
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="The text of a test message; shows the model's input as well."),
+    ] = None,
+    call: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CALL", help='A call to judge, such as "shell make test"; repeatable.'),
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Test whether a message would fire a routine, and why. Shows the model's input; nothing runs."""
-    finish(lambda: routine_actions.test(config, name, text, as_json=as_json))
+    """Test whether a message would fire a routine, and what its runs would be refused; nothing runs.
+
+    Judges the tools and grants that the routine names, and the calls given."""
+    finish(lambda: routine_actions.test(config, name, text, call or (), as_json=as_json))
 
 
 @routines_commands.command("history")

@@ -10,6 +10,7 @@ from core.routine_json import definition_to_json
 from core.routines.definitions import definition_of, display_status, fingerprint, progress_of
 from core.routines.describe import Day, what_fires
 from core.routines.trial import Draft, Trial
+from core.runs.refusals import Expected
 from core.store.routine_rows import RoutineRow, RoutineRunRow
 
 
@@ -155,6 +156,39 @@ class TrialView:
     def of(cls, trial: Trial) -> Self:
         """Return a trial's result."""
         return cls(fires=trial.fires, why=trial.why, system=trial.system, input=trial.model_input)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedView:
+    """What is to be expected of a tool, a grant or a call. `outcome`: runs, some (by its arguments) or
+    refused;
+    `grants`: those that would allow exactly this call."""
+
+    about: str
+    outcome: str
+    why: str
+    grants: list[str]
+
+    @classmethod
+    def of(cls, one: Expected) -> Self:
+        """Return an expectation."""
+        return cls(about=one.about, outcome=one.outcome.value, why=one.why, grants=list(one.grants))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutineTestView:
+    """The test of a routine. `trial`: of a message, None without one; `tools`, `grants`: those that it names;
+    `calls`: as they were given."""
+
+    trial: TrialView | None
+    tools: list[ExpectedView]
+    grants: list[ExpectedView]
+    calls: list[ExpectedView]
+
+    @property
+    def expected(self) -> list[ExpectedView]:
+        """All that was judged."""
+        return [*self.tools, *self.grants, *self.calls]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

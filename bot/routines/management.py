@@ -62,4 +62,4 @@ def routines_api(
 ) -> RoutinesApi:
     """Return the endpoints for routines."""
     manager = build_manager(config, store, service, clock, ids, leaks, pipeline)
-    return RoutinesApi(manager, store, clock, ids, timezone=config.hub.timezone)
+    return RoutinesApi(manager, store, clock, ids, pipeline, timezone=config.hub.timezone)

@@ -9,17 +9,19 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from core.consent.facts import Autonomous, ScopeGrant
-from core.routine import Lightweight
+from core.gates import ConsentSettings
+from core.routine import Definition, FullJob, Lightweight, Reminder
 from core.routines.definitions import definition_of
 from core.routines.run import Asked, system_text, user_text
 from core.runs.day_budget import DayBudget
-from core.runs.refusals import missing_grants
+from core.runs.refusals import Outlook, missing_grants, scope_of_job
 from core.runs.registry import Run
 from core.runs.skills import Skill, narrowed
 from core.runs.unattended import UnattendedRun, UnattendedServices, UnattendedStart
 from core.runs.unseen_models import UnseenRun
 from core.store.routine_rows import RunSteps, StartedRun
 from core.store.units import patiently
+from core.tools.pipeline import CallPipeline
 from core.transcript import UserSaid
 from core.users import Principal
 
@@ -60,6 +62,22 @@ def scope_of(action: Lightweight, unattended: Iterable[str]) -> Scope:
 
 
 NO_TOOLS = Scope((), (), rounds=0)
+
+
+def outlook_of(
+    definition: Definition, pipeline: CallPipeline, owner: Principal, standing: ConsentSettings
+) -> Outlook:
+    """Return what runs of a routine would be refused now; the skills that its prompt activates may leave it
+    less. `standing`: the owner's."""
+    match definition.action:
+        case Lightweight() as action:
+            mode = (scope_of(action, pipeline.unattended(owner)) if action.use_tools else NO_TOOLS).mode
+        case FullJob() as action:
+            mode = scope_of_job(pipeline, owner, action.allowed_tools, action.grants)
+        case Reminder():
+            mode = NO_TOOLS.mode
+    mode = replace(mode, left_out=standing.left_out)
+    return Outlook(pipeline, owner, replace(standing, own=None), mode)
 
 
 def scope_to_json(scope: Scope) -> str:

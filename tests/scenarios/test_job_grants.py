@@ -70,7 +70,7 @@ ALLOW, AGAIN = "Allow for this job", "Do it again"
 def buttons(house: Hub) -> dict[str, tuple[Card, int]]:
     """The buttons of the newest message that has some, by their words."""
     newest = [one for one in house.telegram.bot_messages(OWNER) if one.keyboard][-1]
-    words = [b["text"] for row in newest.keyboard["inline_keyboard"] for b in row]
+    words = [b["text"] for row in (newest.keyboard or {})["inline_keyboard"] for b in row]
     (card,) = [card for card in house.open_cards(OWNER) if card.id == newest.id]
     return {word: (card, position) for position, word in enumerate(words)}
 
