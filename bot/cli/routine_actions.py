@@ -17,7 +17,6 @@ from bot.operator.routine_views import (
     RoutineTestView,
     RoutineView,
     RunView,
-    TrialView,
 )
 
 ROUTINES = "/routines"
@@ -85,10 +84,10 @@ def test(path: Path | None, name: str, text: str | None, calls: Sequence[str], *
     if as_json:
         print_json(found)
         return
-    if found.trial is not None:
-        _tell_trial(found.trial)
+    if found.fires is not None:
+        _tell_trial(found)
     tell_expected(found.expected)
-    if found.trial is None and not found.expected:
+    if found.fires is None and not found.expected:
         typer.echo("It names no tools that may need approval, and has no grants.")
 
 
@@ -102,7 +101,7 @@ def tell_expected(expected: Sequence[ExpectedView]) -> None:
             typer.echo(printable(f"         the grant that allows exactly this: {grant}"))
 
 
-def _tell_trial(trial: TrialView) -> None:
+def _tell_trial(trial: RoutineTestView) -> None:
     typer.echo(printable(f"It {'fires' if trial.fires else 'does not fire'}: {trial.why}."))
     if trial.input is not None:
         told = f"{printable_lines(trial.system or '')}\n\n{printable_lines(trial.input)}"

@@ -177,10 +177,14 @@ class ExpectedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutineTestView:
-    """The test of a routine. `trial`: of a message, None without one; `tools`, `grants`: those that it names;
-    `calls`: as they were given."""
+    """The test of a routine. `fires`: None without a message; `why`, `system`, `input`: see TrialView;
+    `tools`,
+    `grants`: those that it names; `calls`: as they were given."""
 
-    trial: TrialView | None
+    fires: bool | None
+    why: str
+    system: str | None
+    input: str | None
     tools: list[ExpectedView]
     grants: list[ExpectedView]
     calls: list[ExpectedView]

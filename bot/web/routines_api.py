@@ -19,7 +19,6 @@ from bot.operator.routine_views import (
     RoutineTestView,
     RoutineView,
     RunView,
-    TrialView,
 )
 from bot.runtime import AdminError
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
@@ -252,7 +251,7 @@ class RoutinesApi:
         body: Trial = call.body
         row, owner = await self._found(call), _caller(call)
         text = body.text
-        trial = None if text is None else TrialView.of(try_text(row, text, self._moment(call)))
+        trial = None if text is None else try_text(row, text, self._moment(call))
         definition = read_text(row.text.definition)
         standing = await self._store.journal.run_standing("", owner.user_id, row.thread_id)
         outlook = outlook_of(definition, self._pipeline(), owner, standing)
@@ -260,7 +259,10 @@ class RoutinesApi:
         tools: Sequence[str] = getattr(action, "allowed_tools", ())
         grants: Sequence[str] = getattr(action, "grants", ())
         return RoutineTestView(
-            trial=trial,
+            fires=None if trial is None else trial.fires,
+            why="" if trial is None else trial.why,
+            system=None if trial is None else trial.system,
+            input=None if trial is None else trial.model_input,
             tools=[ExpectedView.of(outlook.of_tool(tool)) for tool in tools],
             grants=[ExpectedView.of(outlook.of_grant(grant)) for grant in grants],
             calls=[ExpectedView.of(outlook.of_call(written)) for written in body.calls],
