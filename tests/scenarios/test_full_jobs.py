@@ -13,6 +13,7 @@ from core.store.routine_rows import RoutineRunRow
 from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.scenarios.routine_house import greeted
+from tests.scenarios.test_job_repair import HANG, HOUR_S, PATIENT, hangs
 from tests.simulators.model import Hold, ToolCall, text, tools
 
 TASK = "Count the stars"
@@ -122,6 +123,28 @@ async def test_a_job_that_fails_fails_its_run_with_the_reason(tmp_path: Path) ->
         house.telegram.user_sends_text(OWNER, f"/cancel {job.short_id}")
         run, _ = await runs_in(house, sky, RunStatus.FAILED, RunStatus.FAILED)
         assert run.error == "Cancelled by its owner."
+
+
+async def test_a_stuck_job_is_repaired_and_its_run_waits(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, extra=PATIENT) as house:
+        await greeted(house)
+        house.model.rule(TASK, tools(HANG))
+        house.model.rule(TASK, text("Counted."), on="tool")
+        sky = await made(
+            house,
+            action={**ACTION, "allowed_tools": ["shell"]},
+            guardrails={"cooldown_s": 0, "timeout_s": 10},
+        )
+        await fires(house, sky)
+        await hangs(house, 1)
+        house.clock.pass_by(2 * HOUR_S + 60)
+        (run,) = await runs_in(house, sky, RunStatus.ATTENTION)
+        (job,) = await jobs_of(house)
+        assert (job.repair_attempts, run.job_id, run.attempts) == (1, job.id, 1)
+        notice = await house.telegram.wait_text(OWNER, "Routine “sky” has something for you")
+        assert "Counted." in notice.text
+        assert "shell was interrupted" in notice.text
+        assert (house.workspace / "out.txt").read_text() == "line\n"
 
 
 async def test_deleting_a_routine_cancels_its_job(tmp_path: Path) -> None:
