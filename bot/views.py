@@ -176,9 +176,7 @@ class PairingRequestView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantView:
-    """A grant ("Always allow"). `pattern`: None covers the whole tool; `thread_id`: None holds everywhere;
-    `subject`: the only routine or job that has it, None: it is the person's own; `expires_at`: None until it
-    is revoked."""
+    """A grant. `pattern`: None covers the whole tool; `subject`: the one routine or job that has it."""
 
     id: str
     user_id: str

@@ -163,9 +163,9 @@ class JobRow:
     `monitor_menu`: the id in the buttons of the message that shows it as it runs.
     `active_at`: the time of its last recorded step.
     `plan_state`: None before the model was asked for a plan.
-    `origin`: the id of the first job of those that repeat one another, whose grants all of them have.
+    `origin`: the id of the first in a series of repeated jobs, which share its grants.
     `routine_id`: the routine whose work it is, and whose grants it has instead.
-    `missing_grants`: those that refused calls lacked, each a tool's name, a space and a pattern."""
+    `missing_grants`: the grants its refused calls lacked, each a tool's name, a space and a pattern."""
 
     id: str
     short_id: str

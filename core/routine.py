@@ -130,8 +130,8 @@ class Lightweight:
 
 @dataclass(frozen=True, slots=True)
 class FullJob:
-    """A job of its own; `description`: its task. `allowed_tools`: those it may use besides the ones that
-    need no approval; `grants`: as of Lightweight."""
+    """A separate job; `description`: its task. `allowed_tools`: its tools besides the ones that need no
+    approval; `grants`: as of Lightweight."""
 
     title: str
     description: str

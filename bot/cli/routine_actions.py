@@ -92,7 +92,7 @@ def test(path: Path | None, name: str, text: str | None, calls: Sequence[str], *
 
 
 def tell_expected(expected: Sequence[ExpectedView]) -> None:
-    """Print what is to be expected of tools, grants and calls."""
+    """Print the outcomes that tools, grants and calls can expect."""
     words = {"runs": "runs", "some": "depends", "refused": "refused"}
     for one in expected:
         why = f": {one.why}" if one.why else ""

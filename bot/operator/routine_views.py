@@ -160,9 +160,9 @@ class TrialView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedView:
-    """What is to be expected of a tool, a grant or a call. `outcome`: runs, some (by its arguments) or
+    """The expected outcome of a tool's calls, a grant or a call. `outcome`: runs, some (by its arguments) or
     refused;
-    `grants`: those that would allow exactly this call."""
+    `grants`: they would allow exactly this call."""
 
     about: str
     outcome: str
@@ -179,7 +179,7 @@ class ExpectedView:
 class RoutineTestView:
     """The test of a routine. `fires`: None without a message; `why`, `system`, `input`: see TrialView;
     `tools`,
-    `grants`: those that it names; `calls`: as they were given."""
+    `grants`: as the routine names them; `calls`: as they were given."""
 
     fires: bool | None
     why: str

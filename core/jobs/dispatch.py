@@ -121,7 +121,7 @@ class JobDispatcher:
         before = "\n\n".join(filter(None, (job.reason, job.result or "")))[:_PREVIOUS_CHARS]
         told = fence_tool_output(f"job {job.short_id}", before)
         question = f"{job.task}\n\nAn earlier attempt at this ended as {job.state.value}:\n{told}"
-        # What was left of a day when it was first dispatched says nothing about today.
+        # The rest of the day on which it was first dispatched says nothing about today.
         budget = replace(job.budget, day_tokens=None, day_micro_usd=None)
         return replace(
             new, question=question, thread_id=job.thread_id, parent=job.id, budget=budget, name=job.title

@@ -1,5 +1,4 @@
-"""Whether full jobs of routines can run, and where: nobody is there to notice that one ran without its
-container."""
+"""The state of containers, which decides before each full job of a routine whether it may run."""
 
 from enum import StrEnum
 from typing import Protocol

@@ -204,7 +204,7 @@ class JobWorker:
 
 
 def _day_left(started: StartedJob) -> DayLeft:
-    """Return what is left to a start of a job of its routine's budget of the day."""
+    """Return the rest of its routine's daily budget for a start of a job."""
     budget = started.job.budget
     return DayLeft(
         None if budget.day_tokens is None else budget.day_tokens - started.used_tokens,

@@ -1,5 +1,4 @@
-"""The calls that unattended runs are refused: what grants they lacked, and what is to be expected before any
-run."""
+"""Refused calls of unattended runs: the grants they lacked, and a forecast before any run."""
 
 import json
 from collections.abc import Sequence
@@ -67,8 +66,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is to be expected of a tool, a grant, or a call. `about`: as it was given; `grants`: each a tool's
-    name, a space and a pattern: those that would allow exactly this call."""
+    """The forecast for a tool, a grant, or a call. `about`: as it was given; `grants`: each a tool's name, a
+    space and a pattern; together they would allow exactly this call."""
 
     about: str
     outcome: Outcome
@@ -92,7 +91,7 @@ def scope_of_job(
 
 
 class Outlook:
-    """What an unattended run of a person would be refused. Nothing runs."""
+    """The forecast for an unattended run of a person. Nothing runs."""
 
     def __init__(
         self, pipeline: CallPipeline, owner: Principal, standing: ConsentSettings, mode: Autonomous

@@ -7,18 +7,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.job import JobBudget, JobEvent, JobEventKind, JobRow, JobState, PlanState, changes
+from core.job import JobBudget, JobEvent, JobEventKind, JobRow, JobState, NewJob, PlanState, changes
 from core.messages import MessageRef
 from core.store.codecs import encode, message_from_json, refs_from_json, storable
 from core.store.job_port import JobParts, SubtaskRow
 from core.store.rows import TurnState
 from core.store.sql.feed import position
 from core.store.sql.job_plans import plan_from_json
-from core.store.sql.mapping import CALL_FROM, holds
+from core.store.sql.mapping import ACTIVE, CALL_FROM, holds
 from core.store.sql.usage import used_by_job
 from core.store.transaction import Row, Transaction
 from core.store.units import Engine
 
+SHORT_ID_CHARS = 4
 LISTED = 20
 """The number of jobs that `/jobs` lists."""
 JOB = (
@@ -202,3 +203,40 @@ def record(
         actor,
     )
     tx.changes.jobs.add(job_id)
+
+
+def ask_to_stop(tx: Transaction, job_id: str) -> None:
+    """Ask the run of a job to stop, if there is one. It has its slot until it did."""
+    tx.run(f"UPDATE runs SET stop_requested = 1 WHERE id = ? AND state IN {ACTIVE}", job_id)
+
+
+def cancel_of_routine(tx: Transaction, routine_id: str, reason: str) -> None:
+    """Cancel the jobs of a routine's runs that still work."""
+    working = tx.all(
+        f"SELECT {JOB} FROM jobs j WHERE j.state IN ('pending', 'in_progress', 'stuck')"
+        " AND j.run_id IN (SELECT id FROM routine_runs WHERE routine_id = ?)",
+        routine_id,
+    )
+    for row in working:
+        change(tx, job_of(row), JobState.CANCELLED, reason)
+        ask_to_stop(tx, row[0])
+
+
+def lineage(tx: Transaction, new: NewJob) -> tuple[str, str | None]:
+    """Return the first of the jobs that a new one repeats, and the routine whose work it is."""
+    if new.parent is not None:
+        repeated = tx.one("SELECT origin, routine_id FROM jobs WHERE id = ?", new.parent)
+        if repeated is not None:
+            return repeated[0], repeated[1]
+    run = tx.one("SELECT routine_id FROM routine_runs WHERE id = ?", new.run_id)
+    return new.id, None if run is None else run[0]
+
+
+def short_id(tx: Transaction, owner_id: str) -> str:
+    """Return a new short id: the fewest characters of a random one that its owner has no job of yet."""
+    while True:
+        whole = tx.ids.gate_id()
+        for length in range(SHORT_ID_CHARS, len(whole) + 1):
+            short = whole[-length:]
+            if tx.one("SELECT 1 FROM jobs WHERE owner_id = ? AND short_id = ?", owner_id, short) is None:
+                return short

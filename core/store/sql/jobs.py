@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from core.errors import StaleTurn
 from core.events import RunKind
-from core.ids import Ids
 from core.job import (
     MAX_QUEUED,
     MAX_QUEUED_EACH,
@@ -35,16 +34,19 @@ from core.store.sql.job_plans import JobPlanUnits, interrupt
 from core.store.sql.job_views import (
     COUNTS,
     JOB,
+    ask_to_stop,
     by_menu,
     change,
     events_after,
     find,
     job_of,
+    lineage,
     newest,
     record,
+    short_id,
     shown,
 )
-from core.store.sql.mapping import ACTIVE, SPENT_SINCE, marks
+from core.store.sql.mapping import SPENT_SINCE, marks
 from core.store.sql.people import known_user, preferences, user
 from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run, settle, standing, steps
@@ -58,7 +60,6 @@ from core.usage import CallKind, Payer, Reservation
 
 CHANNEL = "job"
 """The channel of a job's thread: no message comes from it, and none goes there."""
-SHORT_ID_CHARS = 4
 
 
 def _job(tx: Transaction, job_id: str) -> JobRow:
@@ -79,7 +80,7 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         raise JobRefused("only people whom the hub knows have jobs")
     _require_room(tx, new.owner_id)
     now = tx.clock.now()
-    origin, routine_id = _lineage(tx, new)
+    origin, routine_id = lineage(tx, new)
     tx.run(
         "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at, kind)"
         " VALUES (?1, ?2, ?3, ?1, '', ?4, ?5, ?5, 'job')",
@@ -95,7 +96,7 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         " run_id, routine_id, origin, day_tokens, day_micro_usd)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?)",
         new.id,
-        _short_id(tx, tx.ids, new.owner_id),
+        short_id(tx, new.owner_id),
         new.owner_id,
         new.key,
         storable(new.title),
@@ -121,16 +122,6 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
     return _job(tx, new.id)
 
 
-def _lineage(tx: Transaction, new: NewJob) -> tuple[str, str | None]:
-    """Return the first of the jobs that a new one repeats, and the routine whose work it is."""
-    if new.parent is not None:
-        repeated = tx.one("SELECT origin, routine_id FROM jobs WHERE id = ?", new.parent)
-        if repeated is not None:
-            return repeated[0], repeated[1]
-    run = tx.one("SELECT routine_id FROM routine_runs WHERE id = ?", new.run_id)
-    return new.id, None if run is None else run[0]
-
-
 def _require_room(tx: Transaction, owner_id: str) -> None:
     row = tx.one(
         "SELECT count(*), coalesce(sum(CASE WHEN owner_id = ? THEN 1 ELSE 0 END), 0) FROM jobs"
@@ -144,22 +135,7 @@ def _require_room(tx: Transaction, owner_id: str) -> None:
         raise JobRefused(f"{total} jobs are waiting already, which is the limit; try later")
 
 
-def _short_id(tx: Transaction, ids: Ids, owner_id: str) -> str:
-    """Return a new short id: the fewest characters of a random one that its owner has no job of yet."""
-    while True:
-        whole = ids.gate_id()
-        for length in range(SHORT_ID_CHARS, len(whole) + 1):
-            short = whole[-length:]
-            if tx.one("SELECT 1 FROM jobs WHERE owner_id = ? AND short_id = ?", owner_id, short) is None:
-                return short
-
-
 # --- changes of state -----------------------------------------------------------------------------------
-
-
-def ask_to_stop(tx: Transaction, job_id: str) -> None:
-    """Ask the run of a job to stop, if there is one. It has its slot until it did."""
-    tx.run(f"UPDATE runs SET stop_requested = 1 WHERE id = ? AND state IN {ACTIVE}", job_id)
 
 
 def change_for(
@@ -172,18 +148,6 @@ def change_for(
     changed = change(tx, job, to, reason, actor)
     ask_to_stop(tx, job.id)
     return changed
-
-
-def cancel_of_routine(tx: Transaction, routine_id: str, reason: str) -> None:
-    """Cancel the jobs of a routine's runs that still work."""
-    working = tx.all(
-        f"SELECT {JOB} FROM jobs j WHERE j.state IN ('pending', 'in_progress', 'stuck')"
-        " AND j.run_id IN (SELECT id FROM routine_runs WHERE routine_id = ?)",
-        routine_id,
-    )
-    for row in working:
-        change(tx, job_of(row), JobState.CANCELLED, reason)
-        ask_to_stop(tx, row[0])
 
 
 # --- the start ------------------------------------------------------------------------------------------

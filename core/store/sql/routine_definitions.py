@@ -8,7 +8,7 @@ from core.audit_chain import AuditKind
 from core.store.codecs import storable
 from core.store.effects import GrantToRoutine
 from core.store.routine_rows import RoutineRow, RoutineStanding, RoutineText
-from core.store.sql import jobs, run_journal
+from core.store.sql import job_views, run_journal
 from core.store.sql.audit import record
 from core.store.sql.mapping import ALL, like, marks
 from core.store.transaction import Row, Transaction
@@ -118,7 +118,7 @@ def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
 
 def delete(tx: Transaction, routine_id: str) -> bool:
     tx.changes.routines.add(routine_id)
-    jobs.cancel_of_routine(tx, routine_id, DELETED)
+    job_views.cancel_of_routine(tx, routine_id, DELETED)
     run_journal.forget(tx, "SELECT id FROM routine_runs WHERE routine_id = ?", routine_id)
     run_journal.forget_threads(tx, routine_id)
     tx.run("DELETE FROM routine_runs WHERE routine_id = ?", routine_id)
