@@ -61,6 +61,7 @@ from core.users import Role
 
 if TYPE_CHECKING:
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
+    from core.jobs.readiness import ContainerProbe
     from core.people.notices import Notices
     from core.safety.network import Lookup
     from core.tools.mcp.server import McpServers
@@ -178,6 +179,7 @@ class Seams:
     `posted`, `sealed`: called with each part shown on a platform, and with values the vault seals.
     `prepare`: called before anything works.
     `stand_in`: takes the place of each platform's channel. `servers`: builds the clients of MCP servers.
+    `probe`: looks at containers before full jobs; None for the Docker daemon.
     """
 
     clock: Clock = field(default_factory=SystemClock)
@@ -197,6 +199,7 @@ class Seams:
     prepare: Callable[[Dependencies], Awaitable[None]] | None = None
     stand_in: Callable[[Channel], Channel] | None = None
     servers: BuildServers = build_mcp
+    probe: "ContainerProbe | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +336,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
             await seams.prepare(dependencies)
         builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram, seams.stand_in)
         channels = Channels(dependencies, builder, seams.turns, seams.posted)
-        tools = Tools(dependencies, channels, pause, seams.lookup, seams.executor, seams.servers)
+        tools = Tools(dependencies, channels, pause, seams.lookup, seams.executor, seams.servers, seams.probe)
         turns = Turns(dependencies, channels, tools)
         await opened.enter_async_context(_releasing(turns.actors, (tools.routines, tools.jobs), store))
         serving = Serving(dependencies, channels, tools, turns, sock, seams.inbox)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.config.load import Loaded
-from bot.jobs.builder import build_dispatcher, build_jobs, build_registry
+from bot.jobs.builder import DockerProbe, build_dispatcher, build_jobs, build_registry
 from bot.ops.logs import fields
 from bot.parts import (
     ChangeListeners,
@@ -48,6 +48,7 @@ from core.tools.processes import end_process
 from core.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from core.jobs.readiness import ContainerProbe
     from core.jobs.registry import JobsInWords
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
@@ -100,6 +101,7 @@ class Tools:
         lookup: "Lookup | None",
         executor: Executor,
         servers: BuildServers,
+        probe: "ContainerProbe | None",
     ) -> None:
         loaded, config, store, clock = (
             dependencies.loaded,
@@ -137,7 +139,13 @@ class Tools:
             build_dispatcher(config, self.pipeline, dependencies.ids),
         )
         self.failing = FailingTools(store.tool_failures, self._tell_owner)
-        self.jobs = build_jobs(dependencies, self.pipeline, self.registry, channels.manager)
+        self.jobs = build_jobs(
+            dependencies,
+            self.pipeline,
+            self.registry,
+            channels.manager,
+            lambda: self.routines.job_changed(),
+        )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         store.watch(ChangeListeners(self.jobs, dependencies.metrics, dependencies.live, self.audit))
         self.routines = build_routines(
@@ -146,6 +154,8 @@ class Tools:
             dependencies.models,
             self.registry,
             self.pipeline,
+            # Containers can't be turned on yet: [sandbox] enabled is a key of a later version.
+            probe or DockerProbe(enabled=False, environment=loaded.environment),
             self.notices,
             channels.manager.open_thread,
             clock,
@@ -188,6 +198,7 @@ class Tools:
             dependencies.clock,
             dependencies.ids,
             dependencies.leaks,
+            lambda: self.pipeline,
         )
 
     def _jobs_in_words(self) -> "JobsInWords":

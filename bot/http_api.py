@@ -109,7 +109,15 @@ def build_api(
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
         status=lambda: status(store, readiness, dependencies.timers, turns.actors.at_work),
-        routines=routines_api(dependencies.config, store, tools.routines, clock, ids, dependencies.leaks),
+        routines=routines_api(
+            dependencies.config,
+            store,
+            tools.routines,
+            clock,
+            ids,
+            lambda: tools.pipeline,
+            dependencies.leaks,
+        ),
         jobs=JobsApi(
             lambda: build_registry(dependencies.config, store, tools.pipeline, ids, dependencies.leaks),
             store.threads,

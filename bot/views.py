@@ -176,15 +176,14 @@ class PairingRequestView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantView:
-    """A grant ("Always allow"). `pattern`: None covers the whole tool; `thread_id`: None holds everywhere;
-    `expires_at`:
-    None until it is revoked."""
+    """A grant. `pattern`: None covers the whole tool; `subject`: the one routine or job that has it."""
 
     id: str
     user_id: str
     tool: str
     pattern: str | None
     thread_id: str | None
+    subject: str | None
     granted_by: str
     created_at: int
     expires_at: int | None
@@ -198,6 +197,7 @@ class GrantView:
             tool=grant.tool,
             pattern=grant.pattern,
             thread_id=grant.thread_id,
+            subject=grant.subject,
             granted_by=grant.granted_by,
             created_at=grant.created_at,
             expires_at=grant.expires_at,

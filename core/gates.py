@@ -210,15 +210,18 @@ class Gate:
 
 
 class GrantScope(StrEnum):
-    """The reach of a grant."""
+    """The reach of a grant. ROUTINE, JOB: it is given to that one alone, for its unattended runs."""
 
     USER = "user"
     THREAD = "thread"
+    ROUTINE = "routine"
+    JOB = "job"
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A person's recorded "always": `pattern` None covers the whole tool."""
+    """A person's recorded "always": `pattern` None covers the whole tool. `subject`: the routine or job that
+    it is given to, in words; None: it is the person's own."""
 
     id: str
     user_id: str
@@ -229,6 +232,7 @@ class Grant:
     granted_by: str
     created_at: int
     expires_at: int | None = None
+    subject: str | None = None
 
 
 class ToolSetting(StrEnum):
@@ -245,13 +249,16 @@ class ConsentSettings:
     general
     (`person`) and in one conversation (`thread`).
 
-    `left_out`: the tools that failed again and again, without which unattended runs go."""
+    `left_out`: the tools that failed again and again, without which unattended runs go.
+    `own`: the grants that an unattended run itself has now, each a tool and a pattern; None: it is no such
+    run."""
 
     grants: tuple[Grant, ...] = ()
     settings: Mapping[str, ToolSetting] = field(default_factory=lambda: dict[str, ToolSetting]())
     person: ApprovalSettings = UNSAID
     thread: ApprovalSettings = UNSAID
     left_out: frozenset[str] = frozenset()
+    own: frozenset[tuple[str, str]] | None = None
 
     @property
     def disabled(self) -> frozenset[str]:

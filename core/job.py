@@ -74,12 +74,16 @@ PREVIEW_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class JobBudget:
-    """The limits of one job, fixed when it is dispatched. `tokens`, `micro_usd`: None for no limit."""
+    """The limits of one job, fixed when it is dispatched. `tokens`, `micro_usd`: None for no limit.
+
+    `day_tokens`, `day_micro_usd`: what its routine's budget of the day had left then; None for no limit."""
 
     iterations: int = DEFAULT_ITERATIONS
     timeout_s: int = 3600
     tokens: int | None = None
     micro_usd: int | None = None
+    day_tokens: int | None = None
+    day_micro_usd: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,9 @@ class NewJob:
     `question`: the model's first message; None for the task.
     `priority`: higher ones of the same person start first.
     `parent`: the id of the job that this one repeats.
-    `review`: its owner accepts or rejects the result."""
+    `review`: its owner accepts or rejects the result.
+    `name`: its title; empty for the beginning of its task.
+    `run_id`: the routine's run whose work it is."""
 
     id: str
     owner_id: str
@@ -139,11 +145,13 @@ class NewJob:
     parent: str | None = None
     actor: str | None = None
     review: bool = False
+    name: str = ""
+    run_id: str | None = None
 
     @property
     def title(self) -> str:
-        """The beginning of its task, on one line."""
-        line = " ".join(self.task.split())
+        """Its name, or the beginning of its task, on one line."""
+        line = " ".join((self.name or self.task).split())
         return line if len(line) <= TITLE_CHARS else f"{line[: TITLE_CHARS - 1]}…"
 
 
@@ -155,7 +163,10 @@ class JobRow:
     `rounds`: of the model so far. `thread_id`: see NewJob.
     `monitor_menu`: the id in the buttons of the message that shows it as it runs.
     `active_at`: the time of its last recorded step.
-    `plan_state`: None before the model was asked for a plan."""
+    `plan_state`: None before the model was asked for a plan.
+    `origin`: the id of the first in a series of repeated jobs, which share its grants.
+    `routine_id`: the routine whose work it is, and whose grants it has instead.
+    `missing_grants`: the grants its refused calls lacked, each a tool's name, a space and a pattern."""
 
     id: str
     short_id: str
@@ -185,6 +196,9 @@ class JobRow:
     active_at: int | None = None
     plan: JobPlan | None = None
     plan_state: PlanState | None = None
+    origin: str = ""
+    routine_id: str | None = None
+    missing_grants: tuple[str, ...] = ()
 
 
 class JobEventKind(StrEnum):

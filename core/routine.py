@@ -130,11 +130,14 @@ class Lightweight:
 
 @dataclass(frozen=True, slots=True)
 class FullJob:
-    """A job of its own; `description`: its task."""
+    """A separate job; `description`: its task. `allowed_tools`: its tools besides the ones that need no
+    approval; `grants`: as of Lightweight."""
 
     title: str
     description: str
     max_iterations: int = 25
+    allowed_tools: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

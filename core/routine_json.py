@@ -139,13 +139,11 @@ class Form:
         name: str,
         words: tuple[str, ...] | list[str],
         *,
-        unoffered: tuple[str, ...] = (),
         needed: bool = True,
     ) -> str:
-        """Return one of the words; "" if there is none. `unoffered`: words that are read as well, but that
-        no complaint names."""
+        """Return one of the words; "" if there is none."""
         value = self._value(name, str, "text")
-        if value in words or value in unoffered:
+        if value in words:
             return cast("str", value)
         if value is not None or (needed and self._page.get(name) is None):
             self.fault(name, f"must be {'one of ' if len(words) > 1 else ''}{', '.join(words)}")
@@ -201,9 +199,7 @@ TYPES: Mapping[type, str] = {
     Reminder: "reminder",
 }
 TRIGGERS = ("cron", "event", "system_event", "webhook", "manual")
-ACTIONS = ("lightweight", "reminder")
-LATER_ACTIONS = ("full_job",)
-"""Read where they were saved before; refused when they are saved, until jobs exist."""
+ACTIONS = ("lightweight", "full_job", "reminder")
 
 # --- writing --------------------------------------------------------------------------------------------
 
@@ -292,7 +288,7 @@ def _trigger(form: Form, timezone: str) -> Trigger:
 
 
 def _action(form: Form) -> Action:
-    match kind := form.one_of("type", ACTIONS, unoffered=LATER_ACTIONS):
+    match kind := form.one_of("type", ACTIONS):
         case "lightweight":
             usual = Lightweight("")
             action: Action = Lightweight(
@@ -307,9 +303,13 @@ def _action(form: Form) -> Action:
         case "reminder":
             action = Reminder(form.text("text"))
         case "full_job":
-            usual_iterations = FullJob("", "").max_iterations
+            usual_job = FullJob("", "")
             action = FullJob(
-                form.text("title"), form.text("description"), form.number("max_iterations", usual_iterations)
+                title=form.text("title"),
+                description=form.text("description"),
+                max_iterations=form.number("max_iterations", usual_job.max_iterations),
+                allowed_tools=form.texts("allowed_tools"),
+                grants=form.texts("grants", exact=True),
             )
         case _:
             return Lightweight("")

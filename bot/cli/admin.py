@@ -205,7 +205,7 @@ def list_secrets(path: Path | None, *, as_json: bool) -> None:
 
 
 def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
-    """List the grants people gave with "always"."""
+    """List the grants people gave, also to routines and jobs."""
     found = [GrantView.of(grant) for grant in asked(path, lambda reader: reader.consents.grants(user_id))]
     if as_json:
         print_json(found)
@@ -217,7 +217,7 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
                 grant.user_id,
                 grant.tool,
                 grant.pattern or "every call",
-                grant.thread_id or "everywhere",
+                grant.subject or grant.thread_id or "everywhere",
                 when(grant.created_at),
                 "no expiry" if grant.expires_at is None else when(grant.expires_at),
             )

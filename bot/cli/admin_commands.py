@@ -216,16 +216,28 @@ def policy_test(
             "--limit", metavar="N", min=1, max=100_000, help="Maximum number of calls, newest first."
         ),
     ] = 1000,
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME", help="Judge a job of the owner's with these tools, instead of past calls."
+        ),
+    ] = None,
+    call: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CALL", help='A call of that job, such as "shell make test"; repeatable.'),
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Apply the current rules to past tool calls.
+    """Apply the current rules to past tool calls, or to a job before it runs.
 
-    Lists the calls that would be decided differently.
+    Lists the calls that would be decided differently, or what the job would be refused.
 
     The rules come from the configuration (or the one given by --config) and the policy given; grants,
     settings and roles are those of today. Changes nothing.
     """
+    if tools is not None or call:
+        finish(lambda: audit.expect(config, policy, tools or "", call or (), as_json=as_json))
     finish(lambda: audit.test(config, policy, limit, as_json=as_json))
 
 
@@ -285,7 +297,7 @@ SecretArgument = Annotated[
 
 @grants_commands.command("list")
 def grants_list(user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List the grants people gave with "Always allow"."""
+    """List the grants people gave with "Always allow", or to one routine or job."""
     finish(lambda: admin.list_grants(config, user, as_json=as_json))
 
 

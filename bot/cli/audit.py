@@ -10,10 +10,12 @@ import typer
 
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, when, whole
-from bot.cli.show import existing_database
+from bot.cli.routine_actions import tell_expected
+from bot.cli.show import asked, existing_database
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy
+from bot.operator.routine_views import ExpectedView
 from bot.tools import build_effective_policy, build_tools, workspace_of
 from core.audit.linker import HEADS_NAME, Head, HeadFile
 from core.audit.verification import Verified, as_lines
@@ -21,6 +23,8 @@ from core.audit.verification import verify as look_at
 from core.audit_chain import AuditKind, ChainKey
 from core.clock import SystemClock
 from core.errors import VaultError
+from core.gates import ConsentSettings, GrantScope
+from core.runs.refusals import Outlook, scope_of_job
 from core.safety.fencing import ResultLimits
 from core.store.rows import AuditRow, InboundRow
 from core.store.sql.audit import AuditSnapshot
@@ -28,6 +32,7 @@ from core.store.sql.past_calls import PastCall, Was
 from core.store.sqlite.offline import audit_in, past_calls_in
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus
+from core.users import Principal, Role
 
 
 def export(path: Path | None, after: int, *, as_json: bool) -> None:
@@ -244,6 +249,27 @@ def test(path: Path | None, policy: Path | None, limit: int, *, as_json: bool) -
         print_table(columns, rows)
     besides = f" {left_out} calls were not decided by a rule." if left_out else ""
     typer.echo(f"{len(differ)} of {len(calls)} calls would be decided differently.{besides}")
+
+
+def expect(
+    path: Path | None, policy: Path | None, tools: str, calls: Sequence[str], *, as_json: bool
+) -> None:
+    """Tell what a job of the owner's with those tools would be refused. Nothing runs."""
+    loaded = _with_policy(load(path, secrets=False), policy)
+    owner = Principal(loaded.config.hub.owner, Role.OWNER, loaded.config.hub.owner)
+    pipeline = _pipeline(loaded)
+    named = [name.strip() for name in tools.split(",") if name.strip()]
+    standing = ConsentSettings()
+    if loaded.database.exists():
+        held = asked(path, lambda reader: reader.consents.grants(owner.user_id))
+        standing = ConsentSettings(tuple(grant for grant in held if grant.scope is GrantScope.USER))
+    outlook = Outlook(pipeline, owner, standing, scope_of_job(pipeline, owner, named))
+    found = [*map(outlook.of_tool, named), *map(outlook.of_call, calls)]
+    expected = [ExpectedView.of(one) for one in found]
+    if as_json:
+        print_json(expected)
+    else:
+        tell_expected(expected)
 
 
 def _with_policy(loaded: Loaded, policy: Path | None) -> Loaded:

@@ -94,6 +94,8 @@ def _print(job: JobView, *, as_json: bool) -> None:
     typer.echo(printable_lines(f"\n{job.task}"))
     if job.result:
         typer.echo(printable_lines(f"\n{job.result}"))
+    for grant in job.missing_grants:
+        typer.echo(printable(f"refused for want of a grant: {grant}"))
 
 
 def _of(named: str) -> str:

@@ -79,7 +79,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
 
         texts = WorkspaceTexts(workspace_of(loaded), leaks, config.workspace.trusted_skills)
         prompts = build_prompts(config, texts, lambda principal: pipeline().unattended(principal))
-        routines = routines_api(config, store, resting_routines(store), clock, ids)
+        routines = routines_api(config, store, resting_routines(store), clock, ids, pipeline)
         models = [one.name for one in config.models]
         jobs = JobsApi(lambda: build_registry(config, store, pipeline(), ids, leaks), store.threads)
         login = LoginService(store.keys, owner, clock)

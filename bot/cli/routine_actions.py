@@ -1,6 +1,7 @@
 """`hubbub routines`: the owner's routines."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -10,7 +11,13 @@ import typer
 from bot.cli.api import HubApi, with_api
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.operator.routine_views import FiredView, RoutineView, RunView, TrialView
+from bot.operator.routine_views import (
+    ExpectedView,
+    FiredView,
+    RoutineTestView,
+    RoutineView,
+    RunView,
+)
 
 ROUTINES = "/routines"
 PAGE = 200
@@ -70,12 +77,31 @@ def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
         typer.echo("No runs yet.")
 
 
-def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
-    """Test whether a message would fire it; nothing runs."""
-    trial = with_api(path, lambda api: api.post(f"{_of(name)}/test", TrialView, {"text": text}))
+def test(path: Path | None, name: str, text: str | None, calls: Sequence[str], *, as_json: bool) -> None:
+    """Test whether a message would fire it, and what its runs would be refused; nothing runs."""
+    body = {"text": text, "calls": list(calls)}
+    found = with_api(path, lambda api: api.post(f"{_of(name)}/test", RoutineTestView, body))
     if as_json:
-        print_json(trial)
+        print_json(found)
         return
+    if found.fires is not None:
+        _tell_trial(found)
+    tell_expected(found.expected)
+    if found.fires is None and not found.expected:
+        typer.echo("It names no tools that may need approval, and has no grants.")
+
+
+def tell_expected(expected: Sequence[ExpectedView]) -> None:
+    """Print the outcomes that tools, grants and calls can expect."""
+    words = {"runs": "runs", "some": "depends", "refused": "refused"}
+    for one in expected:
+        why = f": {one.why}" if one.why else ""
+        typer.echo(printable(f"{words[one.outcome]}  {one.about}{why}"))
+        for grant in one.grants:
+            typer.echo(printable(f"         the grant that allows exactly this: {grant}"))
+
+
+def _tell_trial(trial: RoutineTestView) -> None:
     typer.echo(printable(f"It {'fires' if trial.fires else 'does not fire'}: {trial.why}."))
     if trial.input is not None:
         told = f"{printable_lines(trial.system or '')}\n\n{printable_lines(trial.input)}"

@@ -61,6 +61,17 @@ EventOption = Annotated[
     str | None, typer.Option("--event", metavar="SOURCE/TYPE", help="Run on an event, such as github/push.")
 ]
 Prompt = Annotated[str | None, typer.Option(metavar="TEXT", help="The prompt for the model.")]
+FullJob = Annotated[
+    str | None,
+    typer.Option("--full-job", metavar="TITLE", help="Dispatch a job of this title; --prompt is its task."),
+]
+Tools = Annotated[
+    str | None,
+    typer.Option(metavar="NAME,NAME", help="Tools that its runs may use although they may need approval."),
+]
+Iterations = Annotated[
+    int | None, typer.Option(metavar="N", min=1, max=200, help="Maximum number of rounds of a full job.")
+]
 Cooldown = Annotated[
     int | None,
     typer.Option("--cooldown", metavar="SECONDS", help="Minimum time between two runs, in seconds."),
@@ -82,6 +93,9 @@ def routines_add(
     at: At = None,
     after: In = None,
     remind: Remind = None,
+    full_job: FullJob = None,
+    tools: Tools = None,
+    max_iterations: Iterations = None,
     timezone: Zone = None,
     match: Match = None,
     consume: Consume = None,
@@ -98,13 +112,13 @@ def routines_add(
     """Add a routine: a trigger and a prompt. Without a trigger it runs only when you start it."""
 
     def make() -> None:
-        given = _given(prompt, cooldown, description) | {"name": name}
+        given = _given(None, cooldown, description) | {"name": name}
         schedule = _schedule(cron, at, after)
         trigger = _trigger(schedule, timezone, match, consume, webhook, secret, signature, event)
         page = routine_actions.page_of(file, given)
         page["trigger"] = page.get("trigger", {}) | trigger if trigger else page.get("trigger", _MANUAL)
-        sent = {} if remind is None else {"type": "reminder", "text": remind}
-        page["action"] = {"type": "lightweight"} | page.get("action", {}) | sent
+        action = _action(page.get("action", {}), prompt, remind, full_job, tools, max_iterations)
+        page["action"] = action
         routine_actions.add(config, page, as_json=as_json)
 
     finish(make)
@@ -165,12 +179,21 @@ def routines_fire(name: Name, config: ConfigOption = None, as_json: JsonOption =
 @routines_commands.command("test")
 def routines_test(
     name: Name,
-    text: Annotated[str, typer.Option(metavar="TEXT", help="The text of a test message.")],
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="The text of a test message; shows the model's input as well."),
+    ] = None,
+    call: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CALL", help='A call to judge, such as "shell make test"; repeatable.'),
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Test whether a message would fire a routine, and why. Shows the model's input; nothing runs."""
-    finish(lambda: routine_actions.test(config, name, text, as_json=as_json))
+    """Test whether a message would fire a routine, and what its runs would be refused; nothing runs.
+
+    Judges the tools and grants that the routine names, and the calls given."""
+    finish(lambda: routine_actions.test(config, name, text, call or (), as_json=as_json))
 
 
 @routines_commands.command("history")
@@ -191,6 +214,27 @@ def routines_delete(name: Name, config: ConfigOption = None, as_json: JsonOption
 
 
 _MANUAL = {"type": "manual"}
+
+
+def _action(
+    held: dict[str, Any],
+    prompt: str | None,
+    remind: str | None,
+    full_job: str | None,
+    tools: str | None,
+    max_iterations: int | None,
+) -> dict[str, Any]:
+    """Return the action of the options, over the one of a file."""
+    kind = held.get("type", "lightweight")
+    kind = kind if remind is None else "reminder"
+    kind = kind if full_job is None else "full_job"
+    named = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
+    given: dict[str, Any] = {"text": remind, "title": full_job, "max_iterations": max_iterations}
+    given["description" if kind == "full_job" else "prompt"] = prompt
+    given["allowed_tools"] = named
+    if named and kind == "lightweight":
+        given["use_tools"] = True
+    return held | {"type": kind} | {name: value for name, value in given.items() if value is not None}
 
 
 def _given(prompt: str | None, cooldown: int | None, description: str | None) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Jobs of a hub, put together; what carries them out is loaded with the first one."""
 
+import logging
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from bot.config.schema import Config
@@ -7,6 +9,7 @@ from bot.parts import Dependencies
 from core.ids import Ids
 from core.job import JobBudget, JobLimits, RepairTerms
 from core.jobs.dispatch import JobDispatcher
+from core.jobs.readiness import Readiness
 from core.jobs.service import JobService
 from core.lazy_module import LazyModule
 from core.ports import OutboxListener
@@ -18,11 +21,13 @@ from core.tools.pipeline import CallPipeline
 from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
+    from bot.jobs import docker_engine
     from core import routine_json, timezones
     from core.jobs import monitor, registry, scheduler, worker
     from core.model import plan_reply
     from core.runs import unattended, unseen_models
 else:
+    docker_engine = LazyModule("bot.jobs.docker_engine")
     routine_json = LazyModule("core.routine_json")
     timezones = LazyModule("core.timezones")
     registry = LazyModule("core.jobs.registry")
@@ -32,6 +37,9 @@ else:
     plan_reply = LazyModule("core.model.plan_reply")
     unattended = LazyModule("core.runs.unattended")
     unseen_models = LazyModule("core.runs.unseen_models")
+
+
+logger = logging.getLogger(__name__)
 
 
 def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDispatcher | None:
@@ -52,10 +60,33 @@ def build_registry(
     return registry.JobRegistry(store.jobs, store.job_monitors, dispatcher, ids, pipeline.shown, leaks)
 
 
+class DockerProbe:
+    """A ContainerProbe. `enabled`: containers are turned on; `environment`: names the Docker daemon."""
+
+    def __init__(self, *, enabled: bool, environment: Mapping[str, str]) -> None:
+        self._enabled = enabled
+        self._environment = environment
+
+    async def readiness(self) -> Readiness:
+        if not self._enabled:
+            return Readiness.HOST
+        async with docker_engine.DockerEngine(self._environment) as engine:
+            try:
+                await engine.probe()
+            except (docker_engine.DockerUnreachable, docker_engine.DockerRefused) as error:
+                logger.warning("docker.unreachable error=%s", error)
+                return Readiness.UNREACHABLE
+        return Readiness.READY
+
+
 def build_jobs(
-    dependencies: Dependencies, pipeline: CallPipeline, runs: RunRegistry, listener: OutboxListener
+    dependencies: Dependencies,
+    pipeline: CallPipeline,
+    runs: RunRegistry,
+    listener: OutboxListener,
+    changed: Callable[[], None],
 ) -> JobService:
-    """Build what carries jobs out."""
+    """Build what carries jobs out. `changed`: called with every change of a job."""
     config, store, clock = dependencies.config, dependencies.store, dependencies.clock
     hook = dependencies.hooks.replies if dependencies.hooks is not None else None
 
@@ -87,4 +118,5 @@ def build_jobs(
         lambda: store.jobs,
         build,
         lambda: monitor.JobMonitor(store.job_monitors, listener, clock, timers),
+        changed,
     )

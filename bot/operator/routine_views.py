@@ -10,6 +10,7 @@ from core.routine_json import definition_to_json
 from core.routines.definitions import definition_of, display_status, fingerprint, progress_of
 from core.routines.describe import Day, what_fires
 from core.routines.trial import Draft, Trial
+from core.runs.refusals import Expected
 from core.store.routine_rows import RoutineRow, RoutineRunRow
 
 
@@ -80,8 +81,8 @@ class RoutineView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """One run. `input`: what fired it; `notice`: none, due, sent or dropped; `missing_grants`: the grants
-    that refused calls lacked, each whole and exact."""
+    """One run. `input`: what fired it; `notice`: none, due, sent or dropped; `job_id`: the job that does its
+    work; `missing_grants`: the grants that refused calls lacked, each whole and exact."""
 
     id: str
     routine_id: str
@@ -99,6 +100,7 @@ class RunView:
     output_tokens: int
     cost_micro_usd: int
     notice: str
+    job_id: str | None
     missing_grants: list[str]
 
     @classmethod
@@ -121,6 +123,7 @@ class RunView:
             output_tokens=run.output_tokens,
             cost_micro_usd=run.cost_micro_usd,
             notice=run.notice_state,
+            job_id=run.job_id,
             missing_grants=list(run.missing_grants),
         )
 
@@ -153,6 +156,43 @@ class TrialView:
     def of(cls, trial: Trial) -> Self:
         """Return a trial's result."""
         return cls(fires=trial.fires, why=trial.why, system=trial.system, input=trial.model_input)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedView:
+    """The expected outcome of a tool's calls, a grant or a call. `outcome`: runs, some (by its arguments) or
+    refused;
+    `grants`: they would allow exactly this call."""
+
+    about: str
+    outcome: str
+    why: str
+    grants: list[str]
+
+    @classmethod
+    def of(cls, one: Expected) -> Self:
+        """Return an expectation."""
+        return cls(about=one.about, outcome=one.outcome.value, why=one.why, grants=list(one.grants))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutineTestView:
+    """The test of a routine. `fires`: None without a message; `why`, `system`, `input`: see TrialView;
+    `tools`,
+    `grants`: as the routine names them; `calls`: as they were given."""
+
+    fires: bool | None
+    why: str
+    system: str | None
+    input: str | None
+    tools: list[ExpectedView]
+    grants: list[ExpectedView]
+    calls: list[ExpectedView]
+
+    @property
+    def expected(self) -> list[ExpectedView]:
+        """All that was judged."""
+        return [*self.tools, *self.grants, *self.calls]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bot.config.schema import Config
+from bot.jobs.builder import build_dispatcher
 from bot.platforms import readable_files
 from core.clock import Clock
 from core.ids import Ids
+from core.jobs.readiness import ContainerProbe
 from core.messages import Message
 from core.people.notices import Notices, Recipient
 from core.routine_json import read_hours
 from core.routines.engine import EngineParts, RoutineEngine
 from core.routines.events import HubEvents, SystemEvents
+from core.routines.full_jobs import FullJobs, FullJobServices
 from core.routines.heartbeat import Heartbeat
 from core.routines.notices import NoticeThreads, RoutineNotifier, ThreadOpener
 from core.routines.registry import PatternRegistry, WebhookRegistry
@@ -39,6 +42,7 @@ def build_engine(
     models: ModelList,
     registry: RunRegistry,
     pipeline: CallPipeline,
+    probe: ContainerProbe,
     notices: Callable[[], Notices],
     open_thread: ThreadOpener,
     clock: Clock,
@@ -65,6 +69,9 @@ def build_engine(
     # Someone who chose the time of day wants it then.
     awake = None if config.heartbeat.at else read_hours(config.heartbeat.active_hours)
     heartbeat = Heartbeat(read_file, awake, clock)
+    jobs = FullJobServices(
+        store.runs, lambda: build_dispatcher(config, pipeline, ids), probe, owner_of, timezones, clock
+    )
     events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
     parts = EngineParts(
         store,
@@ -72,6 +79,7 @@ def build_engine(
         notifier,
         PatternRegistry(),
         WebhookRegistry(),
+        FullJobs(jobs),
         heartbeat,
         events,
         signals,

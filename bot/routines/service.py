@@ -22,6 +22,7 @@ from core.tools.pipeline import CallPipeline
 
 if TYPE_CHECKING:
     from bot.routines import engine_builder
+    from core.jobs.readiness import ContainerProbe
     from core.people.notices import Notices
     from core.routine import Match
     from core.routines import heartbeat
@@ -38,6 +39,7 @@ def build_routines(
     models: ModelList,
     registry: RunRegistry,
     pipeline: CallPipeline,
+    probe: "ContainerProbe",
     notices: "Callable[[], Notices]",
     open_thread: "ThreadOpener",
     clock: Clock,
@@ -61,6 +63,7 @@ def build_routines(
             models,
             registry,
             pipeline,
+            probe,
             notices,
             open_thread,
             clock,

@@ -36,7 +36,7 @@
  *   votes: string[], calls: {call_id: string, tool: string, reason: string, lines: string[]}[]}} Approval
  *
  * @typedef {{id: string, user_id: string, tool: string, pattern: string | null, thread_id: string | null,
- *   created_at: number}} Grant
+ *   subject: string | null, created_at: number}} Grant
  *
  * @typedef {{call_id: string, tool: string, state: string}} Step
  * @typedef {{turn: string, tool: string, depth: number, executed: number, max_rounds: number | null,

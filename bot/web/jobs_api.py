@@ -19,8 +19,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. Times are integer
-    microseconds UTC."""
+    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
+    routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
+    Times are integer microseconds UTC."""
 
     id: str
     short_id: str
@@ -43,6 +44,8 @@ class JobView:
     repair_attempts: int
     thread_id: str | None
     parent: str | None
+    routine_id: str | None
+    missing_grants: list[str]
     created_at: int
     started_at: int | None
     ended_at: int | None
@@ -72,6 +75,8 @@ class JobView:
             repair_attempts=row.repair_attempts,
             thread_id=row.thread_id,
             parent=row.parent,
+            routine_id=row.routine_id,
+            missing_grants=list(row.missing_grants),
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from types import NoneType, UnionType
@@ -13,10 +14,11 @@ from bot.operator.routine_views import (
     CalendarView,
     DraftView,
     EmittedView,
+    ExpectedView,
     FiredView,
+    RoutineTestView,
     RoutineView,
     RunView,
-    TrialView,
 )
 from bot.runtime import AdminError
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
@@ -24,12 +26,15 @@ from core.clock import Clock
 from core.ids import Ids
 from core.routine import Definition, Filters, QuietHours
 from core.routine_json import TYPES
+from core.routines.definitions import read_text
 from core.routines.describe import calendar
 from core.routines.manage import RoutineManager
+from core.routines.tool_runs import outlook_of
 from core.routines.trial import Moment, try_page, try_text
 from core.store.port import Store
 from core.store.routine_rows import RoutineRow
 from core.timezones import zone
+from core.tools.pipeline import CallPipeline
 
 # The form of a routine, as JSON Schema: what `core.routine_json` reads, told by the same dataclasses.
 #
@@ -139,9 +144,10 @@ class Draft(Given):
 
 
 class Trial(Given):
-    """A trial message."""
+    """A trial message, and calls to judge: each a tool's name, a space and its arguments."""
 
-    text: Annotated[str, Field(max_length=100_000)]
+    text: Annotated[str, Field(max_length=100_000)] | None = None
+    calls: Annotated[tuple[Annotated[str, Field(max_length=100_000)], ...], Field(max_length=20)] = ()
 
 
 class SystemEvent(Given):
@@ -157,9 +163,17 @@ class RoutinesApi:
     """One method per endpoint; core.routines.manage does the rest. `timezone`: the hub's."""
 
     def __init__(
-        self, manager: RoutineManager, store: Store, clock: Clock, ids: Ids, *, timezone: str
+        self,
+        manager: RoutineManager,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        pipeline: Callable[[], CallPipeline],
+        *,
+        timezone: str,
     ) -> None:
         self._manager = manager
+        self._pipeline = pipeline
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -179,7 +193,7 @@ class RoutinesApi:
             Endpoint("POST", f"{one}/disable", self.disable, RoutineView, refusals=refusals),
             Endpoint("POST", f"{one}/fire", self.fire, FiredView, refusals=refusals),
             Endpoint("GET", f"{one}/runs", self.runs, list[RunView], query=Runs, refusals=refusals),
-            Endpoint("POST", f"{one}/test", self.test, TrialView, body=Trial, refusals=refusals),
+            Endpoint("POST", f"{one}/test", self.test, RoutineTestView, body=Trial, refusals=refusals),
             Endpoint("POST", "/routine-drafts", self.draft, DraftView, body=Draft),
             Endpoint(
                 "GET", "/routine-calendar", self.calendar, CalendarView, query=Days, refusals=(422, 503)
@@ -231,10 +245,27 @@ class RoutinesApi:
         found = await self._manager.history(call.principal, call.named, query.limit)
         return [RunView.of(run) for run in found]
 
-    async def test(self, call: Call) -> TrialView:
-        """Test whether a message would fire a routine, and why; nothing runs."""
+    async def test(self, call: Call) -> RoutineTestView:
+        """Test whether a message would fire a routine, and what its runs would be refused; nothing runs."""
         body: Trial = call.body
-        return TrialView.of(try_text(await self._found(call), body.text, self._moment(call)))
+        row, owner = await self._found(call), call.principal
+        text = body.text
+        trial = None if text is None else try_text(row, text, self._moment(call))
+        definition = read_text(row.text.definition)
+        standing = await self._store.journal.run_standing("", owner.user_id, row.thread_id)
+        outlook = outlook_of(definition, self._pipeline(), owner, standing)
+        action = definition.action
+        tools: Sequence[str] = getattr(action, "allowed_tools", ())
+        grants: Sequence[str] = getattr(action, "grants", ())
+        return RoutineTestView(
+            fires=None if trial is None else trial.fires,
+            why="" if trial is None else trial.why,
+            system=None if trial is None else trial.system,
+            input=None if trial is None else trial.model_input,
+            tools=[ExpectedView.of(outlook.of_tool(tool)) for tool in tools],
+            grants=[ExpectedView.of(outlook.of_grant(grant)) for grant in grants],
+            calls=[ExpectedView.of(outlook.of_call(written)) for written in body.calls],
+        )
 
     async def draft(self, call: Call) -> DraftView:
         """Validate a draft without storing it: problems, trigger in words, and a message's effect."""
@@ -266,7 +297,8 @@ class RoutinesApi:
         return RoutineView.of(row, newest[0] if newest else None)
 
     def _moment(self, call: Call) -> Moment:
-        return Moment(call.principal, self._clock.now(), self._timezone, self._manager.priced)
+        manager = self._manager
+        return Moment(call.principal, self._clock.now(), self._timezone, manager.priced, manager.jobs())
 
 
 def _page(call: Call) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from core import texts
+from core.gates import Grant
 from core.names import folded
 
 NOTHING_WAITS = "Nothing is waiting for an answer here."
@@ -184,15 +185,31 @@ def _pattern_in_words(pattern: str) -> str:
     return f"{pattern[1:]} with the options listed as safe" if pattern.startswith("@") else pattern
 
 
-def grant_line(tool: str, pattern: str | None, short_id: str, *, everywhere: bool) -> str:
+def grant_line(grant: Grant, short_id: str) -> str:
     """Return the line of one grant in a list."""
-    where = "everywhere" if everywhere else "one conversation"
-    return f"{tool}: {_pattern_in_words(pattern) if pattern else 'every call'} ({where}), {short_id}"
+    where = grant.subject or ("everywhere" if grant.thread_id is None else "one conversation")
+    covers = _pattern_in_words(grant.pattern) if grant.pattern else "every call"
+    return f"{grant.tool}: {covers} ({where}), {short_id}"
 
 
 def grants_revoked(count: int) -> str:
     """Return the confirmation that grants were revoked."""
     return "Grant revoked: I will ask again." if count == 1 else f"{count} grants revoked: I will ask again."
+
+
+ONLY_OWNERS_ALLOW = "Only an owner can allow this."
+GRANTS_SHOWN_CHARS = 1500
+GRANTS_SHOWN = 5
+
+
+def grants_offered(missing: Sequence[str]) -> tuple[str, ...]:
+    """Return the missing grants of an unattended run that its notice shows in full, and so may offer."""
+    offered, used_chars = list[str](), 0
+    for grant in missing[:GRANTS_SHOWN]:
+        used_chars += len(grant)
+        if used_chars <= GRANTS_SHOWN_CHARS:
+            offered.append(grant)
+    return tuple(offered)
 
 
 def loop_progress(rounds: int, max_rounds: int | None, tools: int, max_tools: int | None) -> str:

@@ -129,6 +129,14 @@ def going_without(mode: Mode, left_out: frozenset[str]) -> Mode:
     return replace(mode, left_out=left_out) if isinstance(mode, Autonomous) else mode
 
 
+def still_granted(mode: Mode, own: frozenset[tuple[str, str]] | None) -> Mode:
+    """Return the mode of a run without the grants that were revoked since it began. `own`: see
+    ConsentSettings."""
+    if own is None or not isinstance(mode, Autonomous):
+        return mode
+    return replace(mode, grants=tuple(grant for grant in mode.grants if (grant.tool, grant.pattern) in own))
+
+
 def for_subtask(mode: Mode, tools: frozenset[str]) -> Mode:
     """Return the mode of a subtask of a run, limited by all that limits the run and by its own tools."""
     return replace(mode, subtask=tools)

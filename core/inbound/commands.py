@@ -179,12 +179,7 @@ def _names(word: str, grant: Grant) -> bool:
 def _listed(own: tuple[Grant, ...]) -> str:
     if not own:
         return card_texts.NO_GRANTS
-    lines = (
-        card_texts.grant_line(
-            grant.tool, grant.pattern, grant.id[-SHORT_ID_CHARS:], everywhere=grant.thread_id is None
-        )
-        for grant in own
-    )
+    lines = (card_texts.grant_line(grant, grant.id[-SHORT_ID_CHARS:]) for grant in own)
     return "\n".join([*lines, "", card_texts.GRANTS_USAGE])
 
 

@@ -5,12 +5,15 @@ Also the buttons of the messages about jobs, and replies to these."""
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from core.consent import card_texts
+from core.gates import Grant, GrantScope
+from core.ids import Ids
 from core.job import WORKING, JobRefused, JobRow, JobState
 from core.jobs import notices
-from core.messages import ChoiceAnswer, InboundMessage
+from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.store.accept import Verdict, refused
-from core.store.effects import CancelJob, Effect, JudgeJob, ShowJobs, StartJob, TellJob
-from core.users import Principal
+from core.store.effects import CancelJob, Effect, JudgeJob, RecordGrant, Say, ShowJobs, StartJob, TellJob
+from core.users import Principal, Role
 
 if TYPE_CHECKING:
     from core.jobs.dispatch import JobDispatcher
@@ -53,7 +56,14 @@ def _start(rest: str, key: str, dispatcher: "JobDispatcher", principal: Principa
     return StartJob(dispatcher.new(principal, rest, key=key, tools=tools), notices.progress)
 
 
-def pressed(event: ChoiceAnswer, job: JobRow, dispatcher: "JobDispatcher | None", by: Principal) -> Verdict:
+def pressed(
+    event: ChoiceAnswer,
+    job: JobRow,
+    dispatcher: "JobDispatcher | None",
+    by: Principal,
+    ids: Ids,
+    now: int,
+) -> Verdict:
     """Return the verdict on a press below a job's newest message, or below the one that shows it."""
     outcome = f"job {job.short_id}"
     if by.user_id != job.owner_id:
@@ -67,6 +77,8 @@ def pressed(event: ChoiceAnswer, job: JobRow, dispatcher: "JobDispatcher | None"
     match label:
         case notices.AGAIN | notices.RESTART:
             return _again(event, job, dispatcher, by, label)
+        case notices.ALLOW:
+            return _allowed(job, by, ids, now)
         case notices.CANCEL:
             cancel = CancelJob(job.id, lambda found: _cancelled(found, job.short_id))
             return Verdict(outcome, (cancel,), answer=label)
@@ -81,6 +93,21 @@ def pressed(event: ChoiceAnswer, job: JobRow, dispatcher: "JobDispatcher | None"
             to, word = (JobState.ACCEPTED, "Accepted") if accepts else (JobState.FAILED, "Rejected")
             judge = JudgeJob(job.id, to, f"{word} by {by.name}", notices.judged)
             return Verdict(outcome, (judge,), answer=label)
+
+
+def _allowed(job: JobRow, by: Principal, ids: Ids, now: int) -> Verdict:
+    """Return the verdict on "Allow for this job", which grants exactly the calls that the message showed.
+    Given again, a grant replaces itself."""
+    outcome = f"job {job.short_id}"
+    if by.role is not Role.OWNER:
+        return Verdict(f"refused: {outcome}", answer=card_texts.ONLY_OWNERS_ALLOW)
+    new = card_texts.grants_offered(job.missing_grants)
+    effects: list[Effect] = []
+    for tool, _, pattern in (grant.partition(" ") for grant in new):
+        grant = Grant(ids.row_id(), by.user_id, tool, pattern, GrantScope.THREAD, job.origin, by.user_id, now)
+        effects.append(RecordGrant(grant))
+    word = notices.allowed(job, new)
+    return Verdict(outcome, (*effects, Say(plain(word))), answer=word)
 
 
 def replied(event: InboundMessage, job: JobRow, dispatcher: "JobDispatcher | None", by: Principal) -> Verdict:

@@ -309,7 +309,8 @@ class EventJudge:
             if confided is not None:
                 return confided
         if view.job is not None:
-            return job_commands.pressed(event, view.job, self._rules.jobs, view.principal)
+            rules = self._rules
+            return job_commands.pressed(event, view.job, rules.jobs, view.principal, rules.ids, self._now)
         if view.list_menu is not None:
             return thread_commands.pressed_in_list(event, view.list_menu, view)
         if view.menu is None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.clock import SECOND_US
+from core.consent import card_texts
 from core.ids import Ids
 from core.inbound import routine_texts
 from core.messages import ChoiceAnswer, Markdown, Message, plain
@@ -140,10 +141,10 @@ def _allowed(menu: MenuView, by: Principal) -> Verdict:
     showed."""
     outcome = f"routine {menu.name}"
     if by.role is not Role.OWNER:
-        return Verdict(f"refused: {outcome}", answer=routine_texts.NOT_FOR_YOU)
+        return Verdict(f"refused: {outcome}", answer=card_texts.ONLY_OWNERS_ALLOW)
     page = json.loads(menu.definition)
     held = page["action"].get("grants", [])
-    new = tuple(grant for grant in routine_texts.grants_offered(menu.missing_grants) if grant not in held)
+    new = tuple(grant for grant in card_texts.grants_offered(menu.missing_grants) if grant not in held)
     if not new:
         return Verdict(outcome, answer=routine_texts.allowed_already(menu.name))
     if len(held) + len(new) > MAX_LISTED:

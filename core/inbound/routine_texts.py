@@ -9,12 +9,11 @@ DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
 ALLOW = "Allow for this routine"
 MENU = (DETAILS, PAUSE, RUN_AGAIN)
 """The buttons of a notice, in order. `ALLOW` follows if calls were refused for lack of a grant."""
-MISSING = "These calls need your approval. “Allow for this routine” lets its next runs do exactly this:"
+MISSING = f"These calls need your approval. “{ALLOW}” lets its next runs do exactly this:"
 MISSING_TOO_LONG = (
     "Some calls were refused that don't fit here. The routine's page in the console shows each of them whole,"
     " with the run. To allow one, add it to the grants in the routine's editor."
 )
-NOT_FOR_YOU = "Only an owner can allow this."
 SNOOZE, DONE = "Snooze 10 min", "Done"
 REMINDER_MENU = (SNOOZE, DONE)
 """The buttons of a reminder, in order."""
@@ -22,18 +21,6 @@ SNOOZED = "Snoozed for 10 minutes."
 SNOOZED_ALREADY = "Already snoozed."
 DONE_NOW = "Done."
 DONE_ALREADY = "Already done."
-GRANTS_SHOWN_CHARS = 1500
-GRANTS_SHOWN = 5
-
-
-def grants_offered(missing: Sequence[str]) -> tuple[str, ...]:
-    """Return the missing grants that a notice shows in full, and so may offer."""
-    offered, used_chars = list[str](), 0
-    for grant in missing[:GRANTS_SHOWN]:
-        used_chars += len(grant)
-        if used_chars <= GRANTS_SHOWN_CHARS:
-            offered.append(grant)
-    return tuple(offered)
 
 
 def allowed(name: str, grants: Sequence[str]) -> str:

@@ -1,16 +1,18 @@
 """The making of new jobs: who may have them, and the budget and tools of each, fixed in one step.
 
-Every way to a job goes through here: the chat command, the tool, the API. None can put a person in its loop.
+Every way to a job goes through here: the chat command, the tool, the API, a routine. None can put a person
+in its loop.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core.consent.roles import Access
 from core.ids import Ids
 from core.job import MAX_TASK_CHARS, JobBudget, JobRefused, JobRow, NewJob
 from core.names import quoted
 from core.safety.fencing import fence_tool_output
+from core.store.routine_rows import DayLeft
 from core.tool import Data
 from core.tools.pipeline import CallPipeline
 from core.users import Principal, Role
@@ -18,6 +20,21 @@ from core.users import Principal, Role
 CREATE = "create_job"
 """People whose role has this tool may have jobs, however they ask for one."""
 _PREVIOUS_CHARS = 8_000
+NO_LIMIT = DayLeft()
+
+
+@dataclass(frozen=True, slots=True)
+class RoutineWork:
+    """The work of a routine's run, which a job is to do. `task`: for people; `question`: the model's first
+    message; `left`: of the routine's budget today."""
+
+    run_id: str
+    title: str
+    task: str
+    question: str
+    iterations: int
+    tools: Sequence[str] = ()
+    left: DayLeft = NO_LIMIT
 
 
 class JobDispatcher:
@@ -61,6 +78,36 @@ class JobDispatcher:
             review=self._review,
         )
 
+    def refusal(self, owner: Principal, tools: Sequence[str]) -> str | None:
+        """Return why a person may have no job with those tools; None if they may."""
+        try:
+            self._require_permission(owner)
+            self._scope(owner, tools)
+        except JobRefused as error:
+            return str(error)
+        return None
+
+    def for_routine(self, owner: Principal, work: RoutineWork) -> NewJob:
+        """Return the job that does the work of a routine's run. Raises JobRefused.
+
+        No conversation hears of it, and no one reviews it: its result is the run's."""
+        new = self.new(owner, work.task, key=f"run:{work.run_id}", tools=work.tools)
+        budget = replace(
+            self._budget,
+            iterations=work.iterations,
+            day_tokens=work.left.tokens,
+            day_micro_usd=work.left.micro_usd,
+        )
+        return replace(
+            new,
+            name=work.title,
+            question=work.question,
+            run_id=work.run_id,
+            budget=budget,
+            review=False,
+            actor=None,
+        )
+
     def again(self, owner: Principal, job: JobRow, *, key: str) -> NewJob:
         """Return a job that repeats one that has ended, and knows what became of it. Raises JobRefused."""
         named = set(job.scope) - set(self._pipeline.unattended(owner))
@@ -74,7 +121,11 @@ class JobDispatcher:
         before = "\n\n".join(filter(None, (job.reason, job.result or "")))[:_PREVIOUS_CHARS]
         told = fence_tool_output(f"job {job.short_id}", before)
         question = f"{job.task}\n\nAn earlier attempt at this ended as {job.state.value}:\n{told}"
-        return replace(new, question=question, thread_id=job.thread_id, parent=job.id, budget=job.budget)
+        # The rest of the day on which it was first dispatched says nothing about today.
+        budget = replace(job.budget, day_tokens=None, day_micro_usd=None)
+        return replace(
+            new, question=question, thread_id=job.thread_id, parent=job.id, budget=budget, name=job.title
+        )
 
     def _require_permission(self, owner: Principal) -> None:
         policy = self._pipeline.effective_policy.policy()

@@ -11,8 +11,9 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.consent.facts import Autonomous
+from core.consent.facts import Autonomous, ScopeGrant
 from core.errors import HubError
+from core.gates import ConsentSettings
 from core.job import JobRow
 from core.messages import File
 from core.model.base import ModelReply, ModelRequest, ToolSpec
@@ -67,12 +68,19 @@ class IterationsUsedUp(HubError):
 
 @dataclass(frozen=True, slots=True)
 class JobTerms:
-    """The terms of one start of a job. `spending`: what is left of its budget; `timezone`: its owner's."""
+    """The terms of one start of a job.
+
+    `spending`: what is left of its budget, and of its routine's for the day. `timezone`: its owner's."""
 
     job: JobRow
-    spending: SpendingLimit
+    spending: tuple[SpendingLimit, ...]
     scope: Autonomous
     timezone: str
+
+
+def granted_to(standing: ConsentSettings) -> tuple[ScopeGrant, ...]:
+    """Return the grants that a job has now."""
+    return tuple(ScopeGrant(tool, pattern) for tool, pattern in sorted(standing.own or ()))
 
 
 class JobRun(UnattendedRun):
@@ -87,7 +95,9 @@ class JobRun(UnattendedRun):
         self._open_points: list[str] = []
 
     def _reserve(self, tokens: int) -> int:
-        return self._spending.reserve(tokens)
+        for limit in self._spending:
+            tokens = limit.reserve(tokens)
+        return tokens
 
     async def join_input(self) -> bool:
         store = self._services.store
@@ -120,8 +130,11 @@ class JobRun(UnattendedRun):
 
     async def _in_force(self) -> InForce:
         services, start = self._services, self._start
-        standing = await services.store.journal.run_standing(start.owner.user_id, start.consent_thread)
-        return replace(self._scope, worker=services.pipeline.workable(start.owner)), standing
+        standing = await services.store.journal.run_standing(
+            start.run_id, start.owner.user_id, start.consent_thread
+        )
+        workable = services.pipeline.workable(start.owner)
+        return replace(self._scope, worker=workable, grants=granted_to(standing)), standing
 
     def heard(self, reply: ModelReply) -> None:
         """Note last words that a message of a person overtook: they are in the journal now."""

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from core.clock import SECOND_US
+from core.consent.card_texts import grants_offered
 from core.job import WORKING, JobRow, JobState
 from core.messages import Block, Choice, Markdown, Message, Plain
 from core.names import quoted
+from core.runs.refusals import missing_blocks
 from core.runs.unattended import remarks_of
 from core.safety.fencing import fence_tool_output
 from core.store.routine_rows import RunSteps
@@ -24,6 +26,9 @@ PLAN_CHARS = 200
 
 
 ACCEPT, REJECT, AGAIN = "Accept", "Reject", "Do it again"
+ALLOW = "Allow for this job"
+MISSING = f"These calls need your approval. “{ALLOW}” lets the job do exactly this when it is done again:"
+MISSING_TOO_LONG = "Some calls were refused that don't fit here. `hubbub jobs show` lists each of them."
 CANCEL, DETAILS, SEND, RESTART = "Cancel", "Details", "Send message", "Restart"
 ACTIONS = (CANCEL, DETAILS, SEND, ACCEPT, REJECT, DETAILS, RESTART, DETAILS)
 """The buttons of the message that shows a job. Each has one position for good, so that an outdated button is
@@ -33,12 +38,16 @@ ONLY_WORDS = "A job hears text only. Nothing was sent to it."
 
 
 def menu(job: JobRow) -> tuple[str, ...]:
-    """Return the buttons below a job's newest message."""
+    """Return the buttons below a job's newest message. One that was refused calls can be allowed to make
+    them."""
+    allow = (ALLOW,) if grants_offered(job.missing_grants) else ()
     match job.state:
         case JobState.SUBMITTED:
-            return (ACCEPT, REJECT)
+            return (ACCEPT, REJECT, *allow)
         case JobState.FAILED | JobState.CANCELLED:
-            return (AGAIN,)
+            return (AGAIN, *allow)
+        case JobState.COMPLETED if allow:
+            return (AGAIN, *allow)
         case _:
             return ()
 
@@ -100,6 +109,8 @@ def outdated(job: JobRow) -> str:
 
 def _with_menu(job: JobRow, blocks: tuple[Block, ...], menu_id: str) -> Message:
     choices = tuple(map(Choice, menu(job)))
+    if choices:
+        blocks = (*blocks, *missing_blocks(job.missing_grants, MISSING, MISSING_TOO_LONG))
     return Message(blocks, choices, menu_id) if choices else Message(blocks)
 
 
@@ -125,6 +136,11 @@ def ended(job: JobRow, steps: RunSteps, menu_id: str) -> tuple[Message, str]:
     told = fence_tool_output(f"job {job.short_id}", text[:RESULT_FOR_MODEL_CHARS])
     about = f"Job {job.short_id} {quoted(job.title)} is {job.state.value}. Its result:\n{told}"
     return _with_menu(job, blocks, menu_id), about
+
+
+def allowed(job: JobRow, grants: Sequence[str]) -> str:
+    """Acknowledge a press that gave a job grants."""
+    return f"Job {job.short_id} may do this when it is done again: {'; '.join(grants)}"
 
 
 def line(job: JobRow) -> str:

@@ -27,6 +27,7 @@ class JobService(LazyEngine[RunEngine]):
     """Implementation of core.runs.recovery.RunsOfKind for jobs, and of core.store.feed.ChangeListener. It is
     woken by every change of a job's state.
 
+    `changed`: called with every change of a job.
     `shows`: there are messages that show jobs, so that every commit counts."""
 
     def __init__(
@@ -34,8 +35,10 @@ class JobService(LazyEngine[RunEngine]):
         jobs: "Callable[[], Jobs]",
         build: Callable[[RunSignals], RunEngine],
         build_monitor: Callable[[], Monitor],
+        changed: Callable[[], None],
     ) -> None:
         super().__init__(build)
+        self._changed = changed
         self._jobs = jobs
         self._build_monitor = build_monitor
         self._monitor: Monitor | None = None
@@ -44,6 +47,7 @@ class JobService(LazyEngine[RunEngine]):
     def changed(self, changes: "Changes") -> None:
         if changes.jobs:
             self._signals.wake()
+            self._changed()
         if self._monitor is not None:
             self._monitor.changed(changes)
 

@@ -12,14 +12,15 @@ from core.consent.facts import Autonomous
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
 from core.job import MAX_ITERATIONS, JobState
-from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, JobTerms
+from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, JobTerms, granted_to
 from core.jobs.notices import ended
 from core.jobs.planning import PlannedRun, ReadPlan
 from core.messages import File
 from core.model.base import ModelReply
 from core.ports import OutboxListener
 from core.routine import QuietHours
-from core.runs.metering import RunMeter, SpendingLimit
+from core.runs.metering import DAY_COST_USED_UP, DAY_TOKENS_USED_UP, RunMeter, SpendingLimit
+from core.runs.refusals import missing_grants
 from core.runs.registry import Run
 from core.runs.unattended import UnattendedServices, UnattendedStart, partial_result
 from core.runs.unseen_models import UnseenModels, UnseenRun
@@ -77,20 +78,22 @@ class JobWorker:
         stopped, and StoreError."""
         job = started.job
         run.earlier = started.models
-        payer = Payer(CallKind.JOB, job.id, job.owner_id)
+        payer = Payer(CallKind.JOB, job.id, job.owner_id, routine_id=job.routine_id)
         models = self._models.begin(run.report, payer, started.models.spent, run.keep, started.reserved)
         run.models = models.models
         if run.pulse is not None:
             run.models.meter.alive = run.pulse.beat
-        scope = Autonomous((frozenset(job.scope),), worker=self._services.pipeline.workable(started.owner))
-        spending = _left_of(started, models.models.meter)
-        terms = JobTerms(job, spending, scope, await self._timezones.of(job.owner_id))
+        scope = self._scope_of(started)
+        terms = JobTerms(
+            job, _left_of(started, models.models.meter), scope, await self._timezones.of(job.owner_id)
+        )
         doing = PlannedRun(
             self._services, _start_of(started, run, models, scope), terms, read=self._read_plan
         )
 
         async def end(outcome: Outcome) -> bool:
-            return await self._end(job.id, outcome, run.trace())
+            missing = await self._missing_grants(started)
+            return await self._end(job.id, outcome, run.trace(), missing)
 
         left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
         try:
@@ -127,7 +130,10 @@ class JobWorker:
         job_id, store, clock = started.job.id, self._services.store, self._services.clock
         steps = await patiently(lambda: store.journal.run_steps(job_id), clock)
         path = ((JobState.STUCK, reason), (JobState.FAILED, f"{reason}, after {most} repairs"))
-        end = self._held(JobEnd(path, ended, run.trace(), result=partial_result(steps.said)))
+        missing = await self._missing_grants(started)
+        end = self._held(
+            JobEnd(path, ended, run.trace(), result=partial_result(steps.said), missing_grants=missing)
+        )
         repaired = await patiently(lambda: store.jobs.repair_job(job_id, end, most), clock)
         self._listener.outbox_ready(repaired.outbox)
         return repaired.again
@@ -144,7 +150,22 @@ class JobWorker:
             path.append((JobState.SUBMITTED, "Waits for its owner"))
         return Outcome(tuple(path), text, AssistantSaid(text, reply.origin), files)
 
-    async def _end(self, job_id: str, outcome: Outcome, models: ModelTrace) -> bool:
+    async def _missing_grants(self, started: StartedJob) -> tuple[str, ...]:
+        """Return the grants that refused calls of a job lacked, by what it has now."""
+        job, services = started.job, self._services
+        journal, clock = services.store.journal, services.clock
+        steps = await patiently(lambda: journal.run_steps(job.id), clock)
+        standing = await patiently(lambda: journal.run_standing(job.id, job.owner_id, job.thread_id), clock)
+        mode = self._scope_of(replace(started, standing=standing))
+        return missing_grants(services.pipeline, steps, started.owner, started.consent_thread, standing, mode)
+
+    def _scope_of(self, started: StartedJob) -> Autonomous:
+        scope, workable = frozenset(started.job.scope), self._services.pipeline.workable(started.owner)
+        return Autonomous((scope,), granted_to(started.standing), worker=workable)
+
+    async def _end(
+        self, job_id: str, outcome: Outcome, models: ModelTrace, missing: tuple[str, ...] = ()
+    ) -> bool:
         """Record the end; return False if a message of a person keeps the job at work."""
         end = self._held(
             JobEnd(
@@ -155,6 +176,7 @@ class JobWorker:
                 outcome.result or None,
                 hears=outcome.answer is not None,
                 files=outcome.files,
+                missing_grants=missing,
             )
         )
         store, clock = self._services.store, self._services.clock
@@ -191,13 +213,23 @@ def _start_of(started: StartedJob, run: Run, models: UnseenRun, scope: Autonomou
     )
 
 
-def _left_of(started: StartedJob, meter: RunMeter) -> SpendingLimit:
-    """Return what earlier starts of a job have left of its tokens and its money."""
+def _left_of(started: StartedJob, meter: RunMeter) -> tuple[SpendingLimit, ...]:
+    """Return what earlier starts of a job have left of its own budget, and of its routine's for the day."""
     budget = started.job.budget
-    return SpendingLimit(
-        meter,
-        None if budget.tokens is None else budget.tokens - started.used_tokens,
-        None if budget.micro_usd is None else budget.micro_usd - started.used_micro_usd,
-        over_tokens=f"Token budget of {budget.tokens} exceeded",
-        over_money=f"Cost budget of ${(budget.micro_usd or 0) / MICRO_USD:,.2f} exceeded",
+
+    def limit(tokens: int | None, micro_usd: int | None, over_tokens: str, over_money: str) -> SpendingLimit:
+        return SpendingLimit(
+            meter,
+            None if tokens is None else tokens - started.used_tokens,
+            None if micro_usd is None else micro_usd - started.used_micro_usd,
+            over_tokens=over_tokens,
+            over_money=over_money,
+        )
+
+    own = limit(
+        budget.tokens,
+        budget.micro_usd,
+        f"Token budget of {budget.tokens} exceeded",
+        f"Cost budget of ${(budget.micro_usd or 0) / MICRO_USD:,.2f} exceeded",
     )
+    return own, limit(budget.day_tokens, budget.day_micro_usd, DAY_TOKENS_USED_UP, DAY_COST_USED_UP)

@@ -5,12 +5,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from core.clock import SECOND_US
 from core.routine import (
     Cron,
     Definition,
     Event,
+    FullJob,
     Manual,
     Progress,
     Reminder,
@@ -22,6 +24,9 @@ from core.routine import (
 from core.routine_json import Problem, definition_to_json, read_definition
 from core.store.routine_rows import RoutineRow, RoutineText
 from core.users import Principal, Role
+
+if TYPE_CHECKING:
+    from core.jobs.dispatch import JobDispatcher
 
 
 def kind_of(trigger: Trigger) -> str:
@@ -49,7 +54,8 @@ def text_of(definition: Definition, next_slot_at: int | None) -> RoutineText:
         cooldown_us=guardrails.cooldown_s * SECOND_US,
         max_concurrent=guardrails.max_concurrent,
         dedup_window_us=(guardrails.dedup_window_s or 0) * SECOND_US,
-        reruns=guardrails.rerun_interrupted or isinstance(definition.action, Reminder),
+        # Sending a reminder and dispatching a job are done once, however often they are begun.
+        reruns=guardrails.rerun_interrupted or isinstance(definition.action, Reminder | FullJob),
         webhook_path=trigger.path if isinstance(trigger, Webhook) else None,
         next_slot_at=next_slot_at,
         daily_runs=guardrails.daily_runs,
@@ -93,9 +99,19 @@ def progress_of(row: RoutineRow, last_status: RunStatus | None, running: int) ->
 # The limits on a routine that depend on who makes it.
 
 
-def not_permitted(definition: Definition, by: Principal, *, priced: bool) -> Iterator[Problem]:
-    """Yield everything this person may not use, or that is not available yet. `priced`: whether model
-    prices are known."""
+NO_JOBS = "cannot be full_job: jobs are turned off in this hub ([jobs] enabled = false); use lightweight"
+
+
+def not_permitted(
+    definition: Definition, by: Principal, *, priced: bool, jobs: "JobDispatcher | None" = None
+) -> Iterator[Problem]:
+    """Yield everything this person may not use, or that is not available. `priced`: whether model prices are
+    known. `jobs`: None if there are none."""
+    if isinstance(definition.action, FullJob):
+        if jobs is None:
+            yield Problem("action.type", NO_JOBS)
+        elif (why := jobs.refusal(by, definition.action.allowed_tools)) is not None:
+            yield Problem("action", why)
     if by.role is Role.GUEST:
         yield Problem("", "guests can't have routines")
     if isinstance(definition.trigger, Webhook) and by.role is not Role.OWNER:

@@ -34,6 +34,7 @@ from core.routine_json import input_to_json
 from core.routines import notices
 from core.routines.definitions import definition_of, fingerprint, read_text
 from core.routines.events import HubEvents
+from core.routines.full_jobs import FullJobs, performed_by
 from core.routines.heartbeat import HEARTBEAT_ID, Asleep, Heartbeat
 from core.routines.notices import RoutineNotifier, is_told
 from core.routines.registry import PatternRegistry, WebhookEntry, WebhookRegistry
@@ -150,6 +151,7 @@ class EngineParts:
     notifier: RoutineNotifier
     patterns: PatternRegistry
     webhooks: WebhookRegistry
+    full_jobs: FullJobs
     heartbeat: Heartbeat
     events: HubEvents
     signals: RunSignals
@@ -224,6 +226,7 @@ class RoutineEngine:
     async def _do_due(self, group: asyncio.TaskGroup) -> int:
         """Do what is due; return until when there is nothing more to do."""
         now = self._clock.now()
+        await self._finish_jobs()
         for row in await self._store.runs.due_routines(now):
             await self._claim(row, now)
         begun = await self._store.runs.begin_runs(most=self._most, day=self._today())
@@ -334,9 +337,10 @@ class RoutineEngine:
         try:
             with self._parts.registry.running(run_id, thread_id, RunKind.ROUTINE) as run:
                 performed = await self._perform(started, run)
-                await self._finish(started, performed)
+                if performed is not None:
+                    await self._finish(started, performed)
                 await self._parts.registry.report_faults(run, said=False)
-                failed = performed.status is RunStatus.FAILED
+                failed = performed is not None and performed.status is RunStatus.FAILED
                 run.result = RunResult.FINAL if failed else RunResult.SUCCESS
         except Exception:
             # The task's boundary: if even recording the end fails, the run is found when the lease ends.
@@ -346,7 +350,8 @@ class RoutineEngine:
         finally:
             self._parts.signals.wake()
 
-    async def _perform(self, started: StartedRun, run: Run) -> Performed:
+    async def _perform(self, started: StartedRun, run: Run) -> Performed | None:
+        """Perform a run, and return its end; None if a job does its work from here on."""
         try:
             definition = definition_of(started.routine)
             limit_s = definition.guardrails.timeout_s
@@ -373,7 +378,7 @@ class RoutineEngine:
             )
         return Performed(RunStatus.FAILED, told, None)
 
-    async def _act(self, started: StartedRun, definition: Definition, run: Run) -> Performed:
+    async def _act(self, started: StartedRun, definition: Definition, run: Run) -> Performed | None:
         action = definition.action
         if started.routine.id == HEARTBEAT_ID:
             beat = self._parts.heartbeat.action(await self._timezones.of(started.routine.owner_id))
@@ -386,13 +391,29 @@ class RoutineEngine:
             case Reminder(text):
                 return Performed(RunStatus.ATTENTION, text, None)
             case FullJob():
-                return Performed(RunStatus.FAILED, notices.full_job_refused(), None)
+                await self._parts.full_jobs.dispatch(started, action)
+                return None
 
     async def _finish(self, started: StartedRun, performed: Performed) -> None:
-        now, menu_id = self._clock.now(), self._parts.ids.gate_id()
+        """End a run that this hub has in hand."""
         steps = await patiently(lambda: self._store.journal.run_steps(started.run.id), self._clock)
         missing = await patiently(lambda: self._parts.runs.missing_grants(started, steps), self._clock)
-        performed = replace(performed, remarks=remarks_of(steps), missing_grants=missing)
+        await self._record(started, replace(performed, remarks=remarks_of(steps), missing_grants=missing))
+
+    async def _finish_jobs(self) -> None:
+        """End the runs whose jobs are over, also those that an earlier hub dispatched. Raises
+        StoreUnavailable."""
+        for ended in await self._store.runs.ended_jobs():
+            try:
+                await self._record(ended.started, performed_by(ended))
+            except StoreError:
+                raise
+            except Exception:  # a defect with one run: the others are still ended
+                logger.exception("run.crashed run=%s job=%s", ended.started.run.id, ended.job.id)
+
+    async def _record(self, started: StartedRun, performed: Performed) -> None:
+        """Record the one end of a run."""
+        now, menu_id = self._clock.now(), self._parts.ids.gate_id()
         owners = await patiently(lambda: self._timezones.of(started.routine.owner_id), self._clock)
         end = end_of(
             started.routine,
@@ -403,7 +424,8 @@ class RoutineEngine:
             owners_timezone=owners,
         )
         end = replace(end, models=self._parts.registry.trace(started.run.id))
-        await patiently(lambda: self._store.runs.finish_run(started.run.id, end), self._clock)
+        if not await patiently(lambda: self._store.runs.finish_run(started.run.id, end), self._clock):
+            return  # it was deleted, or another hub has ended it
         logger.info(
             "run.finished run=%s routine=%r status=%s",
             started.run.id,

@@ -3,13 +3,13 @@
 People see only their own routines. Refusals name the field.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from core.clock import Clock
 from core.ids import Ids
-from core.routine import Cron, Definition, ManualInput, Webhook, claim_key
+from core.routine import Action, Cron, Definition, FullJob, ManualInput, Webhook, claim_key
 from core.routine_json import Problem, RoutineNotFound, RoutineRefused, input_to_json, read_definition
 from core.routines.definitions import definition_of, not_permitted, text_of
 from core.routines.events import HUB, SystemEvents
@@ -23,6 +23,9 @@ from core.store.port import Store
 from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow
 from core.timezones import in_force
 from core.users import Principal, Role
+
+if TYPE_CHECKING:
+    from core.jobs.dispatch import JobDispatcher
 
 NEVER = "never occurs; choose a time that does"
 MAX_ROUTINES = 10_000
@@ -48,8 +51,11 @@ class RoutineManager:
         cooldown_s: int = 300,
         priced: bool = False,
         leaks: LeakDetector | None = None,
+        jobs: "Callable[[], JobDispatcher | None]" = lambda: None,
     ) -> None:
+        """Keep the parts. `jobs`: returns the maker of new jobs; None: there are none."""
         self._leaks = leaks
+        self.jobs = jobs
         self._store = store
         self._listener = listener
         self._clock = clock
@@ -85,13 +91,13 @@ class RoutineManager:
         return row
 
     async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
-        """Change only the fields that the page names."""
+        """Change only the fields that the page names. The prompt of a full job is its description."""
         row = _theirs(await self.find(by, named))
         page = page if row.text.kind == "webhook" else _with_path(page, row.id)
         held = _definition(row)
         zone = held.trigger.timezone if isinstance(held.trigger, Cron) else self._timezone
         now = self._clock.now()
-        page = with_time_in_full(page, now, zone)
+        page = with_time_in_full(_with_task(page, held.action), now, zone)
         definition = self._judged(change(held, page, self._timezone), by)
         await self._named_things(by, definition)
         text = text_of(definition, self._next_slot(definition, row.created_at, now))
@@ -194,7 +200,8 @@ class RoutineManager:
     ) -> Definition:
         if isinstance(found, tuple):
             raise RoutineRefused(*found, formal=formal)
-        if problems := tuple(not_permitted(found, by, priced=self.priced)):
+        jobs = self.jobs() if isinstance(found.action, FullJob) else None
+        if problems := tuple(not_permitted(found, by, priced=self.priced, jobs=jobs)):
             raise RoutineRefused(*problems)
         return found
 
@@ -257,6 +264,16 @@ def _with_path(page: Mapping[str, object], routine_id: str) -> Mapping[str, obje
     if trigger.get("type") != "webhook" or trigger.get("path"):
         return page
     return {**page, "trigger": {**trigger, "path": routine_id}}
+
+
+def _with_task(page: Mapping[str, object], held: Action) -> Mapping[str, object]:
+    """Return the page; a new prompt of a full job is its description."""
+    given = page.get("action")
+    action = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+    if not isinstance(held, FullJob) or "type" in action or "prompt" not in action:
+        return page
+    described = {"description" if name == "prompt" else name: value for name, value in action.items()}
+    return {**page, "action": described}
 
 
 def _theirs(row: RoutineRow) -> RoutineRow:

@@ -8,23 +8,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from core.clock import SECOND_US, Clock
+from core.consent.card_texts import grants_offered
 from core.errors import ChannelError, NobodyToTell, StoreError
-from core.inbound.routine_texts import (
-    ALLOW,
-    MENU,
-    MISSING,
-    MISSING_TOO_LONG,
-    REMINDER_MENU,
-    grants_offered,
-)
-from core.messages import Address, Block, Choice, Code, Markdown, Message, Plain
+from core.inbound.routine_texts import ALLOW, MENU, MISSING, MISSING_TOO_LONG, REMINDER_MENU
+from core.messages import Address, Block, Choice, Markdown, Message, Plain
 from core.people.notices import InOrder, Recipient, ToAddress, ToPerson, ToThread
 from core.routine import Notify, Reminder, RunStatus
 from core.routines.definitions import read_text
+from core.runs.refusals import missing_blocks
 from core.store.facets import NoticeAddress
 from core.store.routine_port import RunViews
 from core.store.routine_rows import DueNotice
-from core.tools.prepared import as_seen
 
 # A routine's own thread for notices, on platforms with threads: opened with its first notice.
 #
@@ -133,12 +127,8 @@ class RoutineNotifier:
     async def _tell(self, notice: DueNotice) -> bool:
         heading, _, text = notice.text.partition("\n\n")
         blocks: tuple[Block, ...] = (Plain(heading), Markdown(text)) if text else (Plain(heading),)
-        offered = grants_offered(notice.missing_grants)
-        if offered:
-            blocks = (*blocks, Plain(MISSING), *(Code(as_seen(grant)) for grant in offered))
-        if len(offered) < len(notice.missing_grants):
-            blocks = (*blocks, Plain(MISSING_TOO_LONG))
-        labels = _labels(notice, bool(offered))
+        blocks = (*blocks, *missing_blocks(notice.missing_grants, MISSING, MISSING_TOO_LONG))
+        labels = _labels(notice, bool(grants_offered(notice.missing_grants)))
         choices = tuple(Choice(label) for label in labels) if notice.menu_id else ()
         message = Message(blocks, choices, notice.menu_id)
         to = await self._recipient(notice)
@@ -265,6 +255,5 @@ def broke(reference: str) -> str:
     return f"Something went wrong in the hub. The operator can find it in the log under {reference}."
 
 
-def full_job_refused() -> str:
-    """Return the reason a full job cannot run."""
-    return "Its action is a job, which routines do not start yet. Give it a lightweight action."
+NO_JOBS = "Its work is a job, and jobs are turned off in this hub. Turn them on ([jobs] enabled = true)."
+"""The reason a full job is refused."""

@@ -89,6 +89,11 @@ class RoutineService(LazyEngine[Engine]):
             await self._signals.something()
         await self._loaded().run()
 
+    def job_changed(self) -> None:
+        """Note that a job changed, which may be a run's."""
+        if self._engine is not None:
+            self._signals.wake()
+
     def matches(self, message: InboundMessage) -> "Sequence[Match]":
         return () if self._engine is None else self._engine.matches(message)
 

@@ -9,18 +9,20 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from core.consent.facts import Autonomous, ScopeGrant
-from core.routine import Lightweight
+from core.gates import ConsentSettings
+from core.routine import Definition, FullJob, Lightweight, Reminder
 from core.routines.definitions import definition_of
 from core.routines.run import Asked, system_text, user_text
-from core.runs.metering import SpendingLimit
+from core.runs.metering import DAY_COST_USED_UP, DAY_TOKENS_USED_UP, SpendingLimit
+from core.runs.refusals import Outlook, missing_grants, scope_of_job
 from core.runs.registry import Run
 from core.runs.skills import Skill, narrowed
 from core.runs.unattended import UnattendedRun, UnattendedServices, UnattendedStart
 from core.runs.unseen_models import UnseenRun
 from core.store.routine_rows import RunSteps, StartedRun
 from core.store.units import patiently
-from core.tools.prepared import Refused
-from core.transcript import ResultStatus, ToolResult, UserSaid
+from core.tools.pipeline import CallPipeline
+from core.transcript import UserSaid
 from core.users import Principal
 
 # The scope of a run, fixed when it began.
@@ -60,6 +62,22 @@ def scope_of(action: Lightweight, unattended: Iterable[str]) -> Scope:
 
 
 NO_TOOLS = Scope((), (), rounds=0)
+
+
+def outlook_of(
+    definition: Definition, pipeline: CallPipeline, owner: Principal, standing: ConsentSettings
+) -> Outlook:
+    """Return what runs of a routine would be refused now; the skills that its prompt activates may leave it
+    less. `standing`: the owner's."""
+    match definition.action:
+        case Lightweight() as action:
+            mode = (scope_of(action, pipeline.unattended(owner)) if action.use_tools else NO_TOOLS).mode
+        case FullJob() as action:
+            mode = scope_of_job(pipeline, owner, action.allowed_tools, action.grants)
+        case Reminder():
+            mode = NO_TOOLS.mode
+    mode = replace(mode, left_out=standing.left_out)
+    return Outlook(pipeline, owner, replace(standing, own=None), mode)
 
 
 def scope_to_json(scope: Scope) -> str:
@@ -116,7 +134,7 @@ class ToolRuns:
                 services.clock,
             )
             steps = replace(steps, scope=scope_to_json(scope), said=(question,))
-        standing = await services.store.journal.run_standing(owner.user_id, started.routine.thread_id)
+        standing = await services.store.journal.run_standing(run_id, owner.user_id, started.routine.thread_id)
         # Skills may have changed since an interruption.
         scope = scope_from_json(steps.scope or "").under(asked.skills, unattended)
         start = UnattendedStart(
@@ -135,30 +153,20 @@ class ToolRuns:
             models.models.meter,
             started.left.tokens,
             started.left.micro_usd,
-            over_tokens="Stopped: the routine has reached its daily token limit.",
-            over_money="Stopped: the routine has reached its daily cost limit.",
+            over_tokens=DAY_TOKENS_USED_UP,
+            over_money=DAY_COST_USED_UP,
         )
         return _RoutineRun(services, start, asked, day)
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
-        """Return the grants whose absence denied calls. They are judged again, so that a crash
-        loses none."""
+        """Return the grants whose absence denied calls."""
         if steps.scope is None:
             return ()
-        thread_id, mode = thread_of(started), scope_from_json(steps.scope).mode
-        standing = await self._services.store.journal.run_standing(owner.user_id, started.routine.thread_id)
-        denied = {
-            said.call_id
-            for said in steps.said
-            if isinstance(said, ToolResult) and said.status is ResultStatus.DENIED
-        }
-        missing: dict[str, None] = {}
-        for call in steps.calls:
-            if call.call_id in denied:
-                prepared = self._services.pipeline.prepare(call, owner, thread_id, standing, mode)
-                if isinstance(prepared, Refused):
-                    missing |= dict.fromkeys(f"{call.tool} {pattern}" for pattern in prepared.grants)
-        return tuple(missing)
+        services, mode = self._services, scope_from_json(steps.scope).mode
+        standing = await services.store.journal.run_standing(
+            started.run.id, owner.user_id, started.routine.thread_id
+        )
+        return missing_grants(services.pipeline, steps, owner, thread_of(started), standing, mode)
 
 
 def thread_of(started: StartedRun) -> str:

@@ -20,6 +20,7 @@ from core.store.routine_rows import RoutineRow
 from core.users import Principal
 
 if TYPE_CHECKING:
+    from core.jobs.dispatch import JobDispatcher
     from core.routines.matching.matcher import Hit
 
 
@@ -28,12 +29,14 @@ SLOTS_TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The circumstances of a trial. `timezone`: the hub's; `priced`: whether model prices are known."""
+    """The circumstances of a trial. `timezone`: the hub's; `priced`: whether model prices are known; `jobs`:
+    None if there are none."""
 
     by: Principal
     now: int
     timezone: str
     priced: bool = False
+    jobs: "JobDispatcher | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def try_page(page: Mapping[str, object], text: str | None, at: Moment) -> Draft:
     if isinstance(found, tuple):
         return Draft(found)
     trigger, wrong = found.trigger, tuple(problems(found))
-    told = (*wrong, *not_permitted(found, at.by, priced=at.priced))
+    told = (*wrong, *not_permitted(found, at.by, priced=at.priced, jobs=at.jobs))
     if any(problem.field.startswith("trigger.") for problem in wrong):
         return Draft(told)
     slots: tuple[int, ...] = ()

@@ -43,6 +43,8 @@ MAX_NAME = 100
 MAX_DESCRIPTION = 2_000
 MAX_PROMPT = 32_000
 MAX_REMINDER = 2_000
+MAX_DESCRIBED_TASK = 16_000
+"""Limit of a job's description, which leaves room in its task for the routine's name."""
 MAX_WORD = 200
 """Limit of a source, an event type, a filter's name or value, a field's name."""
 MAX_GRANT = 16_000
@@ -174,23 +176,24 @@ def _action(action: Action) -> Iterator[Problem]:
             yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
             if action.allowed_tools and not action.use_tools:
                 yield Problem("action.use_tools", "must be true for a routine with allowed tools")
-            yield from _grants(action)
+            if action.grants and not action.use_tools:
+                yield Problem("action.use_tools", "must be true for a routine with grants")
+            yield from _grants(action.grants)
         case Reminder():
             yield from _text("action.text", action.text, MAX_REMINDER)
         case FullJob():
-            yield Problem("action.type", "cannot be full_job: routines start no jobs yet; use lightweight")
             yield from _text("action.title", action.title, MAX_WORD)
-            yield from _text("action.description", action.description, MAX_PROMPT)
+            yield from _text("action.description", action.description, MAX_DESCRIBED_TASK)
             yield from _between("action.max_iterations", action.max_iterations, 1, 200)
+            yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
+            yield from _grants(action.grants)
         case _:
             assert_never(action)
 
 
-def _grants(action: Lightweight) -> Iterator[Problem]:
-    yield from _few("action.grants", action.grants)
-    if action.grants and not action.use_tools:
-        yield Problem("action.use_tools", "must be true for a routine with grants")
-    for grant in action.grants:
+def _grants(grants: tuple[str, ...]) -> Iterator[Problem]:
+    yield from _few("action.grants", grants)
+    for grant in grants:
         _, _, pattern = grant.partition(" ")
         if len(pattern) > MAX_GRANT:
             yield Problem("action.grants", f"must have at most {MAX_GRANT} characters each after the tool")

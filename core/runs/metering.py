@@ -270,6 +270,10 @@ class OwnBudgetUsedUp(BudgetUsedUp):
     """Error for a run that has used up its own tokens or money, not the hub's; the text says which."""
 
 
+DAY_TOKENS_USED_UP = "Stopped: the routine has reached its daily token limit."
+DAY_COST_USED_UP = "Stopped: the routine has reached its daily cost limit."
+
+
 class SpendingLimit:
     """The tokens and micro-USD that one start of a run may use; None for no limit.
 

@@ -47,6 +47,7 @@ class JobEnd:
     `told`: makes the message to its thread with the menu of that id, and the note for the model there.
     `answer`: the model's last reply, for the journal. `result`: as people and models read it.
     `files`: sent with the message.
+    `missing_grants`: see JobRow.
     `told_at`: returns when the message is sent, given the time zone that the owner chose; None for at once.
     `hears`: a message that the model has not heard yet keeps the job running."""
 
@@ -58,6 +59,7 @@ class JobEnd:
     hears: bool = False
     files: tuple[File, ...] = ()
     told_at: Callable[[str | None], int] | None = None
+    missing_grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,12 @@ from core.transcript import AssistantSaid, UserSaid
 
 if TYPE_CHECKING:
     from core.events import ModelTrace
+    from core.job import JobRow, NewJob
     from core.store.routine_rows import (
         BudgetDay,
         Claim,
         DueNotice,
+        JobOfRun,
         NewRun,
         NextDue,
         RoutineRow,
@@ -145,6 +147,17 @@ class RoutineRuns(Protocol):
         has it in hand."""
         ...
 
+    async def dispatch_job(self, run_id: str, new: "NewJob") -> "JobRow":
+        """Store the job that does a run's work. In the same transaction the run leaves this hub's hand: it is
+        running until the job is over, and is ended by `finish_run` then.
+
+        Raises StaleTurn if this hub does not have the run in hand, and JobRefused as `Jobs.save_job`."""
+        ...
+
+    async def ended_jobs(self) -> "Sequence[JobOfRun]":
+        """Return the running runs whose jobs are over, the earliest first."""
+        ...
+
     async def started_run(self, run_id: str) -> "StartedRun | None":
         """Return a running run."""
         ...
@@ -193,8 +206,8 @@ class RunJournal(Protocol):
         """Return all stored steps of a run."""
         ...
 
-    async def run_standing(self, owner_id: str, thread_id: str | None) -> ConsentSettings:
-        """Return the owner's grants and settings that are in force for the run."""
+    async def run_standing(self, run_id: str, owner_id: str, thread_id: str | None) -> ConsentSettings:
+        """Return the owner's grants and settings, and the run's own grants, that are in force for the run."""
         ...
 
     async def open_run_journal(self, run_id: str, scope: str, asked: UserSaid) -> None:

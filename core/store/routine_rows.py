@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.events import NO_MODELS, ModelTrace
+from core.job import JobRow
 from core.routine import RunStatus
 from core.store.rows import CallRow
 from core.transcript import AssistantSaid, Said
@@ -120,7 +121,7 @@ class Claim:
 @dataclass(frozen=True, slots=True)
 class RoutineRunRow:
     """One run of a routine. `key`: its trigger; `input`: JSON; `error`: why it failed or was not run;
-    `missing_grants`: as of RunEnd."""
+    `job_id`: the job that does its work; `missing_grants`: as of RunEnd."""
 
     id: str
     routine_id: str
@@ -141,6 +142,7 @@ class RoutineRunRow:
     notice_state: str
     created_at: int
     cost_micro_usd: int = 0
+    job_id: str | None = None
     missing_grants: tuple[str, ...] = ()
 
 
@@ -176,6 +178,16 @@ class StartedRun:
     left: DayLeft = DayLeft()
     models: ModelTrace = NO_MODELS
     reserved: Reservation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobOfRun:
+    """A run whose work a job has done, and which is to be ended now. `steps`: the job's, its subtasks'
+    included."""
+
+    started: StartedRun
+    job: JobRow
+    steps: "RunSteps"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from core.consent.facts import (
     Interactive,
     Mode,
     for_subtask,
+    still_granted,
 )
 from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
@@ -219,6 +220,22 @@ class CallPipeline:
         """Return the intents of a reply's calls: hooks are asked here, once."""
         return await journalled(requests, self._registry, self._hook, principal, thread_id, loop_round, ids)
 
+    def judged(self, name: str, principal: Principal, standing: ConsentSettings, mode: Mode) -> Decision:
+        """Return the decision on a call of a tool whose arguments carry no risk. Raises ToolNotFound."""
+        facts = facts_of(self._registry.lookup(name))
+        call = CallFacts(
+            facts, "", self._clock.now(), grants=standing.grants, setting=standing.settings.get(name)
+        )
+        return decide(call, principal, mode, self.effective_policy.policy_for(principal, standing))
+
+    def rates(self, name: str) -> bool:
+        """Return whether calls of a tool are rated by their arguments. Raises ToolNotFound."""
+        return facts_of(self._registry.lookup(name)).rated
+
+    def required(self, name: str) -> Sequence[str]:
+        """Return the arguments that each call of a tool has. Raises ToolNotFound."""
+        return tuple(self._registry.lookup(name).parameters.get("required", ()))
+
     def sensitive(self, name: str) -> frozenset[str]:
         """Return the arguments of the tool of this name that are never shown."""
         try:
@@ -381,6 +398,7 @@ class CallPipeline:
             grants=standing.grants,
             setting=standing.settings.get(tool.name),
         )
+        mode = still_granted(mode, standing.own)
         return decide(facts, principal, mode, self.effective_policy.policy_for(principal, standing))
 
     def _binding(

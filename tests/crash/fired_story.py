@@ -1,5 +1,5 @@
 """The story "something fires a routine → model → notice", killed and judged: by a webhook, an event that a
-program tells the API, or the clock.
+program tells the API, or the clock. The work is one question to the model, or a job.
 
 Whoever brings something brings it until it is taken, as platforms do: what was taken is not brought again.
 """
@@ -29,11 +29,16 @@ from tests.simulators.model import Hold
 from tests.webhook_senders import SECRET, Sender
 
 Kind = Literal["webhook", "event", "cron"]
+Work = Literal["prompt", "job"]
 UNSETTLED = (
     "SELECT 1 FROM routine_runs WHERE state IN ('waiting', 'running') OR notice_state = 'due'",
     "SELECT 1 FROM notices n JOIN outbox o ON o.id = n.outbox_id WHERE NOT o.settled",
 )
 BY_THE_CLOCK = ("link_audit", "expire_gates", "remind_gates", "renew_lease")
+DOES: dict[Work, tuple[str, ...]] = {
+    "prompt": ("--prompt", "Look."),
+    "job": ("--full-job", "Watch", "--prompt", "Look."),
+}
 """Units that come when their time comes: how many of them a story passes is not fixed."""
 NAME = "watch"
 TOLD = f"Routine “{NAME}”"
@@ -56,7 +61,9 @@ class Told:
 
 
 @contextlib.asynccontextmanager
-async def open_fired_hub(directory: Path, kind: Kind, *, reruns: bool) -> AsyncIterator[MortalHub]:
+async def open_fired_hub(
+    directory: Path, kind: Kind, *, reruns: bool, work: Work = "prompt"
+) -> AsyncIterator[MortalHub]:
     """A town whose owner has made the routine."""
     directory.mkdir(exist_ok=True)
     async with open_mortal_hub(directory) as town:
@@ -72,7 +79,7 @@ async def open_fired_hub(directory: Path, kind: Kind, *, reruns: bool) -> AsyncI
             await town.stop()
             (directory / SPEED).write_text(str(TIMES))
         page_file = str(directory / "watch.json")
-        await town.command("routines", "add", NAME, "--prompt", "Look.", "--file", page_file)
+        await town.command("routines", "add", NAME, *DOES[work], "--file", page_file)
         yield town
 
 
@@ -203,13 +210,13 @@ def _asked(town: MortalHub, sql: str) -> list[Any]:
         return [value for (value,) in database.execute(sql)]
 
 
-async def points_of(directory: Path, kind: Kind) -> list[Point]:
+async def points_of(directory: Path, kind: Kind, work: Work = "prompt") -> list[Point]:
     """The points the story passes when nothing goes wrong; with the clock, up to the first notice."""
-    async with open_fired_hub(directory, kind, reruns=True) as town:
+    async with open_fired_hub(directory, kind, reruns=True, work=work) as town:
         asked = len(town.model.log)
         told = await play(town, kind, None)
         await town.stop()
-        await judge(town, kind, told)
+        await judge(town, kind, told, work)
         trace = town.trace()
         assert len(town.model.log) > asked
     first = next(at for at, line in enumerate(trace) if line.startswith(("claim_run", "claim_slots")))
@@ -223,8 +230,9 @@ async def points_of(directory: Path, kind: Kind) -> list[Point]:
 # --- judging --------------------------------------------------------------------------------------------
 
 
-async def judge(town: MortalHub, kind: Kind, told: Told) -> None:
-    """One run for what was brought, an end for each run, each told, twice only where that is marked."""
+async def judge(town: MortalHub, kind: Kind, told: Told, work: Work = "prompt") -> None:
+    """One run for what was brought, an end for each run, each told, twice only where that is marked. A job
+    for each run, whose result is told, and none that nobody waits for."""
     ended = await runs(town)
     keys = [run["key"] for run in ended]
     assert len(set(keys)) == len(keys), f"fired twice: {keys}"
@@ -234,7 +242,12 @@ async def judge(town: MortalHub, kind: Kind, told: Told) -> None:
         assert told.taken == 1
         assert keys == [f"{'delivery' if kind == 'webhook' else 'event'}:{DELIVERY}"], "not fired once"
     wanted = [run for run in ended if run["status"] != "skipped"]
-    assert {run["status"] for run in wanted} <= {"attention", "interrupted"}, wanted
+    ends = {"attention"} if work == "job" else {"attention", "interrupted"}
+    assert {run["status"] for run in wanted} <= ends, wanted
+    jobs = json.loads(await town.command("jobs", "list", "--json"))
+    dispatched = [run["job_id"] for run in wanted] if work == "job" else []
+    assert sorted(job["id"] for job in jobs) == sorted(dispatched)
+    assert {job["state"] for job in jobs} <= {"completed"}
     assert {run["notice"] for run in wanted} == {"sent"}, "an end was not told"
     marked = repeats(town)
     copies = len(notices(town)) - len(wanted)

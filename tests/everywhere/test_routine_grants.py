@@ -1,8 +1,9 @@
 """What a routine was refused is allowed below its notice, at every platform alike, and can be taken back."""
 
-import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bot.config.load import load
 from bot.routines.management import build_manager
@@ -11,6 +12,7 @@ from core.routines.manage import RoutineManager
 from core.store.routine_rows import RoutineRow
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal, Role
+from tests.bot.web.api_client import client
 from tests.everywhere.hub import OWNER, HubEverywhere, open_hub_everywhere
 from tests.simulators.model.replies import ToolCall, text, tools
 
@@ -25,6 +27,28 @@ def desk_of(town: HubEverywhere) -> RoutineManager:
     return build_manager(config, town.app.store, town.app.routines, town.clock, RandomIds())
 
 
+def action_of(kind: str, name: str) -> dict[str, Any]:
+    """Return an action that has the shell, and the words that its model hears."""
+    scope = {"type": kind, "allowed_tools": ["shell"]}
+    if kind == "full_job":
+        return {**scope, "title": f"Nightly {name}", "description": f"Test for {name}"}
+    return {**scope, "prompt": f"Test for {name}", "use_tools": True}
+
+
+async def granted(town: HubEverywhere, name: str) -> list[dict[str, Any]]:
+    """The grants of a routine, as the API lists them."""
+    async with client(town.directory) as api:
+        return [one for one in await api.get("/api/grants") if one["subject"] == f"routine “nightly {name}”"]
+
+
+async def revoke(town: HubEverywhere, name: str, nth: int) -> None:
+    """Take back the routine's grant at that place of the list."""
+    async with client(town.directory) as api:
+        listed = await granted(town, name)
+        status, _ = await api.ask("POST", "/api/grants/revoke", {"id": listed[nth]["id"]})
+    assert status == 200
+
+
 async def night(town: HubEverywhere, row: RoutineRow, number: int) -> list[ResultStatus]:
     """The next run, and what came of its calls, in order."""
     await desk_of(town).fire(OLIVIA, row.text.name, f"night {number}")
@@ -36,16 +60,17 @@ async def night(town: HubEverywhere, row: RoutineRow, number: int) -> list[Resul
 
     await town.until(over)
     newest, *_ = await store.run_views.routine_runs(row.id, 10)
-    said = (await store.journal.run_steps(newest.id)).said
+    said = (await store.journal.run_steps(newest.job_id or newest.id)).said
     return [one.status for one in said if isinstance(one, ToolResult)]
 
 
+@pytest.mark.parametrize("kind", ["lightweight", "full_job"])
 async def test_a_refused_call_is_allowed_at_every_platform_and_refused_again_once_that_is_revoked(
-    tmp_path: Path,
+    tmp_path: Path, kind: str
 ) -> None:
     """A line that runs what a file says, and a call of a tool that is not in the routine's scope."""
     async with open_hub_everywhere(tmp_path) as town:
-        workspace, desk = tmp_path / "workspace", desk_of(town)
+        workspace = tmp_path / "workspace"
         (workspace / "Makefile").write_text("test:\n\techo night >> tested\n")
         calls = (
             ToolCall("shell", {"command": "make test"}),
@@ -58,11 +83,12 @@ async def test_a_refused_call_is_allowed_at_every_platform_and_refused_again_onc
             (workspace / "tested").unlink(missing_ok=True)
             town.model.rule(f"Test for {name}", tools(*calls))
             town.model.rule(f"Test for {name}", text("ROUTINE_OK"), on="tool")
-            prompt = {"type": "lightweight", "prompt": f"Test for {name}"}
-            action: dict[str, Any] = {**prompt, "use_tools": True, "allowed_tools": ["shell"]}
-            made = {"name": f"nightly {name}", "trigger": {"type": "manual"}, "action": action}
+            made = {"name": f"nightly {name}", "trigger": {"type": "manual"}, "action": action_of(kind, name)}
             told = {"notify": {"channel": name}, "guardrails": {"cooldown_s": 0}}
-            row = await desk.create(OLIVIA, {**made, **told})
+            async with client(town.directory) as api:
+                status, saved = await api.ask("POST", "/api/routines", {**made, **told})
+            assert status == 200, saved
+            row = await desk_of(town).find(OLIVIA, saved["id"])
 
             assert await night(town, row, 1) == [DENIED, DENIED], name
             notice = await person.sees(f"Routine “nightly {name}”")
@@ -72,15 +98,15 @@ async def test_a_refused_call_is_allowed_at_every_platform_and_refused_again_onc
             await person.presses(ALLOW)
             await person.sees("may do this from its next run on")
             await person.presses(ALLOW)
-            given = json.loads((await desk.find(OLIVIA, row.id)).text.definition)["action"]["grants"]
-            assert [grant.partition(" [")[0] for grant in given] == ["shell make test", NOTE], name
+            given = [(one["tool"], one["pattern"].partition(" [")[0]) for one in await granted(town, name)]
+            assert given == [("shell", "make test"), ("write_file", "note.md")], name
 
             assert await night(town, row, 2) == [OK, OK], name
             assert (workspace / "tested").read_text() == "night\n"
             assert (workspace / "note.md").read_text() == "tested"
 
-            await desk.change(OLIVIA, row.id, {"action": {"grants": [NOTE]}})
+            await revoke(town, name, 0)
             assert await night(town, row, 3) == [DENIED, OK], name
-            await desk.change(OLIVIA, row.id, {"action": {"grants": []}})
+            await revoke(town, name, 0)
             assert await night(town, row, 4) == [DENIED, DENIED], name
             assert (workspace / "tested").read_text() == "night\n"

@@ -5,7 +5,7 @@ import { announce, button, h, settled } from "./dom.js";
 import { inFull } from "./format.js";
 import { pane } from "./parts.js";
 import { link } from "./router.js";
-import { TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
+import { ACTIONS, TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
 import { TrialField } from "./routine_trial.js";
 
 const TYPING_MS = 300;
@@ -26,6 +26,7 @@ export class RoutineEditor {
     this.leave = leave;
     this.given = routine?.definition ?? { trigger: { type: "cron" }, action: { type: "lightweight" } };
     this.kind = this.given.trigger.type;
+    this.does = this.given.action.type;
     this.title = h("h2", { tabindex: "-1" }, routine ? `Edit ${routine.name}` : "New routine");
     this.problem = h("p", { class: "problem bad", role: "alert" });
     this.fires = h("p", { class: "fires-on", role: "status" });
@@ -53,16 +54,19 @@ export class RoutineEditor {
   #draw() {
     const page = this.#fields.size ? this.#page() : this.given;
     this.#fields.clear();
-    const parts = fieldsOf(this.kind).map((spec) => {
+    const parts = fieldsOf(this.kind, this.does).map((spec) => {
       const view = fieldView(spec, page, () => this.#met.add(spec.path));
       this.#fields.set(spec.path, view);
       return [spec.part, view.element];
     });
     const of = (/** @type {string} */ part) => parts.filter(([name]) => name === part).map(([, one]) => one);
     this.trialPart.hidden = this.kind !== "event";
+    const [name, ...rest] = of("what");
     this.form.replaceChildren(
-      ...of("what"),
-      this.#kinds(),
+      name,
+      this.#choice("routine-action", "Each run", ACTIONS, this.does, (chosen) => (this.does = chosen)),
+      ...rest,
+      this.#choice("routine-kind", "Trigger", TRIGGERS, this.kind, (chosen) => (this.kind = chosen)),
       ...of("when"),
       this.fires,
       this.trialPart,
@@ -83,21 +87,26 @@ export class RoutineEditor {
     this.#judge();
   }
 
-  #kinds() {
-    const options = Object.entries(TRIGGERS).map(([kind, { label }]) =>
-      h("option", { value: kind, selected: kind === this.kind }, label),
+  /**
+   * What decides which fields there are.
+   * @param {string} id @param {string} label @param {Object<string, {label: string}>} all @param {string} now
+   * @param {(chosen: string) => void} choose
+   */
+  #choice(id, label, all, now, choose) {
+    const options = Object.entries(all).map(([word, one]) =>
+      h("option", { value: word, selected: word === now }, one.label),
     );
-    const select = h("select", { id: "routine-kind" }, ...options);
+    const select = h("select", { id }, ...options);
     select.addEventListener("change", () => {
-      this.kind = select.value;
+      choose(select.value);
       this.#draw();
-      /** @type {HTMLElement | null} */ (this.form.querySelector("#routine-kind"))?.focus();
+      /** @type {HTMLElement | null} */ (this.form.querySelector(`#${id}`))?.focus();
     });
-    return h("div", { class: "field" }, h("label", { for: "routine-kind" }, "Trigger"), select);
+    return h("div", { class: "field" }, h("label", { for: id }, label), select);
   }
 
   #page() {
-    return definitionOf(this.kind, this.given, (path) => this.#fields.get(path)?.read());
+    return definitionOf(this.kind, this.does, this.given, (path) => this.#fields.get(path)?.read());
   }
 
   async #judge() {

@@ -169,33 +169,62 @@ export const TRIGGERS = {
   manual: { label: "Manual", fields: [] },
 };
 
+const what = /** @type {const} */ ({ part: "what" });
+
 /** @type {Field[]} */
-const ALWAYS = [
-  { part: "what", ...text("morning"), path: "name", label: "Name" },
-  { part: "what", ...area("4"), path: "action.prompt", label: "Prompt for the model" },
-  { part: "what", ...check(false), path: "action.use_tools", label: "Use tools" },
+const TOOLS = [
   {
-    part: "what",
+    ...what,
     ...lines,
     path: "action.allowed_tools",
     label: "Tools that may need approval",
     hint: "One name per line. Tools that need no approval are available without being named.",
   },
   {
-    part: "what",
+    ...what,
     ...exactTexts("Grants", "Grant"),
     path: "action.grants",
     label: "Grants",
     hint: "Calls that run without approval: a tool, a space, and a pattern or the exact line. Clear a grant to remove it.",
   },
-  { part: "more", ...text(), path: "description", label: "Description" },
-  {
-    part: "more",
-    ...lines,
-    path: "action.context_paths",
-    label: "Workspace files to include",
-    hint: "One path per line.",
+];
+
+/** What a run does. @type {Object<string, {label: string, fields: Field[]}>} */
+export const ACTIONS = {
+  lightweight: {
+    label: "Ask the model",
+    fields: [
+      { ...what, ...area("4"), path: "action.prompt", label: "Prompt for the model" },
+      { ...what, ...check(false), path: "action.use_tools", label: "Use tools" },
+      ...TOOLS,
+      {
+        part: "more",
+        ...lines,
+        path: "action.context_paths",
+        label: "Workspace files to include",
+        hint: "One path per line.",
+      },
+    ],
   },
+  full_job: {
+    label: "Dispatch a job",
+    fields: [
+      { ...what, ...text("Nightly tests"), path: "action.title", label: "Title of the job" },
+      { ...what, ...area("4"), path: "action.description", label: "Task of the job" },
+      { ...what, ...number("25"), path: "action.max_iterations", label: "Maximum rounds" },
+      ...TOOLS,
+    ],
+  },
+  reminder: {
+    label: "Send a reminder",
+    fields: [{ ...what, ...area("2"), path: "action.text", label: "Text to send" }],
+  },
+};
+
+/** @type {Field[]} */
+const ALWAYS = [
+  { ...what, ...text("morning"), path: "name", label: "Name" },
+  { part: "more", ...text(), path: "description", label: "Description" },
   {
     part: "more",
     ...number("300"),
@@ -208,26 +237,34 @@ const ALWAYS = [
   { part: "more", ...check(true), path: "notify.on_failure", label: "Notify me of failures" },
 ];
 
-/** @param {string} kind */
-export const fieldsOf = (kind) => [...ALWAYS, ...(TRIGGERS[kind]?.fields ?? [])];
+/** @param {string} kind @param {string} action */
+export const fieldsOf = (kind, action) => {
+  const [name, ...more] = ALWAYS;
+  return [name, ...(ACTIONS[action]?.fields ?? []), ...more, ...(TRIGGERS[kind]?.fields ?? [])];
+};
+
+/** Texts without which an action makes no sense: empty, so that the hub says so. @type {Object<string, string[]>} */
+const NEEDED = { lightweight: ["prompt"], full_job: ["title", "description"], reminder: ["text"] };
 
 /**
  * The definition that the fields say; what they do not know of it stays as it was given.
- * @param {string} kind @param {any} given @param {(path: string) => any} read
+ * @param {string} kind @param {string} does @param {any} given @param {(path: string) => any} read
  */
-export function definitionOf(kind, given, read) {
+export function definitionOf(kind, does, given, read) {
+  const action = given.action.type === does ? given.action : { type: does };
   const trigger = given.trigger.type === kind ? given.trigger : { type: kind };
   /** @type {any} */ const page = {
     ...given,
     trigger: { ...trigger },
-    action: { ...given.action },
+    action: { ...action },
     guardrails: { ...given.guardrails },
     notify: { ...given.notify },
   };
-  for (const { path } of fieldsOf(kind)) {
+  for (const { path } of fieldsOf(kind, does)) {
     const value = read(path);
     const [part, name] = path.includes(".") ? path.split(".") : ["", path];
     (part ? page[part] : page)[name] = value === undefined ? null : value;
   }
-  return { ...page, name: page.name ?? "", action: { ...page.action, prompt: page.action.prompt ?? "" } };
+  for (const needed of NEEDED[does] ?? []) page.action[needed] ??= "";
+  return { ...page, name: page.name ?? "" };
 }

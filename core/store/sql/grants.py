@@ -2,12 +2,15 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
 
 from core.approvals import UNSAID, ApprovalSettings
 from core.audit_chain import AuditKind
-from core.gates import ConsentSettings, Grant, ToolSetting
-from core.store.codecs import limits_to_json, settings_from_columns
+from core.gates import ConsentSettings, Grant, GrantScope, ToolSetting
+from core.store.codecs import limits_to_json, settings_from_columns, storable
 from core.store.facets import ToolSettingRow
 from core.store.rows import Execution
 from core.store.sql.audit import record
@@ -21,8 +24,11 @@ from core.store.sql.mapping import (
     tool_setting_of,
 )
 from core.store.sql.people import user
-from core.store.transaction import Transaction
+from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
+
+ID_CHARS = 32
+"""The length of the id of a routine's grant."""
 
 
 def in_thread(tx: Transaction, user_id: str, thread_id: str) -> ConsentSettings:
@@ -93,15 +99,84 @@ def _grants(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
     return tuple(grant_of(row) for row in rows)
 
 
-def grants_of(tx: Transaction, user_id: str) -> tuple[Grant, ...]:
-    """Return all of a person's grants that are in force, in any scope."""
+def own_grants(tx: Transaction, run_id: str) -> frozenset[tuple[str, str]]:
+    """Return the grants that an unattended run itself has now, each a tool and a pattern: those of its
+    routine, or of its job. A subtask has those of the run that it is a part of."""
+    while (part := tx.one(_WHOLE, run_id)) is not None:
+        (run_id,) = part
+    found = tx.one(_ROUTINE_OF, run_id)
+    if found is not None:
+        pairs = (grant.partition(" ") for grant in _written(found[0]))
+        return frozenset((tool, pattern) for tool, _, pattern in pairs)
     rows = tx.all(
-        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (expires_at IS NULL OR expires_at > ?)"
-        " ORDER BY id",
-        user_id,
+        "SELECT g.tool, g.pattern FROM grants g JOIN jobs j ON j.origin = g.thread_id"
+        " WHERE j.id = ? AND j.routine_id IS NULL AND g.user_id = j.owner_id AND g.pattern IS NOT NULL"
+        " AND (g.expires_at IS NULL OR g.expires_at > ?)",
+        run_id,
         tx.clock.now(),
     )
-    return tuple(grant_of(row) for row in rows)
+    return frozenset((tool, pattern) for tool, pattern in rows)
+
+
+_WHOLE = "SELECT c.turn_id FROM calls c JOIN runs s ON s.id = c.id WHERE c.id = ? AND s.kind = 'subtask'"
+_ROUTINE_OF = (
+    "SELECT o.definition FROM routines o WHERE o.id = coalesce("
+    "(SELECT r.routine_id FROM routine_runs r WHERE r.id = ?1),"
+    " (SELECT j.routine_id FROM jobs j WHERE j.id = ?1))"
+)
+
+
+def _written(definition: str) -> Sequence[str]:
+    """Return the grants in a routine's definition."""
+    return json.loads(definition).get("action", {}).get("grants", ())
+
+
+_LISTED = (
+    f"SELECT {GRANT}, (SELECT j.short_id || ' “' || j.title || '”' FROM jobs j WHERE j.id = grants.thread_id)"
+    " FROM grants WHERE user_id = coalesce(?1, user_id) AND (expires_at IS NULL OR expires_at > ?2)"
+    " ORDER BY id"
+)
+_OF_ROUTINES = (
+    "SELECT id, owner_id, name, updated_at, definition FROM routines"
+    " WHERE owner_id = coalesce(?, owner_id) AND definition LIKE '%\"grants\"%' ORDER BY name, owner_id"
+)
+"""The routines that may have grants. The grants are a part of their definitions."""
+
+
+def _recorded(row: Row) -> Grant:
+    """Return a grant from the columns of `_LISTED`."""
+    grant, job = grant_of(row[:-1]), row[-1]
+    return grant if job is None else replace(grant, scope=GrantScope.JOB, subject=f"job {job}")
+
+
+def _of_routine(row: Row) -> Sequence[Grant]:
+    """Return the grants of a routine from the columns of `_OF_ROUTINES`. Each is named by what it is."""
+    routine_id, owner_id, name, updated_at, definition = row
+    found: list[Grant] = []
+    for written in _written(definition):
+        tool, _, pattern = written.partition(" ")
+        grant_id = sha256(f"{routine_id} {written}".encode()).hexdigest()[:ID_CHARS]
+        subject = f"routine “{name}”"
+        found.append(
+            Grant(
+                grant_id,
+                owner_id,
+                tool,
+                pattern,
+                GrantScope.ROUTINE,
+                None,
+                owner_id,
+                updated_at,
+                subject=subject,
+            )
+        )
+    return found
+
+
+def grants_of(tx: Transaction, user_id: str) -> tuple[Grant, ...]:
+    """Return all of a person's grants that are in force, in any scope."""
+    recorded = [_recorded(row) for row in tx.all(_LISTED, user_id, tx.clock.now())]
+    return (*recorded, *(grant for row in tx.all(_OF_ROUTINES, user_id) for grant in _of_routine(row)))
 
 
 def record_grant(tx: Transaction, grant: Grant) -> None:
@@ -144,23 +219,43 @@ def revoke_grant(tx: Transaction, grant_id: str, by: str | None = None) -> bool:
     """Revoke a grant. Return False if there is none."""
     row = tx.one("DELETE FROM grants WHERE id = ? RETURNING user_id, tool, pattern", grant_id)
     if row is None:
-        return False
+        return _take_from_routine(tx, grant_id, by)
     user_id, tool, pattern = row
     record(tx, AuditKind.GRANT_REVOKED, grant_id, actor=by, user=user_id, tool=tool, pattern=pattern)
     return True
+
+
+def _take_from_routine(tx: Transaction, grant_id: str, by: str | None) -> bool:
+    """Take a grant out of the definition of the routine that has it. Return False if none has."""
+    for row in tx.all(_OF_ROUTINES, None):
+        kept = [grant for grant in _of_routine(row) if grant.id != grant_id]
+        gone = [grant for grant in _of_routine(row) if grant.id == grant_id]
+        if not gone:
+            continue
+        routine_id, page = row[0], json.loads(row[-1])
+        page["action"]["grants"] = [f"{grant.tool} {grant.pattern}" for grant in kept]
+        tx.run(
+            "UPDATE routines SET definition = ?, version = version + 1, updated_at = ? WHERE id = ?",
+            storable(json.dumps(page, ensure_ascii=False)),
+            tx.clock.now(),
+            routine_id,
+        )
+        tx.changes.routines.add(routine_id)
+        tool, pattern = gone[0].tool, gone[0].pattern
+        record(
+            tx, AuditKind.GRANT_REVOKED, routine_id, actor=by, routine=routine_id, tool=tool, pattern=pattern
+        )
+        return True
+    return False
 
 
 class ConsentUnits(Facet):
     """The units of Consents."""
 
     async def grants(self, user_id: str | None) -> Sequence[Grant]:
-        rows = await self._engine.ask(
-            f"SELECT {GRANT} FROM grants WHERE user_id = coalesce(?, user_id)"
-            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
-            user_id,
-            self._engine.clock.now(),
-        )
-        return [grant_of(row) for row in rows]
+        recorded = await self._engine.ask(_LISTED, user_id, self._engine.clock.now())
+        routines = await self._engine.ask(_OF_ROUTINES, user_id)
+        return [*map(_recorded, recorded), *(grant for row in routines for grant in _of_routine(row))]
 
     @reads
     def standing(self, tx: Transaction, user_id: str, thread_id: str) -> ConsentSettings:

@@ -4,13 +4,16 @@ A plan is stored before its first step, so that a restart goes on with the same 
 stored: a run's first calls are those of its plan, in order.
 """
 
-import json
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
 from dataclasses import replace
 
 from core.events import ModelTrace
-from core.job import JobPlan, JobRow, JobState, PlanState, PlanStep, changes
+from core.job import JobPlan, JobRow, JobState, PlanState, changes
 from core.store.codecs import encode, storable
 from core.store.sql.feed import position
+from core.store.sql.job_views import JOB, job_of, plan_from_json
+from core.store.sql.mapping import ACTIVE
 from core.store.sql.turns import append, keep_models, progress
 from core.store.transaction import Transaction
 from core.store.units import Facet, writes
@@ -58,6 +61,23 @@ def record(
     tx.changes.job_changes.append((before, to))
 
 
+def ask_to_stop(tx: Transaction, job_id: str) -> None:
+    """Ask the run of a job to stop, if there is one. It has its slot until it did."""
+    tx.run(f"UPDATE runs SET stop_requested = 1 WHERE id = ? AND state IN {ACTIVE}", job_id)
+
+
+def cancel_of_routine(tx: Transaction, routine_id: str, reason: str) -> None:
+    """Cancel the jobs of a routine's runs that still work."""
+    working = tx.all(
+        f"SELECT {JOB} FROM jobs j WHERE j.state IN ('pending', 'in_progress', 'stuck')"
+        " AND j.run_id IN (SELECT id FROM routine_runs WHERE routine_id = ?)",
+        routine_id,
+    )
+    for row in working:
+        change(tx, job_of(row), JobState.CANCELLED, reason)
+        ask_to_stop(tx, row[0])
+
+
 INTERRUPTED = "Plan interrupted by user message, re-evaluating…"
 
 
@@ -65,13 +85,6 @@ def plan_to_json(plan: JobPlan) -> str:
     """Return a plan as JSON."""
     steps = [[step.tool, step.arguments, step.reasoning] for step in plan.steps]
     return storable(encode({"goal": plan.goal, "confidence": plan.confidence, "steps": steps}))
-
-
-def plan_from_json(text: str) -> JobPlan:
-    """Return the plan stored by `plan_to_json`."""
-    stored = json.loads(text)
-    steps = tuple(PlanStep(*step) for step in stored["steps"])
-    return JobPlan(stored["goal"], steps, stored["confidence"])
 
 
 def interrupt(tx: Transaction, job_id: str) -> None:

@@ -6,17 +6,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.job import JobBudget, JobEvent, JobEventKind, JobRow, JobState, PlanState
+from core.job import JobBudget, JobEvent, JobEventKind, JobPlan, JobRow, JobState, NewJob, PlanState, PlanStep
 from core.messages import MessageRef
 from core.store.codecs import encode, message_from_json, refs_from_json
 from core.store.job_port import JobParts, SubtaskRow
 from core.store.rows import TurnState
-from core.store.sql.job_changes import plan_from_json
 from core.store.sql.mapping import CALL_FROM, holds
 from core.store.sql.usage import used_by_job
 from core.store.transaction import Row, Transaction
 from core.store.units import Engine
 
+SHORT_ID_CHARS = 4
 LISTED = 20
 """The number of jobs that `/jobs` lists."""
 JOB = (
@@ -28,20 +28,33 @@ JOB = (
     " (SELECT c.tool FROM calls c WHERE c.turn_id = j.id ORDER BY c.seq DESC LIMIT 1),"
     " j.review, j.monitor_menu,"
     " (SELECT e.at FROM entries e WHERE e.thread_id = j.id ORDER BY e.seq DESC LIMIT 1),"
-    " j.plan, j.plan_state"
+    " j.plan, j.plan_state, j.origin, j.routine_id, j.missing_grants, j.day_tokens, j.day_micro_usd"
 )
 
 
 COUNTS = "SELECT state, count(*) FROM jobs GROUP BY state"
 
 
+def plan_from_json(text: str) -> JobPlan:
+    """Return the plan stored by `plan_to_json`."""
+    stored = json.loads(text)
+    steps = tuple(PlanStep(*step) for step in stored["steps"])
+    return JobPlan(stored["goal"], steps, stored["confidence"])
+
+
 def job_of(row: Row) -> JobRow:
     """Return a job from the columns `JOB`."""
-    budget = JobBudget(*row[8:12])
+    budget = JobBudget(*row[8:12], *row[-2:])
     scope = tuple(json.loads(row[7]))
     id_, short_id, owner_id, key, title, task, state = row[:7]
-    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-2])
-    plan, planned = row[-2:]
+    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-7])
+    plan, planned, origin, routine_id, missing = row[-7:-2]
+    job = replace(
+        job,
+        origin=origin,
+        routine_id=routine_id,
+        missing_grants=() if missing is None else tuple(json.loads(missing)),
+    )
     if planned is None:
         return job
     return replace(job, plan=None if plan is None else plan_from_json(plan), plan_state=PlanState(planned))
@@ -151,3 +164,23 @@ def parts_of(tx: Transaction, job_id: str) -> JobParts:
         return parts
     thread_id, seq, message = told
     return replace(parts, files=message_from_json(message).files, thread_id=thread_id, seq=seq)
+
+
+def lineage(tx: Transaction, new: NewJob) -> tuple[str, str | None]:
+    """Return the first of the jobs that a new one repeats, and the routine whose work it is."""
+    if new.parent is not None:
+        repeated = tx.one("SELECT origin, routine_id FROM jobs WHERE id = ?", new.parent)
+        if repeated is not None:
+            return repeated[0], repeated[1]
+    run = tx.one("SELECT routine_id FROM routine_runs WHERE id = ?", new.run_id)
+    return new.id, None if run is None else run[0]
+
+
+def short_id(tx: Transaction, owner_id: str) -> str:
+    """Return a new short id: the fewest characters of a random one that its owner has no job of yet."""
+    while True:
+        whole = tx.ids.gate_id()
+        for length in range(SHORT_ID_CHARS, len(whole) + 1):
+            short = whole[-length:]
+            if tx.one("SELECT 1 FROM jobs WHERE owner_id = ? AND short_id = ?", owner_id, short) is None:
+                return short

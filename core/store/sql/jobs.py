@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from core.errors import StaleTurn
 from core.events import RunKind
-from core.ids import Ids
 from core.job import (
     MAX_QUEUED,
     MAX_QUEUED_EACH,
@@ -30,10 +29,21 @@ from core.store.effects import CancelJob, JobEffect, JudgeJob, ShowJobs, StartJo
 from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
 from core.store.rows import TurnStart, TurnState
 from core.store.sql.feed import position
-from core.store.sql.job_changes import JobPlanUnits, change, interrupt, record
+from core.store.sql.job_changes import JobPlanUnits, ask_to_stop, change, interrupt, record
 from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
-from core.store.sql.job_views import COUNTS, JOB, by_menu, events_after, find, job_of, newest, shown
-from core.store.sql.mapping import ACTIVE, SPENT_SINCE, marks
+from core.store.sql.job_views import (
+    COUNTS,
+    JOB,
+    by_menu,
+    events_after,
+    find,
+    job_of,
+    lineage,
+    newest,
+    short_id,
+    shown,
+)
+from core.store.sql.mapping import SPENT_SINCE, marks
 from core.store.sql.people import known_user, preferences, user
 from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run, settle, standing, steps
@@ -47,7 +57,6 @@ from core.usage import CallKind, Payer, Reservation
 
 CHANNEL = "job"
 """The channel of a job's thread: no message comes from it, and none goes there."""
-SHORT_ID_CHARS = 4
 
 
 def _job(tx: Transaction, job_id: str) -> JobRow:
@@ -68,6 +77,7 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         raise JobRefused("only people whom the hub knows have jobs")
     _require_room(tx, new.owner_id)
     now = tx.clock.now()
+    origin, routine_id = lineage(tx, new)
     tx.run(
         "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at, kind)"
         " VALUES (?1, ?2, ?3, ?1, '', ?4, ?5, ?5, 'job')",
@@ -80,9 +90,10 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
     tx.run(
         "INSERT INTO jobs (id, short_id, owner_id, key, title, task, question, state, scope, iterations,"
         " timeout_s, max_tokens, max_micro_usd, priority, thread_id, parent, review, reason, created_at,"
-        " monitor_menu) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?)",
+        " monitor_menu, run_id, routine_id, origin, day_tokens, day_micro_usd)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?)",
         new.id,
-        _short_id(tx, tx.ids, new.owner_id),
+        short_id(tx, new.owner_id),
         new.owner_id,
         new.key,
         storable(new.title),
@@ -99,6 +110,11 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         int(new.review),
         now,
         tx.ids.gate_id(),
+        new.run_id,
+        routine_id,
+        origin,
+        new.budget.day_tokens,
+        new.budget.day_micro_usd,
     )
     record(tx, new.id, None, JobState.PENDING, "Created", new.actor)
     return _job(tx, new.id)
@@ -117,22 +133,7 @@ def _require_room(tx: Transaction, owner_id: str) -> None:
         raise JobRefused(f"{total} jobs are waiting already, which is the limit; try later")
 
 
-def _short_id(tx: Transaction, ids: Ids, owner_id: str) -> str:
-    """Return a new short id: the fewest characters of a random one that its owner has no job of yet."""
-    while True:
-        whole = ids.gate_id()
-        for length in range(SHORT_ID_CHARS, len(whole) + 1):
-            short = whole[-length:]
-            if tx.one("SELECT 1 FROM jobs WHERE owner_id = ? AND short_id = ?", owner_id, short) is None:
-                return short
-
-
 # --- changes of state -----------------------------------------------------------------------------------
-
-
-def ask_to_stop(tx: Transaction, job_id: str) -> None:
-    """Ask the run of a job to stop, if there is one. It has its slot until it did."""
-    tx.run(f"UPDATE runs SET stop_requested = 1 WHERE id = ? AND state IN {ACTIVE}", job_id)
 
 
 def change_for(
@@ -178,7 +179,7 @@ def _begin(tx: Transaction, job_id: str) -> TurnStart:
     question = UserSaid("" if row is None else row[0])
     on, owner = thread(tx, job_id), known_user(tx, job.owner_id)
     events = [f"job:{job_id}"]
-    payer = Payer(CallKind.JOB, job_id, owner.user_id, on.id)
+    payer = Payer(CallKind.JOB, job_id, owner.user_id, on.id, job.routine_id)
     begun = start_turn(tx, on, owner, job_id, [question], CHANNEL, on.address, events=events, payer=payer)
     tx.run(
         "UPDATE runs SET kind = ?, consent_thread = ? WHERE id = ?", RunKind.JOB.value, job.thread_id, job_id
@@ -189,15 +190,13 @@ def _begin(tx: Transaction, job_id: str) -> TurnStart:
 def _started(tx: Transaction, job_id: str, reserved: Reservation | None = None) -> StartedJob:
     job = _job(tx, job_id)
     row = tx.one("SELECT spent_us FROM runs WHERE id = ?", job_id)
-    tokens, micro_usd = used_by_job_so_far(tx, job_id)
     return StartedJob(
         job,
         known_user(tx, job.owner_id),
-        standing(tx, job.owner_id, job.thread_id),
+        standing(tx, job_id, job.owner_id, job.thread_id),
         steps(tx, job_id),
         0 if row is None else row[0],
-        tokens,
-        micro_usd,
+        *used_by_job_so_far(tx, job_id),
         models_of(tx, job_id),
         reserved,
     )
@@ -274,8 +273,13 @@ def _end(tx: Transaction, job: JobRow, end: JobEnd) -> JobEnded:
     close_run(tx, job.id, TurnState.DONE if ok else TurnState.FAILED, end.answer, end.models)
     for state, reason in end.path:
         job = change(tx, job, state, reason)
-    result = None if end.result is None else storable(end.result)
-    tx.run("UPDATE jobs SET result = ?, result_seq = ? WHERE id = ?", result, position(tx, job.id), job.id)
+    tx.run(
+        "UPDATE jobs SET result = ?, result_seq = ?, missing_grants = ? WHERE id = ?",
+        None if end.result is None else storable(end.result),
+        position(tx, job.id),
+        storable(json.dumps(end.missing_grants)) if end.missing_grants else None,
+        job.id,
+    )
     if job.thread_id is None:
         return JobEnded()
     message, note = end.told(_job(tx, job.id), before, _new_menu(tx, job.id))

@@ -8,7 +8,7 @@ from core.audit_chain import AuditKind
 from core.store.codecs import storable
 from core.store.effects import GrantToRoutine
 from core.store.routine_rows import RoutineRow, RoutineStanding, RoutineText
-from core.store.sql import run_journal
+from core.store.sql import job_changes, run_journal
 from core.store.sql.audit import record
 from core.store.sql.mapping import ALL, like, marks
 from core.store.transaction import Row, Transaction
@@ -32,6 +32,7 @@ _TEXT = (
 MAX_WAITING = 1000
 """Maximum number of waiting runs of one routine."""
 PAUSED = "the routine was paused"
+DELETED = "Its routine was deleted"
 
 
 def routine_of(row: Row) -> RoutineRow:
@@ -117,6 +118,7 @@ def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
 
 def delete(tx: Transaction, routine_id: str) -> bool:
     tx.changes.routines.add(routine_id)
+    job_changes.cancel_of_routine(tx, routine_id, DELETED)
     run_journal.forget(tx, "SELECT id FROM routine_runs WHERE routine_id = ?", routine_id)
     run_journal.forget_threads(tx, routine_id)
     tx.run("DELETE FROM routine_runs WHERE routine_id = ?", routine_id)

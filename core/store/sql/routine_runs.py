@@ -12,24 +12,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.clock import SECOND_US
+from core.errors import StaleTurn
+from core.job import JobRow, NewJob
 from core.routine import RunStatus
 from core.store.codecs import storable
 from core.store.routine_rows import (
     BudgetDay,
     Claim,
     DayLeft,
+    JobOfRun,
     NewRun,
     RoutineRow,
     RoutineRunRow,
     RunEnd,
     StartedRun,
 )
-from core.store.sql import routine_definitions, run_journal
+from core.store.rows import TurnState
+from core.store.sql import jobs, routine_definitions, run_journal
+from core.store.sql.job_views import JOB, job_of
 from core.store.sql.recovery import resume
 from core.store.sql.routine_definitions import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.sql.routine_guardrails import claim, claim_slot, day_left, skip_for_budget, tell_of_budget
+from core.store.sql.subtasks import with_subtasks
 from core.store.sql.turns import models_of
-from core.store.sql.usage import used_by_run
+from core.store.sql.usage import not_made, used_by_run
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
 from core.usage import Reservation
@@ -43,8 +49,12 @@ RUN = (
     "r.id, r.routine_id, r.key, r.kind, r.input, r.state, r.due_at, r.not_before, r.attempts,"
     " r.started_at, r.ended_at, r.result, r.error,"
     f" {used_by_run('input_tokens')}, {used_by_run('output_tokens')},"
-    f" r.notice, r.notice_state, r.created_at, {used_by_run('micro_usd')}, r.missing_grants"
+    f" r.notice, r.notice_state, r.created_at, {used_by_run('micro_usd')},"
+    " (SELECT w.id FROM jobs w WHERE w.run_id = r.id), r.missing_grants"
 )
+
+
+_JOB_OVER = "r.state = 'running' AND j.state NOT IN ('pending', 'in_progress', 'stuck')"
 
 
 def run_of(row: Row) -> RoutineRunRow:
@@ -87,6 +97,16 @@ def _start(tx: Transaction, run_id: str, routine_id: str, day: BudgetDay) -> Day
         run_id,
     )
     return left
+
+
+def _may_end(tx: Transaction, run_id: str) -> str | None:
+    """Return the routine of a run that this hub can end: it has it in hand, or the run's job is over."""
+    row = tx.one(
+        "SELECT r.routine_id FROM routine_runs r JOIN jobs j ON j.run_id = r.id"
+        f" WHERE {_JOB_OVER} AND r.id = ?",
+        run_id,
+    )
+    return _in_hand(tx, run_id) if row is None else row[0]
 
 
 def _in_hand(tx: Transaction, run_id: str) -> str | None:
@@ -243,6 +263,28 @@ class RunUnits(Facet):
         started = _started(tx, run_id)
         return None if started is None else replace(started, left=left)
 
+    @writes
+    def dispatch_job(self, tx: Transaction, run_id: str, new: "NewJob") -> "JobRow":
+        routine_id = _in_hand(tx, run_id)
+        if routine_id is None:
+            raise StaleTurn(f"run {run_id} is not running, or another hub's")
+        job = jobs.save(tx, new)
+        not_made(tx, run_id)  # the job's own calls are reserved as they are made
+        run_journal.close_run(tx, run_id, TurnState.DONE)
+        tx.changes.runs.add(routine_id)
+        return job
+
+    @reads
+    def ended_jobs(self, tx: Transaction) -> "Sequence[JobOfRun]":
+        rows = tx.all(
+            f"SELECT r.id, {JOB} FROM routine_runs r JOIN jobs j ON j.run_id = r.id WHERE {_JOB_OVER}"
+            " ORDER BY j.ended_at, j.id"
+        )
+        found = ((_started(tx, row[0]), job_of(row[1:])) for row in rows)
+        return tuple(
+            JobOfRun(started, job, with_subtasks(tx, job.id)) for started, job in found if started is not None
+        )
+
     @reads
     def started_run(self, tx: Transaction, run_id: str) -> "StartedRun | None":
         return _started(tx, run_id)
@@ -250,7 +292,7 @@ class RunUnits(Facet):
     @writes
     def finish_run(self, tx: Transaction, run_id: str, end: "RunEnd") -> bool:
         now = tx.clock.now()
-        routine_id = _in_hand(tx, run_id)
+        routine_id = _may_end(tx, run_id)
         if routine_id is None:
             return False
         run_journal.close(tx, run_id, end.state, end.answer, end.models)

@@ -15,7 +15,7 @@ from core.routine import RunStatus
 from core.store.codecs import said_from_columns, storable, trace_to_json
 from core.store.routine_rows import RunSteps
 from core.store.rows import CallState, TurnState
-from core.store.sql.grants import in_thread
+from core.store.sql.grants import in_thread, own_grants
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
 from core.store.sql.steps import end_calls, used_by_subtasks
@@ -54,9 +54,11 @@ def steps(tx: Transaction, run_id: str) -> RunSteps:
     )
 
 
-def standing(tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSettings:
-    """Return a person's standing consent for a run without anybody to ask, and the tools it goes without."""
-    return replace(in_thread(tx, owner_id, thread_id or ""), left_out=left_out(tx))
+def standing(tx: Transaction, run_id: str, owner_id: str, thread_id: str | None) -> ConsentSettings:
+    """Return a person's standing consent for a run without anybody to ask, the run's own grants, and the
+    tools it goes without."""
+    said = in_thread(tx, owner_id, thread_id or "")
+    return replace(said, left_out=left_out(tx), own=own_grants(tx, run_id))
 
 
 def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> str | None:
@@ -184,8 +186,10 @@ class RunJournalUnits(Facet):
         return steps(tx, run_id)
 
     @reads
-    def run_standing(self, tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSettings:
-        return standing(tx, owner_id, thread_id)
+    def run_standing(
+        self, tx: Transaction, run_id: str, owner_id: str, thread_id: str | None
+    ) -> ConsentSettings:
+        return standing(tx, run_id, owner_id, thread_id)
 
     @writes
     def open_run_journal(self, tx: Transaction, run_id: str, scope: str, asked: UserSaid) -> None:

@@ -4,10 +4,11 @@ step."""
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
-from core.events import NO_MODELS, ModelTrace
+from core.events import NO_MODELS, ModelTrace, RunKind
 from core.gates import Gate, GateKind, Option
 from core.ports import OutboxRow
 from core.store.codecs import encode, storable
@@ -26,7 +27,7 @@ from core.store.rows import (
 from core.store.sql import gate_open, tool_failures, turns
 from core.store.sql.audit import audited, events_of, hidden, record, record_end
 from core.store.sql.feed import history
-from core.store.sql.grants import in_thread
+from core.store.sql.grants import in_thread, own_grants
 from core.store.sql.inbox import lead_to_turn, take_steering
 from core.store.sql.kill_switch import refusal_while_paused, use
 from core.store.sql.leases import hold
@@ -226,16 +227,17 @@ def _reserved_next(tx: Transaction, run_id: str) -> Reservation | None:
 def payer_of(tx: Transaction, run_id: str) -> Payer:
     """Return what the model calls of a run are for. Those of a subtask are its run's."""
     row = tx.one(
-        "SELECT r.kind, r.principal_id, r.thread_id, t.scope, c.turn_id FROM runs r"
-        " JOIN threads t ON t.id = r.thread_id LEFT JOIN calls c ON c.id = r.id WHERE r.id = ?",
+        "SELECT r.kind, r.principal_id, r.thread_id, CASE r.kind WHEN 'routine' THEN t.scope"
+        " ELSE j.routine_id END, c.turn_id FROM runs r JOIN threads t ON t.id = r.thread_id"
+        " LEFT JOIN jobs j ON j.id = r.id LEFT JOIN calls c ON c.id = r.id WHERE r.id = ?",
         run_id,
     )
     if row is None:
         raise StaleTurn(f"there is no run {run_id}")
-    kind, user_id, thread_id, scope, parent = row
+    kind, user_id, thread_id, routine_id, parent = row
     if parent is not None:
         return payer_of(tx, parent)
-    return Payer(CallKind(kind), run_id, user_id, thread_id, scope if kind == CallKind.ROUTINE else None)
+    return Payer(CallKind(kind), run_id, user_id, thread_id, routine_id)
 
 
 def join_waiting(tx: Transaction, turn_id: str) -> Sequence[UserSaid]:
@@ -345,7 +347,7 @@ class TurnUnits(Facet):
         self, tx: Transaction, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
     ) -> str | None:
         row = tx.one(
-            "SELECT principal_id, stop_requested FROM runs WHERE id = ? AND state = 'running'", turn_id
+            "SELECT principal_id, stop_requested, kind FROM runs WHERE id = ? AND state = 'running'", turn_id
         )
         if row is None or row[1]:
             raise StaleTurn(f"turn {turn_id} is not running, or was stopped")
@@ -356,9 +358,10 @@ class TurnUnits(Facet):
         call = call_of(found)
         if not _may_run(call):
             raise StaleTurn(f"call {call_id} is {call.state}, so it can't be run")
-        refusal = refusal_while_paused(tx) or check(
-            call, known_user(tx, principal_id), in_thread(tx, principal_id, whose.thread_id or "")
-        )
+        said = in_thread(tx, principal_id, whose.thread_id or "")
+        if row[2] != RunKind.CHAT:
+            said = replace(said, own=own_grants(tx, turn_id))
+        refusal = refusal_while_paused(tx) or check(call, known_user(tx, principal_id), said)
         if refusal is None and limits:
             refusal = too_often(use(tx, principal_id, call.tool, limits), call.tool)
         if refusal is None:

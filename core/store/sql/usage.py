@@ -118,8 +118,9 @@ def not_made(tx: Transaction, run_id: str) -> None:
 
 
 def used_by_run(column: str) -> str:
-    """Return the sum of a column over the calls of the routine run `r`, as an expression."""
-    used = "FROM usage u WHERE u.run_id = r.id AND u.routine_id IS NOT NULL"
+    """Return the sum of a column over the calls of the routine run `r` and of its job, as an expression."""
+    whose = "SELECT r.id UNION ALL SELECT w.id FROM jobs w WHERE w.run_id = r.id"
+    used = f"FROM usage u WHERE u.routine_id IS NOT NULL AND u.run_id IN ({whose})"
     return f"(SELECT coalesce(sum(u.{column}), 0) {used})"
 
 

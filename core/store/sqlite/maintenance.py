@@ -187,6 +187,9 @@ INVARIANTS = (
      " HAVING max(a.number) <> w.number OR count(*) <> max(a.number) - min(a.number) + 1"),
     ("the audit chain has gaps", "SELECT max(position) FROM audit WHERE position IS NOT NULL"
      " HAVING count(*) <> max(position) - min(position) + 1"),
+    ("a routine's run is running without a journal or a job", "SELECT r.id FROM routine_runs r"
+     " WHERE r.state = 'running' AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = r.id)"
+     " AND NOT EXISTS (SELECT 1 FROM runs tn WHERE tn.id = r.id AND tn.state = 'running')"),
     ("queued input has no thread", "SELECT key FROM inbox WHERE outcome = 'waiting' AND thread_id IS NULL"),
 )  # fmt: skip
 """Invariants of every commit that the schema itself does not enforce, each with a query for

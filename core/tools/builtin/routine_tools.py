@@ -100,6 +100,11 @@ def _making(told: Callable[[], Told]) -> Tool:
         ] = None,
         cooldown_s: Annotated[int | None, "minimum time between two runs, in seconds"] = None,
         tools: Annotated[list[str] | None, "the tools its runs may use without asking"] = None,
+        full_job: Annotated[
+            str | None,
+            "for long work: the title of the job that each run dispatches; the prompt is its task",
+        ] = None,
+        max_iterations: Annotated[int | None, "for a full job: its maximum number of rounds"] = None,
         description: Annotated[str, "a description of its purpose"] = "",
     ) -> str:
         """Create a routine: a prompt the hub runs by itself. Its result is sent to this conversation."""
@@ -119,7 +124,7 @@ def _making(told: Callable[[], Told]) -> Tool:
             "name": name,
             "description": description,
             "trigger": _given(trigger),
-            "action": {"type": "lightweight", "prompt": prompt, **_scope(tools)},
+            "action": _action(prompt, tools, full_job, max_iterations),
         }
         if cooldown_s is not None:
             page["guardrails"] = {"cooldown_s": cooldown_s}
@@ -199,8 +204,14 @@ async def _said(doing: Any) -> str:
         raise ToolFailed(str(error)) from error
 
 
-def _scope(tools: list[str] | None) -> dict[str, Any]:
-    return {"use_tools": True, "allowed_tools": tools} if tools else {}
+def _action(
+    prompt: str, tools: list[str] | None, full_job: str | None, max_iterations: int | None
+) -> dict[str, Any]:
+    if full_job is None:
+        scope = {"use_tools": True, "allowed_tools": tools} if tools else {}
+        return {"type": "lightweight", "prompt": prompt, **scope}
+    job = {"title": full_job, "description": prompt, "max_iterations": max_iterations}
+    return _given({"type": "full_job", **job, "allowed_tools": tools or None})
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -211,6 +211,28 @@ def test_calls_of_the_past_are_judged_by_other_rules(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "hub.db").read_bytes() == before
 
 
+def test_a_job_is_judged_before_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "Makefile").write_text("test:\n\ttouch tested\n")
+    asyncio.run(_past(tmp_path))
+    calls = ("--call", "shell make test", "--call", "shell echo hi", "--call", "time {}")
+    words = ("--tools", "shell,create_job,abacus", *calls)
+    found = json.loads(command(tmp_path, "policy", "test", "--json", *words).out)
+    assert [(one["about"], one["outcome"]) for one in found] == [
+        ("shell", "some"),
+        ("create_job", "refused"),
+        ("abacus", "refused"),
+        ("shell make test", "refused"),
+        ("shell echo hi", "runs"),
+        ("time {}", "runs"),
+    ]
+    assert found[3]["grants"][0].startswith("shell make test")
+    assert not (tmp_path / "workspace" / "tested").exists()
+    told = command(tmp_path, "policy", "test", "--call", "shell make test").out
+    assert "refused  shell make test: shell is not available" in told
+    assert "the grant that allows exactly this: shell make test" in told
+
+
 def test_a_policy_that_cannot_be_read_is_a_mistake(tmp_path: Path) -> None:
     asyncio.run(_past(tmp_path))
     (tmp_path / "bad.toml").write_text("disabled = 1\n")

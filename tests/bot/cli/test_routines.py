@@ -54,6 +54,21 @@ async def test_a_routine_is_made_shown_changed_and_forgotten(house: Hub, running
     assert trial["fires"]
     assert "group 1: it" in trial["input"]
     assert not (await page(house, "routines", "test", "watch", "--text", "deploy it"))["fires"]
+    used = json.dumps({"action": {"use_tools": True, "allowed_tools": ["shell"], "grants": ["shell rm *"]}})
+    (house.directory / "used.json").write_text(used)
+    await page(house, "routines", "edit", "watch", "--file", str(house.directory / "used.json"))
+    judged = await page(
+        house, *("routines", "test", "watch"), *("--call", "shell rm old", "--call", "shell make test")
+    )
+    expected = [*judged["tools"], *judged["grants"], *judged["calls"]]
+    assert [(one["about"], one["outcome"]) for one in expected] == [
+        ("shell", "some"),
+        ("shell rm *", "runs"),
+        ("shell rm old", "runs"),
+        ("shell make test", "refused"),
+    ]
+    told = (await said(house, "routines", "test", "watch", "--call", "shell make test")).out
+    assert "refused  shell make test: shell is not available to an unattended run" in told
     assert not (await page(house, "routines", "disable", "watch"))["enabled"]
     refused = await said(house, "routines", "fire", "watch")
     assert (refused.code, refused.err) == (1, "the routine is paused\n")
@@ -63,6 +78,31 @@ async def test_a_routine_is_made_shown_changed_and_forgotten(house: Hub, running
     assert (gone.code, gone.err) == (1, "you have no routine named “watch”\n")
     if not running:
         await house.start()
+
+
+async def test_a_full_job_is_made_by_command(house: Hub) -> None:
+    words = (
+        "routines",
+        "add",
+        "sky",
+        "--full-job",
+        "Stars",
+        "--prompt",
+        "Count them",
+        "--tools",
+        "shell, http",
+    )
+    made = await page(house, *words, "--max-iterations", "9")
+    assert made["definition"]["action"] == {
+        "type": "full_job",
+        "title": "Stars",
+        "description": "Count them",
+        "max_iterations": 9,
+        "allowed_tools": ["shell", "http"],
+    }
+    await page(house, "routines", "edit", "sky", "--prompt", "Count all of them")
+    shown = await page(house, "routines", "show", "sky")
+    assert shown["definition"]["action"]["description"] == "Count all of them"
 
 
 async def test_a_routine_made_by_command_fires_and_tells_its_history(house: Hub) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from bot.config.load import load
 from bot.config.schema import Config
+from bot.jobs.builder import DockerProbe
 from bot.routines.management import build_manager
 from bot.routines.service import build_routines
 from bot.timers import ScheduledTimers
@@ -143,6 +144,7 @@ def service_of(
         models,
         RunRegistry(TurnListeners(), told.owner, store.journal.keep_models),
         no_tools,
+        DockerProbe(enabled=False, environment={}),
         lambda: notices,
         open_thread,
         clock,

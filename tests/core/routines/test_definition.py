@@ -36,8 +36,9 @@ from core.routine import (
     kept,
 )
 from core.routine_json import Problem, definition_to_json, input_from_json, input_to_json, read_definition
-from core.routines.definitions import DisplayStatus, display_status, fingerprint
+from core.routines.definitions import DisplayStatus, display_status, fingerprint, not_permitted
 from core.routines.validation import change, validate
+from core.users import Principal, Role
 
 CRON = {"type": "cron", "schedule": "0 9 * * 1-5"}
 ASK = {"type": "lightweight", "prompt": "What is on today?"}
@@ -87,12 +88,21 @@ def test_omitted_fields_take_their_defaults() -> None:
     )
 
 
-def test_a_full_job_is_refused_when_it_is_saved_and_read_where_it_was_saved_before() -> None:
+def test_a_full_job_has_25_rounds_and_no_more_than_200() -> None:
+    action = {"type": "full_job", "title": "t", "description": "d"}
+    assert valid(PAGE | {"action": action}).action == FullJob("t", "d", 25)
+    wrong = {**action, "max_iterations": 201, "description": "d" * 16_001, "grants": ["shell"]}
+    assert set(faults(PAGE | {"action": wrong})) == {
+        "action.max_iterations",
+        "action.description",
+        "action.grants",
+    }
+
+
+def test_a_full_job_is_refused_where_jobs_are_turned_off() -> None:
     page = PAGE | {"action": {"type": "full_job", "title": "t", "description": "d"}}
-    assert faults(page) == {"action.type": "cannot be full_job: routines start no jobs yet; use lightweight"}
-    definition = read_definition(page, "UTC")
-    assert isinstance(definition, Definition)
-    assert definition.action == FullJob("t", "d", 25)
+    (problem,) = not_permitted(valid(page), Principal("owner", Role.OWNER, "Olivia"), priced=True)
+    assert (problem.field, "jobs are turned off" in problem.message) == ("action.type", True)
 
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(str.strip)
@@ -110,7 +120,7 @@ triggers = st.one_of(
 )
 actions = st.one_of(
     st.builds(Lightweight, words, lists, counts, st.booleans(), counts, lists, lists),
-    st.builds(FullJob, words, words, counts),
+    st.builds(FullJob, words, words, counts, lists, lists),
 )
 minutes = st.integers(0, 24 * 60 - 1)
 definitions = st.builds(
@@ -404,5 +414,5 @@ def test_a_problem_names_one_field() -> None:
     assert validate({}) == (
         Problem("name", "is missing"),
         Problem("trigger.type", "must be one of cron, event, system_event, webhook, manual"),
-        Problem("action.type", "must be one of lightweight, reminder"),
+        Problem("action.type", "must be one of lightweight, full_job, reminder"),
     )

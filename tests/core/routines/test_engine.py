@@ -416,5 +416,7 @@ async def test_what_is_done_is_kept_for_thirty_days(works: Works) -> None:
     works.clock.advance(29 * DAY)
     assert await works.store.routines.forget_done_routines(works.clock.now() - 30 * DAY * SECOND_US) == 0
     await works.passes(2 * DAY)
-    assert await row_of(works, done) is None
+    async with asyncio.timeout(PATIENCE_S):
+        while await row_of(works, done) is not None:  # its timer is another than the look's
+            await works.looked()
     assert await row_of(works, stays) is not None

@@ -141,13 +141,13 @@ class ApprovalsPage {
 }
 
 /** @param {Grant} grant @param {() => void} revoke */
-function grantCard({ tool, pattern, user_id, thread_id, created_at }, revoke) {
+function grantCard({ tool, pattern, user_id, thread_id, subject, created_at }, revoke) {
   const covers = `${tool}: ${pattern ?? "every call"}`;
   return h(
     "article",
     { class: "card grant", tabindex: "-1" },
     h("header", {}, h("h3", {}, covers)),
-    h("p", { class: "meta" }, `${user_id} · ${thread_id ? "one conversation" : "everywhere"}`, timeView(created_at)),
+    h("p", { class: "meta" }, `${user_id} · ${subject ?? (thread_id ? "one conversation" : "everywhere")}`, timeView(created_at)),
     h("div", { class: "card-actions" }, confirmButton("Revoke", `Revoke ${covers}?`, revoke, { class: "button small" })),
   );
 }

@@ -40,6 +40,12 @@ CREATE TABLE jobs (
     result_seq      INTEGER,  -- its position among the events, after the change of state that ended the work
     plan            TEXT,  -- JSON: the calls that it begins with; null: it has none
     plan_state      TEXT CHECK (plan_state IN ('running', 'ended')),  -- null: the model was not asked for one
+    run_id          TEXT,  -- the routine's run whose work it is, which may be gone
+    routine_id      TEXT,  -- the run's routine, also of a job that repeats this one; it may be gone
+    origin          TEXT NOT NULL,  -- the first of the jobs that repeat one another: grants are its
+    day_tokens      INTEGER,  -- what the routine's budget of the day had left; null: no limit
+    day_micro_usd   INTEGER,
+    missing_grants  TEXT,  -- JSON list: grants that calls were refused for want of; its message offers them
     created_at      INTEGER NOT NULL,
     started_at      INTEGER,
     ended_at        INTEGER,
@@ -51,6 +57,7 @@ CREATE UNIQUE INDEX jobs_monitors ON jobs (monitor_menu) WHERE monitor_menu IS N
 CREATE INDEX jobs_pending ON jobs (owner_id, priority, created_at) WHERE state = 'pending';
 CREATE INDEX jobs_notices ON jobs (notice_at) WHERE notice_at IS NOT NULL;
 CREATE INDEX jobs_states ON jobs (state);
+CREATE UNIQUE INDEX jobs_runs ON jobs (run_id) WHERE run_id IS NOT NULL;
 
 -- Every change of a job's state, and what became of its plan meanwhile. Positions are those of its thread, as those of entries.
 CREATE TABLE job_changes (

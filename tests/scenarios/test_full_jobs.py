@@ -1,0 +1,215 @@
+"""Routines whose work is a job: dispatched once, waited for as long as it takes, told of with its result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.app import Seams
+from core.job import JobRow, JobState
+from core.jobs.readiness import Readiness
+from core.routine import RunStatus
+from core.store.routine_rows import RoutineRunRow
+from tests.bot.web.api_client import client
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
+from tests.scenarios.routine_house import greeted
+from tests.scenarios.test_job_repair import HANG, HOUR_S, PATIENT, hangs
+from tests.simulators.model import Hold, ToolCall, text, tools
+
+TASK = "Count the stars"
+ACTION = {"type": "full_job", "title": "Stars", "description": TASK}
+
+
+@dataclass
+class Containers:
+    """A ContainerProbe that finds what it is told."""
+
+    state: Readiness = Readiness.HOST
+
+    async def readiness(self) -> Readiness:
+        return self.state
+
+
+async def made(house: Hub, name: str = "sky", action: Mapping[str, Any] = ACTION, **page: Any) -> str:
+    """The id of a new routine."""
+    given = {"name": name, "trigger": {"type": "manual"}, "action": action, "guardrails": {"cooldown_s": 0}}
+    async with client(house.directory) as api:
+        status, saved = await api.ask("POST", "/api/routines", {**given, **page})
+    assert status == 200, saved
+    return saved["id"]
+
+
+async def fires(house: Hub, routine_id: str) -> None:
+    async with client(house.directory) as api:
+        status, told = await api.ask("POST", f"/api/routines/{routine_id}/fire")
+    assert status == 200, told
+
+
+async def runs_in(house: Hub, routine_id: str, *states: RunStatus) -> list[RoutineRunRow]:
+    """The routine's runs, newest first, once they are in these states."""
+    found: list[RoutineRunRow] = []
+
+    async def there() -> bool:
+        found[:] = await house.store.run_views.routine_runs(routine_id, 10)
+        return tuple(run.state for run in found) == states
+
+    await house.until(there)
+    return found
+
+
+async def jobs_of(house: Hub) -> list[JobRow]:
+    return list(await house.store.jobs.jobs(None, 100))
+
+
+async def test_its_run_runs_until_the_job_is_over_and_tells_its_result(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, extra="[jobs]\nmax_iterations = 7\nreview = true") as house:
+        await greeted(house)
+        house.model.fault(Hold())
+        house.model.enqueue(text("There are 9,096."))
+        sky = await made(house, guardrails={"cooldown_s": 0, "timeout_s": 10, "daily_runs": 5})
+        await fires(house, sky)
+        await house.model.wait_requests(state="held")
+        (run,) = await runs_in(house, sky, RunStatus.RUNNING)
+        (job,) = await jobs_of(house)
+        assert (run.job_id, job.routine_id, job.owner_id) == (job.id, sky, "owner")
+        assert (job.title, job.budget.iterations, job.thread_id) == ("Stars", 25, None)
+        assert "Job of the routine “sky”" in job.task
+        # It is in no hub's hand: the next one knows it by its job.
+        await house.stop()
+        house.model.release()
+        house.model.enqueue(text("There are 9,096."))
+        await house.start()
+        notice = await house.telegram.wait_text(OWNER, "Routine “sky” has something for you")
+        assert "There are 9,096." in notice.text
+        (run,) = await runs_in(house, sky, RunStatus.ATTENTION)
+        (job,) = await jobs_of(house)
+        assert (run.job_id, job.state) == (job.id, JobState.COMPLETED)
+        assert run.input_tokens == job.input_tokens > 0
+        assert sum("sky" in said for said in house.says(OWNER)) == 1
+        asked = [one for one in house.model.log if TASK in str(one.body)][-1].body["messages"]
+        assert 'the routine "sky"' in str(asked)
+        assert "A person asked for this run." in str(asked)
+
+
+async def test_a_job_with_nothing_to_report_is_silent_and_remembers(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        await greeted(house)
+        sky = await made(house)
+        house.model.rule(TASK, text("ROUTINE_OK\nROUTINE_STATE:\n9,096 so far"))
+        await fires(house, sky)
+        await runs_in(house, sky, RunStatus.OK)
+        await fires(house, sky)
+        await runs_in(house, sky, RunStatus.OK, RunStatus.OK)
+        assert "9,096 so far" in str(house.model.log[-1].body)
+        assert house.says(OWNER) == ["You said: hi"]
+
+
+async def test_a_job_that_fails_fails_its_run_with_the_reason(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        await greeted(house)
+        house.model.rule(TASK, tools(ToolCall("time", {})))
+        house.model.rule(TASK, tools(ToolCall("time", {})), on="tool")
+        sky = await made(house, action={**ACTION, "max_iterations": 2})
+        await fires(house, sky)
+        (run,) = await runs_in(house, sky, RunStatus.FAILED)
+        notice = await house.telegram.wait_text(OWNER, "Routine “sky” failed")
+        assert "Maximum iterations exceeded (2)" in notice.text
+        assert "Maximum iterations exceeded (2)" in (run.error or "")
+        house.model.reset()
+        house.model.fault(Hold())
+        await fires(house, sky)
+        await house.model.wait_requests(state="held")
+        job, _ = await jobs_of(house)
+        house.telegram.user_sends_text(OWNER, f"/cancel {job.short_id}")
+        run, _ = await runs_in(house, sky, RunStatus.FAILED, RunStatus.FAILED)
+        assert run.error == "Cancelled by its owner."
+
+
+async def test_a_stuck_job_is_repaired_and_its_run_waits(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, extra=PATIENT) as house:
+        await greeted(house)
+        house.model.rule(TASK, tools(HANG))
+        house.model.rule(TASK, text("Counted."), on="tool")
+        sky = await made(
+            house,
+            action={**ACTION, "allowed_tools": ["shell"]},
+            guardrails={"cooldown_s": 0, "timeout_s": 10},
+        )
+        await fires(house, sky)
+        await hangs(house, 1)
+        house.clock.pass_by(2 * HOUR_S + 60)
+        (run,) = await runs_in(house, sky, RunStatus.ATTENTION)
+        (job,) = await jobs_of(house)
+        assert (job.repair_attempts, run.job_id, run.attempts) == (1, job.id, 1)
+        notice = await house.telegram.wait_text(OWNER, "Routine “sky” has something for you")
+        assert "Counted." in notice.text
+        assert "shell was interrupted" in notice.text
+        assert (house.workspace / "out.txt").read_text() == "line\n"
+
+
+async def test_deleting_a_routine_cancels_its_job(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        house.model.fault(Hold())
+        sky = await made(house)
+        await fires(house, sky)
+        await house.model.wait_requests(state="held")
+        async with client(house.directory) as api:
+            await api.ask("DELETE", f"/api/routines/{sky}")
+        (job,) = await jobs_of(house)
+        assert (job.state, job.reason) == (JobState.CANCELLED, "Its routine was deleted")
+
+
+async def test_one_run_at_a_time_and_no_more_than_the_day_allows(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        await greeted(house)
+        house.model.fault(Hold())
+        sky = await made(house, guardrails={"cooldown_s": 0, "daily_tokens": 40})
+        await fires(house, sky)
+        await house.model.wait_requests(state="held")
+        await fires(house, sky)
+        await runs_in(house, sky, RunStatus.WAITING, RunStatus.RUNNING)
+        assert len(await jobs_of(house)) == 1
+        house.model.release()
+        skipped, first = await runs_in(house, sky, RunStatus.SKIPPED, RunStatus.ATTENTION)
+        assert first.input_tokens + first.output_tokens >= 40
+        assert "its daily limit is 40" in (skipped.error or "")
+        assert len(await jobs_of(house)) == 1
+
+
+async def test_containers_that_are_turned_on_and_out_of_reach_refuse_every_full_job(tmp_path: Path) -> None:
+    containers = Containers(Readiness.UNREACHABLE)
+    async with open_hub(tmp_path, start=False) as house:
+        await house.serve(Seams(clock=house.clock, probe=containers))
+        await greeted(house)
+        sky = await made(house)
+        for number, (state, ends) in enumerate(
+            (
+                (Readiness.UNREACHABLE, RunStatus.FAILED),
+                (Readiness.HOST, RunStatus.ATTENTION),
+                (Readiness.READY, RunStatus.ATTENTION),
+            )
+        ):
+            containers.state = state
+            await fires(house, sky)
+            before = [RunStatus.ATTENTION] * (number - 1) + [RunStatus.FAILED] * min(number, 1)
+            run, *_ = await runs_in(house, sky, ends, *before)
+            assert len(await jobs_of(house)) == number
+            assert (run.job_id is None) is (state is Readiness.UNREACHABLE)
+        notice = await house.telegram.wait_text(OWNER, "Routine “sky” failed", timeout_s=LIMIT_S)
+        assert "Docker does not answer, so no job was started." in notice.text
+        assert "sandbox status" in notice.text
+
+
+async def test_full_jobs_are_refused_when_they_are_saved_if_jobs_are_off(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, extra="[jobs]\nenabled = false") as house, client(house.directory) as api:
+        page = {"name": "sky", "trigger": {"type": "manual"}, "action": ACTION}
+        assert await api.refusal("POST", "/api/routines", page) == (422, "unusable", "action.type")
+        draft = await api.ask("POST", "/api/routine-drafts", {"definition": page})
+        assert [one["field"] for one in draft[1]["problems"]] == ["action.type"]
+
+
+async def test_a_full_job_with_a_tool_that_there_is_not_is_refused_when_it_is_saved(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house, client(house.directory) as api:
+        unknown = {**ACTION, "allowed_tools": ["telescope"]}
+        page = {"name": "sky", "trigger": {"type": "manual"}, "action": unknown}
+        assert await api.refusal("POST", "/api/routines", page) == (422, "unusable", "action")
