@@ -3,13 +3,15 @@
 Each platform is imported only when it is configured.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.config.schema import Config
 from bot.config.sections import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
+from bot.operator.thread_export import ThreadExports
 from bot.runtime import (
     CHANNELS_PATH,
     HTTPX_COMMAND_LINE,
@@ -25,6 +27,7 @@ from core import texts
 from core.clock import Clock
 from core.errors import ToolDenied, ToolFailed
 from core.lazy_module import LazyModule
+from core.messages import THREAD_FILE
 from core.runs.context import ChatPrompts, PromptSettings
 from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.paths import PathGuard
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
 
 ReadFile = Callable[[str, int], bytes]
+SendFile = Callable[[str, int], Awaitable[bytes]]
+"""Reads a file or a conversation that is sent, see core.messages.File. Raises ValueError with the reason."""
 
 _RENDERED_BY: Mapping[str, Any] = {
     platform: LazyModule(f"channels.{platform}.outbound") for platform in ("telegram", "slack", "discord")
@@ -78,10 +83,12 @@ class ChannelBuilder:
         self,
         clock: Clock,
         certificates: Certificates,
+        exports: ThreadExports,
         closed: Sequence[Path] = (),
         telegram: "TelegramTimeouts | None" = None,
         stand_in: Callable[[Channel], Channel] | None = None,
     ) -> None:
+        self._exports = exports
         self._closed = closed
         self._clock = clock
         self._certificates = certificates
@@ -99,7 +106,7 @@ class ChannelBuilder:
 
     def _adapter(self, config: Config, name: str, settings: ChannelSection) -> Channel:
         sent = PathGuard(config.workspace.dir, self._closed), PathGuard(config.hub.data_dir / SPILL_NAME)
-        read_file = readable_files(*sent)
+        read_file = sent_files(readable_files(*sent), self._exports)
         match settings:
             case TelegramChannel():
                 return _telegram(
@@ -112,7 +119,7 @@ class ChannelBuilder:
 
 
 def _slack(
-    name: str, settings: SlackChannel, clock: Clock, certificates: Certificates, read_file: ReadFile
+    name: str, settings: SlackChannel, clock: Clock, certificates: Certificates, read_file: SendFile
 ) -> Channel:
     from channels.slack.channel import Http, Socket
     from channels.slack.channel import SlackChannel as Slack
@@ -135,7 +142,7 @@ def _slack(
 
 
 def _discord(
-    name: str, settings: DiscordChannel, clock: Clock, certificates: Certificates, read_file: ReadFile
+    name: str, settings: DiscordChannel, clock: Clock, certificates: Certificates, read_file: SendFile
 ) -> Channel:
     from channels.discord.channel import DiscordChannel as Discord
 
@@ -158,7 +165,7 @@ def _telegram(
     settings: TelegramChannel,
     clock: Clock,
     certificates: Certificates,
-    read_file: ReadFile,
+    read_file: SendFile,
     timeouts: "TelegramTimeouts | None",
 ) -> Channel:
     with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
@@ -181,6 +188,17 @@ def _telegram(
         tls=certificates.for_url(settings.api_base_url),
         groups=settings.groups,
     )
+
+
+def sent_files(read: ReadFile, exports: ThreadExports) -> SendFile:
+    """Return a reader of whatever channels send."""
+
+    async def read_file(path: str, limit_bytes: int) -> bytes:
+        if path.startswith(THREAD_FILE):
+            return await exports.read(path.removeprefix(THREAD_FILE), limit_bytes)
+        return await asyncio.to_thread(read, path, limit_bytes)
+
+    return read_file
 
 
 def readable_files(*guards: PathGuard) -> ReadFile:
