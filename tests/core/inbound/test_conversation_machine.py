@@ -30,6 +30,7 @@ from core.runs.recovery import ChatTurns, RunRecovery
 from core.runs.runner import Journals
 from core.runs.window import NO_LIMIT, build_window
 from core.store.accept import Accepted
+from core.store.port import Turns
 from core.store.rows import CallRow, Draft, LoadedTurn, NewCall, TurnStart, TurnState
 from core.store.sqlite.maintenance import check
 from core.store.sqlite.store import open_store
@@ -483,8 +484,12 @@ class Working:
         self.loaded = loaded
         self.entries = list(loaded.entries)
         self.turn = Turn(start, self.entries[known:])
-        self.turns = machine.front.store.turns
         self.last_seq = self.entries[-1].seq
+
+    @property
+    def turns(self) -> Turns:
+        """Those of the hub that runs now."""
+        return self.machine.front.store.turns
 
     def follows(self, *said: Said) -> None:
         for one in said:
