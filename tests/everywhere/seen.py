@@ -129,7 +129,9 @@ def in_console(item: Json, card: Json | None) -> Seen:
 
 def _menu(item: Json) -> tuple[tuple[str, str], ...]:
     menu = item.get("menu") or {"labels": []}
-    return tuple((label, f"{menu['menu_id']} {at}") for at, label in enumerate(menu["labels"], menu["first"]))
+    return tuple(
+        (label, f"{menu['menu_id']} {at}") for at, label in enumerate(menu["labels"], menu.get("first", 0))
+    )
 
 
 def text_of(block: Json) -> str:

@@ -261,6 +261,8 @@ async def deleted(town: HubEverywhere, person: Person, name: str) -> None:
     await says(town, person, f"{name} after all")
     (after_all,) = asked(town, f"{name} after all")
     assert f"{name} afresh" not in spoken(after_all)
+    await person.commands("export")
+    await received(person, f"{name} after all" if name != "terminal" else "conversation-")
     await person.commands("delete later")
     await person.sees("I ask before I do.")
 
