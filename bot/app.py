@@ -334,7 +334,9 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         if seams.prepare is not None:
             await seams.prepare(dependencies)
         exports = ThreadExports(store)
-        builder = ChannelBuilder(clock, certificates, exports, loaded.closed, seams.telegram, seams.stand_in)
+        builder = ChannelBuilder(
+            clock, certificates, exports.read, loaded.closed, seams.telegram, seams.stand_in
+        )
         channels = Channels(dependencies, builder, seams.turns, seams.posted)
         tools = Tools(dependencies, channels, pause, seams.lookup, seams.executor, seams.servers)
         turns = Turns(dependencies, channels, tools)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from bot.config.schema import Config
 from bot.config.sections import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
-from bot.operator.thread_export import ThreadExports
 from bot.runtime import (
     CHANNELS_PATH,
     HTTPX_COMMAND_LINE,
@@ -83,12 +82,12 @@ class ChannelBuilder:
         self,
         clock: Clock,
         certificates: Certificates,
-        exports: ThreadExports,
+        export: SendFile,
         closed: Sequence[Path] = (),
         telegram: "TelegramTimeouts | None" = None,
         stand_in: Callable[[Channel], Channel] | None = None,
     ) -> None:
-        self._exports = exports
+        self._export = export
         self._closed = closed
         self._clock = clock
         self._certificates = certificates
@@ -106,7 +105,7 @@ class ChannelBuilder:
 
     def _adapter(self, config: Config, name: str, settings: ChannelSection) -> Channel:
         sent = PathGuard(config.workspace.dir, self._closed), PathGuard(config.hub.data_dir / SPILL_NAME)
-        read_file = sent_files(readable_files(*sent), self._exports)
+        read_file = sent_files(readable_files(*sent), self._export)
         match settings:
             case TelegramChannel():
                 return _telegram(
@@ -190,12 +189,12 @@ def _telegram(
     )
 
 
-def sent_files(read: ReadFile, exports: ThreadExports) -> SendFile:
+def sent_files(read: ReadFile, export: SendFile) -> SendFile:
     """Return a reader of whatever channels send."""
 
     async def read_file(path: str, limit_bytes: int) -> bytes:
         if path.startswith(THREAD_FILE):
-            return await exports.read(path.removeprefix(THREAD_FILE), limit_bytes)
+            return await export(path.removeprefix(THREAD_FILE), limit_bytes)
         return await asyncio.to_thread(read, path, limit_bytes)
 
     return read_file

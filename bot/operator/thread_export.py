@@ -1,4 +1,4 @@
-"""Whole conversations as files: what was said, with tool calls and their results."""
+"""Whole conversations as files, with tool calls and their results."""
 
 import asyncio
 import re

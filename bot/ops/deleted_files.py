@@ -43,7 +43,7 @@ class Uploads(Protocol):
     """The files uploaded in the console (the part of bot.web.uploads.FileUploads that removes them)."""
 
     def leaving(self, handles: Sequence[str]) -> AbstractContextManager[Sequence[str]]:
-        """Let no message take these files meanwhile. Yields those that none is just taking."""
+        """Keep messages from taking these files until the block ends. Yields those that none is just taking."""
         ...
 
     def remove(self, handle: str) -> None:
@@ -98,7 +98,7 @@ class DeletedFiles:
                 assert_never(file.kind)
 
     async def _remove_outputs(self) -> None:
-        """Remove outputs of calls that nobody knows any more, also of one whose result was never stored."""
+        """Remove outputs of calls that are known no more, also of one whose result was never stored."""
         outputs = await asyncio.to_thread(lambda: list(self._outputs.glob("*.txt")))
         for begin in range(0, len(outputs), CALLS_AT_ONCE):
             some = {path.stem: path for path in outputs[begin : begin + CALLS_AT_ONCE]}

@@ -128,10 +128,11 @@ def in_console(item: Json, card: Json | None) -> Seen:
 
 
 def _menu(item: Json) -> tuple[tuple[str, str], ...]:
-    menu = item.get("menu") or {"labels": []}
-    return tuple(
-        (label, f"{menu['menu_id']} {at}") for at, label in enumerate(menu["labels"], menu.get("first", 0))
-    )
+    menu: Json | None = item.get("menu")
+    if menu is None:
+        return ()
+    labels = enumerate(menu["labels"], menu["first"])
+    return tuple((label, f"{menu['menu_id']} {at}") for at, label in labels)
 
 
 def text_of(block: Json) -> str:
