@@ -43,7 +43,7 @@ class Uploads(Protocol):
     """The files uploaded in the console (the part of bot.web.uploads.FileUploads that removes them)."""
 
     def leaving(self, handles: Sequence[str]) -> AbstractContextManager[Sequence[str]]:
-        """Keep messages from taking these files until the block ends. Yields those that none is just taking."""
+        """Keep messages from taking these files until the block ends. Yields those that none takes now."""
         ...
 
     def remove(self, handle: str) -> None:

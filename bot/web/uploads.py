@@ -116,7 +116,7 @@ class FileUploads:
 
     @contextlib.contextmanager
     def leaving(self, handles: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Keep messages from taking these files until the block ends. Yields those that none is just taking."""
+        """Keep messages from taking these files until the block ends. Yields those that none takes now."""
         free = [handle for handle in handles if not self._taken[handle]]
         self._leaving.update(free)
         try:
