@@ -172,6 +172,7 @@ def main() -> int:
     options = parser.parse_args()
     costs = asyncio.run(measured(options.turns, options.rounds))
     wrong = missed(costs)
+    print(f"medians of {options.rounds} rounds")
     print(f"CPU a message: {costs.new_cpu_ms:.2f} ms in a new conversation,", end=" ")
     print(f"{costs.long_cpu_ms:.2f} ms after {options.turns} turns")
     print(f"its first message after a start takes {costs.first_over_warm_ms:.1f} ms more than a later one")

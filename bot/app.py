@@ -18,6 +18,7 @@ from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.live import Live
 from bot.models.builder import open_models
+from bot.operator.thread_export import ThreadExports
 from bot.ops.api_access import ApiAccess, published
 from bot.ops.deleted_files import REMOVE_EVERY_S, DeletedFiles
 from bot.ops.logs import log_file
@@ -26,6 +27,7 @@ from bot.parts import Dependencies, build_mcp, open_store
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, listen, needed_to_start, url_of, with_advice
 from bot.timers import ScheduledTimers
+from bot.tools import SPILL_NAME
 from bot.web.auth import AccessRules
 from bot.web.console import Console
 from bot.web.file_links import FileLinks
@@ -334,7 +336,10 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
             opened.push_async_callback(dependencies.hooks.unfinished.finish)
         if seams.prepare is not None:
             await seams.prepare(dependencies)
-        builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram, seams.stand_in)
+        exports = ThreadExports(store)
+        builder = ChannelBuilder(
+            clock, certificates, exports.read, loaded.closed, seams.telegram, seams.stand_in
+        )
         channels = Channels(dependencies, builder, seams.turns, seams.posted)
         tools = Tools(dependencies, channels, pause, seams.lookup, seams.executor, seams.servers, seams.probe)
         turns = Turns(dependencies, channels, tools)
@@ -350,8 +355,12 @@ def _set_timers(dependencies: Dependencies, channels: Channels, tools: Tools, tu
     timers = dependencies.timers
     timers.every("gates.deadlines", CHECK_EVERY_S, turns.expiry.look)
     timers.every("uploads.tidy", TIDY_EVERY_S, channels.uploads.tidy)
+    config = dependencies.config
     deleted = DeletedFiles(
-        dependencies.store.threads, channels.uploads.remove, dependencies.config.workspace.dir
+        dependencies.store.threads,
+        channels.uploads,
+        config.workspace.dir,
+        config.hub.data_dir / SPILL_NAME,
     )
     timers.every("threads.deleted", REMOVE_EVERY_S, deleted.look)
     timers.every("audit.linking", LINK_EVERY_S, tools.audit.look)

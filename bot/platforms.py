@@ -3,7 +3,8 @@
 Each platform is imported only when it is configured.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from core import texts
 from core.clock import Clock
 from core.errors import ToolDenied, ToolFailed
 from core.lazy_module import LazyModule
+from core.messages import THREAD_FILE
 from core.runs.context import ChatPrompts, PromptSettings
 from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.paths import PathGuard
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
 
 ReadFile = Callable[[str, int], bytes]
+SendFile = Callable[[str, int], Awaitable[bytes]]
+"""Reads a file or a conversation that is sent, see core.messages.File. Raises ValueError with the reason."""
 
 _RENDERED_BY: Mapping[str, Any] = {
     platform: LazyModule(f"channels.{platform}.outbound") for platform in ("telegram", "slack", "discord")
@@ -78,10 +82,12 @@ class ChannelBuilder:
         self,
         clock: Clock,
         certificates: Certificates,
+        export: SendFile,
         closed: Sequence[Path] = (),
         telegram: "TelegramTimeouts | None" = None,
         stand_in: Callable[[Channel], Channel] | None = None,
     ) -> None:
+        self._export = export
         self._closed = closed
         self._clock = clock
         self._certificates = certificates
@@ -99,7 +105,7 @@ class ChannelBuilder:
 
     def _adapter(self, config: Config, name: str, settings: ChannelSection) -> Channel:
         sent = PathGuard(config.workspace.dir, self._closed), PathGuard(config.hub.data_dir / SPILL_NAME)
-        read_file = readable_files(*sent)
+        read_file = sent_files(readable_files(*sent), self._export)
         match settings:
             case TelegramChannel():
                 return _telegram(
@@ -112,7 +118,7 @@ class ChannelBuilder:
 
 
 def _slack(
-    name: str, settings: SlackChannel, clock: Clock, certificates: Certificates, read_file: ReadFile
+    name: str, settings: SlackChannel, clock: Clock, certificates: Certificates, read_file: SendFile
 ) -> Channel:
     from channels.slack.channel import Http, Socket
     from channels.slack.channel import SlackChannel as Slack
@@ -135,7 +141,7 @@ def _slack(
 
 
 def _discord(
-    name: str, settings: DiscordChannel, clock: Clock, certificates: Certificates, read_file: ReadFile
+    name: str, settings: DiscordChannel, clock: Clock, certificates: Certificates, read_file: SendFile
 ) -> Channel:
     from channels.discord.channel import DiscordChannel as Discord
 
@@ -158,7 +164,7 @@ def _telegram(
     settings: TelegramChannel,
     clock: Clock,
     certificates: Certificates,
-    read_file: ReadFile,
+    read_file: SendFile,
     timeouts: "TelegramTimeouts | None",
 ) -> Channel:
     with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
@@ -181,6 +187,17 @@ def _telegram(
         tls=certificates.for_url(settings.api_base_url),
         groups=settings.groups,
     )
+
+
+def sent_files(read: ReadFile, export: SendFile) -> SendFile:
+    """Return a reader of whatever channels send."""
+
+    async def read_file(path: str, limit_bytes: int) -> bytes:
+        if path.startswith(THREAD_FILE):
+            return await export(path.removeprefix(THREAD_FILE), limit_bytes)
+        return await asyncio.to_thread(read, path, limit_bytes)
+
+    return read_file
 
 
 def readable_files(*guards: PathGuard) -> ReadFile:

@@ -230,9 +230,14 @@ class Choice:
     writes: bool = False
 
 
+THREAD_FILE = "thread:"
+"""The path of a file that is a whole conversation begins with it. It is written when it is sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to send: a path below the workspace or the hub's own spill directory.
+    """A file to send: a path below the workspace or the hub's own spill directory, or `THREAD_FILE` and a
+    thread's id.
 
     `size_bytes` and `modified_ns`: the file's values when the message was written, by which it is
     recognized; 0 if not checked.

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,6 +13,7 @@ import typer
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
 from bot.config.load import database_of
+from bot.operator.thread_export import WHOLE_THREAD, says_something, speaker, thread_markdown
 from bot.views import (
     ApprovalView,
     ConversationView,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WHOLE_THREAD = 10**9
 """More entries than any thread has."""
 
 
@@ -142,7 +141,7 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
     if found.earlier:
         newest = "entry" if len(found.entries) == 1 else f"{len(found.entries)} entries"
         typer.echo(f"(only the newest {newest}; use --limit for more)")
-    for entry in filter(_says_something, found.entries):
+    for entry in filter(says_something, found.entries):
         typer.echo(_spoken(entry))
 
 
@@ -156,35 +155,12 @@ def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
 
 def exported(path: Path | None, thread_id: str) -> str:
     """Return a whole thread as Markdown. Raises CommandFailed."""
-    found = _whole(path, thread_id)
-    thread = found.thread
-    parts = [
-        printable(f"# {thread.title or thread.id}") + "\n",
-        printable(f"Thread {thread.id} of {thread.owner_id} on {thread.channel}."),
-    ]
-    for entry in filter(_says_something, found.entries):
-        text = printable_lines(entry.text)
-        text = _fenced(text) if entry.kind in {"call", "result"} else text
-        parts.append(f"\n## {_who(entry)} · {when(entry.at)}\n\n{text}")
-    return "\n".join([*parts, ""])
+    return printable_lines(thread_markdown(_whole(path, thread_id))) + "\n"
 
 
 def _whole(path: Path | None, thread_id: str) -> ConversationView:
     wanted = row_id(thread_id)
     return _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, WHOLE_THREAD)))
-
-
-def _says_something(entry: EntryView) -> bool:
-    """Return whether the entry has text. A model that only calls tools writes none; its calls are entries
-    of their own."""
-    return bool(entry.text.strip()) or entry.kind != "assistant"
-
-
-def _fenced(text: str) -> str:
-    """Return the text in a fence that is longer than any fence within it."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text}\n{fence}"
 
 
 def _known(thread_id: str, found: ConversationView | None) -> ConversationView:
@@ -195,16 +171,11 @@ def _known(thread_id: str, found: ConversationView | None) -> ConversationView:
     return found
 
 
-def _who(entry: EntryView) -> str:
-    undone = "(undone)" if entry.undone else None
-    return printable(" ".join(part for part in (entry.kind, entry.name, entry.status, undone) if part))
-
-
 def _spoken(entry: EntryView) -> str:
     text = printable_lines(entry.text)
     if "\n" in text:
         text = "\n    " + text.replace("\n", "\n    ")
-    return f"{when(entry.at)}  {_who(entry)}: {text}"
+    return f"{when(entry.at)}  {printable(speaker(entry))}: {text}"
 
 
 def row_id(typed: str) -> str:

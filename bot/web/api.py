@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from bot.live import Live
 from bot.operator.reload import Reloader
 from bot.operator.settings import SettingsService
+from bot.operator.thread_export import ThreadExports
 from bot.runtime import version
 from bot.views import StatusView
 from bot.web.accounts import Accounts
@@ -238,7 +239,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *parts.routines.endpoints(),
         *parts.jobs.endpoints(),
         *JobStreams(parts.jobs, parts.live, gate, parts.clock).endpoints(),
-        *SentFiles(store.feed, parts.workspace, gate.links).endpoints(),
+        *SentFiles(store.feed, parts.workspace, gate.links, ThreadExports(store)).endpoints(),
     ]
     return [*found, openapi_endpoint([*found, documented()])]
 

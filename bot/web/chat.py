@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from bot.operator.thread_export import ThreadExports
 from bot.web.auth import Caller
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, body_in_time, pieces_of
@@ -20,7 +21,7 @@ from bot.web.uploads import LIMIT_BYTES, EmptyUpload, FileUploads, TooManyUpload
 from channels.webchat import WEB, WebChannel, event_key
 from core.errors import ToolDenied, ToolFailed
 from core.ids import Ids
-from core.messages import Attachment, File, MessageRef, Sender
+from core.messages import THREAD_FILE, Attachment, File, MessageRef, Sender
 from core.ports import Acceptance
 from core.safety.paths import PathGuard
 from core.store.feed import Feeds, HubSaid
@@ -134,13 +135,15 @@ class Chat:
         person = call.caller.principal
         if not said.text and not said.attachments:
             raise ApiError(400, "invalid", "is empty; add text or attach a file", "text")
-        files = [await self._file(person, handle) for handle in said.attachments]
-        scope = await self._scope(call.caller, said)
+        handles = [_dashed(handle) for handle in said.attachments]
         key = said.client_key or self._ids.row_id()
         sender = Sender(person.user_id, person.name)
         instead_of = None if said.instead_of is None else _dashed(said.instead_of)
-        reply_to = None if said.reply_to is None else await self._replied_to(scope, said.reply_to)
-        accepted = await self._web.say(sender, key, scope, said.text, files, instead_of, reply_to)
+        with self._uploads.taking(handles):
+            files = [await self._file(person, handle) for handle in handles]
+            scope = await self._scope(call.caller, said)
+            reply_to = None if said.reply_to is None else await self._replied_to(scope, said.reply_to)
+            accepted = await self._web.say(sender, key, scope, said.text, files, instead_of, reply_to)
         return await self._sent(event_key(person.user_id, key), accepted)
 
     async def press(self, call: Call) -> Sent:
@@ -256,10 +259,11 @@ class FileLinkPage(Page):
 class SentFiles:
     """One method per endpoint."""
 
-    def __init__(self, feeds: Feeds, workspace: PathGuard, links: FileLinks) -> None:
+    def __init__(self, feeds: Feeds, workspace: PathGuard, links: FileLinks, exports: ThreadExports) -> None:
         self._feeds = feeds
         self._workspace = workspace
         self._links = links
+        self._exports = exports
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -288,7 +292,7 @@ class SentFiles:
     async def read(self, call: Call) -> Response:
         """Download a file sent in a conversation. Refused if the file has changed since."""
         _, file = await self._asked_for(call)
-        content = await asyncio.to_thread(self._content, file)
+        content = await self._content(file)
         headers = {
             "content-disposition": f"attachment; filename*=utf-8''{quote(file.name, safe='')}",
             "content-security-policy": CSP,
@@ -299,7 +303,7 @@ class SentFiles:
     async def link(self, call: Call) -> FileLinkPage:
         """Create a link that opens a file without a key for one minute."""
         target, file = await self._asked_for(call)
-        await asyncio.to_thread(self._content, file, 0)  # it is still there, as it was
+        await self._content(file, 0)  # it is still there, as it was
         return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))
 
     async def _asked_for(self, call: Call) -> tuple[str, File]:
@@ -317,7 +321,17 @@ class SentFiles:
                     return files[position]
         raise not_found("no such file was sent in this thread")
 
-    def _content(self, file: File, limit_bytes: int = SENT_LIMIT_BYTES) -> bytes:
+    async def _content(self, file: File, limit_bytes: int = SENT_LIMIT_BYTES) -> bytes:
+        if not file.path.startswith(THREAD_FILE):
+            return await asyncio.to_thread(self._read, file, limit_bytes)
+        if not limit_bytes:
+            return b""
+        try:
+            return await self._exports.read(file.path.removeprefix(THREAD_FILE), limit_bytes)
+        except ValueError as error:
+            raise ApiError(409, "refused", str(error)) from error
+
+    def _read(self, file: File, limit_bytes: int) -> bytes:
         try:
             with self._workspace.reading(file.path) as opened:
                 content = opened.read(limit_bytes)

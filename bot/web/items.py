@@ -15,7 +15,7 @@ from bot.web.file_links import file_target
 from channels.text.blocks import weight
 from core.events import ContextUse
 from core.gates import Gate, GateKind, GateState
-from core.messages import Attachment, File, Markdown, Message
+from core.messages import THREAD_FILE, Attachment, File, Markdown, Message
 from core.off_loop import off_loop
 from core.safety.fencing import unfence
 from core.store.feed import (
@@ -50,7 +50,8 @@ class FileView(Page):
 
 
 class SentFile(Page):
-    """A file that was sent, with its URL. `size_bytes` and `url` are null if they were not stored."""
+    """A file that was sent, with its URL, which is null if it was not stored. `size_bytes` is null also if
+    the file is written when it is downloaded."""
 
     name: str
     media_type: str
@@ -415,12 +416,12 @@ def sent_files(thread_id: str, seq: int, files: Sequence[File]) -> Iterator[Sent
     """Return the files of a line, with the addresses that they are downloaded from."""
     for position, file in enumerate(files):
         url = file_target(thread_id, seq, position)
-        known = file.size_bytes > 0
+        known, written_then = file.size_bytes > 0, file.path.startswith(THREAD_FILE)
         yield SentFile(
             name=file.name,
             media_type=file.media_type,
             size_bytes=file.size_bytes if known else None,
-            url=url if known else None,
+            url=url if known or written_then else None,
         )
 
 

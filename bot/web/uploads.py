@@ -5,6 +5,7 @@ almost no memory.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import time
 import unicodedata
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -71,6 +72,8 @@ class FileUploads:
         self._clock = clock
         self._ids = ids
         self._arriving: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
+        self._leaving: set[str] = set()
 
     async def tidy(self) -> None:
         """Remove what is too old."""
@@ -102,8 +105,29 @@ class FileUploads:
             arriving.unlink(missing_ok=True)
         return handle, Attachment(handle, about["name"], about["media_type"], size_bytes, LIMIT_BYTES)
 
+    @contextlib.contextmanager
+    def taking(self, handles: Sequence[str]) -> Iterator[None]:
+        """Keep files from being removed until the message that takes them is stored."""
+        self._taken.update(handles)
+        try:
+            yield
+        finally:
+            self._taken -= Counter(handles)
+
+    @contextlib.contextmanager
+    def leaving(self, handles: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Keep messages from taking these files until the block ends. Yields those that none takes now."""
+        free = [handle for handle in handles if not self._taken[handle]]
+        self._leaving.update(free)
+        try:
+            yield free
+        finally:
+            self._leaving.difference_update(free)
+
     async def of(self, user_id: str, handle: str) -> Attachment | None:
         """Return a file that this person uploaded."""
+        if handle in self._leaving:
+            return None
         return await asyncio.to_thread(self._describe, user_id, handle)
 
     async def read(self, handle: str) -> bytes:

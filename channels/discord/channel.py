@@ -4,7 +4,7 @@ import asyncio
 import logging
 import ssl
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from channels.channel import Connected, Look, Payload, Route
@@ -149,7 +149,7 @@ UPLOAD_LIMIT_BYTES = 10 * 1024 * 1024
 LOOK_BACK_MESSAGES = 20
 CONVERSATIONS_KEPT = 2_000
 
-ReadFile = Callable[[str, int], bytes]
+ReadFile = Callable[[str, int], Awaitable[bytes]]
 """Reads a file in the workspace, up to a limit in bytes. Raises ValueError with a message for people."""
 
 
@@ -207,7 +207,7 @@ class Delivery:
         if self._read_file is None:
             raise MessageRejected("sending files is not available here")
         try:
-            content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
+            content = await self._read_file(upload.path, UPLOAD_LIMIT_BYTES)
         except ValueError as error:
             raise MessageRejected(f"{upload.name} can't be sent: {error}") from error
         return upload.name, content

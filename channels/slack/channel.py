@@ -99,7 +99,7 @@ LOOK_BACK_S = 24 * 3600
 LOOK_BACK_MESSAGES = 200
 CONVERSATIONS_KEPT = 2_000
 
-ReadFile = Callable[[str, int], bytes]
+ReadFile = Callable[[str, int], Awaitable[bytes]]
 """Reads a file in the workspace, up to a limit in bytes. Raises ValueError with a message for people."""
 
 
@@ -170,7 +170,7 @@ class Delivery:
         if self._read_file is None:
             raise MessageRejected("sending files is not available here")
         try:
-            content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
+            content = await self._read_file(upload.path, UPLOAD_LIMIT_BYTES)
         except ValueError as error:
             raise MessageRejected(f"{upload.name} can't be sent: {error}") from error
         target = await self._opened(to)

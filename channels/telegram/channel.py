@@ -143,7 +143,7 @@ class Delivery:
         if self._read_file is None:
             raise MessageRejected("sending files is not available here")
         try:
-            content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
+            content = await self._read_file(upload.path, UPLOAD_LIMIT_BYTES)
         except ValueError as error:
             raise MessageRejected(f"{upload.name} can't be sent: {error}") from error
         *better, last = methods_for(upload, len(content))

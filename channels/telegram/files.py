@@ -1,6 +1,6 @@
 """Outgoing files: photos if Telegram can show them as such, else documents. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ UPLOAD_LIMIT_BYTES = 50 * 1024 * 1024
 
 PHOTO_TYPES = frozenset({"image/jpeg", "image/png", "image/webp"})
 
-ReadFile = Callable[[str, int], bytes]
+ReadFile = Callable[[str, int], Awaitable[bytes]]
 """Reads a file that the hub may show, by its path and up to a limit in bytes. Blocks; raises
 ValueError with a reason for people."""
 

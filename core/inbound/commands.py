@@ -369,7 +369,7 @@ _USAGES = {
     "steer": "Type /steer followed by a message. The current run takes it into account.",
 }
 _ALONE = frozenset(
-    {"threads", "close", "skills", "help", "pause", "unpause", "resume", "redo", "retry", "clear"}
+    {"threads", "close", "export", "skills", "help", "pause", "unpause", "resume", "redo", "retry", "clear"}
 )
 
 

@@ -112,6 +112,13 @@ NOTHING_TO_CLOSE = "There is no conversation to close here."
 NOTHING_TO_RENAME = "There is no conversation to rename here. Send a message first."
 NOTHING_TO_DELETE = "There is no conversation to delete here."
 DELETE_USAGE = "Type /delete to delete this conversation. I ask before I do."
+NOTHING_TO_EXPORT = "There is no conversation to export here."
+EXPORT_IN_PRIVATE = (
+    "I send exports only where nobody else can read along. Type /thread and the ID or title there,"
+    " then /export."
+)
+EXPORT_FIRST = "Export first"
+EXPORTING = "The export comes as a file. This card stays here."
 DELETE_NOW = "Delete for good"
 KEEP = "Keep it"
 KEPT = "Nothing was deleted."
@@ -160,12 +167,20 @@ def closed(thread_id: str) -> str:
     )
 
 
-def deletion(title: str, thread_id: str) -> str:
+def deletion(title: str) -> str:
     """Return the question before a conversation is deleted."""
     return (
         f"Delete {named(title)} for good? Nothing that was said in it, no undo and no search brings it back;"
-        " records of approvals and costs stay. To keep a copy, have it exported first:"
-        f" hubbub threads export {thread_id}. Press a button, or type /delete now."
+        " records of approvals and costs stay. Press a button; or type /export, which sends you a copy first,"
+        " or /delete now."
+    )
+
+
+def exported(title: str, thread_id: str) -> str:
+    """Return the message with a conversation as a file."""
+    return (
+        f"The file has all of {named(title)}, also undone turns and the tools' results."
+        f" `hubbub threads export {thread_id}` prints the same."
     )
 
 

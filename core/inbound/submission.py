@@ -62,8 +62,13 @@ class Delete:
     confirmed: bool | None
 
 
-Threading = NewThread | Threads | UseThread | Rename | Close | Delete
-"""The commands that choose, name, close and delete conversations."""
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The command `/export`."""
+
+
+Threading = NewThread | Threads | UseThread | Rename | Close | Delete | Export
+"""The commands that choose, name, close, export and delete conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +352,7 @@ _WITH_ARGUMENTS: Mapping[str, Callable[[str], Submission]] = {
 _ALONE: Mapping[str, Submission] = {
     "threads": Threads(),
     "close": Close(),
+    "export": Export(),
     "status": Status(),
     "skills": Skills(),
     "help": Help(),

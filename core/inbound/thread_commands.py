@@ -1,14 +1,24 @@
 """Commands that choose, name, close and delete conversations: `/new`, `/threads`, `/thread`, `/rename`,
-`/close`, `/delete`."""
+`/close`, `/export`, `/delete`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from core.ids import Ids
 from core.inbound import conversation_texts as words
 from core.inbound.checkpoint_commands import back_to, busy
-from core.inbound.submission import Close, Delete, NewThread, Rename, Threading, Threads, UseThread
-from core.messages import Choice, ChoiceAnswer, Message, Plain, plain
+from core.inbound.submission import (
+    Close,
+    Delete,
+    Export,
+    NewThread,
+    Rename,
+    Threading,
+    Threads,
+    UseThread,
+)
+from core.messages import THREAD_FILE, Choice, ChoiceAnswer, File, Message, Plain, plain
 from core.store.accept import AcceptView, Verdict, refused
 from core.store.checkpoints import ListMenu, MenuKind, ThreadChoice
 from core.store.effects import (
@@ -36,6 +46,8 @@ def choose(submission: Threading, view: AcceptView, ids: Ids, scope: str | None,
             return _rename(title, view)
         case Delete(confirmed):
             return _delete(confirmed, view, ids)
+        case Export():
+            return _export(view, direct=direct)
         case Threads():
             return _list(view.threads, ids, direct=direct)
         case UseThread():
@@ -80,12 +92,25 @@ def _delete(confirmed: bool | None, view: AcceptView, ids: Ids) -> Verdict:
         return refused("busy", reason)
     if confirmed:
         return Verdict("command: /delete", (DeleteThread(), Say(plain(words.DELETED))))
-    message = Message(
-        (Plain(words.deletion(view.thread.title, view.thread.id)),),
-        (Choice(words.DELETE_NOW), Choice(words.KEEP)),
-        ids.gate_id(),
-    )
+    choices = tuple(map(Choice, _DELETION))
+    message = Message((Plain(words.deletion(view.thread.title)),), choices, ids.gate_id())
     return Verdict("command: /delete, asked", (OpenMenu(MenuKind.DELETION, (view.thread.id,), message),))
+
+
+_DELETION = (words.EXPORT_FIRST, words.DELETE_NOW, words.KEEP)
+"""The choices of the question about deleting, in order."""
+
+
+def _export(view: AcceptView, *, direct: bool) -> Verdict:
+    """Send a conversation as a file. It tells more than others in a group have seen: the tools' results."""
+    on = view.thread
+    if on is None:
+        return refused("no conversation yet", words.NOTHING_TO_EXPORT)
+    if not direct:
+        return refused("exports are sent in private only", words.EXPORT_IN_PRIVATE)
+    file = File(f"{THREAD_FILE}{on.id}", f"conversation-{on.id}.md", "text/markdown")
+    said = Say(Message((Plain(words.exported(on.title, on.id)),), files=(file,)))
+    return Verdict("command: /export", (said,))
 
 
 def _not_deletable(view: AcceptView) -> str | None:
@@ -94,8 +119,12 @@ def _not_deletable(view: AcceptView) -> str | None:
 
 def delete_pressed(event: ChoiceAnswer, view: AcceptView) -> Verdict:
     """Handle an answer to the question about deleting."""
-    if event.choice != 0 or view.thread is None:
+    label = _DELETION[event.choice] if 0 <= event.choice < len(_DELETION) else words.KEEP
+    if view.thread is None or label == words.KEEP:
         return Verdict("command: /delete, kept", answer=words.KEPT)
+    if label == words.EXPORT_FIRST:
+        exported = _export(view, direct=event.direct)
+        return replace(exported, answer=words.EXPORTING) if event.direct else exported
     if (reason := _not_deletable(view)) is not None:
         return Verdict("refused: busy", answer=reason)
     return Verdict("command: /delete", (DeleteThread(), Say(plain(words.DELETED))))

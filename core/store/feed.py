@@ -315,12 +315,14 @@ class FileKind(StrEnum):
     """A file attached in the console."""
     ARCHIVE = "archive"
     """The folder of the workspace with the texts that its summaries stand for."""
+    OUTPUTS = "outputs"
+    """The outputs of its calls that were too long for a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedFile:
-    """A file of a deleted thread. `name`: an upload's id; of an archive, its thread's. `wanted`: another
-    thread still refers to it."""
+    """A file of a deleted thread. `name`: an upload's id; of an archive and of outputs, their thread's.
+    `wanted`: another thread still refers to it; of outputs each is asked for by itself."""
 
     kind: FileKind
     name: str
@@ -360,6 +362,10 @@ class Threads(Protocol):
 
     async def deleted_files(self, limit: int) -> Sequence[DeletedFile]:
         """Return files of deleted threads that are still to be removed."""
+        ...
+
+    async def unknown_calls(self, call_ids: Sequence[str]) -> Sequence[str]:
+        """Return those of the calls that no run knows, and no conversation the result of."""
         ...
 
     async def files_removed(self, files: Sequence[DeletedFile]) -> None:

@@ -93,8 +93,8 @@ class Inbound(Protocol):
         ...
 
     async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
-        """Bind this key of the person, and their session, to that thread. Return False if they own no such
-        thread on the channel."""
+        """Bind this key of the person to that thread; their session stays as it is. Return False if
+        they own no such thread on the channel."""
         ...
 
 

@@ -112,6 +112,7 @@ COMMITS = frozenset(
 READS = frozenset(
     {
         "deleted_files",
+        "unknown_calls",
         "failing_tools",
         "job_counts",
         "next_job_notice",

@@ -14,6 +14,7 @@ from core.runs.compaction import LEFT_OUT, RESET
 from tests.crash.entry import SPEED
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
 from tests.crash.points import parse_commit_point
+from tests.harness.process import hubbub
 from tests.scenarios.compaction_house import SUMMARIZED, summarizes
 from tests.simulators.model import HttpError, Reply
 
@@ -42,9 +43,18 @@ def points(*units: str) -> Sequence[object]:
     ]
 
 
-async def filled(town: MortalHub) -> list[tuple[str, str]]:
-    """A conversation that can be compacted, left by a hub that has ended."""
+async def asks_to_delete(town: MortalHub, thread_id: str) -> None:
+    """Ask through the API, of a hub that may die of it."""
+    await town.served_at_last()
+    await hubbub(town.directory, "threads", "delete", thread_id, "--yes")
+
+
+async def filled(town: MortalHub, *first: str) -> list[tuple[str, str]]:
+    """A conversation that can be compacted, left by a hub that has ended. `first`: calls that begin it."""
     await town.start()
+    for said in first:
+        town.telegram.user_sends_text(OWNER, said)
+        await town.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
     for turn in range(TURNS):
         said = f"turn {chr(97 + turn)}. " + "We talked about the garden and the weather in the valley. " * 8
         town.telegram.user_sends_text(OWNER, f"say: {said}")
@@ -105,13 +115,14 @@ async def test_killed_during_a_reset_the_hub_resets_once_and_says_so(tmp_path: P
         assert "turn a." not in request
 
 
-@pytest.mark.parametrize("point", points("accept_event:1", "files_removed:1"))
-async def test_killed_while_it_deletes_a_conversation_its_archive_goes_with_it(
+@pytest.mark.parametrize("point", points("accept_event:1", "delete_thread:1", "files_removed:1"))
+async def test_killed_while_it_deletes_a_conversation_its_files_go_with_it(
     tmp_path: Path, point: str
 ) -> None:
     async with open_mortal_hub(tmp_path) as town:
         (town.directory / SPEED).write_text("20")
-        await filled(town)
+        (town.workspace / "long.txt").write_text("a line of a long file\n" * 3_000)
+        await filled(town, 'please call: read_file {"path": "long.txt"}')
         summarizes(town.model, Reply(SUMMARY))
         await town.start()
         town.telegram.user_sends_text(OWNER, "/compact")
@@ -119,14 +130,24 @@ async def test_killed_while_it_deletes_a_conversation_its_archive_goes_with_it(
         await town.account()
         await town.stop()
         (archived,) = tmp_path.rglob("conversations/*/*.md")
+        (output,) = (tmp_path / "data" / "outputs").iterdir()
+        by_chat = not point.startswith("delete_thread")
         hub = await town.start(parse_commit_point(point))
-        town.telegram.user_sends_text(OWNER, "/delete now")
+        if by_chat:
+            town.telegram.user_sends_text(OWNER, "/delete now")
+        else:
+            await asks_to_delete(town, archived.parent.name)
         await hub.wait(LIMIT_S)
-        assert archived.exists() is point.startswith("accept_event")
-        assert (not kinds(town)) is (point != "accept_event:1:before"), "the rows decide"
+        removed = point.startswith("files_removed")
+        assert [file.exists() for file in (archived, output)] == [not removed] * 2
+        kept = point in {"accept_event:1:before", "delete_thread:1:before"}
+        assert (not kinds(town)) is not kept, "the rows decide"
         await town.start()
-        await town.telegram.wait_text(OWNER, "Deleted for good.", timeout_s=LIMIT_S)
+        if by_chat:
+            await town.telegram.wait_text(OWNER, "Deleted for good.", timeout_s=LIMIT_S)
+        elif kept:
+            await asks_to_delete(town, archived.parent.name)
         async with asyncio.timeout(LIMIT_S):
-            while archived.parent.exists():  # noqa: ASYNC110 - another process
+            while archived.parent.exists() or output.exists():  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.01)
         await town.stop()

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -49,6 +49,10 @@ class Person(Protocol):
         """The last message of the bot that shows this text, once there is one."""
         ...
 
+    def files(self) -> Awaitable[Sequence[bytes]]:
+        """The files that the bot sent."""
+        ...
+
 
 class InTelegram:
     """See Person."""
@@ -73,6 +77,11 @@ class InTelegram:
 
     async def sees(self, text: str) -> Seen:
         return await self._telegram.wait_for(lambda: last(self._seen(), text), LIMIT_S)
+
+    async def files(self) -> Sequence[bytes]:
+        sent = [one.content.get("document") for one in self._telegram.bot_messages(self._account)]
+        found = [self._telegram.files.by_id(one["file_id"]) for one in sent if one is not None]
+        return [one.read() for one in found if one is not None]
 
     def _seen(self) -> list[Seen]:
         return [in_telegram(one) for one in self._telegram.messages(self._account)]
@@ -110,6 +119,9 @@ class InSlack:
 
     async def sees(self, text: str) -> Seen:
         return await self._slack.wait_for(lambda: last(self._seen(), text), LIMIT_S)
+
+    async def files(self) -> Sequence[bytes]:
+        return [one.read() for one in self._slack.world.files.values() if self._channel in one.channels]
 
     def _seen(self) -> list[Seen]:
         shown = [(one.ts, self._read(one)) for one in self._slack.messages(self._channel)]
@@ -155,6 +167,10 @@ class InDiscord:
     async def sees(self, text: str) -> Seen:
         return await self._discord.wait_for(lambda: last(self._seen(), text), LIMIT_S)
 
+    async def files(self) -> Sequence[bytes]:
+        sent = self._discord.bot_messages(self._channel)
+        return [file.content for one in sent for file in one.attachments]
+
     def _seen(self) -> list[Seen]:
         return [in_discord(one) for one in self._discord.messages(self._channel)]
 
@@ -181,23 +197,38 @@ class Console:
     async def says(self, text: str) -> None:
         where: dict[str, Any] = {"new": True} if self.thread_id is None else {"thread_id": self.thread_id}
         sent = await self._api.send(text, **where)
+        self._goes_to(sent)
+
+    def _goes_to(self, sent: Any) -> None:
         if sent["thread_id"] is None:  # it was deleted: the console shows the answer where it was
             self._gone = Seen(BOT, sent["answer"], len(sent["answer"]))
         self.thread_id = sent["thread_id"]
+
+    async def files(self) -> Sequence[bytes]:
+        sent = [file["url"] for item in (await self._page())["items"] for file in item.get("files", ())]
+        return [await self._api.download(url) for url in sent]
 
     async def commands(self, command: str) -> None:
         await self.says(f"/{command}")
 
     async def presses(self, label: str) -> None:
-        async def open_card() -> Any:
-            return next(iter((await self._page())["approvals"]), None)
+        async def button() -> str | None:
+            shown = reversed(await self.transcript())
+            return next((dict(one.buttons)[label] for one in shown if label in dict(one.buttons)), None)
 
         async with asyncio.timeout(LIMIT_S):
-            while (card := await open_card()) is None:  # noqa: ASYNC110 - only asking tells
+            while (found := await button()) is None:  # noqa: ASYNC110 - only asking tells
                 await asyncio.sleep(LOOK_AGAIN_S)
-        option = next(choice["option"] for choice in card["choices"] if choice["label"] == label)
-        status, answer = await self._api.resolve(card["gate_id"], option)
-        assert status == 200, answer
+        menu_id, _, choice = found.partition(" ")
+        if not choice:  # of a card
+            (card,) = (await self._page())["approvals"]
+            status, answer = await self._api.resolve(card["gate_id"], found)
+            assert status == 200, answer
+            return
+        body = {"menu_id": menu_id, "choice": int(choice)}
+        status, answer = await self._api.ask("POST", "/api/chat/press", body)
+        assert status == 202, answer
+        self._goes_to(answer)
 
     async def transcript(self) -> list[Seen]:
         if self.thread_id is None:
@@ -226,7 +257,11 @@ class AtTerminal:
     def __init__(self, talk: RemoteTalk) -> None:
         self._talk = talk
         self._seen: list[Seen] = []
+        self._files: list[str] = []
         self._changed = asyncio.Event()
+
+    async def files(self) -> Sequence[bytes]:
+        return [name.encode() for name in self._files]  # a terminal shows their names
 
     async def says(self, text: str) -> None:
         await self._talk.say(text)
@@ -251,7 +286,8 @@ class AtTerminal:
         """Take in what is shown, until cancelled."""
         while True:
             match await self._talk.next():
-                case Said(author, blocks) if author is not Author.PERSON:
+                case Said(author, blocks, files=files) if author is not Author.PERSON:
+                    self._files += files
                     self._show(render(blocks, 10_000))
                 case Asked(card):
                     self._show(render(card.blocks, 10_000))

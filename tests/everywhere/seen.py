@@ -122,9 +122,17 @@ def in_console(item: Json, card: Json | None) -> Seen:
         size=len(text),
         code=tuple((one["language"], one["text"]) for one in _all(blocks) if one["type"] == "code"),
         links=tuple((span["text"], span["link"]) for span in _spans(blocks) if span["link"] is not None),
-        buttons=tuple((one["label"], one["option"]) for one in card["choices"]) if card else (),
+        buttons=tuple((one["label"], one["option"]) for one in card["choices"]) if card else _menu(item),
         raw=item,
     )
+
+
+def _menu(item: Json) -> tuple[tuple[str, str], ...]:
+    menu: Json | None = item.get("menu")
+    if menu is None:
+        return ()
+    labels = enumerate(menu["labels"], menu["first"])
+    return tuple((label, f"{menu['menu_id']} {at}") for at, label in labels)
 
 
 def text_of(block: Json) -> str:

@@ -233,18 +233,36 @@ async def made_shorter(town: HubEverywhere, person: Person, name: str) -> None:
     await person.sees(NOTHING_TO_COMPACT)
 
 
+async def received(person: Person, text: str) -> str:
+    """The file with this text that the bot sent."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            for content in await person.files():
+                if text in content.decode():
+                    return content.decode()
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+
 async def deleted(town: HubEverywhere, person: Person, name: str) -> None:
     await person.commands("delete")
     asked_first = await person.sees("for good? Nothing that was said in it")
-    assert "hubbub threads export" in asked_first.text
+    if asked_first.buttons:
+        await person.presses("Export first")
+    else:
+        await person.commands("export")
+    await person.sees("The file has all of")
+    exported = await received(person, f"{name} afresh" if name != "terminal" else "conversation-")
+    assert name == "terminal" or f"{name} goes on" in exported, "also what was cleared"
     if asked_first.buttons:
         await person.presses("Delete for good")
     else:
-        await person.commands("delete now")
+        await goes(person, "delete now", "Deleted for good.")
     await person.sees("Deleted for good.")
     await says(town, person, f"{name} after all")
     (after_all,) = asked(town, f"{name} after all")
     assert f"{name} afresh" not in spoken(after_all)
+    await person.commands("export")
+    await received(person, f"{name} after all" if name != "terminal" else "conversation-")
     await person.commands("delete later")
     await person.sees("I ask before I do.")
 
@@ -295,7 +313,7 @@ SCENES: tuple[Scene, ...] = (
 
 COMMANDS = {
     *("undo", "redo", "retry", "clear", "resume", "branch", "compact", "queue", "steer", "interrupt"),
-    *("stop", "search", "new", "threads", "thread", "rename", "close", "delete"),
+    *("stop", "search", "new", "threads", "thread", "rename", "close", "export", "delete"),
 }
 """The commands on conversations: each is given on every channel."""
 
@@ -307,7 +325,7 @@ class Counted:
         self._person = person
         self.given: set[str] = set()
         self.says, self.presses = person.says, person.presses
-        self.transcript, self.sees = person.transcript, person.sees
+        self.transcript, self.sees, self.files = person.transcript, person.sees, person.files
 
     async def commands(self, command: str) -> None:
         self.given.add(command.partition(" ")[0])

@@ -81,7 +81,8 @@ def channel(
     timeouts: Timeouts | None = None,
     files: Path | None = None,
 ) -> TelegramChannel:
-    read_file = None if files is None else readable_files(PathGuard(files))
+    read = None if files is None else readable_files(PathGuard(files))
+    read_file = None if read is None else (lambda path, limit: asyncio.to_thread(read, path, limit))
     return TelegramChannel("tg", token, sim.url, clock, COMMANDS, timeouts=timeouts, read_file=read_file)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import uuid
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -48,6 +49,14 @@ async def test_files_go_with_the_last_conversation_that_refers_to_them(tmp_path:
         own, shared, unsent = [await uploaded(house) for _ in range(3)]
         first, second = await attached(house, own, shared), await attached(house, shared)
 
+        (house.hub.workspace / "long.txt").write_text("a line of a long file\n" * 3_000)
+        reading, outputs = 'please call: read_file {"path": "long.txt"}', tmp_path / "data" / "outputs"
+        await house.api.send(reading, thread_id=second)
+        await house.api.until(f"/api/threads/{second}", lambda page: page["thread"]["state"] == "idle")
+        (others_output,) = outputs.iterdir()
+        await say(house, reading, "Done:")
+        (output,) = set(outputs.iterdir()) - {others_output}
+        (outputs / f"{uuid.uuid4()}.txt").write_text("of a call whose result was never stored")
         await fill(house, 12, size=1)
         summarizes(house.main, Reply("Olivia likes the garden."))
         await say(house, "/compact", "Compacted ")
@@ -73,6 +82,7 @@ async def test_files_go_with_the_last_conversation_that_refers_to_them(tmp_path:
         await until(lambda: all_dealt_with(tmp_path))
         assert [one.name for one in notes.iterdir()] == ["notes.md"]
         assert archived.exists(), "the branch's summary names it"
+        assert set(outputs.iterdir()) == {output, others_output}, "the branch has the result of the call"
         assert {one.name for one in lying.iterdir()} == {
             *(shared, f"{shared}.json"),
             *(unsent, f"{unsent}.json"),
@@ -82,5 +92,6 @@ async def test_files_go_with_the_last_conversation_that_refers_to_them(tmp_path:
         await deletes(house, branch)
         await until(lambda: all_dealt_with(tmp_path))
         assert not archive.exists()
+        assert not list(outputs.iterdir())
         assert {one.name for one in lying.iterdir()} == {unsent, f"{unsent}.json"}
         assert (outside / "1-2.md").exists(), "a link is not followed"

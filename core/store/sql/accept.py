@@ -439,5 +439,4 @@ class InboundUnits(Facet):
         key = ThreadKey(user_id, channel, external_id)
         if not leads_to(tx, key, thread_id):
             lead_to(tx, key, thread_id)
-        people.set_active_thread(tx, user_id, thread_id)
         return True

@@ -72,7 +72,7 @@ from core.store.sql import (
     strangers,
     threads,
 )
-from core.store.sql.inbox import begin, input_of, lead_there, title_of
+from core.store.sql.inbox import begin, input_of, lead_to, title_of
 from core.store.sql.outbox import take_away_received
 from core.store.sql.turns import end_turn, outcome_of, start_turn, thread
 from core.store.transaction import Transaction
@@ -337,7 +337,9 @@ class Effects:
         return start
 
     def _adopt(self, thread_id: str) -> ThreadRow:
-        lead_there(self._tx, self._event, self._principal.user_id, thread_id)
+        event = self._event
+        scope = event.scope if isinstance(event, InboundMessage) else None
+        lead_to(self._tx, ThreadKey(self._principal.user_id, event.channel, scope), thread_id)
         return thread(self._tx, thread_id)
 
     def _new_thread(self, thread_id: str, title: str) -> ThreadRow:

@@ -362,9 +362,10 @@ TITLE_LIMIT_CHARS = 80
 def begin(
     tx: Transaction, event: InboundMessage | ChoiceAnswer, owner_id: str, thread_id: str, title: str
 ) -> ThreadRow:
-    """Open a thread at the event's address and bind its key to it."""
+    """Open a thread at the event's address and bind its key to it. It becomes the person's active one."""
     now = tx.clock.now()
-    scope = scope_of(event.scope if isinstance(event, InboundMessage) else None)
+    external_id = event.scope if isinstance(event, InboundMessage) else None
+    scope = scope_of(external_id)
     tx.run(
         "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -377,15 +378,9 @@ def begin(
         now,
         now,
     )
-    lead_there(tx, event, owner_id, thread_id)
+    lead_to(tx, ThreadKey(owner_id, event.channel, external_id), thread_id)
+    people.set_active_thread(tx, owner_id, thread_id)
     return ThreadRow(thread_id, owner_id, event.channel, scope, event.address, title, now, now)
-
-
-def lead_there(tx: Transaction, event: InboundMessage | ChoiceAnswer, user_id: str, thread_id: str) -> None:
-    """Bind the event's key to an existing thread, which becomes the person's active one."""
-    external_id = event.scope if isinstance(event, InboundMessage) else None
-    lead_to(tx, ThreadKey(user_id, event.channel, external_id), thread_id)
-    people.set_active_thread(tx, user_id, thread_id)
 
 
 def title_of(text: str) -> str:

@@ -47,6 +47,7 @@ from core.store.sql.mapping import (
     gate_views_of,
     holds,
     like,
+    marks,
     principal_of,
     thread_of,
 )
@@ -260,6 +261,13 @@ class ThreadUnits(Facet):
 
     async def deleted_files(self, limit: int) -> Sequence[DeletedFile]:
         return thread_files.noted(await self._engine.ask(thread_files.NOTED, limit))
+
+    async def unknown_calls(self, call_ids: Sequence[str]) -> Sequence[str]:
+        left = list(call_ids)
+        for statement in thread_files.KNOWN_CALLS if left else ():
+            known = {row[0] for row in await self._engine.ask(statement + marks(left), *left)}
+            left = [call_id for call_id in left if call_id not in known]
+        return left
 
     @writes
     def files_removed(self, tx: Transaction, files: Sequence[DeletedFile]) -> None:

@@ -22,12 +22,18 @@ NOTED = (
     " EXISTS (SELECT 1 FROM entries e WHERE e.kind = 'user'"
     " AND lower(e.extra) LIKE lower('%' || f.name || '%'))"
     " OR EXISTS (SELECT 1 FROM inbox i WHERE lower(i.extra) LIKE lower('%' || f.name || '%'))"
+    " WHEN 'outputs' THEN 0"
     " ELSE EXISTS (SELECT 1 FROM threads t WHERE t.id = f.name)"
     " OR EXISTS (SELECT 1 FROM entries e WHERE e.kind = 'summary'"
     f" AND lower(e.text) LIKE lower('%{ARCHIVES}/' || f.name || '%'))"
     " END FROM deleted_files f ORDER BY f.kind, f.name LIMIT ?"
 )
 """Reads the notes. Those of uploads are looked for in all messages: threads are seldom deleted."""
+KNOWN_CALLS = (
+    "SELECT id FROM calls WHERE id IN ",
+    "SELECT call_id FROM entries WHERE kind = 'result' AND call_id IN ",  # a branch has no more of a call
+)
+"""Read which calls are known; the second reads all messages, for the calls that the first doesn't find."""
 
 
 def note(tx: Transaction, thread_id: str) -> None:
@@ -48,7 +54,7 @@ def note(tx: Transaction, thread_id: str) -> None:
     noted = {(FileKind.UPLOAD, file.handle) for file in files if _is_id(file.handle)}
     summaries = tx.all("SELECT text FROM entries WHERE thread_id = ? AND kind = 'summary'", thread_id)
     archives = {thread_id, *(found for (text,) in summaries for found in _ARCHIVE.findall(text))}
-    noted |= {(FileKind.ARCHIVE, name) for name in archives}
+    noted |= {(FileKind.ARCHIVE, name) for name in archives} | {(FileKind.OUTPUTS, thread_id)}
     for kind, name in sorted(noted):
         tx.run(
             "INSERT INTO deleted_files (kind, name) VALUES (?, ?) ON CONFLICT (kind, name) DO NOTHING",

@@ -4,7 +4,7 @@
 
 from core.audit_chain import AuditKind
 from core.errors import IllegalChange
-from core.messages import Moved
+from core.messages import THREAD_FILE, Moved
 from core.store.accept import Accepted
 from core.store.codecs import message_to_json, storable, strings_to_json
 from core.store.rows import ThreadChange, ThreadRow
@@ -97,10 +97,11 @@ _OF_THREAD = (
 
 
 def is_sending(tx: Transaction, thread_id: str) -> bool:
-    """Return whether a message of the thread is on its way to a platform."""
-    under_way = "settled = 0 AND state NOT IN ('queued', 'ambiguous')"
+    """Return whether a message of the thread is on its way to a platform, or its export is still to be
+    sent."""
+    under_way = "settled = 0 AND (state NOT IN ('queued', 'ambiguous') OR message LIKE ?)"
     sql = f"SELECT 1 FROM outbox WHERE {under_way} AND {_OUTBOX} LIMIT 1"
-    return tx.one(sql, *[thread_id] * 8) is not None
+    return tx.one(sql, f'%"{THREAD_FILE}{thread_id}"%', *[thread_id] * 8) is not None
 
 
 def delete(tx: Transaction, on: ThreadRow, by: str) -> None:

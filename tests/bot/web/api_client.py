@@ -38,6 +38,13 @@ class Client:
         assert status == 200, page
         return page
 
+    async def download(self, path: str) -> bytes:
+        """Return a file's content."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        async with self.http.get(self.url + path, headers=headers) as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.read()
+
     async def send(self, text: str, **more: object) -> Any:
         """A message that is taken."""
         status, page = await self.ask("POST", "/api/chat/send", {"text": text, **more})

@@ -75,11 +75,13 @@ async def test_threads_are_taken_up_again_by_their_ids(api: Client) -> None:
     assert renewed["thread_id"] not in {one, two}
     assert renewed["answer"] == "Started a new conversation. Earlier messages stay in the previous one."
     assert (await api.send("back", thread_id=one))["thread_id"] == one
-    assert (await api.send("there"))["thread_id"] == one
-    for thread_id in (one, two):
+    there = await api.send("there")
+    assert there["thread_id"] == renewed["thread_id"], "an id leads there, and moves nobody"
+    for thread_id in (one, two, renewed["thread_id"]):
         await idle(api, thread_id)
-    assert [text for kind, text in await api.lines(one) if kind == "user"] == ["one", "on", "back", "there"]
-    assert await api.lines(renewed["thread_id"]) == [("user", "/new"), ("notice", renewed["answer"])]
+    assert [text for kind, text in await api.lines(one) if kind == "user"] == ["one", "on", "back"]
+    new = [("user", "/new"), ("notice", renewed["answer"])]
+    assert (await api.lines(renewed["thread_id"]))[:3] == [*new, ("user", "there")]
 
 
 async def test_commands_are_seen_with_their_answers(api: Client) -> None:

@@ -2,8 +2,17 @@
 
 from collections.abc import Sequence
 
+from core.gates import Grant, GrantScope
 from core.store.accept import Admitted, Verdict
-from core.store.effects import BranchThread, ClearThread, ContinueTurn, RedoTurns, RetryTurn, UndoTurns
+from core.store.effects import (
+    BranchThread,
+    ClearThread,
+    ContinueTurn,
+    RecordGrant,
+    RedoTurns,
+    RetryTurn,
+    UndoTurns,
+)
 from core.store.rows import TurnStart
 from core.tool import Effect
 from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
@@ -119,9 +128,16 @@ async def test_a_branch_holds_what_was_live_and_not_what_was_undone(world: Bench
     await exchange(world, "a", "b")
     await world.rule(UndoTurns(1))
     last = await exchange(world, "c")
-    await world.rule(BranchThread("branch", "a branch", last.turn_id))
+    grant = Grant("g", "ada", "shell", "ls", GrantScope.THREAD, last.thread.id, "ada", 1)
+    await world.rule(RecordGrant(grant), BranchThread("branch", "a branch", last.turn_id))
     copied = await world.store.threads.all_entries("branch", 1000)
     assert [words(entry.said) for entry in copied] == both("a", "c")
+    branch = await world.store.feed.thread_glance("branch")
+    assert branch is not None
+    assert (branch.origin_id, branch.origin_turn) == (last.thread.id, last.number)
+    assert (branch.thread.active_turn_id, branch.turns) == (None, 0), "nothing runs"
+    assert (await world.store.consents.standing("ada", "branch")).grants == ()
+    assert (await world.store.consents.standing("ada", last.thread.id)).grants == (grant,)
 
 
 async def test_twenty_turns_can_be_undone_and_no_more(world: Bench) -> None:

@@ -1,10 +1,12 @@
 """Queries of consoles and commands."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.errors import IllegalChange
 from core.gates import Option
-from core.messages import Choice, Message, MessageRef, Plain, plain
+from core.messages import THREAD_FILE, Choice, File, Message, MessageRef, Plain, plain
 from core.ports import Posted
 from core.store.checkpoints import MenuKind
 from core.store.effects import DeleteThread, OpenMenu, Say, UndoTurns
@@ -104,3 +106,15 @@ async def test_nothing_that_was_said_outlives_a_deleted_thread(world: Bench) -> 
     anew = await world.turn("anew")
     assert anew.thread.id != thread_id
     assert await world.store.threads.thread(other.thread.id) is not None
+
+
+async def test_a_thread_is_not_deleted_before_its_export_is_sent(world: Bench) -> None:
+    start = await world.turn()
+    await world.finish(start)
+    file = File(f"{THREAD_FILE}{start.thread.id}", "conversation.md", "text/markdown")
+    await world.rule(Say(replace(plain("All of it"), files=(file,))))
+    await refuses(world, start.thread.id)
+    (row,) = await world.store.outbox.pending_outbox(CHANNEL)
+    await world.store.outbox.claim_outbox(row.id)
+    await world.store.outbox.fail_outbox(row.id, "it is too large")
+    await world.store.threads.delete_thread(start.thread.id, ADA.user_id)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from hypothesis import settings
@@ -18,17 +18,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from core.errors import StaleTurn
+from core.events import RunKind
 from core.gates import ConsentSettings, Gate, GateKind, Option, Options
 from core.messages import Address, WhileBusy, plain
 from core.model.base import ModelRequest
 from core.model.openai import Dialect, RequestTexts
+from core.runs.actors import ThreadActors
+from core.runs.albums import AlbumCollector
+from core.runs.approval_requests import unknown
+from core.runs.recovery import ChatTurns, RunRecovery
 from core.runs.runner import Journals
 from core.runs.window import NO_LIMIT, build_window
 from core.store.accept import Accepted
+from core.store.port import Turns
 from core.store.rows import CallRow, Draft, LoadedTurn, NewCall, TurnStart, TurnState
 from core.store.sqlite.maintenance import check
 from core.store.sqlite.store import open_store
-from core.tool import Effect
+from core.tool import Effect, ProcessInfo
 from core.transcript import (
     AssistantSaid,
     Entry,
@@ -52,6 +58,8 @@ ME = "o"
 CHECKPOINTS = 20
 BUSY = "refused: busy"
 MINUTE_US = 60_000_000
+SETTLING = (Option.HAPPENED, Option.RETRY, Option.SKIP)
+"""What a person may say of a call that nobody knows the outcome of, as the card has it."""
 RULES = (
     "message",
     "approve",
@@ -65,6 +73,7 @@ RULES = (
     "steer",
     "interrupt",
     "crash",
+    "die",
     "restart",
     "again",
 )
@@ -94,9 +103,25 @@ def may_run(call: CallRow, principal: Principal, standing: ConsentSettings) -> N
     del call, principal, standing
 
 
+async def none_left(process: ProcessInfo, call_id: str) -> bool:
+    """Find no process of a call that outlived its hub."""
+    del process, call_id
+    return False
+
+
+class Started:
+    """The turns that a recovery gives to their actors."""
+
+    def __init__(self) -> None:
+        self.turns: list[TurnStart] = []
+
+    def start(self, start: TurnStart) -> None:
+        self.turns.append(start)
+
+
 class ConversationMachine(RuleBasedStateMachine):
     """`live`: the turns of the conversation; `undone`: what each undo took, the newest last; `summaries`:
-    with the turns that each covers."""
+    with the turns that each covers; `ran`: how often each call with an effect ran; `allowed`: may have."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +135,7 @@ class ConversationMachine(RuleBasedStateMachine):
         self.checkpoints = self.answers = self.said = 0
         self.asked: dict[str, bytes] = {}
         self.ran = Counter[str]()
-        self.approved: set[str] = set()
+        self.allowed = Counter[str]()
         self.thread_id = ""
         self.before = ""
         self.begin()
@@ -192,12 +217,28 @@ class ConversationMachine(RuleBasedStateMachine):
 
     def crashes(self, turn_id: str) -> TurnStart:
         """The hub dies while a turn runs, and the next one goes on with it."""
-        self.reopen()
-        found = self.run(self.front.store.recovery.recover())
-        assert [run.run_id for run in found.runs] == [turn_id]
-        resumed = self.run(self.front.store.recovery.resume_turn(turn_id))
+        (resumed,) = self.recovers()
+        assert resumed.turn_id == turn_id
         assert self.journals.take(resumed) is None
         return resumed
+
+    def recovers(self) -> list[TurnStart]:
+        """The hub dies, and the next one recovers. Returns the turns that it goes on with."""
+        self.reopen()
+        front, actors = self.front, Started()
+        chats = ChatTurns(
+            front.store,
+            cast("ThreadActors", actors),
+            front.sent,
+            front.clock,
+            front.ids,
+            cast("AlbumCollector", None),
+            lambda call: call.arguments,
+        )
+        kinds = {RunKind.CHAT: chats}
+        recovery = RunRecovery(front.store.recovery, kinds, chats.start_waiting, none_left, front.clock)
+        assert not self.run(recovery.recover()).suspects
+        return actors.turns
 
     def reopen(self) -> None:
         self.run(self.front.store.close())
@@ -240,11 +281,9 @@ class ConversationMachine(RuleBasedStateMachine):
         work.never_runs(call_id)
         assert self.says("/undo").outcome == BUSY
         if crash:
-            self.reopen()
-            assert not self.run(self.front.store.recovery.recover()).runs
+            assert not self.recovers()
         accepted = self.says(f"{command} {gate_id}")
-        if status is ResultStatus.OK:
-            self.approved.add(call_id)
+        self.allowed[call_id] += status is ResultStatus.OK
         assert self.says(f"{command} {gate_id}").started is None, "one decision"
         assert accepted.started is not None
         start = self.crashes(work.start.turn_id) if crash else accepted.started
@@ -252,6 +291,49 @@ class ConversationMachine(RuleBasedStateMachine):
         work = self.opened(start, cached=False)
         work.decided(call_id, status)
         work.answers()
+
+    @rule(effect=st.sampled_from(Effect), said=st.lists(st.sampled_from(SETTLING), min_size=1, max_size=3))
+    def dies_in_a_call(self, effect: Effect, said: list[Option]) -> None:
+        """The hub dies while a call runs: without an effect it runs again, otherwise a person is asked first,
+        each time."""
+        self.came("die")
+        work = self.opened(self.new_turn("t"))
+        call_id = work.asks_for_calls(effect)
+        self.allowed[call_id] += effect is Effect.EFFECT
+        work.runs(call_id, effect)
+        if effect is not Effect.EFFECT:
+            work = self.opened(self.crashes(work.start.turn_id), cached=False)
+            work.runs(call_id, effect)
+            work.finishes(ToolResult(call_id, ResultStatus.OK, "done"))
+        while effect is Effect.EFFECT and said:
+            work = self.asked_about(work, call_id, said)
+        work.answers()
+
+    def asked_about(self, work: "Working", call_id: str, said: list[Option]) -> "Working":
+        """Nobody knows what became of a call; what the first answer says is done, and no later one's."""
+        before = len(self.front.sent.rows)
+        assert not self.recovers(), "it waits for the person"
+        (card,) = self.front.sent.rows[before:]
+        work.never_runs(call_id)
+        assert self.says("/undo").outcome == BUSY
+        assert not self.recovers(), "they are asked once"
+        assert len(self.front.sent.rows) == before + 2, "the card, and the refusal of /undo"
+        gate_id, answer = card.message.gate_id or "", said.pop(0)
+        accepted = self.run(self.front.presses(ME, gate_id, SETTLING.index(answer)))
+        assert self.run(self.front.presses(ME, gate_id, SETTLING.index(Option.RETRY))).started is None
+        assert accepted.started is not None
+        work = self.opened(accepted.started, cached=False)
+        if answer is not Option.RETRY:
+            said.clear()
+            work.never_runs(call_id)
+            (call,) = work.loaded.calls
+            work.finishes(unknown(call))
+            return work
+        self.allowed[call_id] += 1
+        work.runs(call_id, Effect.EFFECT)
+        if not said:
+            work.finishes(ToolResult(call_id, ResultStatus.OK, "done"))
+        return work
 
     @rule(calls=st.booleans())
     def stop(self, *, calls: bool) -> None:
@@ -387,9 +469,8 @@ class ConversationMachine(RuleBasedStateMachine):
         assert all(isinstance(turn.entries[0].said, UserSaid) for turn in self.live)
 
     @invariant()
-    def what_needs_consent_ran_once_after_it_and_never_without(self) -> None:
-        assert set(self.ran) == self.approved
-        assert set(self.ran.values()) <= {1}
+    def what_has_an_effect_ran_as_often_as_people_let_it(self) -> None:
+        assert self.ran == self.allowed
 
 
 class Working:
@@ -400,10 +481,15 @@ class Working:
     ) -> None:
         self.machine = machine
         self.start = start
+        self.loaded = loaded
         self.entries = list(loaded.entries)
         self.turn = Turn(start, self.entries[known:])
-        self.turns = machine.front.store.turns
         self.last_seq = self.entries[-1].seq
+
+    @property
+    def turns(self) -> Turns:
+        """Those of the hub that runs now."""
+        return self.machine.front.store.turns
 
     def follows(self, *said: Said) -> None:
         for one in said:
@@ -420,14 +506,18 @@ class Working:
         self.follows(reply, ToolCalled(call.call_id, "shell", "{}"))
         return call.call_id
 
-    def finishes(self, call_id: str, status: ResultStatus) -> None:
-        result = ToolResult(call_id, status, status.value)
+    def runs(self, call_id: str, effect: Effect) -> None:
+        assert self.machine.run(self.turns.mark_running(self.start.turn_id, call_id, may_run)) is None
+        self.machine.ran[call_id] += effect is Effect.EFFECT
+        self.never_runs(call_id)
+
+    def finishes(self, result: ToolResult) -> None:
         self.machine.run(self.turns.finish_calls(self.start.turn_id, [result]))
         self.follows(result)
         self.machine.request(self.entries)
 
     def calls(self) -> None:
-        self.finishes(self.asks_for_calls(), ResultStatus.OK)
+        self.finishes(ToolResult(self.asks_for_calls(), ResultStatus.OK, "done"))
 
     def waits(self) -> tuple[str, str]:
         """Ask the person about a call with an effect. Returns the call and the gate."""
@@ -449,10 +539,9 @@ class Working:
 
     def decided(self, call_id: str, status: ResultStatus) -> None:
         if status is ResultStatus.OK:
-            assert self.machine.run(self.turns.mark_running(self.start.turn_id, call_id, may_run)) is None
-            self.machine.ran[call_id] += 1
+            self.runs(call_id, Effect.EFFECT)
         self.never_runs(call_id)
-        self.finishes(call_id, status)
+        self.finishes(ToolResult(call_id, status, "decided"))
 
     def summarized(self) -> None:
         """From here on the turn is shown the summary."""

@@ -264,8 +264,8 @@ CREATE TABLE tool_failures (
 
 -- Files of deleted threads that are still to be removed.
 CREATE TABLE deleted_files (
-    kind TEXT NOT NULL CHECK (kind IN ('upload', 'archive')),
-    name TEXT NOT NULL,  -- an upload's id; of an archive, its thread's
+    kind TEXT NOT NULL CHECK (kind IN ('upload', 'archive', 'outputs')),
+    name TEXT NOT NULL,  -- an upload's id; of an archive and of outputs, their thread's
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
