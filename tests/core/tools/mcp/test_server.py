@@ -43,7 +43,7 @@ class Fake:
     door: asyncio.Event | None = None
 
     @contextlib.asynccontextmanager
-    async def open(self) -> AsyncIterator["Fake"]:
+    async def open(self, user_id: str | None = None) -> AsyncIterator["Fake"]:
         self.opened += 1
         if self.door is not None:
             await self.door.wait()
