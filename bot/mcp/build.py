@@ -21,8 +21,7 @@ from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
 from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
-from bot.runtime import StartError
-from bot.web.sign_in import CALLBACK_PATH
+from bot.runtime import CALLBACK_PATH, StartError
 from core.clock import Clock
 from core.errors import ToolFailed, VaultError
 from core.ids import Ids

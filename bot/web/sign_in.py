@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from bot.runtime import CALLBACK_PATH
 from core.errors import SignInFailed, StoreError, VaultError
 from core.tools.sign_in import SignIns
 
-CALLBACK_PATH = "/oauth/callback"
 QUERY_LIMIT_CHARS = 8_000
 MAX_PARAMETERS = 20
 _CLOSE = "You can close this page and go back to the conversation."

@@ -1,13 +1,14 @@
 """An MCP server on HTTP that can misbehave; within the test's own process, without the SDK.
 
-`mode` says how it errs, and may change at any time; what was called is in `calls`, headers in `headers`.
+`mode` says how it errs, and may change at any time; what was called is in `calls`, headers in `headers`. `guard`:
+returns the challenge with which a request's Authorization is refused; `resource_metadata`: of RFC 9728.
 """
 
 import asyncio
 import contextlib
 import gzip
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -37,6 +38,8 @@ class WebServer:
         self.sessions = 0
         self.url = ""
         self.key: str | None = None
+        self.guard: Callable[[str | None], str | None] = lambda _: None
+        self.resource_metadata: Callable[[], Mapping[str, Any] | None] = lambda: None
         self._standing: list[asyncio.Queue[bytes]] = []
         self._listens = asyncio.Event()
         self._changed = False
@@ -45,6 +48,9 @@ class WebServer:
         self.headers.append(request.headers)
         if self.key is not None and request.headers.get("Authorization") != self.key:
             return web.Response(status=401, text="who are you?")
+        challenge = self.guard(request.headers.get("Authorization"))
+        if challenge is not None:
+            return web.Response(status=401, headers={"WWW-Authenticate": challenge})
         if self.mode == "elsewhere":
             raise web.HTTPTemporaryRedirect("http://127.0.0.1:9/mcp")
         message = json.loads(await request.read())
@@ -55,6 +61,10 @@ class WebServer:
             return answer
         page = {"jsonrpc": "2.0", "id": message["id"], **answer}
         return web.json_response(page, headers={SESSION: f"s{self.sessions}"})
+
+    async def metadata(self, _: web.Request) -> web.Response:
+        page = self.resource_metadata()
+        return web.Response(status=404) if page is None else web.json_response(page)
 
     async def answer(self, request: web.Request, method: str, params: dict[str, Any]) -> Any:
         match method:
@@ -143,6 +153,7 @@ async def open_web_server() -> AsyncIterator[WebServer]:
     app = web.Application()
     app.router.add_post("/mcp", server.post)
     app.router.add_get("/mcp", server.get)
+    app.router.add_get("/.well-known/oauth-protected-resource/mcp", server.metadata)
     app.router.add_delete("/mcp", _farewell)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
