@@ -100,7 +100,9 @@ class AuthorizationServer:
 
     def tokens(self) -> set[str]:
         """Return every token that was ever given out."""
-        return {token for grant in self.grants for token in (*grant.live, *grant.spent, grant.refresh) if token}
+        return {
+            token for grant in self.grants for token in (*grant.live, *grant.spent, grant.refresh) if token
+        }
 
     # --- people ------------------------------------------------------------------------------------------
 

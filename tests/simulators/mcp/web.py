@@ -1,6 +1,7 @@
 """An MCP server on HTTP that can misbehave; within the test's own process, without the SDK.
 
-`mode` says how it errs, and may change at any time; what was called is in `calls`, headers in `headers`. `guard`:
+`mode` says how it errs, and may change at any time; what was called is in `calls`, headers in `headers`,
+idempotency keys, also of refused calls, in `keys`. `guard`:
 returns the challenge with which a request's Authorization is refused; `resource_metadata`: of RFC 9728.
 """
 
@@ -37,6 +38,7 @@ class WebServer:
         self.headers: list[Mapping[str, str]] = []
         self.sessions = 0
         self.url = ""
+        self.keys: list[str] = []
         self.key: str | None = None
         self.guard: Callable[[str | None], str | None] = lambda _: None
         self.resource_metadata: Callable[[], Mapping[str, Any] | None] = lambda: None
@@ -46,6 +48,9 @@ class WebServer:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         self.headers.append(request.headers)
+        said = json.loads(await request.read())
+        if said.get("method") == "tools/call":
+            self.keys.append(said["params"]["_meta"]["hubbub/idempotency-key"])
         if self.key is not None and request.headers.get("Authorization") != self.key:
             return web.Response(status=401, text="who are you?")
         challenge = self.guard(request.headers.get("Authorization"))
@@ -53,13 +58,12 @@ class WebServer:
             return web.Response(status=401, headers={"WWW-Authenticate": challenge})
         if self.mode == "elsewhere":
             raise web.HTTPTemporaryRedirect("http://127.0.0.1:9/mcp")
-        message = json.loads(await request.read())
-        if "id" not in message:
+        if "id" not in said:
             return web.Response(status=202)
-        answer = await self.answer(request, message["method"], message.get("params") or {})
+        answer = await self.answer(request, said["method"], said.get("params") or {})
         if isinstance(answer, web.StreamResponse):
             return answer
-        page = {"jsonrpc": "2.0", "id": message["id"], **answer}
+        page = {"jsonrpc": "2.0", "id": said["id"], **answer}
         return web.json_response(page, headers={SESSION: f"s{self.sessions}"})
 
     async def metadata(self, _: web.Request) -> web.Response:
