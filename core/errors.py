@@ -213,7 +213,12 @@ class SignInFailed(HubError):
 
 
 class SignedOut(SignInFailed):
-    """The authorization server no longer accepts what the vault holds."""
+    """The authorization server no longer accepts what the vault holds. `client_unknown`: it does not know the
+    hub any more, either."""
+
+    def __init__(self, message: str, *, client_unknown: bool = False) -> None:
+        super().__init__(message)
+        self.client_unknown = client_unknown
 
 
 class VaultError(HubError):

@@ -59,6 +59,7 @@ class SdkConnection:
         self._limit_s = limit_s
         self._news = asyncio.Event()
         self._lost: str | None = None
+        self.cancelled = False
 
     @property
     def process(self) -> ProcessInfo | None:
@@ -183,6 +184,9 @@ async def greeted(
             yield connection
         except ServerFailed as error:
             failed = error
+        except asyncio.CancelledError:
+            connection.cancelled = True  # what is closed here may fail, and hide it
+            raise
     if failed is not None:
         raise failed
 

@@ -318,7 +318,9 @@ class OAuthClient:
             guard, "POST", held.token_endpoint, headers, urlencode(fields).encode()
         )
         if status in (400, 401):
-            raise SignedOut(f"the authorization server said {_error(as_text(found.get('error')))}")
+            said = _error(as_text(found.get("error")))
+            unknown = said in ("invalid_client", "unauthorized_client")
+            raise SignedOut(f"the authorization server said {said}", client_unknown=unknown)
         access = as_text(found.get("access_token"))
         bearer = as_text(found.get("token_type")).lower() == "bearer"
         if status != 200 or not bearer or not is_token(access):

@@ -182,7 +182,8 @@ class SignIns:
                 renewed = await self._oauth.refresh(self._servers[server].url, tokens)
             except SignedOut as error:
                 logger.info("sign_in.ended server=%s user=%s reason=%s", server, user_id, error)
-                await self._drop(sign_in_name(server, user_id), _client_name(server))
+                forgotten = [_client_name(server)] if error.client_unknown else []
+                await self._drop(sign_in_name(server, user_id), *forgotten)
                 return None
             await self._keep([await self._sealed(sign_in_name(server, user_id), renewed.to_json())])
             self._learn([renewed.access, renewed.refresh])
@@ -216,7 +217,7 @@ class SignIns:
         await patiently(lambda: self._secrets.set_secrets(sealed), self._clock)
 
     async def _drop(self, *names: str) -> None:
-        """Drop what an authorization server does not accept any more; it may have forgotten the hub, too."""
+        """Drop what an authorization server does not accept any more."""
         for name in names:
             await self._secrets.drop_secret(name)
 
@@ -295,7 +296,7 @@ class SignIns:
             tokens = await self._oauth.exchange(attempt, _code(row, attempt, answer))
         except SignInFailed as error:
             reason = NO_CODE_ACCEPTED if isinstance(error, SignedOut) else str(error)
-            if isinstance(error, SignedOut):
+            if isinstance(error, SignedOut) and error.client_unknown:
                 await self._drop(_client_name(row.server))
             await self._renew(row, attempt, reason)
             raise SignInFailed(reason) from error
