@@ -1,8 +1,8 @@
 """An authorization server and its people, to test clients against; it imports nothing of the product.
 
 Written from RFC 8414 (metadata), RFC 9728 (protected resources), RFC 7591 (registration), RFC 7636 (PKCE),
-RFC 6749 (codes and tokens), RFC 8707 (resources) and RFC 9207 (issuer). Strict: what a client does wrong is an
-error here, even where a lenient server would let it pass.
+RFC 6749 (codes and tokens), RFC 8707 (resources) and RFC 9207 (issuer). Strict: what a client does wrong is
+an error here, even where a lenient server would let it pass.
 """
 
 import base64
@@ -47,8 +47,7 @@ class Code:
 class AuthorizationServer:
     """The server. `resource`: of its tokens; `method`: how clients authenticate; `denies`: its people do.
 
-    `overrides`: of its metadata. `requests`: each as method, path and form. `exchanged`: called before a code is
-    exchanged."""
+    `overrides`: of its metadata. `requests`: each as method, path and form."""
 
     resource: str = ""
     method: str = "none"
