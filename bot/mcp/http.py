@@ -88,7 +88,9 @@ class HttpConnector:
                     failed = error
         except* _CUT_OFF as errors:
             failed = failed or ServerFailed(transport.trouble or _words(errors))
-        if any(connection.cancelled for connection in told):  # a failure of the transport's tasks took its place
+        if any(
+            connection.cancelled for connection in told
+        ):  # a failure of the transport's tasks took its place
             raise asyncio.CancelledError
         if isinstance(failed, SignInNeeded):
             raise failed

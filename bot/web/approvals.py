@@ -156,7 +156,8 @@ def _choices(gate: Gate) -> tuple[ChoiceView, ...]:
         case _:
             assert_never(gate.offer)
     named = zip(labels(gate), names, strict=True)
-    return tuple(
+    offered = tuple(
         ChoiceView(index=position, label=label, option=name)
         for position, (label, name) in enumerate(named, gate.first_choice)
     )
+    return offered if gate.link is None else offered[1:]  # a code is typed here without asking for it first

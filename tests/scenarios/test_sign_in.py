@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -12,6 +13,7 @@ from aiohttp import ClientSession
 
 from core.job import JobState
 from tests.harness.people import Shown, card, hears, sees
+from tests.harness.simulators import OLIVIA
 from tests.scenarios.scenes import Scene, open_scene
 from tests.scenarios.test_jobs import becomes as job_becomes
 from tests.scenarios.test_leaks import traces
@@ -65,14 +67,18 @@ class House:
 
 @contextlib.asynccontextmanager
 async def open_house(
-    directory: Path, platform: str = "telegram", more: str = "", extra: str = '[approvals]\npreset = "auto"\n'
+    directory: Path,
+    platform: str = "telegram",
+    *,
+    channel: str = "",
+    extra: str = '[approvals]\npreset = "auto"\n',
 ) -> AsyncIterator[House]:
-    """The house; `more` is of the server's section, `extra` ends the configuration."""
+    """The house; `channel` is of the platform's section, `extra` ends the configuration."""
     async with open_web_server() as server, open_authorization_server() as issuer:
         issuer.resource = server.url
         server.guard = issuer.challenge
         server.resource_metadata = lambda: issuer.resource_metadata
-        section = f'[mcp.notes]\nurl = "{server.url}"\n{more}\n{extra}'
+        section = f'{channel}\n[mcp.notes]\nurl = "{server.url}"\n{extra}'
         async with open_scene(platform, directory, extra=section) as scene:
             yield House(scene, server, issuer)
 
@@ -283,3 +289,41 @@ async def test_what_a_server_names_is_judged_as_any_address(tmp_path: Path) -> N
         me.say(SIGN_IN)
         await hears(me, "that of another server", times=1)
         assert not issuer.clients
+
+
+async def test_the_console_has_the_link_and_takes_the_address(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        me, app = house.scene.owner, house.scene.place.app
+        asked = await house.asked()
+        token = json.loads((house.scene.place.directory / "data" / "api.json").read_text())["token"]
+        async with ClientSession(app.url, headers={"Authorization": f"Bearer {token}"}) as console:
+
+            async def gates() -> list[dict[str, Any]]:
+                async with console.get("/api/approvals") as response:
+                    return (await response.json())["approvals"]
+
+            async def answered(answer: str) -> int:
+                given = {"request_id": gate["gate_id"], "action": "0", "text": answer}
+                async with console.post("/api/chat/gate/resolve", json=given) as response:
+                    return response.status
+
+            (gate,) = await gates()
+            assert (gate["kind"], gate["link"], gate["secret"]) == ("auth", asked.links[0], True)
+            assert [one["label"] for one in gate["choices"]] == ["Cancel"]
+            answer = await house.issuer.visit(gate["link"])
+            assert await answered(answer.replace("state=", "state=x")) == 200
+            await hears(me, "That address belongs to another sign-in.")
+            (gate,) = await gates()
+            assert await answered(await house.issuer.visit(gate["link"])) == 200
+            await hears(me, "Done: <tool_output")
+            assert await gates() == []
+    house.nothing_got_out(tmp_path)
+
+
+async def test_nobody_is_asked_to_sign_in_where_others_read_it(tmp_path: Path) -> None:
+    async with open_house(tmp_path, channel='groups = "addressed"') as house:
+        telegram, owner = house.scene.place.telegram, int(OLIVIA["telegram"])
+        group = telegram.create_group("Garden", [owner]).id
+        telegram.user_sends_text(owner, f"@{telegram.bot().user.username} {SIGN_IN}", chat_id=group)
+        await telegram.wait_text(group, "only possible in a private conversation")
+        assert not house.issuer.requests
