@@ -185,7 +185,7 @@ async def greeted(
         except ServerFailed as error:
             failed = error
         except asyncio.CancelledError:
-            connection.cancelled = True  # what is closed here may fail, and hide it
+            connection.cancelled = True  # closing may fail, and hide it
             raise
     if failed is not None:
         raise failed

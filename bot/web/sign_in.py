@@ -1,7 +1,7 @@
 """`GET /oauth/callback`: the page to which browsers return after people signed in at a server.
 
 It is public: its caller is known by the `state` of the link that the person was shown, which is good once.
-The page says how it went and nothing else; the conversation goes on by itself.
+The page says how it went and nothing else; the conversation continues by itself.
 """
 
 from collections.abc import Mapping, Sequence

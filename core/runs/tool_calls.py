@@ -231,7 +231,7 @@ class ToolCallRunner:
         return outcome
 
     async def _sign_in(self, call: CallRow, needed: SignInRequired) -> "_Outcome | Paused":
-        """Ask for the sign-in without which a call did not run. Where nobody is asked, tell its person."""
+        """Ask for the sign-in without which a call did not run. An unattended run only tells its person."""
         rules, people, sign_ins = self._rules, self._people, self._rules.pipeline.sign_ins
         user_id, server = rules.principal.user_id, needed.server
         if people is not None and sign_ins is not None:

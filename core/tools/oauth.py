@@ -32,7 +32,7 @@ DOCUMENT_LIMIT_BYTES = 64 * 1024
 REQUEST_TIMEOUT_S = 15.0
 TOKEN_LIMIT_CHARS = 16 * 1024
 EARLY_US = 60 * SECOND_US
-"""A token is renewed so long before it expires."""
+"""How early a token is renewed before it expires."""
 CLIENT_NAME = "hubbub"
 _METHODS = ("none", "client_secret_basic", "client_secret_post")
 _ERROR = re.compile(r"[a-z_]{1,40}")

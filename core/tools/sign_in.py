@@ -4,8 +4,8 @@
       ▲                                          │
       └──────────── another link ◀── failed, or cut off by the hub's end
 
-Every step is committed before the next one: a restart goes on where it was. A code is never sent twice, since
-an authorization server may then revoke what it gave for it.
+Every step is committed before the next one: a restart continues where it was. A code is never sent twice,
+since an authorization server may then revoke what it gave for it.
 """
 
 import asyncio
@@ -228,7 +228,7 @@ class SignIns:
         a token. Raises SignInFailed."""
         terms = self._servers.get(needed.server)
         if terms is None:
-            raise SignInFailed(f"Nobody can sign in to {needed.server} here.")
+            raise SignInFailed(f"There is no sign-in to {needed.server} here.")
         provider = await self._oauth.discover(terms.url, challenge_in(needed.challenge), terms.scopes)
         if provider is None:
             return None
@@ -328,7 +328,7 @@ class SignIns:
         if rows:
             self._follow(Expired((), rows))
 
-    # --- what came while nobody looked ------------------------------------------------------------------
+    # --- answers that came before -------------------------------------------------------------------------
 
     def changed(self, changes: Changes) -> None:
         """Look at the answers that came with a commit: implements core.store.feed.ChangeListener."""
@@ -395,7 +395,7 @@ class ServerSignIns:
 
 
 def sign_in_tool(sign_ins: SignIns) -> Tool:
-    """Return the tool with which a person signs in when they ask for it. A server whose tools nobody has seen
+    """Return the tool with which a person signs in when they ask for it. A server whose tools are not known
     yet can be reached in no other way."""
 
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.SHARED)

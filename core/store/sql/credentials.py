@@ -5,7 +5,6 @@
 from core.messages import InboundMessage, MessageRef
 from core.store.accept import ASKED_FOR, AskedCredentials, ShownCard
 from core.store.codecs import refs_from_json
-from core.store.facets import SealedSecret
 from core.store.rows import GateView
 from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
 from core.store.transaction import Transaction
@@ -38,31 +37,6 @@ def forget(tx: Transaction, gate_ids: tuple[str, ...]) -> None:
     """Forget requests that the person knows are over. Their texts are ordinary again."""
     for gate_id in gate_ids:
         tx.run("UPDATE gates SET awaits = 0 WHERE id = ?", gate_id)
-
-
-def await_code(tx: Transaction, gate_id: str) -> None:
-    """Let the requester's next text be the code of a sign-in."""
-    tx.run(
-        "UPDATE gates SET awaits = 1, changed_at = ? WHERE id = ? AND state = 'open'", tx.clock.now(), gate_id
-    )
-
-
-def take_code(tx: Transaction, gate_id: str, code: SealedSecret) -> bool:
-    """Store the answer to a sign-in. Return False if it had one, is over, or has expired."""
-    now = tx.clock.now()
-    changed = tx.run(
-        "UPDATE sign_ins SET state = 'answered', code_key_id = ?, code = ?"
-        " WHERE id = ? AND state = 'shown' AND expires_at > ?",
-        code.key_id,
-        code.sealed,
-        gate_id,
-        now,
-    )
-    tx.run("UPDATE gates SET awaits = 0 WHERE id = ? AND state = 'open'", gate_id)
-    row = tx.one("SELECT thread_id FROM gates WHERE id = ?", gate_id)
-    if row is not None:
-        tx.changes.gates[gate_id] = row[0]
-    return bool(changed)
 
 
 def _cards(tx: Transaction, request: GateView) -> list[ShownCard]:

@@ -71,6 +71,7 @@ from core.store.sql import (
     menus,
     pairing,
     people,
+    sign_ins,
     spoken_choices,
     strangers,
     threads,
@@ -251,9 +252,9 @@ class Effects:
             case ForgetCredentials(gate_ids):
                 credentials.forget(self._tx, gate_ids)
             case AwaitCode(gate_id):
-                credentials.await_code(self._tx, gate_id)
+                sign_ins.await_code(self._tx, gate_id)
             case TakeCode(gate_id, code):
-                credentials.take_code(self._tx, gate_id, code)
+                sign_ins.take_code(self._tx, gate_id, code)
             case _:
                 assert_never(effect)
 

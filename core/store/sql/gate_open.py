@@ -38,8 +38,8 @@ def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -
 
 
 def ask_to_sign_in(tx: Transaction, gate: Gate, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-    """Open the gate of a call that has not run because its person must sign in first. What was decided about
-    the call stays."""
+    """Open the gate of a call that has not run because its person must sign in first. Decisions about the
+    call stay."""
     require_running(tx, gate.turn_id, heed_stop=True)
     changed = tx.run(
         "UPDATE calls SET state = 'waiting', gate_id = ?, started_at = NULL WHERE id = ? AND turn_id = ?"

@@ -10,7 +10,7 @@ from core.messages import Message, plain
 from core.ports import OutboxRow
 from core.store.facets import Expired, SealedSecret, SignInRow
 from core.store.rows import Draft
-from core.store.sql import credentials, gate_open, gates, memory
+from core.store.sql import gate_open, gates, memory
 from core.store.sql.feed import put_messages
 from core.store.sql.leases import not_held
 from core.store.sql.mapping import GATE, gate_of
@@ -53,6 +53,31 @@ def _open_gate(tx: Transaction, gate_id: str) -> Gate | None:
     return None if row is None else gate_of(row)
 
 
+def await_code(tx: Transaction, gate_id: str) -> None:
+    """Let the requester's next text be the code of a sign-in."""
+    tx.run(
+        "UPDATE gates SET awaits = 1, changed_at = ? WHERE id = ? AND state = 'open'", tx.clock.now(), gate_id
+    )
+
+
+def take_code(tx: Transaction, gate_id: str, code: SealedSecret) -> bool:
+    """Store the answer to a sign-in. Return False if it had one, is over, or has expired."""
+    now = tx.clock.now()
+    changed = tx.run(
+        "UPDATE sign_ins SET state = 'answered', code_key_id = ?, code = ?"
+        " WHERE id = ? AND state = 'shown' AND expires_at > ?",
+        code.key_id,
+        code.sealed,
+        gate_id,
+        now,
+    )
+    tx.run("UPDATE gates SET awaits = 0 WHERE id = ? AND state = 'open'", gate_id)
+    row = tx.one("SELECT thread_id FROM gates WHERE id = ?", gate_id)
+    if row is not None:
+        tx.changes.gates[gate_id] = row[0]
+    return bool(changed)
+
+
 class SignInUnits(Facet):
     """The units of SignIns."""
 
@@ -86,7 +111,7 @@ class SignInUnits(Facet):
 
     @writes
     def answer_sign_in(self, tx: Transaction, attempt_id: str, code: SealedSecret) -> bool:
-        return credentials.take_code(tx, attempt_id, code)
+        return take_code(tx, attempt_id, code)
 
     @reads
     def answered_sign_ins(self, tx: Transaction) -> tuple[Sequence[str], Sequence[SignInRow]]:
@@ -116,7 +141,7 @@ class SignInUnits(Facet):
         card: Callable[[Gate], Message],
     ) -> Expired:
         if not tx.run("DELETE FROM sign_ins WHERE id = ?", attempt.id):
-            return Expired((), ())  # cancelled meanwhile
+            return Expired((), ())  # it was cancelled
         memory.keep(tx, sealed, attempt.user_id)
         gate = _open_gate(tx, attempt.id)
         if gate is None:

@@ -45,11 +45,11 @@ class NotCalled(ServerFailed):
 
 
 class SignInNeeded(ServerFailed):
-    """The server wants its person to sign in; what was asked of it has certainly not run. `challenge`: its
-    refusal, as it sent it."""
+    """The server wants its person to sign in; the request has certainly not run. `challenge`: its refusal, as
+    it sent it."""
 
     def __init__(self, challenge: str) -> None:
-        super().__init__("nobody is signed in to it")
+        super().__init__("it asks for a sign-in")
         self.challenge = challenge
 
 
@@ -109,7 +109,7 @@ class Connector(Protocol):
 
     def open(self, user_id: str | None = None) -> AbstractAsyncContextManager[Connection]:
         """Start or reach the server and do the handshake; entering raises ServerFailed. On exit, all that
-        was started is gone. `user_id`: the person whose credentials are sent; None: nobody's."""
+        was started is gone. `user_id`: the person whose credentials are sent; None: no one's."""
         ...
 
 

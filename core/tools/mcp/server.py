@@ -75,7 +75,7 @@ class ServerState:
 
 class McpServer:
     """Supervisor of one server. `offers`: called with its tools on each change; raises ValueError if
-    they cannot be used. `credentials`: None where nobody can sign in. With them, each person's calls go over
+    they cannot be used. `credentials`: None without sign-ins. With them, each person's calls go over
     a connection of their own, so that no session serves two people."""
 
     def __init__(
@@ -127,7 +127,7 @@ class McpServer:
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     async def _signed_in_within(self, pause_s: float) -> bool:
-        """Wait; return at once if somebody signs in to a server that nobody was signed in to."""
+        """Wait; return at once if somebody signs in to a server that no one was signed in to."""
         if self._credentials is None or self._speaks_for is not None:
             await self._clock.sleep(pause_s)
             return False
