@@ -7,6 +7,7 @@ from typing import Any
 from core.gates import ToolSetting
 from core.job import JobEventKind, JobRow, JobState
 from core.store.rows import CallRow
+from tests.harness.hub import AnyHub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.model import Hold, ToolCall, text, tools
 
@@ -22,7 +23,7 @@ async def started(house: Hub, words: str, nth: int = 1) -> str:
     return ids()[-1]
 
 
-async def becomes(house: Hub, named: str, state: JobState) -> JobRow:
+async def becomes(house: AnyHub, named: str, state: JobState) -> JobRow:
     """The job, once it is in that state."""
     found: list[JobRow] = []
 

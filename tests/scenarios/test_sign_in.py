@@ -1,4 +1,4 @@
-"""People sign in to servers of tools: by a link or with a token, on every platform; and what a sign-in survives."""
+"""People sign in to servers of tools: by a link or with a token, on every platform."""
 
 import contextlib
 import json

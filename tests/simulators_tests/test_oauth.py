@@ -1,5 +1,7 @@
 """The authorization server of the tests, judged by the client of the official SDK of MCP."""
 
+from typing import Any, cast
+
 import pytest
 from httpx2 import AsyncClient
 from mcp.client.auth import OAuthClientProvider
@@ -57,7 +59,9 @@ async def test_another_client_discovers_registers_signs_in_and_refreshes(method:
             return AuthorizationCodeResult(code=given["code"], state=given["state"], iss=given["iss"])
 
         metadata = OAuthClientMetadata(
-            redirect_uris=[AnyUrl(CALLBACK)], client_name="other", token_endpoint_auth_method=method
+            redirect_uris=[AnyUrl(CALLBACK)],
+            client_name="other",
+            token_endpoint_auth_method=cast("Any", method),
         )
         provider = OAuthClientProvider(tools.url, metadata, memory, shown, returned)
         async with AsyncClient(auth=provider) as client:
