@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from starlette.routing import Mount
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from bot.assembly import BuildServers, Channels, Tools, Turns
@@ -120,9 +120,17 @@ class Serving:
             *login_routes(self.login, self.gate),
             *metrics_routes(dependencies.metrics, self.gate),
             *channel_routes(manager.routes(self.inbox)),
+            *self._sign_in_routes(),
             *Console().routes(),
         ]
         self.web = WebServer(sock, routes)
+
+    def _sign_in_routes(self) -> list[Route]:
+        if self._tools.sign_ins is None:
+            return []
+        from bot.web.sign_in import sign_in_routes
+
+        return sign_in_routes(self._tools.sign_ins)
 
     def login_url(self) -> str:
         """Return a link that logs one browser in."""
@@ -330,7 +338,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
             )
         )
         dependencies = Dependencies(
-            loaded, store, owner, ring, models, metrics, clock, ScheduledTimers(clock), ids
+            loaded, store, owner, ring, models, metrics, clock, ScheduledTimers(clock), ids, url_of(sock)
         )
         if dependencies.hooks is not None:
             opened.push_async_callback(dependencies.hooks.unfinished.finish)
@@ -400,6 +408,8 @@ def _app(
     }
     if dependencies.config.jobs.enabled:
         runs["jobs"] = tools.jobs.run
+    if tools.sign_ins is not None:
+        runs["sign-ins"] = tools.sign_ins.run
     if tools.servers is not None:
         runs["mcp"] = tools.servers.run
     return App(

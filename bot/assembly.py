@@ -18,6 +18,7 @@ from bot.parts import (
     build_credentials,
     build_pipeline,
     build_rules,
+    build_sign_ins,
 )
 from bot.platforms import ChannelBuilder, build_prompts
 from bot.routines.service import build_routines
@@ -31,6 +32,7 @@ from core.errors import NobodyToTell, StoreError
 from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
+from core.lazy_module import LazyModule
 from core.messages import plain
 from core.people.notices import ApproverCopies, ToPerson
 from core.people.pairing import ClaimRules, PairingService
@@ -41,6 +43,7 @@ from core.runs.previews import TurnPreviews
 from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind, Subtasks
 from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
+from core.store.facets import Expired
 from core.store.units import patiently
 from core.tools.call_edits import CallEditor
 from core.tools.execution import Executor, ToolPause
@@ -53,13 +56,17 @@ if TYPE_CHECKING:
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
+    from core.tools import sign_in
     from core.tools.mcp.server import McpServers
+    from core.tools.sign_in import SignIns
+else:
+    sign_in = LazyModule("core.tools.sign_in")
 
 logger = logging.getLogger(__name__)
 
 MAX_CONCURRENT_TURNS = 256
 
-BuildServers = Callable[[Loaded, ToolRegistry, Clock], "McpServers | None"]
+BuildServers = Callable[[Loaded, ToolRegistry, Clock, "SignIns | None"], "McpServers | None"]
 
 
 class Channels:
@@ -123,9 +130,12 @@ class Tools:
             lambda: self._manager,
             self._jobs_in_words,
         )
-        self.servers = servers(loaded, tools, clock)
+        self.sign_ins = build_sign_ins(dependencies, self.notices, lookup)
+        if self.sign_ins is not None:
+            tools.replace("sign-in", [sign_in.sign_in_tool(self.sign_ins)])
+        self.servers = servers(loaded, tools, clock, self.sign_ins)
         self.pipeline = build_pipeline(
-            loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks, executor
+            loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks, executor, self.sign_ins
         )
         self.prompts = build_prompts(config, dependencies.texts, self.pipeline.unattended)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
@@ -147,7 +157,10 @@ class Tools:
             lambda: self.routines.job_changed(),
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
-        store.watch(ChangeListeners(self.jobs, dependencies.metrics, dependencies.live, self.audit))
+        watching = [] if self.sign_ins is None else [self.sign_ins]
+        store.watch(
+            ChangeListeners(self.jobs, dependencies.metrics, dependencies.live, self.audit, *watching)
+        )
         self.routines = build_routines(
             config,
             store,
@@ -250,6 +263,9 @@ class Turns:
         self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (
             dependencies.hooks.beside(inbound) if dependencies.hooks is not None else {}
         )
+        if tools.sign_ins is not None:
+            tools.sign_ins.goes_on(self._go_on)
+        self._manager = manager
         self.pairing = PairingService(store.people, ClaimRules(tools.rules.access, ids), manager)
         editable = tools.editing.editable
         self.expiry = GateExpiry(store, self.actors, manager, clock, approver_copies, ids, editable)
@@ -260,3 +276,10 @@ class Turns:
         if dependencies.config.jobs.enabled:
             kinds[RunKind.JOB] = tools.jobs
         self.recovery = RunRecovery(store.recovery, kinds, chats.start_waiting, end_process, clock)
+
+    def _go_on(self, done: Expired) -> None:
+        """Send what a sign-in changed, and go on with the turns that waited for it."""
+        if done.outbox:
+            self._manager.outbox_ready(done.outbox)
+        for start in done.started:
+            self.actors.start(start)

@@ -29,9 +29,9 @@ from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
 from core.inbound.rules import InboundRules
 from core.inbound.sessions import SessionManager
-from core.messages import WhileBusy
+from core.messages import Message, WhileBusy
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
-from core.people.notices import ApproverCopies, Notices
+from core.people.notices import ApproverCopies, Notices, ToPerson
 from core.runs.chat import ChatDelegate
 from core.runs.context import ChatPrompts
 from core.runs.model_list import ModelList
@@ -57,7 +57,9 @@ if TYPE_CHECKING:
     from bot.hooks import Hooks
     from core.jobs.dispatch import JobDispatcher
     from core.jobs.service import JobService
+    from core.safety.network import Lookup
     from core.tools.mcp.server import McpServers
+    from core.tools.sign_in import SignIns
 
 
 # Builds what keeps credentials out of conversations.
@@ -105,7 +107,7 @@ def configured_hooks(
 
 class Dependencies:
     """The configuration, the open store, its owner, models, time, timers, ids and keys; who watches; what
-    must not get out.
+    must not get out. `url`: where browsers on this machine find the hub.
 
     Raises StartError for a hook that is not there, or must not be asked.
     """
@@ -121,7 +123,9 @@ class Dependencies:
         clock: Clock,
         timers: ScheduledTimers,
         ids: Ids,
+        url: str,
     ) -> None:
+        self.url = url
         self.loaded = loaded
         self.config: Config = loaded.config
         self.store = store
@@ -215,21 +219,53 @@ def build_pipeline(
     pause: ToolPause,
     hooks: "Hooks | None",
     executor: Executor,
+    sign_ins: "SignIns | None" = None,
 ) -> CallPipeline:
     """Build the path that every call takes."""
     hook = None if hooks is None else hooks.calls
     return CallPipeline(
-        tools, _pipeline_settings(loaded, leaks, executor, lambda: tools.names), clock, pause, hook
+        tools,
+        _pipeline_settings(loaded, leaks, executor, lambda: tools.names),
+        clock,
+        pause,
+        hook,
+        sign_ins,
     )
 
 
-def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServers | None":
+def build_mcp(
+    configured: Loaded, tools: ToolRegistry, clock: Clock, sign_ins: "SignIns | None" = None
+) -> "McpServers | None":
     """Build the clients of the configured MCP servers; None without any."""
     if not configured.config.mcp:
         return None
     from bot.mcp.build import build_servers
 
-    return build_servers(configured, tools, clock)
+    return build_servers(configured, tools, clock, sign_ins)
+
+
+def build_sign_ins(
+    dependencies: Dependencies, notices: Callable[[], Notices], lookup: "Lookup | None"
+) -> "SignIns | None":
+    """Build people's sign-ins at MCP servers; None if there is none that they could sign in to."""
+    if not any(server.people_sign_in for server in dependencies.config.mcp.values()):
+        return None
+    from bot.mcp import build
+
+    async def notify(user_id: str, key: str, message: Message) -> None:
+        await notices().send(key, ToPerson(user_id), message)
+
+    return build.build_sign_ins(
+        dependencies.loaded,
+        dependencies.store,
+        dependencies.ring,
+        dependencies.clock,
+        dependencies.ids,
+        dependencies.url,
+        notify,
+        dependencies.leaks.learn,
+        lookup,
+    )
 
 
 def build_chat(

@@ -24,8 +24,11 @@ HubError
 │   ├── InvalidArguments    the model should correct its arguments
 │   ├── ToolDenied          not allowed; `reason` says why
 │   ├── ToolTimeout         stopped at its deadline
+│   ├── SignInRequired      not run: the person must sign in to a server first
 │   ├── OutcomeUnknown      interrupted from outside; a person must check its effects
 │   └── ToolFailed          the tool itself reports the problem
+├── SignInFailed            a sign-in did not succeed; the message says why
+│   └── SignedOut           the authorization server no longer accepts it; only the person can sign in again
 ├── VaultError              a secret cannot be stored or read; the message says how to fix it
 └── StoreError
     ├── StoreUnavailable    the database cannot be written now
@@ -191,8 +194,31 @@ class OutcomeUnknown(ToolError):
     """The call was interrupted, not by the hub; how much of it took effect is unknown."""
 
 
+class SignInRequired(ToolError):
+    """The call has certainly not run: its person must sign in to `server` first. `challenge`: the server's
+    refusal, as it sent it; may be empty."""
+
+    def __init__(self, server: str, challenge: str = "") -> None:
+        super().__init__(f"sign in to {server} first")
+        self.server = server
+        self.challenge = challenge
+
+
 class ToolFailed(ToolError):
     """The tool ran and failed; the message is for the model."""
+
+
+class SignInFailed(HubError):
+    """A sign-in did not succeed. The message is a sentence for the person."""
+
+
+class SignedOut(SignInFailed):
+    """The authorization server no longer accepts what the vault holds. `client_unknown`: it does not know the
+    hub any more, either."""
+
+    def __init__(self, message: str, *, client_unknown: bool = False) -> None:
+        super().__init__(message)
+        self.client_unknown = client_unknown
 
 
 class VaultError(HubError):

@@ -19,6 +19,7 @@ class GateKind(StrEnum):
     BUDGET = "budget"
     CONTINUE = "continue"
     MENU = "menu"
+    AUTH = "auth"
 
 
 class Option(StrEnum):
@@ -34,6 +35,8 @@ class Option(StrEnum):
     SKIP = "skip"
     CONTINUE = "continue"
     STOP = "stop"
+    SIGNED_IN = "signed_in"
+    NOT_SIGNED_IN = "not_signed_in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ class Gate:
     or done.
     `first_choice`: the position of the first of its answers, see Message; `changed_at`: when a person last
     edited the
-    call; None: never.
+    call, or asked to send a code; None: never. `link`: the page at which a person signs in.
     """
 
     id: str
@@ -173,6 +176,7 @@ class Gate:
     calls: tuple[AskedCall, ...] = ()
     first_choice: int = 0
     changed_at: int | None = None
+    link: str | None = None
 
     def answer_at(self, position: int) -> Answer | None:
         """Return the answer shown at that position; None if there is none."""

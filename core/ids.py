@@ -86,6 +86,31 @@ def is_code(text: str) -> bool:
     return len(text) == CODE_LENGTH and all(character in CODE_ALPHABET for character in text)
 
 
+OWN_SECRET = "."  # noqa: S105 - the beginning of names, not a secret
+"""The beginning of the names of the hub's own secrets. None of a person's begins so."""
+_SIGN_IN = ".sign-in."
+
+
+def sign_in_name(server: str, user_id: str) -> str:
+    """Return the name under which the vault keeps a person's sign-in at a server."""
+    return f"{_SIGN_IN}{server}.{user_id}"
+
+
+def attempt_name(attempt_id: str) -> str:
+    """Return the name under which an attempt to sign in is sealed."""
+    return f".sign-in-attempt.{attempt_id}"
+
+
+def code_name(attempt_id: str) -> str:
+    """Return the name under which the answer to a sign-in is sealed."""
+    return f".sign-in-code.{attempt_id}"
+
+
+def server_in(name: str) -> str | None:
+    """Return the server of a name of `sign_in_name`; None for any other name."""
+    return name.removeprefix(_SIGN_IN).partition(".")[0] if name.startswith(_SIGN_IN) else None
+
+
 def is_secret_name(text: str) -> bool:
     """Return True if the vault accepts this name for a secret."""
     return _SECRET_NAME.fullmatch(text) is not None

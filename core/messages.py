@@ -235,6 +235,14 @@ THREAD_FILE = "thread:"
 
 
 @dataclass(frozen=True, slots=True)
+class LinkButton:
+    """A button that opens a web page; a press of it is not reported to the hub."""
+
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class File:
     """A file to send: a path below the workspace or the hub's own spill directory, or `THREAD_FILE` and a
     thread's id.
@@ -263,6 +271,7 @@ class Message:
     instead.
     `mark`: a line beside its last text that was added later, without changing how it is cut into parts.
     Its choices are not shown then.
+    `link`: a button before the choices, gone with them.
     """
 
     blocks: tuple[Block, ...]
@@ -274,6 +283,7 @@ class Message:
     editable: bool = False
     first_choice: int = 0
     mark: str | None = None
+    link: LinkButton | None = None
 
     @property
     def speaks(self) -> bool:

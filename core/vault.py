@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from core.audit_chain import RETIRED, ChainKey
 from core.clock import Clock
 from core.errors import VaultError
-from core.ids import is_secret_name
+from core.ids import OWN_SECRET, is_secret_name
 from core.store.facets import SealedSecret, Secrets
 
 KEY_BYTES = 32
@@ -133,4 +133,4 @@ class Vault:
         await self._store.set_secrets(
             [self._keys.seal(secret.name, self._keys.open(secret), secret.changed_at) for secret in old]
         )
-        return sum(1 for secret in old if not secret.name.startswith(RETIRED))
+        return sum(1 for secret in old if not secret.name.startswith(OWN_SECRET))

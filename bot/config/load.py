@@ -275,6 +275,10 @@ def _servers(config: Config) -> Iterator[Problem]:
             yield Problem((*key, "env"), "is only for servers with a command; use headers with a url")
         elif server.headers and server.url is None:
             yield Problem((*key, "headers"), "is only for servers with a url; use env with a command")
+        elif (server.client_id or server.scopes) and not server.people_sign_in:
+            yield Problem((*key, "client_id"), "is only for servers with a url and no Authorization header")
+        if server.client_secret is not None and not server.client_id:
+            yield Problem((*key, "client_secret"), "needs client_id")
         for index, user in enumerate(server.users):
             if user != config.hub.owner and not is_row_id(user):
                 yield Problem((*key, "users", index), f'"{user}" {NO_USER}')

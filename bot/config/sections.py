@@ -307,6 +307,12 @@ def _header(text: str) -> str:
     return text
 
 
+def _scope(text: str) -> str:
+    if not re.fullmatch(r"[\x21\x23-\x5b\x5d-\x7e]+", text):
+        raise ValueError("is not a scope; use printable characters without spaces and quotes")
+    return text
+
+
 ServerName = Annotated[Name, AfterValidator(_server_name)]
 ServerTool = Annotated[str, AfterValidator(_tool_name)]
 Asks = Literal["never", "ask", "always_ask"]
@@ -334,11 +340,19 @@ class McpServer(Section):
     headers: Mapping[Annotated[str, AfterValidator(_header)], SecretStr] = Field(
         default={}, examples=[{"Authorization": "env:MCP_AUTHORIZATION"}]
     )
+    client_id: str = Field(default="", examples=["hubbub-at-home"])
+    client_secret: SecretStr | None = Field(default=None, examples=["env:MCP_CLIENT_SECRET"])
+    scopes: tuple[Annotated[str, AfterValidator(_scope)], ...] = Field(default=(), examples=[["notes.read"]])
     only: tuple[ServerTool, ...] = Field(default=(), examples=[["get_issue", "add_comment"]])
     requirement: Asks = "ask"
     timeout_s: Seconds | None = Field(default=None, examples=[60.0])
     connect_timeout_s: Seconds = 10
     tools: Mapping[ServerTool, McpTool] = Field(default={})
+
+    @property
+    def people_sign_in(self) -> bool:
+        """Whether people may sign in to it: the operator's own credentials are not overridden."""
+        return self.url is not None and "authorization" not in {name.lower() for name in self.headers}
 
 
 # What `hubbub.toml` can say of routines.

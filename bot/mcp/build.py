@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,19 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
 from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
+from bot.runtime import CALLBACK_PATH, StartError
 from core.clock import Clock
-from core.errors import ToolFailed
+from core.errors import ToolFailed, VaultError
+from core.ids import Ids
+from core.model.http import tls_context
 from core.off_loop import TooManyValues, json_with_breaks, off_loop
+from core.safety.network import Exemption, Lookup, SystemLookup
+from core.store.facets import SealedSecret
+from core.store.port import Store
 from core.tool import Arguments, CallContext, Effect, Requirement, Tool
 from core.tools.builtin.shell import safe_environment
 from core.tools.mcp.catalog import Judge, Listed, Terms, ToolTerms, offer
@@ -34,8 +41,11 @@ from core.tools.mcp.connection import (
     ServerFailed,
 )
 from core.tools.mcp.server import McpServer, McpServers
+from core.tools.oauth import Client, OAuthClient
 from core.tools.processes import end_marked
 from core.tools.registry import ToolRegistry
+from core.tools.sign_in import Notify, ServerSignIns, ServerTerms, SignIns
+from core.vault import VaultKeys
 
 # What servers listed when they were last reached: a file for each in the data directory.
 #
@@ -84,16 +94,23 @@ class KnownTools:
 MISSING = "the extra `mcp` is not installed; run: pip install 'hubbub[mcp]'"
 
 
-def build_servers(loaded: Loaded, registry: ToolRegistry, clock: Clock) -> McpServers:
+def build_servers(
+    loaded: Loaded, registry: ToolRegistry, clock: Clock, sign_ins: SignIns | None
+) -> McpServers:
     """Build the clients of all configured servers. Their known tools are in the registry when this
     returns."""
+
+    def credentials(name: str, settings: ServerSettings) -> ServerSignIns | None:
+        return None if sign_ins is None or not settings.people_sign_in else sign_ins.at(name)
+
     servers = [
         McpServer(
             _terms(loaded, name, settings),
-            _LateConnector(loaded, name, settings),
+            _LateConnector(loaded, name, settings, credentials(name, settings)),
             _known(loaded, name, settings),
             registry.replace,
             clock,
+            credentials(name, settings),
         )
         for name, settings in loaded.config.mcp.items()
     ]
@@ -101,6 +118,70 @@ def build_servers(loaded: Loaded, registry: ToolRegistry, clock: Clock) -> McpSe
         server.recall()
     commands = [name for name, settings in loaded.config.mcp.items() if settings.command]
     return McpServers(servers, [_mark(loaded, name) for name in commands])
+
+
+class _VaultSealer:
+    """Implements core.tools.sign_in.Sealer."""
+
+    def __init__(self, ring: VaultKeyRing, clock: Clock) -> None:
+        self._ring = ring
+        self._clock = clock
+
+    def seal(self, name: str, value: str) -> SealedSecret:
+        return self._keys().seal(name, value, self._clock.now())
+
+    def open(self, secret: SealedSecret) -> str:
+        return self._keys().open(secret)
+
+    def _keys(self) -> VaultKeys:
+        try:
+            return self._ring.keys_to_seal()
+        except StartError as error:
+            raise VaultError(str(error)) from error
+
+
+def build_sign_ins(
+    loaded: Loaded,
+    store: Store,
+    ring: VaultKeyRing,
+    clock: Clock,
+    ids: Ids,
+    url: str,
+    notify: Notify,
+    learn: Callable[[Iterable[str]], None],
+    lookup: Lookup | None,
+) -> SignIns:
+    """Build people's sign-ins at the configured servers. `url`: where browsers here find the hub."""
+    config = loaded.config
+    exempt = [Exemption.parse(text) for text in config.network.allow_private]
+    servers = {name: one for name, one in config.mcp.items() if one.people_sign_in}
+    return SignIns(
+        store.sign_ins,
+        store.secrets,
+        OAuthClient(lookup or SystemLookup(), exempt, tls_context, clock),
+        _VaultSealer(ring, clock),
+        {name: _server_terms(loaded, name, one) for name, one in servers.items()},
+        f"{config.http.public_url or _loopback(url)}{CALLBACK_PATH}",
+        clock,
+        ids,
+        notify,
+        learn,
+    )
+
+
+def _server_terms(loaded: Loaded, name: str, settings: ServerSettings) -> ServerTerms:
+    client = None
+    if settings.client_id and settings.client_secret is None:
+        client = Client(settings.client_id)
+    elif settings.client_secret is not None:
+        client = Client(settings.client_id, settings.client_secret.get_secret_value(), "client_secret_basic")
+    return ServerTerms(settings.url or "", _terms(loaded, name, settings).users, client, settings.scopes)
+
+
+def _loopback(url: str) -> str:
+    """Return an address of this hub at which no other machine is reached (RFC 8252, 7.3)."""
+    port = url.rpartition(":")[2]
+    return f"http://[::1]:{port}" if url.startswith("http://[::1]") else f"http://127.0.0.1:{port}"
 
 
 def name_known_tools(loaded: Loaded, registry: ToolRegistry) -> None:
@@ -147,18 +228,21 @@ def _known(loaded: Loaded, name: str, settings: ServerSettings) -> KnownTools:
 class _LateConnector:
     """Implements core.tools.mcp.connection.Connector; what it takes is loaded in a thread, when needed."""
 
-    def __init__(self, loaded: Loaded, name: str, settings: ServerSettings) -> None:
+    def __init__(
+        self, loaded: Loaded, name: str, settings: ServerSettings, credentials: ServerSignIns | None
+    ) -> None:
         self._loaded = loaded
         self._name = name
         self._settings = settings
+        self._credentials = credentials
 
     @contextlib.asynccontextmanager
-    async def open(self) -> AsyncIterator[Connection]:
+    async def open(self, user_id: str | None = None) -> AsyncIterator[Connection]:
         try:
             connector = await asyncio.to_thread(self._connector)
         except ImportError as error:
             raise ServerFailed(MISSING) from error
-        async with connector.open() as connection:
+        async with connector.open(user_id) as connection:
             yield connection
 
     def _connector(self) -> Connector:
@@ -170,7 +254,7 @@ class _LateConnector:
             from bot.mcp.http import HttpConnector
 
             headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-            return HttpConnector(settings.url, headers, settings.connect_timeout_s)
+            return HttpConnector(settings.url, headers, settings.connect_timeout_s, self._credentials)
 
         given = {name: value.get_secret_value() for name, value in settings.env.items()}
         return StdioConnector(
@@ -210,7 +294,8 @@ class StdioConnector:
         self._limit_s = limit_s
 
     @contextlib.asynccontextmanager
-    async def open(self) -> AsyncIterator[SdkConnection]:
+    async def open(self, user_id: str | None = None) -> AsyncIterator[SdkConnection]:
+        del user_id  # a child serves everybody
         if await end_marked(self._mark):
             logger.warning("mcp.processes_stopped server=%s", self._name)
         child = ServerChild(self._argv, self._environment, self._directory, self._mark)

@@ -6,20 +6,25 @@ within that origin (the SDK's rule). Answers come as they are, uncompressed, so 
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 
 import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
+from bot.mcp.session import SIGN_IN_CODE, TOO_LARGE, SdkConnection, greeted
+from core.errors import HubError
 from core.model.http import tls_context
+from core.model.lenient_json import as_object
 from core.off_loop import ValueCount
 from core.tools.mcp.connection import (
     ANSWER_LIMIT_BYTES,
     ANSWER_LIMIT_EVENTS,
     ANSWER_LIMIT_VALUES,
+    Credentials,
     ServerFailed,
+    SignInNeeded,
 )
 
 LIST_LIMIT_BYTES = 512 * 1024
@@ -30,6 +35,7 @@ STANDING_LIMIT_TIMES = 100
 FAREWELL_LIMIT_S = 1.0
 _OVER = frozenset({401, 403, 404, 410})
 """With these and 5xx a session is over: the key is wrong, or the server has forgotten it."""
+CHALLENGE_LIMIT_CHARS = 4_000
 _LISTING = b'"method":"tools/list"'
 _CUT_OFF = (
     httpx2.HTTPError,
@@ -44,16 +50,26 @@ _CUT_OFF = (
 class HttpConnector:
     """Implements core.tools.mcp.connection.Connector."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], limit_s: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        limit_s: float,
+        credentials: Credentials | None = None,
+    ) -> None:
+        self._credentials = credentials
         self._url = url
         self._headers = {**headers, "accept-encoding": "identity"}
         self._limit_s = limit_s
 
     @contextlib.asynccontextmanager
-    async def open(self) -> AsyncIterator[SdkConnection]:
+    async def open(self, user_id: str | None = None) -> AsyncIterator[SdkConnection]:
         told: list[SdkConnection] = []
         tls = await asyncio.to_thread(tls_context) if self._url.startswith("https:") else True
-        transport = _Bounded(httpx2.AsyncHTTPTransport(verify=tls, trust_env=False), told)
+        inner: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False)
+        if self._credentials is not None:
+            inner = _SignedIn(inner, self._credentials, user_id)
+        transport = _Bounded(inner, told)
         timeout = httpx2.Timeout(self._limit_s, read=None)
         failed: ServerFailed | None = None
         try:
@@ -72,6 +88,12 @@ class HttpConnector:
                     failed = error
         except* _CUT_OFF as errors:
             failed = failed or ServerFailed(transport.trouble or _words(errors))
+        if any(
+            connection.cancelled for connection in told
+        ):  # a failure of the transport's tasks took its place
+            raise asyncio.CancelledError
+        if isinstance(failed, SignInNeeded):
+            raise failed
         if failed is not None:
             raise ServerFailed(transport.trouble or str(failed)) from failed
 
@@ -82,6 +104,56 @@ def _words(errors: BaseExceptionGroup) -> str:
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     return f"not reachable ({type(first).__name__})"
+
+
+class _SignedIn(httpx2.AsyncBaseTransport):
+    """Sends a person's token, which may be renewed at any time. A refusal of it is the answer to its one
+    request and ends nothing else: other calls on the connection may have been carried out."""
+
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, credentials: Credentials, user_id: str | None
+    ) -> None:
+        self._inner = inner
+        self._credentials = credentials
+        self._user_id = user_id
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        token = await self._token(request, "")
+        response = await self._sent(request, token)
+        if token is not None and response.status_code == 401:
+            await response.aclose()
+            renewed = await self._token(request, token)
+            if renewed is not None:
+                response = await self._sent(request, renewed)
+        return _as_answer(request, response)
+
+    async def _token(self, request: httpx2.Request, refused: str) -> str | None:
+        try:
+            return None if self._user_id is None else await self._credentials.bearer(self._user_id, refused)
+        except HubError as error:
+            raise httpx2.ConnectError("no token", request=request) from error
+
+    async def _sent(self, request: httpx2.Request, token: str | None) -> httpx2.Response:
+        request.headers.pop("authorization", None)
+        if token is not None:
+            request.headers["authorization"] = f"Bearer {token}"
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _as_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """Return a refusal for want of a sign-in as an answer to its request, and any other response as it is."""
+    challenge = response.headers.get("www-authenticate", "")
+    wider = response.status_code == 403 and "insufficient_scope" in challenge
+    if request.method != "POST" or not (response.status_code == 401 or wider):
+        return response
+    called = as_object(json.loads(request.content)).get("id")
+    if called is None:
+        return response
+    error = {"code": SIGN_IN_CODE, "message": challenge[:CHALLENGE_LIMIT_CHARS]}
+    return httpx2.Response(200, json={"jsonrpc": "2.0", "id": called, "error": error}, request=request)
 
 
 class _TooMuch(httpx2.StreamError):

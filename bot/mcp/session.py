@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from core.tool import Arguments, ProcessInfo
 from core.tools.mcp.catalog import MAX_LISTED, Listed
-from core.tools.mcp.connection import IDEMPOTENCY_META, NotCalled, Reply, ServerFailed
+from core.tools.mcp.connection import IDEMPOTENCY_META, NotCalled, Reply, ServerFailed, SignInNeeded
 
 MAX_PAGES = 100
 MAX_BLOCKS = 1_000
@@ -30,6 +30,8 @@ ENDED = "it exited"
 TOO_LARGE = "its response is too large"
 _STOPPED = "a call was stopped or timed out, which closed the connection"
 _LIST_CHANGED = "notifications/tools/list_changed"
+SIGN_IN_CODE = -32099
+"""The code of an answer that the transport makes of a refusal with 401."""
 _NO_PROTOCOL = "it violated the protocol"
 
 
@@ -57,6 +59,7 @@ class SdkConnection:
         self._limit_s = limit_s
         self._news = asyncio.Event()
         self._lost: str | None = None
+        self.cancelled = False
 
     @property
     def process(self) -> ProcessInfo | None:
@@ -108,6 +111,8 @@ class SdkConnection:
         except TimeoutError as error:
             raise ServerFailed(self._lost or f"it failed to {what} within {self._limit_s:g} s") from error
         except MCPError as error:
+            if error.code == SIGN_IN_CODE:
+                raise SignInNeeded(error.message) from error
             over = error.code == CONNECTION_CLOSED
             raise ServerFailed(self._lost or (ENDED if over else f"it failed to {what}")) from error
         except (ValidationError, RuntimeError, RecursionError) as error:
@@ -135,7 +140,9 @@ class SdkConnection:
             if not reply.done():
                 reply.set_result(_reply(result))
         except MCPError as error:
-            if error.code == PARSE_ERROR:
+            if error.code == SIGN_IN_CODE and not reply.done():
+                reply.set_exception(SignInNeeded(error.message))
+            elif error.code == PARSE_ERROR:
                 failure = _NO_PROTOCOL
             elif error.code != CONNECTION_CLOSED and not reply.done():
                 reply.set_result(Reply(error.message, failed=True))
@@ -177,6 +184,9 @@ async def greeted(
             yield connection
         except ServerFailed as error:
             failed = error
+        except asyncio.CancelledError:
+            connection.cancelled = True  # closing may fail, and hide it
+            raise
     if failed is not None:
         raise failed
 

@@ -113,6 +113,8 @@ def card_in(approval: ApprovalPage) -> Card:
         parts.append(blocks.CodeBlock(showable("\n".join(approval.details))))
     if approval.always:
         parts += plain(approval.always)
+    if approval.link:
+        parts += plain(f"{card_texts.SIGN_IN}: {approval.link}")
     if approval.votes:
         approved = f"{len(approval.votes)} of {approval.quorum} approved: {', '.join(approval.votes)}"
         parts += plain(approved)

@@ -4,8 +4,7 @@ import json
 from typing import Any, Literal, assert_never
 
 from bot.web.blocks import GatePage, Page
-from core.consent import card_texts
-from core.consent.cards import always_line, in_full, labels
+from core.consent.cards import always_line, in_full, labels, typed_line
 from core.consent.votes import may_decide
 from core.gates import AskedCall, Gate, GateState, Options, Replies
 from core.store.feed import GateGlance
@@ -59,7 +58,8 @@ class ApprovalPage(GatePage):
     `arguments`: of the
     call, as it would run; `shown`: the same for display; `calls`: the calls of a joint gate; `always`:
     what that answer
-    would grant, if it is offered; `votes`: who has approved so far; `quorum`: how many must; `voted`:
+    would grant, if it is offered; `link`: the page at which the person signs in;
+    `votes`: who has approved so far; `quorum`: how many must; `voted`:
     whether the reader
     has."""
 
@@ -74,6 +74,7 @@ class ApprovalPage(GatePage):
     shown: tuple[ShownArgument, ...]
     details: tuple[str, ...]
     always: str | None
+    link: str | None
     choices: tuple[ChoiceView, ...]
     free_text: bool
     secret: bool
@@ -105,12 +106,13 @@ def approval_page(
         kind=gate.kind.value,
         thread_id=gate.thread_id,
         channel=glance.thread.channel,
-        title=f"{gate.title}\n{card_texts.SEND_CREDENTIAL}" if secret and is_open else gate.title,
+        title=f"{gate.title}\n{typed_line(gate)}" if secret and is_open else gate.title,
         tool=gate.tool,
         arguments=arguments,
         shown=tuple(_shown(name, value) for name, value in (arguments or {}).items()),
         details=lines_of(gate),
         always=always_line(gate) if is_open else None,
+        link=gate.link if is_open else None,
         choices=_choices(gate),
         free_text=isinstance(gate.offer, Replies) and gate.offer.free_text,
         secret=secret,
@@ -154,7 +156,8 @@ def _choices(gate: Gate) -> tuple[ChoiceView, ...]:
         case _:
             assert_never(gate.offer)
     named = zip(labels(gate), names, strict=True)
-    return tuple(
+    offered = tuple(
         ChoiceView(index=position, label=label, option=name)
         for position, (label, name) in enumerate(named, gate.first_choice)
     )
+    return offered if gate.link is None else offered[1:]  # a code is typed here without asking for it first

@@ -29,7 +29,7 @@
  * @typedef {{index: number, label: string, option: string | null}} Choice
  * @typedef {{gate_id: string, call_id: string | null, kind: string, thread_id: string, channel: string,
  *   title: string, tool: string | null, arguments: Object<string, any> | null,
- *   shown: {name: string, text: string}[], details: string[], always: string | null, choices: Choice[],
+ *   shown: {name: string, text: string}[], details: string[], always: string | null, link: string | null, choices: Choice[],
  *   free_text: boolean, secret: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
  *   expires_at: number, state: "open" | "closed",
  *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, voted: boolean, quorum: number,

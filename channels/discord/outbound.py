@@ -238,7 +238,9 @@ EPHEMERAL = 1 << 6
 REFERENCE = "message_reference"
 """The key of the message that a part replies to."""
 
-_ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2
+_ACTION_ROW, _BUTTON, _SECONDARY, _LINK = 1, 2, 2, 5
+MAX_LINK_CHARS = 512
+"""The longest address of a button that opens a page."""
 _GAP = "\n\n"
 _NOBODY: dict[str, object] = {"parse": [], "replied_user": False}
 
@@ -257,12 +259,15 @@ def render(message: Message) -> tuple[Payload, ...]:
     is_card = message.gate_id is not None or message.outcome is not None
     limit = MAX_TEXT_UNITS - OUTCOME_UNITS if is_card else MAX_TEXT_UNITS
     texts = list(render_blocks(message.blocks, limit))
+    if message.link is not None and len(message.link.url) > MAX_LINK_CHARS and message.outcome is None:
+        texts.append(f"[{message.link.label}](<{message.link.url}>)")  # too long for a button
     if message.outcome is not None:
         texts[-1:] = [_with_outcome(texts[-1] if texts else "", message.outcome)]
     if message.mark is not None and texts:
         texts[-1] = _with_mark(texts[-1], message.mark)
     payloads = [_body(text) for text in texts]
-    if message.choices and message.outcome is None and message.mark is None and payloads:
+    buttons = message.choices or message.link is not None
+    if buttons and message.outcome is None and message.mark is None and payloads:
         payloads[-1]["components"] = _rows(message)
     files: list[dict[str, object]] = [_upload(file) for file in message.files]
     parts = [*files, *payloads] if is_card else [*payloads, *files]  # on a card, the last part changes
@@ -305,8 +310,8 @@ def _with_mark(text: str, mark: str) -> str:
 
 
 def _rows(message: Message) -> list[dict[str, object]]:
-    gate_id, choices = message.gate_id, message.choices
-    if gate_id is None:
+    gate_id, choices, link = message.gate_id, message.choices, message.link
+    if gate_id is None and choices:
         raise ValueError("choices need a gate to answer")
     if len(choices) > BUTTONS_PER_ROW * MAX_ROWS:
         raise ValueError(f"{len(choices)} choices: Discord shows at most {BUTTONS_PER_ROW * MAX_ROWS}")
@@ -319,6 +324,8 @@ def _rows(message: Message) -> list[dict[str, object]]:
         }
         for index, choice in enumerate(choices, message.first_choice)
     ]
+    if link is not None and len(link.url) <= MAX_LINK_CHARS:
+        buttons.insert(0, {"type": _BUTTON, "style": _LINK, "label": _label(link.label), "url": link.url})
     if message.editable and len(buttons) < BUTTONS_PER_ROW * MAX_ROWS:
         edit = f"p:{gate_id}:e"
         buttons.append(

@@ -19,7 +19,7 @@ from channels.text.layout import FlatText, lay_out
 from channels.text.markdown import parse, read
 from core import messages
 from core.errors import MessageRejected, Unanswered
-from core.messages import Address, File, InboundMessage, Markdown, Message
+from core.messages import Address, File, InboundMessage, LinkButton, Markdown, Message
 from core.texts import EDIT_LABEL
 
 # The hub's messages as Slack's rich text blocks (Block Kit reference, rich text block).
@@ -148,6 +148,8 @@ def _look(run: Run) -> tuple[frozenset[Mark], str | None, bool]:
 OUTCOME_CHARS = 300
 MAX_BUTTON_CHARS = 75
 """Block Kit, button element: text."""
+LINK_ACTION = "link"
+"""The name of buttons that open a page. Slack reports their presses, too, which mean nothing."""
 MAX_ACTIONS = 25
 """Block Kit, actions block: elements."""
 
@@ -171,7 +173,7 @@ def render(message: Message) -> tuple[Payload, ...]:
     below = [line for line in (message.outcome, message.mark) if line is not None]
     if below and payloads:
         payloads[-1] = _with_outcome(texts[-1], "\n".join(below))
-    elif message.choices and payloads:
+    elif (message.choices or message.link is not None) and payloads:
         payloads[-1] = _with_choices(texts[-1], message)
     files = [_upload(file) for file in message.files]
     is_card = message.gate_id is not None or message.outcome is not None
@@ -203,18 +205,22 @@ def _with_outcome(text: SlackText, outcome: str) -> dict[str, object]:
 
 def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
     gate_id, choices = message.gate_id, message.choices
-    if gate_id is None:
+    if gate_id is None and choices:
         raise ValueError("choices need a gate to answer")
-    if len(choices) > MAX_ACTIONS:
+    opens = [] if message.link is None else [_link(message.link)]
+    if len(opens) + len(choices) > MAX_ACTIONS:
         raise ValueError(f"{len(choices)} choices: Slack shows at most {MAX_ACTIONS}")
     buttons: list[object] = [
-        {
-            "type": "button",
-            "action_id": f"choice-{index}",
-            "value": f"p:{gate_id}:{index}",
-            "text": {"type": "plain_text", "text": _label(choice.label), "emoji": False},
-        }
-        for index, choice in enumerate(choices, message.first_choice)
+        *opens,
+        *(
+            {
+                "type": "button",
+                "action_id": f"choice-{index}",
+                "value": f"p:{gate_id}:{index}",
+                "text": {"type": "plain_text", "text": _label(choice.label), "emoji": False},
+            }
+            for index, choice in enumerate(choices, message.first_choice)
+        ),
     ]
     if message.editable and len(buttons) < MAX_ACTIONS:
         buttons.append(
@@ -226,6 +232,16 @@ def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
             }
         )
     return _payload(text, {"type": "actions", "elements": buttons})
+
+
+def _link(link: LinkButton) -> object:
+    return {
+        "type": "button",
+        "action_id": LINK_ACTION,
+        "url": link.url,
+        "text": {"type": "plain_text", "text": _label(link.label), "emoji": False},
+        "style": "primary",
+    }
 
 
 def _label(label: str) -> str:

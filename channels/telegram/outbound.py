@@ -165,7 +165,8 @@ def render(message: Message) -> tuple[Payload, ...]:
     if message.mark is not None and texts:
         texts[-1] = _with_mark(texts[-1], message.mark)
     payloads = [_payload(text) for text in texts]
-    if message.choices and message.outcome is None and message.mark is None and payloads:
+    buttons = message.choices or message.link is not None
+    if buttons and message.outcome is None and message.mark is None and payloads:
         payloads[-1]["reply_markup"] = {"inline_keyboard": _keyboard(message)}
     files = [_upload(file) for file in message.files]
     parts = [*files, *payloads] if is_card else [*payloads, *files]  # on a card, the last part changes
@@ -219,9 +220,12 @@ def _entity(entity: TelegramEntity) -> dict[str, object]:
 
 
 def _keyboard(message: Message) -> list[list[dict[str, str]]]:
-    gate_id, choices = message.gate_id, message.choices
+    gate_id, choices, link = message.gate_id, message.choices, message.link
+    opens = [[{"text": link.label, "url": link.url}]] if link is not None else []
     if gate_id is None:
-        raise ValueError("choices need a gate to answer")
+        if choices:
+            raise ValueError("choices need a gate to answer")
+        return opens
     buttons = [
         {"text": choice.label, "callback_data": _callback_data(gate_id, index)}
         for index, choice in enumerate(choices, message.first_choice)
@@ -229,7 +233,7 @@ def _keyboard(message: Message) -> list[list[dict[str, str]]]:
     edit = {"text": texts.EDIT_LABEL, "callback_data": _callback_data(gate_id, EDIT_CHOICE)}
     more = [[edit]] if message.editable else []
     per_row = _per_row(max((len(choice.label) for choice in choices), default=1))
-    return [*(buttons[start : start + per_row] for start in range(0, len(buttons), per_row)), *more]
+    return [*opens, *(buttons[start : start + per_row] for start in range(0, len(buttons), per_row)), *more]
 
 
 def _per_row(longest_chars: int) -> int:

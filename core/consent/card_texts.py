@@ -33,6 +33,44 @@ SEND_CREDENTIAL = (
     "the logs don't see it."
 )
 
+SIGN_IN = "Sign in"
+HAVE_CODE = "I have a code"
+CANCEL = "Cancel"
+HOW_TO_SIGN_IN = (
+    "Press Sign in and allow access there. If your browser then shows an error, copy the address of that "
+    f"page, press {HAVE_CODE} and send me the address."
+)
+SEND_CODE = (
+    "Send the address of the page, or the code, as your next message within five minutes. I don't store it "
+    "as text."
+)
+SIGNING_IN = "Signing in…"
+NOT_SIGNED_IN = "Not signed in."
+
+
+def sign_in_title(server: str, tool: str, *, again: bool = False) -> str:
+    """Return the headline of a sign-in request. `again`: an earlier sign-in is no longer accepted."""
+    why = f"{server} no longer accepts the earlier sign-in." if again else f"{server} asks you to sign in."
+    return f"Sign in to {server}\n{why} Then I run {tool} again."
+
+
+def signed_in(server: str) -> str:
+    """Return the outcome of a sign-in request that succeeded."""
+    return f"Signed in to {server}."
+
+
+def sign_in_failed(server: str, reason: str) -> str:
+    """Return the text about an attempt that failed. `reason`: a sentence."""
+    return f"Signing in to {server} failed: {reason} Press {SIGN_IN} to try again."
+
+
+def sign_in_wanted(server: str, by: str) -> str:
+    """Return the notice after an unattended run that needed a sign-in. `by`: the tool."""
+    return (
+        f"{by} did not run because you are not signed in to {server}. Sign in, and the next run can use it. "
+        f"If your browser then shows an error, ask me in a private conversation to sign in to {server}."
+    )
+
 
 def waits_for_decision(title: str, gate_id: str | None) -> str:
     """Return the notice sent once when text arrives while a call waits for approval.
@@ -257,6 +295,8 @@ def outcome_line(option: str, name: str) -> str:
         "skip": f"Skipped by {name}",
         "continue": f"Continued by {name}",
         "stop": f"Stopped by {name}",
+        "signed_in": f"Signed in by {name}",
+        "not_signed_in": NOT_SIGNED_IN,
     }
     return words[option]
 
@@ -323,6 +363,8 @@ OPTION_LABELS = {
     "skip": "Skip",
     "continue": "Continue",
     "stop": "Stop",
+    "signed_in": "Signed in",
+    "not_signed_in": "Not signed in",
 }
 JOINT_LABELS = {**OPTION_LABELS, "approve": "Approve all", "deny": "Deny all"}
 """The button labels of a gate about several calls."""

@@ -10,7 +10,7 @@ from core.consent.forms import filled_in
 from core.gates import AskedCall, Gate, GateKind, Option, Options, Replies, VoteRule
 from core.ids import Ids
 from core.lazy_module import LazyModule
-from core.messages import Block, Choice, Code, EditForm, Message, Plain, plain
+from core.messages import Block, Choice, Code, EditForm, LinkButton, Message, Plain, plain
 from core.store.rows import CallRow
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def open_card(gate: Gate, *, editable: bool = False) -> Message:
     quorum = gate.rule.quorum
     lines = [card_texts.approvals_needed(quorum)] if quorum > 1 and gate.kind is not GateKind.QUESTION else []
     lines += [granted] if (granted := always_line(gate)) else []
-    lines += [typed] if (typed := _typed(gate)) else []
+    lines += [typed] if (typed := typed_line(gate)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
     choices = tuple(Choice(label) for label in labels(gate))
     return Message(
@@ -42,6 +42,7 @@ def open_card(gate: Gate, *, editable: bool = False) -> Message:
         gate_id=gate.id,
         editable=editable,
         first_choice=gate.first_choice,
+        link=None if gate.link is None else LinkButton(card_texts.SIGN_IN, gate.link),
     )
 
 
@@ -76,11 +77,13 @@ def reminder(gate: Gate, now: int) -> Message:
     left_s = max(0, gate.expires_at - now) // SECOND_US
     asked = gate.title.partition("\n")[0]
     text = card_texts.still_waiting(asked, left_s, consent=gate.kind is GateKind.APPROVAL)
-    return plain("\n".join(line for line in (text, _typed(gate)) if line))
+    return plain("\n".join(line for line in (text, typed_line(gate)) if line))
 
 
 def expired_text(gate: Gate) -> str:
     """Return the outcome of a gate that expired unanswered."""
+    if gate.kind is GateKind.AUTH:
+        return card_texts.NOT_SIGNED_IN
     return card_texts.EXPIRED_CARD if isinstance(gate.offer, Options) else card_texts.EXPIRED_QUESTION
 
 
@@ -102,13 +105,13 @@ def labels(gate: Gate) -> tuple[str, ...]:
             assert_never(gate.offer)
 
 
-def _typed(gate: Gate) -> str:
+def typed_line(gate: Gate) -> str:
     """Return how to answer the gate in words; empty if that is not possible."""
     match gate.offer:
         case Options(options):
             return f"or type /approve {gate.id} or /deny {gate.id}" if Option.APPROVE in options else ""
         case Replies(secret=str()):
-            return card_texts.SEND_CREDENTIAL
+            return card_texts.SEND_CREDENTIAL if gate.link is None else card_texts.HOW_TO_SIGN_IN
         case Replies(replies, free_text, _):
             return card_texts.answer_in_words(choices=bool(replies)) if free_text else ""
         case _:

@@ -28,6 +28,7 @@ from core.ids import Ids
 from core.messages import EDIT, ChoiceAnswer, EditForm, Message, Plain, plain
 from core.store.accept import AcceptView, Verdict, refused
 from core.store.effects import (
+    AwaitCode,
     CastVote,
     CloseGate,
     EditCall,
@@ -127,6 +128,9 @@ class Decisions:
         `asked`: the call's detail before the answer changed it."""
         result = judge_vote(on, view.principal, answer, view.now)
         gate = on.gate
+        if isinstance(result, VoteCloses) and gate.link is not None and answer == gate.answer_at(0):
+            said = (Say(plain(card_texts.SEND_CODE)),) if on.thread.id == _thread_id(view) else ()
+            return Verdict(f"form: {gate.id}", (AwaitCode(gate.id), *said), answer=card_texts.SEND_CODE)
         match result:
             case VoteRefused(reason):
                 said: tuple[Effect, ...] = (Say(plain(reason)),) if by_text else ()
@@ -182,6 +186,10 @@ class Decisions:
             wanted = Wanted(gate.tool, bool(needs), needs, gate.requester_id, gate.thread_id)
             if granted(grants, wanted, self._now) and may_decide(other, view.principal) is None:
                 yield CloseGate(gate.id, outcome, text, settled_card(gate, text))
+
+
+def _thread_id(view: AcceptView) -> str | None:
+    return None if view.thread is None else view.thread.id
 
 
 def _patterns(gate: Gate) -> Sequence[str | None]:

@@ -73,12 +73,12 @@ def judge_vote(view: GateView, voter: Principal, answer: Answer, now: int) -> Vo
 
 
 def _not_theirs(gate: Gate) -> str:
-    question = gate.kind is GateKind.QUESTION
+    question = gate.kind in {GateKind.QUESTION, GateKind.AUTH}
     return card_texts.NOT_YOUR_QUESTION if question else card_texts.NOT_ALLOWED_HERE
 
 
 def _not_offered(gate: Gate, answer: Answer) -> str:
-    if gate.kind is GateKind.QUESTION:
+    if gate.kind in {GateKind.QUESTION, GateKind.AUTH}:
         return card_texts.ANSWER_THE_QUESTION
     return card_texts.ALWAYS_NOT_OFFERED if answer in _GRANTING else card_texts.NO_SUCH_GATE
 

@@ -15,8 +15,8 @@ from core.consent import card_texts
 from core.consent.cards import settled_card
 from core.consent.votes import expired, may_decide
 from core.errors import HubError
-from core.gates import Answer, Gate, GateState, Option, Replies, Wrote
-from core.ids import Ids
+from core.gates import Answer, Gate, GateKind, GateState, Option, Replies, Wrote
+from core.ids import Ids, code_name, server_in
 from core.inbound.submission import (
     ApprovePairing,
     BareAnswer,
@@ -30,7 +30,15 @@ from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
 from core.off_loop import off_loop
 from core.safety.leaks import Leak, LeakDetector, replaced
 from core.store.accept import ASKED_FOR, AcceptView, Admission, AskedCredentials, Judge, Verdict
-from core.store.effects import CloseGate, Effect, ForgetCredentials, Say, SetSecrets, TakeAwayMessage
+from core.store.effects import (
+    CloseGate,
+    Effect,
+    ForgetCredentials,
+    Say,
+    SetSecrets,
+    TakeAwayMessage,
+    TakeCode,
+)
 from core.store.facets import SealedSecret
 from core.store.rows import GateView
 from core.users import Identity, Role
@@ -63,6 +71,10 @@ TOO_LATE = (
     "I asked you for a credential, and this message came too late. I did not store it. If it was meant for "
     "something else, please send it again."
 )
+CODE_TOO_LATE = (
+    "I asked you for a code, and this message came too late. I did not store it. Press “I have a code” on "
+    "the card, then send it again."
+)
 NOT_KEPT = "The vault could not store it, so I discarded it. The operator can find the reason in the log."
 DELETE_YOUR_MESSAGE = "I don't have permission to delete your message here. Please delete it."
 
@@ -70,24 +82,30 @@ DELETE_YOUR_MESSAGE = "I don't have permission to delete your message here. Plea
 def still_waited_for(name: str) -> str:
     """Return the text sent after a command while a request is open."""
     return (
-        f"I am still waiting for the credential “{name}”: your next message goes into the vault. "
+        f"I am still waiting for {_in_words(name)}: your next message goes into the vault. "
         "To stop this, press Cancel on its card."
     )
 
 
 def ended(name: str) -> str:
     """Return the text sent when a person stops the turn that asked."""
-    return f"I am no longer waiting for the credential “{name}”. Do not send it."
+    return f"I am no longer waiting for {_in_words(name)}. Do not send it."
 
 
 def kept(name: str) -> str:
     """Return the confirmation for the sender and for the card."""
-    return f"Stored in the vault as {name}."
+    server = server_in(name)
+    return f"Stored in the vault as {name}." if server is None else card_texts.signed_in(server)
 
 
 def in_its_place(name: str) -> str:
     """Return the text that replaces the credential in the journal and for the model."""
     return f"[stored in the vault as {name}]"
+
+
+def _in_words(name: str) -> str:
+    server = server_in(name)
+    return f"the credential “{name}”" if server is None else f"what signs you in to {server}"
 
 
 # Requested credentials: the person's next message goes into the vault, and nowhere else.
@@ -127,6 +145,8 @@ class CredentialCapture:
         if asked.joins_withheld:
             return _withheld("part of the same message", UNUSABLE)
         requests = tuple(one for one in asked.requests if not _was_before(event, one, asked))
+        if asked.replied is not None and _takes_code(asked.replied.gate) and asked.replied not in requests:
+            requests = (*requests, asked.replied)
         if not requests and asked.replied is None:
             return None  # certainly written before the question was shown
         waiting = tuple(one for one in requests if one.gate.state is GateState.OPEN)
@@ -183,23 +203,36 @@ class CredentialCapture:
         said = [effect for effect in verdict.effects if isinstance(effect, Say)]
         words = "".join(block.text for effect in said for block in effect.message.blocks)
         kept = tuple(e for e in verdict.effects if not isinstance(e, Say | TakeAwayMessage))
-        closed = any(isinstance(effect, SetSecrets) for effect in kept)
+        closed = any(isinstance(effect, SetSecrets | TakeCode) for effect in kept)
         outcome = f"answer: {on.gate.id}" if closed else verdict.outcome
         return replace(verdict, outcome=outcome, effects=kept, answer=words or None)
 
     def _given(self, gate: Gate, text: str, sent_at: int, view: AcceptView) -> Verdict:
         value, name = text.strip(), _name_in(gate) or ""
-        if _is_late(gate, sent_at, view):
+        late = _is_late(gate, sent_at, view)
+        if _takes_code(gate):
+            return self._code(gate, value, late=late)
+        if late:
             closes = _close(gate, Option.SKIP, card_texts.EXPIRED_QUESTION)
             return _withheld("too late", TOO_LATE, closes)
         if not value or len(value.encode(errors="replace")) > VALUE_LIMIT_BYTES:
             return _withheld("unusable", UNUSABLE)
-        sealed = self._sealed(name, value) if view.principal.role is Role.OWNER else None
+        may = view.principal.role is Role.OWNER or gate.kind is GateKind.AUTH
+        sealed = self._sealed(name, value) if may else None
         if sealed is None:
             return _withheld("not stored", NOT_KEPT)
         told = kept(name)
         closes = _close(gate, Wrote(in_its_place(name)), told)
         return _withheld(f"stored for {gate.id}", told, SetSecrets((sealed,)), closes)
+
+    def _code(self, gate: Gate, value: str, *, late: bool) -> Verdict:
+        """Take the answer to a sign-in, which is not judged here: that takes a request."""
+        if late:
+            return _withheld("too late", CODE_TOO_LATE, ForgetCredentials((gate.id,)))
+        sealed = self._sealed(code_name(gate.id), value) if 0 < len(value) <= VALUE_LIMIT_BYTES else None
+        if sealed is None:
+            return _withheld("unusable", UNUSABLE)
+        return _withheld(f"code for {gate.id}", card_texts.SIGNING_IN, TakeCode(gate.id, sealed))
 
     def _sealed(self, name: str, value: str) -> SealedSecret | None:
         if self._seal is None:
@@ -242,7 +275,13 @@ def _in_thread(waiting: tuple[GateView, ...], view: AcceptView) -> GateView | No
 
 
 def _is_late(gate: Gate, sent_at: int, view: AcceptView) -> bool:
-    return sent_at - gate.created_at > WAITS_US or expired(gate, view.now)
+    asked_at = gate.created_at if gate.link is None else gate.changed_at or sent_at
+    return sent_at - asked_at > WAITS_US or expired(gate, view.now)
+
+
+def _takes_code(gate: Gate) -> bool:
+    """Return whether what a person sends is a code of a sign-in, and not the credential itself."""
+    return gate.state is GateState.OPEN and gate.link is not None
 
 
 def _told_of(request: GateView, submission: Submission, view: AcceptView) -> str:

@@ -97,6 +97,7 @@ else:
 # the card or replies to it. Otherwise it permanently counts as ordinary text.
 
 _WORDS = frozenset({Option.APPROVE, Option.DENY, Option.ALWAYS})
+_ANSWERED = frozenset({GateKind.QUESTION, GateKind.AUTH})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
     if view.waiting or not view.open_gates:
         return ()
     gate = view.open_gates[0].gate
-    if gate.kind is GateKind.QUESTION:
+    if gate.kind in _ANSWERED:
         return (Say(plain(card_texts.waits_for_answer(gate.title))),)
     by_word = gate.id if gate.takes(Option.APPROVE) else None
     return (Say(plain(card_texts.waits_for_decision(gate.title, by_word))),)
@@ -154,7 +155,7 @@ def why_undecided(view: AcceptView) -> str:
     waiting = [on.gate for on in view.open_gates]
     if not waiting:
         return card_texts.NOTHING_WAITS
-    if any(gate.kind is GateKind.QUESTION for gate in waiting):
+    if any(gate.kind in _ANSWERED for gate in waiting):
         return card_texts.ANSWER_THE_QUESTION
     if any(gate.takes(Option.APPROVE) for gate in waiting):
         return card_texts.SAY_WHICH

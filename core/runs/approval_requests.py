@@ -8,6 +8,7 @@ from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.cards import fitting, open_card, reminded_at, unknown_outcome_gate
 from core.consent.rules import ApprovalRule
+from core.errors import SignInFailed, SignInRequired
 from core.events import Step, StepState
 from core.gates import (
     AskedCall,
@@ -17,10 +18,12 @@ from core.gates import (
     Offer,
     Option,
     Options,
+    Replies,
     VoteRule,
     Wrote,
     joint_binding,
 )
+from core.ids import sign_in_name
 from core.names import quoted
 from core.ports import OutboxRow
 from core.runs.loop import Paused
@@ -37,6 +40,9 @@ from core.users import Role
 #
 # A person's own words are not tool output: the model reads them as it reads messages, unfenced.
 
+SIGN_IN_IN_PRIVATE = (
+    "the person must sign in first, which is only possible in a private conversation with me."
+)
 HELD_BACK = "Not answered: the reply was withheld ({reason}). Do not assume any answer."
 NOT_ANSWERED = "Not answered: no one replied to the question in time. Do not assume any answer."
 
@@ -61,7 +67,8 @@ def held_back(call: CallRow, reason: str) -> ToolResult:
 
 def denied(call: CallRow) -> ToolResult:
     """Return the result of a call that a person denied."""
-    return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: denied by {_who(call, 'no one')}.")
+    why = "no one signed in" if call.answer is Option.NOT_SIGNED_IN else f"denied by {_who(call, 'no one')}"
+    return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: {why}.")
 
 
 def unknown(call: CallRow) -> ToolResult:
@@ -221,6 +228,38 @@ class ApprovalRequests:
         self._tell(Step(call.call_id, puts.tool.name, StepState.WAITING))
         return Paused()
 
+    async def sign_in(self, call: CallRow, tool: str, needed: SignInRequired) -> ToolResult | Paused:
+        """Open the gate at which the person signs in: with a link, or for a token that they send."""
+        services, server = self._services, needed.server
+        user_id, lasts_s = self._start.principal.user_id, self._settings.gate_expires_after_s
+        sign_ins = services.pipeline.sign_ins
+        if sign_ins is None or not self._in_private():
+            return _not_run(call, f"{SIGN_IN_IN_PRIVATE} Server: {server}.")
+        if await services.store.sign_ins.signed_in_for(call.call_id):
+            return _not_run(call, f"{server} refuses it although the person signed in.")
+        try:
+            begun = await sign_ins.begin(needed, user_id, lasts_s)
+        except SignInFailed as error:
+            return _not_run(call, f"signing in to {server} is not possible. {error}")
+        labels = (card_texts.CANCEL,) if begun is None else (card_texts.HAVE_CODE, card_texts.CANCEL)
+        replies = Replies(labels, free_text=True, secret=sign_in_name(server, user_id))
+        gate = replace(
+            self._gate(GateKind.AUTH, card_texts.sign_in_title(server, tool), replies),
+            call_id=call.call_id,
+            rule=VoteRule(approvers=(user_id,)),
+            tool=tool,
+        )
+        if begun is not None:
+            gate = replace(gate, id=begun.attempt.id, link=begun.link)
+        attempt = None if begun is None else begun.attempt
+
+        async def ask() -> tuple[OutboxRow, ...]:
+            return await services.store.sign_ins.ask_to_sign_in(gate, [self._card(gate)], attempt)
+
+        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
+        self._tell(Step(call.call_id, tool, StepState.WAITING))
+        return Paused()
+
     def _unfit_for_secrets(self) -> str | None:
         """Return the reason for not asking for a credential here, or None if it may be asked for."""
         if self._start.principal.role is not Role.OWNER:
@@ -302,6 +341,10 @@ class ApprovalRequests:
 
     def _tell(self, event: Step) -> None:
         self._services.turns.turn_event(self._thread.id, self._start.turn_id, event)
+
+
+def _not_run(call: CallRow, why: str) -> ToolResult:
+    return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: {why}")
 
 
 def _shown(asked: Asked, models_reason: str) -> AskedCall:

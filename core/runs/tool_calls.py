@@ -13,6 +13,7 @@ from typing import Protocol, assert_never
 
 from core.clock import Clock
 from core.consent.facts import DELEGATE, Autonomous, Mode
+from core.errors import SignInRequired
 from core.events import Step, StepState
 from core.gates import ConsentSettings
 from core.names import quoted
@@ -57,6 +58,10 @@ class CallPeople(Protocol):
 
     async def approval(self, asked: Sequence[Asked]) -> Paused:
         """Request approval of the first call, and of later ones that can share its card."""
+        ...
+
+    async def sign_in(self, call: CallRow, tool: str, needed: SignInRequired) -> ToolResult | Paused:
+        """Ask the person to sign in, so that the call can run again, or return why not."""
         ...
 
     async def what_happened(self, call: CallRow) -> Paused:
@@ -114,6 +119,7 @@ class ToolCallRunner:
         self._refused: list[ResultStatus] = []
         self._recording = asyncio.Lock()
         self._reserved: Reservation | None = None
+        self._to_sign_in: dict[str, SignInRequired] = {}
 
     def judge_in(self, mode: Mode) -> None:
         """Judge calls in this mode from now on."""
@@ -171,6 +177,8 @@ class ToolCallRunner:
         return await self._prepare_and_run(call)
 
     async def _prepare_and_run(self, call: CallRow) -> "_Outcome | Paused":
+        if (needed := self._to_sign_in.pop(call.call_id, None)) is not None:
+            return await self._sign_in(call, needed)
         people, prepared = self._people, await self._prepared(call)
         match prepared:
             case Refused(result, reason):
@@ -216,9 +224,23 @@ class ToolCallRunner:
         await patiently(self._turns.hold_lease, self._clock)
         self._begin(call, ready)
         outcome = await self._run_begun(call, ready)
+        if isinstance(outcome, SignInRequired):
+            return await self._sign_in(call, outcome)
         if effect and self._people is not None and outcome.result.status is ResultStatus.UNKNOWN:
             return await self._people.what_happened(call)
         return outcome
+
+    async def _sign_in(self, call: CallRow, needed: SignInRequired) -> "_Outcome | Paused":
+        """Ask for the sign-in without which a call did not run. An unattended run only tells its person."""
+        rules, people, sign_ins = self._rules, self._people, self._rules.pipeline.sign_ins
+        user_id, server = rules.principal.user_id, needed.server
+        if people is not None and sign_ins is not None:
+            put = await people.sign_in(call, call.tool, needed)
+            return put if isinstance(put, Paused) else _Outcome(put)
+        if sign_ins is not None:
+            await sign_ins.tell(needed, user_id, call.tool)
+        text = f"{call.tool} is not available without its person: they are not signed in to {server}."
+        return _Outcome(_result(call, ResultStatus.DENIED, text))
 
     async def _mark_running(self, call: CallRow, ready: Ready) -> str | None:
         rules = self._rules
@@ -248,13 +270,18 @@ class ToolCallRunner:
 
     def _is_without_effect(self, call: CallRow) -> bool:
         """Return whether the call, of which nobody has said anything yet, may run any number of times."""
-        return _is_new(call) and self._rules.pipeline.effect_of(call.tool) is Effect.NONE
+        alone = call.call_id in self._to_sign_in
+        return not alone and _is_new(call) and self._rules.pipeline.effect_of(call.tool) is Effect.NONE
 
     async def _run_together(self, together: "Sequence[tuple[CallRow, Ready]]") -> None:
         """Run the calls at the same time, and record each result as it comes."""
 
         async def run(call: CallRow, ready: Ready) -> None:
-            await self._record(call, await self._run_begun(call, ready))
+            outcome = await self._run_begun(call, ready)
+            if isinstance(outcome, SignInRequired):  # a gate opens only when nothing else runs
+                self._to_sign_in[call.call_id] = outcome
+                return
+            await self._record(call, outcome)
 
         running: list[asyncio.Task[None]] = []
         for call, ready in together:
@@ -275,23 +302,30 @@ class ToolCallRunner:
         self._loop.begins(ready.tool.name)
         self._budget.tools_run += 1
 
-    async def _run_begun(self, call: CallRow, ready: Ready) -> "_Outcome":
+    async def _run_begun(self, call: CallRow, ready: Ready) -> "_Outcome | SignInRequired":
         rules, started_at = self._rules, self._clock.now()
 
         async def process_started(process: ProcessInfo) -> None:
             await self._turns.record_process(call.call_id, process)
 
-        result = await rules.pipeline.run(
-            call,
-            ready,
-            rules.principal,
-            rules.thread_id,
-            process_started,
-            self._budget.remaining_s(self._clock.monotonic_s()),
-            rules.subtask,
-        )
-        self._tell(Step(call.call_id, ready.tool.name, StepState.ENDED))
+        ended = Step(call.call_id, ready.tool.name, StepState.ENDED)
+        try:
+            result = await rules.pipeline.run(
+                call,
+                ready,
+                rules.principal,
+                rules.thread_id,
+                process_started,
+                self._budget.remaining_s(self._clock.monotonic_s()),
+                rules.subtask,
+            )
+        except SignInRequired as needed:
+            self._budget.tools_run -= 1  # it did not run
+            result = needed
+        self._tell(ended)
         self._loop.goes_on(ready.tool.name)
+        if isinstance(result, SignInRequired):
+            return result
         if call.edited_by is not None:
             result = replace(result, text=told_of_edit(call, result.text))
         return _Outcome(result, started_at)

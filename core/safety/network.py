@@ -214,3 +214,30 @@ class OwnHostGuard(NetworkGuard):
 
     def reachable(self, address: str, port: int) -> bool:
         return (port == self._own[1] and address in self._found) or super().reachable(address, port)
+
+
+class ServerGuard(OwnHostGuard):
+    """Guard of the addresses that a server names: public ones, the server's own, and all loopback ones if the
+    server itself is there."""
+
+    def __init__(self, lookup: Lookup, exempt: Sequence[Exemption], server: URL) -> None:
+        super().__init__(lookup, exempt, server)
+        self._near = _is_loopback(server.raw_host or "")
+
+    def reachable(self, address: str, port: int) -> bool:
+        return super().reachable(address, port) or (self._near and _is_loopback(address))
+
+    def web_address(self, text: str) -> URL:
+        url = super().web_address(text)
+        if url.scheme != "https" and not (self._near and _is_loopback(url.raw_host or "")):
+            raise ToolDenied("it is not https")
+        return url
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

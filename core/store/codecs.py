@@ -20,6 +20,7 @@ from core.messages import (
     Code,
     File,
     InboundMessage,
+    LinkButton,
     Markdown,
     Message,
     MessageRef,
@@ -62,20 +63,21 @@ def message_to_json(message: Message) -> str:
     stored: dict[str, Any] = {"blocks": [_block_to_json(block) for block in message.blocks]}
     if message.choices:
         stored |= _choices_to_json(message)
-    if message.gate_id is not None:
-        stored["gate_id"] = message.gate_id
-    if message.outcome is not None:
-        stored["outcome"] = message.outcome
     if message.files:
         stored["files"] = [_file_to_json(file) for file in message.files]
-    if message.reply_to is not None:
-        stored["reply_to"] = message.reply_to
+    if message.link is not None:
+        stored["link"] = [message.link.label, message.link.url]
     if message.editable:
         stored["editable"] = True
     if message.first_choice:
         stored["first_choice"] = message.first_choice
-    if message.mark is not None:
-        stored["mark"] = message.mark
+    more = {
+        "gate_id": message.gate_id,
+        "outcome": message.outcome,
+        "reply_to": message.reply_to,
+        "mark": message.mark,
+    }
+    stored.update((name, value) for name, value in more.items() if value is not None)
     return storable(encode(stored))
 
 
@@ -92,6 +94,7 @@ def message_from_json(text: str) -> Message:
         editable=stored.get("editable", False),
         first_choice=stored.get("first_choice", 0),
         mark=stored.get("mark"),
+        link=LinkButton(*stored["link"]) if "link" in stored else None,
     )
 
 

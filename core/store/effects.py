@@ -225,6 +225,21 @@ class ForgetCredentials:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitCode:
+    """The person's next text is the code of the sign-in that the gate asks for."""
+
+    gate_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeCode:
+    """The answer to a sign-in, which is redeemed after the event was accepted."""
+
+    gate_id: str
+    code: SealedSecret
+
+
+@dataclass(frozen=True, slots=True)
 class PauseTools:
     """The kill switch: all tools are paused or unpaused."""
 
@@ -380,6 +395,8 @@ class ShowJobs:
     said: "Callable[[Sequence[JobRow]], str]"
 
 
+Confided = SetSecrets | ForgetCredentials | AwaitCode | TakeCode
+
 JobEffect = StartJob | CancelJob | TellJob | JudgeJob | ShowJobs
 
 Effect = (
@@ -396,9 +413,8 @@ Effect = (
     | SetApprovals
     | SetTimezone
     | SetThread
-    | SetSecrets
+    | Confided
     | TakeAwayMessage
-    | ForgetCredentials
     | PauseTools
     | OpenMenu
     | SettleMenu

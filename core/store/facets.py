@@ -264,6 +264,75 @@ class Secrets(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SignInRow:
+    """An attempt to sign in at a server, whose link was shown. `id`: its gate's, if `gated`.
+
+    `digest`: of its OAuth state. `attempt`, and `code` once it came back: sealed."""
+
+    id: str
+    server: str
+    user_id: str
+    digest: str
+    attempt: SealedSecret
+    expires_at: int
+    code: SealedSecret | None = None
+    gated: bool = True
+
+
+class SignIns(Protocol):
+    """The units for sign-ins. An attempt goes one way: its link is shown, its answer comes, once; it is
+    redeemed, once; then it is over, or renewed with another link."""
+
+    async def ask_to_sign_in(
+        self, gate: Gate, cards: Sequence[Draft], attempt: SignInRow | None
+    ) -> tuple[OutboxRow, ...]:
+        """Open a gate for a call that waits for its person's sign-in, as Turns.ask_person does. The call
+        keeps its approval. Raises StaleTurn."""
+        ...
+
+    async def show_sign_in(self, attempt: SignInRow, now: int) -> bool:
+        """Store an attempt without a gate. Return False if the person has one at that server that waits."""
+        ...
+
+    async def sign_in(self, attempt_id: str) -> SignInRow | None:
+        """Return an attempt whose link is shown and whose answer has not come."""
+        ...
+
+    async def answer_sign_in(self, attempt_id: str, code: SealedSecret) -> bool:
+        """Store an attempt's answer. Return False if it had one, is over, or has expired."""
+        ...
+
+    async def answered_sign_ins(self) -> tuple[Sequence[str], Sequence[SignInRow]]:
+        """Return the ids of attempts to redeem, and the attempts that an ended hub was redeeming."""
+        ...
+
+    async def redeem_sign_in(self, attempt_id: str) -> SignInRow | None:
+        """Take an answered attempt in hand. Return None if another has it, or it is over."""
+        ...
+
+    async def finish_sign_in(
+        self,
+        attempt: SignInRow,
+        sealed: Sequence[SealedSecret],
+        outcome_text: str,
+        card: Callable[[Gate], Message],
+    ) -> Expired:
+        """Store what the vault keeps of a sign-in, and close its gate, so that its call runs again."""
+        ...
+
+    async def renew_sign_in(
+        self, renewed: SignInRow, link: str, said: str, card: Callable[[Gate], Message]
+    ) -> tuple[OutboxRow, ...]:
+        """Put a new attempt in the place of one that failed: its gate's cards show the new link, and `said`
+        is sent to its thread. Without a gate, the attempt is dropped."""
+        ...
+
+    async def signed_in_for(self, call_id: str) -> bool:
+        """Return whether a call's person signed in for it before."""
+        ...
+
+
 class Memory(Protocol):
     """The units for notes and documents."""
 

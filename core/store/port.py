@@ -24,6 +24,7 @@ from core.store.facets import (
     ModelUsage,
     Notices,
     Secrets,
+    SignIns,
     ToolFailures,
 )
 from core.store.feed import ChangeListener, Explanations, Feeds, Threads
@@ -406,14 +407,13 @@ class Store(Protocol):
     def usage(self) -> ModelUsage: ...
 
     @property
+    def sign_ins(self) -> SignIns: ...
+    @property
     def audit(self) -> Audit: ...
-
     @property
     def feed(self) -> Feeds: ...
-
     @property
     def threads(self) -> Threads: ...
-
     @property
     def explanations(self) -> Explanations: ...
 

@@ -13,7 +13,15 @@ from typing import Any, Protocol, TypeVar
 
 from core.cancellation import LeftRunning, finish
 from core.clock import Clock
-from core.errors import InvalidArguments, OutcomeUnknown, StoreError, ToolDenied, ToolError, ToolTimeout
+from core.errors import (
+    InvalidArguments,
+    OutcomeUnknown,
+    SignInRequired,
+    StoreError,
+    ToolDenied,
+    ToolError,
+    ToolTimeout,
+)
 from core.off_loop import off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
 from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, ProcessInfo, Risk, Tool, Workspace
@@ -23,10 +31,8 @@ from core.users import Principal
 # The kill switch: running calls are stopped, and nothing starts until tools are unpaused.
 #
 # It is in force as soon as it is recorded, and holds over restarts: the transaction that marks a call running
-# reads
-# it there. This is its other half, in the running hub: it stops running calls, and holds back those marked
-# just
-# before. Gates stay open; a call approved in the meantime does not run.
+# reads it there. This is its other half, in the running hub: it stops running calls, and holds back those
+# marked just before. Gates stay open; a call approved in the meantime does not run.
 
 REASON = TOOLS_PAUSED
 
@@ -64,10 +70,8 @@ class ToolPause:
 # A tool's run in its own task: everything it raises stays there, and it ends when it is stopped.
 #
 # A cancellation of the caller is the hub's own and is passed on; one that the tool raises itself is an error
-# of that
-# call, and so are exits. A tool that swallows its cancellation is cancelled again, then closed. A thread that
-# hangs,
-# or a tool that ignores being closed, is reported.
+# of that call, and so are exits. A tool that swallows its cancellation is cancelled again, then closed. A
+# thread that hangs, or a tool that ignores being closed, is reported.
 
 logger = logging.getLogger(__name__)
 
@@ -254,14 +258,10 @@ async def run_call(
     """Validate the arguments once more, run the tool, and turn every outcome into a result.
 
     The tool's output is sanitized, freed of secrets, cut to `limits` (the whole is stored in a file there)
-    and fenced as
-    untrusted. A tool over `context.deadline_s` is cancelled and cleans up before this returns. With a
-    `plan` exactly that
-    runs. Raises only CancelledError, if the caller was cancelled and after the tool cleaned up, and
-    StoreError: that is
-    the hub's failure, and the tool's effect must then stay open. Everything else the tool raises, also a
-    cancellation or
-    an exit, is the call's error.
+    and fenced as untrusted. A tool over `context.deadline_s` is cancelled and cleans up before this returns.
+    With a `plan` exactly that runs. Raises only SignInRequired, CancelledError, if the caller was cancelled
+    and after the tool cleaned up, and StoreError: that is the hub's failure, and the tool's effect must then
+    stay open. Everything else the tool raises, also a cancellation or an exit, is the call's error.
     """
     started_s = clock.monotonic_s()
     ran = await _outcome(call_id, tool, arguments, context, pause or ToolPause(), plan, cleans_up_s)
@@ -306,7 +306,7 @@ async def _outcome(
 def _has_failed(tool: Tool, run: Run) -> bool:
     """Return whether the tool itself has failed, and not what was asked of it; see `Tool.foreign`."""
     match run.came:
-        case Said() | Threw(InvalidArguments() | ToolDenied() | OutcomeUnknown()):
+        case Said() | Threw(InvalidArguments() | ToolDenied() | OutcomeUnknown() | SignInRequired()):
             return False
         case Threw(ToolError()):
             return tool.foreign
@@ -320,7 +320,7 @@ def _told(call_id: str, tool: Tool, run: Run, deadline_s: float) -> tuple[Result
     match run.came:
         case Said(output):
             return ResultStatus.OK, "", output
-        case Threw(StoreError() as error):
+        case Threw((StoreError() | SignInRequired()) as error):
             raise error
         case Threw(ToolError() as error):
             return _of_error(tool.name, error)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.clock import Clock
 from core.consent import card_texts
@@ -52,6 +52,9 @@ from core.tools.prepared import (
 from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
+
+if TYPE_CHECKING:
+    from core.tools.sign_in import SignIns
 
 # Compares an approval with the call as it would run now.
 
@@ -152,7 +155,8 @@ class PipelineSettings:
 
 
 class CallPipeline:
-    """Preparation, check and run of calls. `effective_policy`: the rules they are judged by."""
+    """Preparation, check and run of calls. `effective_policy`: the rules they are judged by. `sign_ins`: None
+    where no server can be signed in to."""
 
     def __init__(
         self,
@@ -161,6 +165,7 @@ class CallPipeline:
         clock: Clock,
         pause: ToolPause | None = None,
         hook: CallHook | None = None,
+        sign_ins: "SignIns | None" = None,
     ) -> None:
         self._registry = registry
         self._hook = hook
@@ -170,6 +175,7 @@ class CallPipeline:
         self._executor = settings.executor
         self.effective_policy = settings.effective_policy
         self.pause = pause or ToolPause()
+        self.sign_ins = sign_ins
 
     @property
     def workspace(self) -> Workspace:
@@ -352,7 +358,8 @@ class CallPipeline:
         remaining_s: float = math.inf,
         subtask: Subtask | None = None,
     ) -> ToolResult:
-        """Run a prepared call to its one result. Raises StoreError if a record could not be written.
+        """Run a prepared call to its one result. Raises SignInRequired if it did not run for that reason, and
+        StoreError if a record could not be written.
 
         `remaining_s`: the rest of the turn's time, which no call outlasts. `subtask`: None where nothing can
         be delegated.

@@ -48,6 +48,12 @@ COMMITS = frozenset(
         "set_tool_setting",
         "set_secrets",
         "drop_secret",
+        "ask_to_sign_in",
+        "show_sign_in",
+        "answer_sign_in",
+        "redeem_sign_in",
+        "finish_sign_in",
+        "renew_sign_in",
         "write_memory",
         "write_document",
         "set_person_approvals",
@@ -111,6 +117,9 @@ COMMITS = frozenset(
 
 READS = frozenset(
     {
+        "sign_in",
+        "answered_sign_ins",
+        "signed_in_for",
         "deleted_files",
         "unknown_calls",
         "failing_tools",

@@ -1,5 +1,6 @@
 """Somebody in private with the bot, as any platform lets people do: write, read, press, change a call."""
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,18 +18,21 @@ EDIT = "Edit…"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A message of the bot's as it was when it was looked at; `data`: what its buttons carry."""
+    """A message of the bot's as it was when it was looked at; `data`: what its buttons carry. `links`: where
+    buttons lead that open a page."""
 
     id: Any
     text: str
     buttons: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
     def carried(self, label: str) -> str:
         """Return what the button of that label carries."""
         return self.data[self.buttons.index(label)]
 
 
+_MASKED = re.compile(r"\]\(<(https?://[^>]*)>\)")
 HandIn = Callable[[str], Awaitable[None]]
 """Hands in another command for a call."""
 
@@ -131,7 +135,8 @@ class OnTelegram:
                 message.id,
                 message.text,
                 tuple(button["text"] for button in buttons),
-                tuple(button["callback_data"] for button in buttons),
+                tuple(button.get("callback_data", "") for button in buttons),
+                tuple(button["url"] for button in buttons if "url" in button),
             )
             for message in self._telegram.bot_messages(self._me)
             for buttons in [[b for r in (message.keyboard or {}).get("inline_keyboard", []) for b in r]]
@@ -189,10 +194,16 @@ class OnSlack:
         self._slack.user_sends_text(self._me, text, self._here, thread_ts=to.id)
 
     def shown(self) -> Sequence[Shown]:
-        seen = [(one.ts, self._slack.look(one)) for one in self._slack.bot_messages(self._here)]
+        seen = [(one, self._slack.look(one)) for one in self._slack.bot_messages(self._here)]
         return [
-            Shown(ts, look.text, tuple(b[0] for b in look.buttons), tuple(b[1] for b in look.buttons))
-            for ts, look in seen
+            Shown(
+                one.ts,
+                look.text,
+                tuple(b[0] for b in look.buttons),
+                tuple(b[1] for b in look.buttons),
+                tuple(e["url"] for b in one.blocks for e in b.get("elements", []) if "url" in e),
+            )
+            for one, look in seen
         ]
 
     def asides(self) -> Sequence[str]:
@@ -254,7 +265,8 @@ class OnDiscord:
                 one.id,
                 one.text,
                 tuple(button["label"] for button in one.buttons()),
-                tuple(button["custom_id"] for button in one.buttons()),
+                tuple(button.get("custom_id", "") for button in one.buttons()),
+                (*(b["url"] for b in one.buttons() if "url" in b), *_MASKED.findall(one.content)),
             )
             for one in self._discord.bot_messages(self._discord.dm_channel(self._me).id)
             if one.ephemeral_for is None

@@ -62,7 +62,11 @@ class Hub(AnyHub):
     def open_cards(self, person: int) -> list[Card]:
         """Messages with buttons."""
         return [
-            Card(message.id, message.text, tuple(button["callback_data"] for button in buttons))
+            Card(
+                message.id,
+                message.text,
+                tuple(button["callback_data"] for button in buttons if "callback_data" in button),
+            )
             for message in self.telegram.bot_messages(person)
             if (buttons := [b for row in (message.keyboard or {}).get("inline_keyboard", []) for b in row])
         ]

@@ -9,6 +9,7 @@ import pytest
 from core.gates import ToolSetting
 from core.job import JobEventKind, JobRow, JobState
 from core.store.rows import CallRow
+from tests.harness.hub import AnyHub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.simulators.model import Hold, Reply, ToolCall, text, tools
 
@@ -24,7 +25,7 @@ async def started(house: Hub, words: str, nth: int = 1) -> str:
     return ids()[-1]
 
 
-async def becomes(house: Hub, named: str, state: JobState) -> JobRow:
+async def becomes(house: AnyHub, named: str, state: JobState) -> JobRow:
     """The job, once it is in that state."""
     found: list[JobRow] = []
 

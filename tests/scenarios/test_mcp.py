@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.hub import AnyHub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.ports import free_port
 from tests.simulators.mcp import raw
@@ -35,7 +36,9 @@ def call(tool: str, **arguments: Any) -> str:
     return f"please call: {tool} {json.dumps(arguments)}"
 
 
-async def becomes(house: Hub, state: str, name: str = "raw", *, tools: int | None = None) -> dict[str, Any]:
+async def becomes(
+    house: AnyHub, state: str, name: str = "raw", *, tools: int | None = None
+) -> dict[str, Any]:
     """Until `/readyz` names that state of the server, and so many tools; what it says of it."""
     async with asyncio.timeout(LOADED_WITHIN_S):
         while True:

@@ -127,6 +127,9 @@ class ApprovalCard {
       yield this.#button("Cancel edit", "", () => this.#edit(false));
       return;
     }
+    if (approval.link) {
+      yield h("a", { class: "button primary", href: approval.link, target: "_blank", rel: "noopener noreferrer" }, "Sign in");
+    }
     for (const choice of approval.choices) {
       const action = choice.option ?? String(choice.index);
       // By its position, which is no answer any more once somebody has changed the call that is shown.

@@ -7,7 +7,7 @@ import { timeView } from "./parts.js";
 
 /** Whether it is a question of the assistant's own, and not about a call.
  * @param {Approval | null} approval @param {Item} [item] */
-export const asks = (approval, item) => (approval?.kind ?? item?.gate_kind) === "question";
+export const asks = (approval, item) => ["question", "auth"].includes(approval?.kind ?? item?.gate_kind ?? "");
 
 /** Who asks, where and until when. @param {Approval} approval @param {string} [link] to the conversation */
 export function aboutView(approval, link) {

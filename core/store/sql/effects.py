@@ -10,6 +10,7 @@ from core.ports import OutboxRow
 from core.store.accept import WAITING
 from core.store.codecs import storable
 from core.store.effects import (
+    AwaitCode,
     BranchThread,
     CancelJob,
     CastVote,
@@ -18,6 +19,7 @@ from core.store.effects import (
     CloseGate,
     CloseThread,
     CompactThread,
+    Confided,
     ContinueTurn,
     DeleteThread,
     EditCall,
@@ -52,6 +54,7 @@ from core.store.effects import (
     StopThread,
     SwitchThread,
     TakeAwayMessage,
+    TakeCode,
     TellJob,
     UndoTurns,
 )
@@ -68,6 +71,7 @@ from core.store.sql import (
     menus,
     pairing,
     people,
+    sign_ins,
     spoken_choices,
     strangers,
     threads,
@@ -162,6 +166,8 @@ class Effects:
                 | SetTimezone()
                 | SetSecrets()
                 | ForgetCredentials()
+                | AwaitCode()
+                | TakeCode()
                 | PauseTools()
             ):
                 self._keep(effect)
@@ -208,14 +214,7 @@ class Effects:
 
     def _keep(
         self,
-        effect: RecordGrant
-        | RevokeGrant
-        | SetApprovals
-        | SetThread
-        | SetTimezone
-        | SetSecrets
-        | ForgetCredentials
-        | PauseTools,
+        effect: RecordGrant | RevokeGrant | SetApprovals | SetThread | SetTimezone | PauseTools | Confided,
     ) -> None:
         match effect:
             case RevokeGrant(grant_id):
@@ -238,13 +237,24 @@ class Effects:
                 )
             case RecordGrant(grant):
                 grants.record_grant(self._tx, grant)
+            case SetSecrets() | ForgetCredentials() | AwaitCode() | TakeCode():
+                self._confide(effect)
+            case PauseTools(paused):
+                kill_switch.pause_tools(self._tx, self._principal.user_id, paused=paused)
+                self.paused = paused
+            case _:
+                assert_never(effect)
+
+    def _confide(self, effect: Confided) -> None:
+        match effect:
             case SetSecrets(sealed):
                 memory.keep(self._tx, sealed, self._principal.user_id)
             case ForgetCredentials(gate_ids):
                 credentials.forget(self._tx, gate_ids)
-            case PauseTools(paused):
-                kill_switch.pause_tools(self._tx, self._principal.user_id, paused=paused)
-                self.paused = paused
+            case AwaitCode(gate_id):
+                sign_ins.await_code(self._tx, gate_id)
+            case TakeCode(gate_id, code):
+                sign_ins.take_code(self._tx, gate_id, code)
             case _:
                 assert_never(effect)
 

@@ -37,6 +37,25 @@ def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -
     return (*withdraw(tx, turn_id), *_show(tx, turn_id, cards))
 
 
+def ask_to_sign_in(tx: Transaction, gate: Gate, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    """Open the gate of a call that has not run because its person must sign in first. Decisions about the
+    call stay."""
+    require_running(tx, gate.turn_id, heed_stop=True)
+    changed = tx.run(
+        "UPDATE calls SET state = 'waiting', gate_id = ?, started_at = NULL WHERE id = ? AND turn_id = ?"
+        " AND state IN ('running', 'intent', 'approved', 'unknown')",
+        gate.id,
+        gate.call_id,
+        gate.turn_id,
+    )
+    if not changed:
+        raise StaleTurn(f"call {gate.call_id} does not run any more")
+    _wait(tx, gate.turn_id)
+    not_made(tx, gate.turn_id)
+    _insert(tx, gate)
+    return (*withdraw(tx, gate.turn_id), *_show(tx, gate.turn_id, cards))
+
+
 def _bind(tx: Transaction, gate: Gate, call_id: str, binding: str) -> None:
     """Make the call wait for the gate's decision."""
     changed = tx.run(
@@ -94,8 +113,8 @@ def _insert(tx: Transaction, gate: Gate) -> None:
     tx.run(
         "INSERT INTO gates (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
         " options, labels, free_text, approvers, quorum, not_requester, binding, tool, pattern, created_at,"
-        " expires_at, escalate_to, remind_at, escalate_at, calls, secret, awaits)"
-        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " expires_at, escalate_to, remind_at, escalate_at, calls, secret, awaits, link)"
+        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         gate.id,
         gate.kind.value,
         gate.thread_id,
@@ -118,7 +137,8 @@ def _insert(tx: Transaction, gate: Gate) -> None:
         gate.escalate_at,
         asked_to_json(gate.calls),
         secret,
-        int(secret is not None),
+        int(secret is not None and gate.link is None),
+        gate.link,
     )
     put_card(tx, gate.thread_id, gate.turn_id, gate.id)
     tx.changes.gates[gate.id] = gate.thread_id

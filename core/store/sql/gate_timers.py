@@ -34,6 +34,7 @@ _OUTCOME_AT_EXPIRY = {
     GateKind.QUESTION: Option.SKIP,
     GateKind.BUDGET: Option.STOP,
     GateKind.CONTINUE: Option.STOP,
+    GateKind.AUTH: Option.NOT_SIGNED_IN,
 }
 """The outcomes of gates on expiry. Silence is not consent. An unknown outcome stays unknown, since
 no person answered."""

@@ -297,6 +297,8 @@ def close(
     if row is None:
         return None
     kind, turn_id, call_id, thread_id, calls, binding = row
+    if kind == GateKind.AUTH:
+        tx.run("DELETE FROM sign_ins WHERE id = ?", gate_id)
     put_outcome(tx, thread_id, turn_id, gate_id)
     record(
         tx,
@@ -328,6 +330,9 @@ def _said(answer: Answer | None) -> str | None:
 def _answer_call(
     tx: Transaction, kind: GateKind, call_id: str, outcome: Answer, answered_by: Principal | None
 ) -> None:
+    if kind is GateKind.AUTH:
+        _signed_in(tx, call_id, well=isinstance(outcome, Wrote) or outcome is Option.SIGNED_IN)
+        return
     if kind is GateKind.UNKNOWN_OUTCOME:
         state = "unknown"
     else:
@@ -338,6 +343,22 @@ def _answer_call(
         state,
         answer_to_text(outcome),
         None if answered_by is None else storable(answered_by.name),
+        call_id,
+    )
+
+
+def _signed_in(tx: Transaction, call_id: str, *, well: bool) -> None:
+    """Let a call run as it was decided before, or let it end."""
+    if not well:
+        tx.run(
+            "UPDATE calls SET state = 'denied', answer = ? WHERE id = ? AND state = 'waiting'",
+            Option.NOT_SIGNED_IN.value,
+            call_id,
+        )
+        return
+    tx.run(
+        "UPDATE calls SET state = CASE WHEN answer IS NULL THEN 'intent' WHEN answer = 'retry' THEN 'unknown'"
+        " ELSE 'approved' END WHERE id = ? AND state = 'waiting'",
         call_id,
     )
 

@@ -283,9 +283,9 @@ GATE = (
     "g.id, g.kind, g.thread_id, g.turn_id, g.call_id, g.requester_id, g.title, g.detail, g.options,"
     " g.approvers, g.quorum, g.not_requester, g.binding, g.created_at, g.expires_at, g.tool, g.pattern,"
     " g.state, g.outcome, g.outcome_text, g.labels, g.free_text, g.escalate_to, g.escalated, g.remind_at,"
-    " g.escalate_at, g.calls, g.secret, g.first_choice, g.changed_at"
+    " g.escalate_at, g.calls, g.secret, g.first_choice, g.changed_at, g.link"
 )
-_GATE_COLUMNS = 30
+_GATE_COLUMNS = 31
 
 
 def gate_of(row: Row) -> Gate:
@@ -316,6 +316,7 @@ def gate_of(row: Row) -> Gate:
         calls=() if row[26] is None else asked_from_json(row[26]),
         first_choice=row[28],
         changed_at=row[29],
+        link=row[30],
     )
 
 

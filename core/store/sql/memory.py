@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from core.audit_chain import RETIRED, AuditKind
+from core.ids import OWN_SECRET
 from core.store.codecs import storable
 from core.store.facets import Document, MemoryNote, SealedSecret
 from core.store.rows import query_phrases
@@ -42,7 +43,7 @@ class SecretUnits(Facet):
             secret_of(row)
             for row in await self._engine.ask(f"SELECT {SEALED} FROM secrets ORDER BY name")  # noqa: S608
         ]
-        return found if own else [secret for secret in found if not secret.name.startswith(RETIRED)]
+        return found if own else [secret for secret in found if not secret.name.startswith(OWN_SECRET)]
 
     @writes
     def set_secrets(self, tx: Transaction, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:

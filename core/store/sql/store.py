@@ -17,6 +17,7 @@ from core.store.sql.pages import ExplanationUnits, FeedUnits, ThreadUnits
 from core.store.sql.pairing import PeopleUnits
 from core.store.sql.people import KeyUnits
 from core.store.sql.recovery import RecoveryUnits
+from core.store.sql.sign_ins import SignInUnits
 from core.store.sql.steps import TurnUnits
 from core.store.sql.tool_failures import ToolFailureUnits
 from core.store.sql.usage_units import UsageUnits
@@ -82,6 +83,7 @@ class SqlViews:
         self.memory = MemoryUnits(engine)
         self.kill_switch = KillSwitchUnits(engine)
         self.tool_failures = ToolFailureUnits(engine)
+        self.sign_ins = SignInUnits(engine)
         self.usage = UsageUnits(engine)
         self.audit = AuditUnits(engine)
         self.feed = FeedUnits(engine)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -44,6 +44,32 @@ class NotCalled(ServerFailed):
     """The server was gone before a call reached it."""
 
 
+class SignInNeeded(ServerFailed):
+    """The server wants its person to sign in; the request has certainly not run. `challenge`: its refusal, as
+    it sent it."""
+
+    def __init__(self, challenge: str) -> None:
+        super().__init__("it asks for a sign-in")
+        self.challenge = challenge
+
+
+class Credentials(Protocol):
+    """The credentials of people at one server."""
+
+    def bearer(self, user_id: str, refused: str = "") -> Awaitable[str | None]:
+        """Return a person's token; None if they are not signed in. `refused`: one that the server did not
+        accept. Raises HubError."""
+        ...
+
+    def holder(self, users: Iterable[str]) -> Awaitable[str | None]:
+        """Return the first of these people who is signed in."""
+        ...
+
+    def changed(self) -> Awaitable[None]:
+        """Wait until somebody may have signed in."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to a call. `structured`: its part with a schema, None if there is none."""
@@ -68,8 +94,8 @@ class Connection(Protocol):
     async def call(self, tool: str, arguments: Arguments, idempotency_key: str) -> Reply:
         """Call a tool by the server's own name; the key is sent with it as `IDEMPOTENCY_META`.
 
-        Raises NotCalled; also ServerFailed, after which the call may have been carried out. Cancelling
-        kills a child: nothing else is certain to stop it.
+        Raises NotCalled, SignInNeeded; also ServerFailed, after which the call may have been carried out.
+        Cancelling kills a child: nothing else is certain to stop it.
         """
         ...
 
@@ -81,9 +107,9 @@ class Connection(Protocol):
 class Connector(Protocol):
     """Connector to one server."""
 
-    def open(self) -> AbstractAsyncContextManager[Connection]:
+    def open(self, user_id: str | None = None) -> AbstractAsyncContextManager[Connection]:
         """Start or reach the server and do the handshake; entering raises ServerFailed. On exit, all that
-        was started is gone."""
+        was started is gone. `user_id`: the person whose credentials are sent; None: no one's."""
         ...
 
 

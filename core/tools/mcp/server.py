@@ -10,6 +10,7 @@ while it is failed they get an error at once.
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Sequence
@@ -17,12 +18,21 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.clock import Clock
-from core.errors import SchemaRefused, ToolFailed
+from core.errors import HubError, SchemaRefused, SignInRequired, ToolFailed
 from core.off_loop import off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool
 from core.tools.mcp.catalog import Judge, Listed, Offer, Terms, offer
-from core.tools.mcp.connection import Connection, Connector, Known, NotCalled, Reply, ServerFailed
+from core.tools.mcp.connection import (
+    Connection,
+    Connector,
+    Credentials,
+    Known,
+    NotCalled,
+    Reply,
+    ServerFailed,
+    SignInNeeded,
+)
 from core.tools.processes import end_marked
 
 FIRST_PAUSE_S = 1.0
@@ -65,7 +75,8 @@ class ServerState:
 
 class McpServer:
     """Supervisor of one server. `offers`: called with its tools on each change; raises ValueError if
-    they cannot be used."""
+    they cannot be used. `credentials`: None without sign-ins. With them, each person's calls go over
+    a connection of their own, so that no session serves two people."""
 
     def __init__(
         self,
@@ -74,7 +85,10 @@ class McpServer:
         known: Known,
         offers: Callable[[str, Sequence[Tool]], None],
         clock: Clock,
+        credentials: Credentials | None = None,
     ) -> None:
+        self._credentials = credentials
+        self._speaks_for: str | None = None
         self._terms = terms
         self._connector = connector
         self._known = known
@@ -107,19 +121,47 @@ class McpServer:
                 pause_s = FIRST_PAUSE_S
             self._become(Phase.FAILED, f"{reason}; retrying in {pause_s:g} s")
             logger.warning("mcp.server_unavailable server=%s delay_s=%g error=%s", self.name, pause_s, reason)
-            await self._clock.sleep(pause_s)
+            if await self._signed_in_within(pause_s):
+                pause_s = FIRST_PAUSE_S
+                continue
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    async def _signed_in_within(self, pause_s: float) -> bool:
+        """Wait; return at once if somebody signs in to a server that no one was signed in to."""
+        if self._credentials is None or self._speaks_for is not None:
+            await self._clock.sleep(pause_s)
+            return False
+        waits = asyncio.ensure_future(self._clock.sleep(pause_s))
+        try:
+            while not waits.done():
+                news = asyncio.ensure_future(self._credentials.changed())
+                try:
+                    await asyncio.wait({waits, news}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    news.cancel()
+                if await self._holder() is not None:
+                    return True
+            return False
+        finally:
+            waits.cancel()
+
+    async def _holder(self) -> str | None:
+        """Return the person as whom its tools are listed. Raises HubError."""
+        if self._credentials is None:
+            return None
+        return await self._credentials.holder(sorted(self._terms.users))
 
     async def _connected_once(self) -> str:
         """Connect, and stay until the connection ends; return the reason."""
         try:
-            async with self._connector.open() as connection:
+            self._speaks_for = await self._holder()
+            async with self._connector.open(self._speaks_for) as connection:
                 await self._list(connection)
                 self._connection = connection
                 self._become(Phase.READY)
                 logger.info("mcp.server_ready server=%s tools=%d", self.name, self.state.tools)
                 await self._attend(connection)
-        except ServerFailed as error:
+        except (ServerFailed, HubError) as error:
             return str(error)
         except Exception:
             logger.exception("mcp.server_crashed server=%s", self.name)
@@ -170,25 +212,56 @@ class McpServer:
     async def _carry_out(
         self, tool: Tool, listed: Listed, judge: Judge | None, call: CallContext, arguments: Arguments
     ) -> str:
-        await self._settled.wait()
-        async with self._places:
-            connection = self._connection
+        user_id = call.principal.user_id
+        async with contextlib.AsyncExitStack() as opened:
+            if await self._needs_own_connection(user_id):
+                await opened.enter_async_context(self._places)
+                connection = await self._own_connection(opened, user_id)
+            else:
+                await self._settled.wait()
+                await opened.enter_async_context(self._places)
+                connection = self._connection
             if connection is None:
                 raise ToolFailed(f"The server {self.name} is not available: {self.state.reason}.")
             if tool.effect is Effect.EFFECT and connection.process is not None:
                 # The next hub stops the server before it asks about the outcome of the call.
                 await call.process_started(connection.process)
-            try:
-                reply = await connection.call(listed.name, arguments, call.idempotency_key)
-            except NotCalled as error:
-                raise ToolFailed(f"The server {self.name} is not available: {error}.") from error
-            except ServerFailed as error:
-                raise ToolFailed(
-                    f"{error}. The call may or may not have run; do not repeat it without being asked."
-                ) from error
+            reply = await self._replied(connection, listed, call, arguments)
         if reply.failed:
             raise ToolFailed(await off_loop(len(reply.text), lambda: sanitise(reply.text)))
         return await asyncio.to_thread(self._judged, reply, judge) if judge is not None else reply.text
+
+    async def _replied(
+        self, connection: Connection, listed: Listed, call: CallContext, arguments: Arguments
+    ) -> Reply:
+        try:
+            return await connection.call(listed.name, arguments, call.idempotency_key)
+        except SignInNeeded as error:
+            if self._credentials is None:
+                raise ToolFailed(f"The server {self.name} wants a sign-in, which is not possible.") from error
+            raise SignInRequired(self.name, error.challenge) from error
+        except NotCalled as error:
+            raise ToolFailed(f"The server {self.name} is not available: {error}.") from error
+        except ServerFailed as error:
+            raise ToolFailed(
+                f"{error}. The call may or may not have run; do not repeat it without being asked."
+            ) from error
+
+    async def _needs_own_connection(self, user_id: str) -> bool:
+        """Return whether the standing connection is not this person's."""
+        if self._credentials is None:
+            return False
+        mine = await self._credentials.holder([user_id])
+        return self._connection is None or self._speaks_for != mine
+
+    async def _own_connection(self, opened: contextlib.AsyncExitStack, user_id: str) -> Connection:
+        """Connect for a call of a person's own. Raises SignInRequired, ToolFailed."""
+        try:
+            return await opened.enter_async_context(self._connector.open(user_id))
+        except SignInNeeded as error:
+            raise SignInRequired(self.name, error.challenge) from error
+        except ServerFailed as error:
+            raise ToolFailed(f"The server {self.name} is not available: {error}.") from error
 
     def _judged(self, reply: Reply, judge: Judge) -> str:
         """Return its text, marked if it breaks its declared schema."""

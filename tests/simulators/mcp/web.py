@@ -1,13 +1,15 @@
 """An MCP server on HTTP that can misbehave; within the test's own process, without the SDK.
 
-`mode` says how it errs, and may change at any time; what was called is in `calls`, headers in `headers`.
+`mode` says how it errs, and may change at any time; what was called is in `calls`, headers in `headers`,
+idempotency keys, also of refused calls, in `keys`. `guard`:
+returns the challenge with which a request's Authorization is refused; `resource_metadata`: of RFC 9728.
 """
 
 import asyncio
 import contextlib
 import gzip
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -36,25 +38,37 @@ class WebServer:
         self.headers: list[Mapping[str, str]] = []
         self.sessions = 0
         self.url = ""
+        self.keys: list[str] = []
         self.key: str | None = None
+        self.guard: Callable[[str | None], str | None] = lambda _: None
+        self.resource_metadata: Callable[[], Mapping[str, Any] | None] = lambda: None
         self._standing: list[asyncio.Queue[bytes]] = []
         self._listens = asyncio.Event()
         self._changed = False
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         self.headers.append(request.headers)
+        said = json.loads(await request.read())
+        if said.get("method") == "tools/call":
+            self.keys.append(said["params"]["_meta"]["hubbub/idempotency-key"])
         if self.key is not None and request.headers.get("Authorization") != self.key:
             return web.Response(status=401, text="who are you?")
+        challenge = self.guard(request.headers.get("Authorization"))
+        if challenge is not None:
+            return web.Response(status=401, headers={"WWW-Authenticate": challenge})
         if self.mode == "elsewhere":
             raise web.HTTPTemporaryRedirect("http://127.0.0.1:9/mcp")
-        message = json.loads(await request.read())
-        if "id" not in message:
+        if "id" not in said:
             return web.Response(status=202)
-        answer = await self.answer(request, message["method"], message.get("params") or {})
+        answer = await self.answer(request, said["method"], said.get("params") or {})
         if isinstance(answer, web.StreamResponse):
             return answer
-        page = {"jsonrpc": "2.0", "id": message["id"], **answer}
+        page = {"jsonrpc": "2.0", "id": said["id"], **answer}
         return web.json_response(page, headers={SESSION: f"s{self.sessions}"})
+
+    async def metadata(self, _: web.Request) -> web.Response:
+        page = self.resource_metadata()
+        return web.Response(status=404) if page is None else web.json_response(page)
 
     async def answer(self, request: web.Request, method: str, params: dict[str, Any]) -> Any:
         match method:
@@ -143,6 +157,7 @@ async def open_web_server() -> AsyncIterator[WebServer]:
     app = web.Application()
     app.router.add_post("/mcp", server.post)
     app.router.add_get("/mcp", server.get)
+    app.router.add_get("/.well-known/oauth-protected-resource/mcp", server.metadata)
     app.router.add_delete("/mcp", _farewell)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()

@@ -272,3 +272,27 @@ CREATE TABLE deleted_files (
 -- One-time schedules.
 ALTER TABLE routines ADD COLUMN done_at INTEGER;
 CREATE INDEX routines_done ON routines (done_at) WHERE done_at IS NOT NULL;
+
+-- Sign-ins.
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'')')
+WHERE type = 'table' AND name = 'gates';
+PRAGMA writable_schema = RESET;
+ALTER TABLE gates ADD COLUMN link TEXT;
+-- Sign-ins that people began at a server: their link was shown.
+CREATE TABLE sign_ins (
+    id          TEXT NOT NULL PRIMARY KEY,  -- of its gate, if it has one
+    server      TEXT NOT NULL,
+    user_id     TEXT NOT NULL REFERENCES users (id),
+    state       TEXT NOT NULL CHECK (state IN ('shown', 'answered', 'redeeming')),
+    digest      TEXT NOT NULL,  -- SHA-256 of the OAuth state, which is good once
+    key_id      TEXT NOT NULL,
+    sealed      BLOB NOT NULL,  -- what the attempt is made of
+    code_key_id TEXT,
+    code        BLOB,  -- what came back; null: nothing yet
+    fence       INTEGER,  -- redeeming: the lease of the hub that does it
+    expires_at  INTEGER NOT NULL,
+    CHECK ((state = 'shown') = (code IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_ins_by_person ON sign_ins (user_id, server);
+CREATE INDEX sign_ins_answered ON sign_ins (id) WHERE state <> 'shown';

@@ -315,7 +315,8 @@ CREATE INDEX calls_by_thread ON calls (thread_id, seq);
 CREATE TABLE gates (
     id            TEXT NOT NULL PRIMARY KEY,
     kind          TEXT NOT NULL
-                      CHECK (kind IN ('approval', 'question', 'unknown_outcome', 'budget', 'continue', 'menu')),
+                      CHECK (kind IN ('approval', 'question', 'unknown_outcome', 'budget', 'continue', 'menu',
+                                       'auth')),
     state         TEXT NOT NULL CHECK (state IN ('open', 'closed')),
     thread_id     TEXT NOT NULL REFERENCES threads (id),
     turn_id       TEXT NOT NULL REFERENCES runs (id),
@@ -348,6 +349,7 @@ CREATE TABLE gates (
     changed_at    INTEGER,
     -- The requester's next text may be the secret, also after the gate closed without an answer.
     awaits        INTEGER NOT NULL DEFAULT 0 CHECK (awaits IN (0, 1)),
+    link          TEXT,  -- the page at which the requester signs in
     CHECK ((state = 'closed') = (closed_at IS NOT NULL)),
     CHECK (state = 'closed' OR (outcome IS NULL AND outcome_text IS NULL))
 ) STRICT, WITHOUT ROWID;
@@ -358,6 +360,24 @@ CREATE INDEX gates_by_turn ON gates (turn_id, kind, created_at);
 CREATE INDEX gates_reminding ON gates (remind_at) WHERE state = 'open' AND remind_at IS NOT NULL;
 CREATE INDEX gates_escalating ON gates (escalate_at) WHERE state = 'open' AND escalate_at IS NOT NULL;
 CREATE INDEX gates_secret ON gates (requester_id, awaits) WHERE secret IS NOT NULL;
+
+-- Sign-ins that people began at a server: their link was shown.
+CREATE TABLE sign_ins (
+    id          TEXT NOT NULL PRIMARY KEY,  -- of its gate, if it has one
+    server      TEXT NOT NULL,
+    user_id     TEXT NOT NULL REFERENCES users (id),
+    state       TEXT NOT NULL CHECK (state IN ('shown', 'answered', 'redeeming')),
+    digest      TEXT NOT NULL,  -- SHA-256 of the OAuth state, which is good once
+    key_id      TEXT NOT NULL,
+    sealed      BLOB NOT NULL,  -- what the attempt is made of
+    code_key_id TEXT,
+    code        BLOB,  -- what came back; null: nothing yet
+    fence       INTEGER,  -- redeeming: the lease of the hub that does it
+    expires_at  INTEGER NOT NULL,
+    CHECK ((state = 'shown') = (code IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_ins_by_person ON sign_ins (user_id, server);
+CREATE INDEX sign_ins_answered ON sign_ins (id) WHERE state <> 'shown';
 
 CREATE TABLE votes (
     gate_id TEXT NOT NULL REFERENCES gates (id),

@@ -2,17 +2,18 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from core.errors import ToolFailed
+from core.errors import SignInRequired, ToolFailed
 from core.tool import Arguments, ProcessInfo, Tool
 from core.tools.mcp.catalog import Listed, Terms
-from core.tools.mcp.connection import NotCalled, Reply, ServerFailed
+from core.tools.mcp.connection import Credentials, NotCalled, Reply, ServerFailed, SignInNeeded
 from core.tools.mcp.server import LONGEST_PAUSE_S, McpServer, Phase
+from core.users import Principal, Role
 from tests.clock import ManualClock
 from tests.core.tools.support import Call, run
 from tests.patience import PATIENCE_S
@@ -33,6 +34,7 @@ class Fake:
     kept: Sequence[Listed] = ()
     process: ProcessInfo | None = None
     opened: int = 0
+    opened_for: list[str | None] = field(default_factory=list)
     asked: int = 0
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -43,8 +45,9 @@ class Fake:
     door: asyncio.Event | None = None
 
     @contextlib.asynccontextmanager
-    async def open(self) -> AsyncIterator["Fake"]:
+    async def open(self, user_id: str | None = None) -> AsyncIterator["Fake"]:
         self.opened += 1
+        self.opened_for.append(user_id)
         if self.door is not None:
             await self.door.wait()
         if self.failures:
@@ -86,12 +89,13 @@ class Bench:
     """A server, its surroundings, and what it offers."""
 
     fake: Fake
+    credentials: Credentials | None = None
     clock: ManualClock = field(default_factory=ManualClock)
     offered: dict[str, Tool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        terms = Terms("srv", frozenset({"u1"}))
-        self.server = McpServer(terms, self.fake, self.fake, self._take, self.clock)
+        terms = Terms("srv", frozenset({"u1", "u2"}))
+        self.server = McpServer(terms, self.fake, self.fake, self._take, self.clock, self.credentials)
 
     def _take(self, _name: str, tools: Sequence[Tool]) -> None:
         self.offered = {tool.name: tool for tool in tools}
@@ -103,8 +107,8 @@ class Bench:
 
 
 @contextlib.asynccontextmanager
-async def running(fake: Fake) -> AsyncIterator[Bench]:
-    bench = Bench(fake)
+async def running(fake: Fake, credentials: Credentials | None = None) -> AsyncIterator[Bench]:
+    bench = Bench(fake, credentials)
     task = asyncio.create_task(bench.server.run())
     try:
         yield bench
@@ -260,3 +264,52 @@ async def test_concurrent_calls_are_limited() -> None:
         fake.gate.set()
         assert await asyncio.gather(*calls) == ["done"] * 30
         assert fake.most == 8
+
+
+@dataclass
+class SignedIn:
+    """The people who are signed in at the server."""
+
+    people: set[str]
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def bearer(self, user_id: str, refused: str = "") -> str | None:
+        del refused
+        return f"token of {user_id}" if user_id in self.people else None
+
+    async def holder(self, users: Iterable[str]) -> str | None:
+        return next((one for one in users if one in self.people), None)
+
+    async def changed(self) -> None:
+        await self.news.wait()
+
+
+async def test_a_call_goes_over_a_connection_of_its_own_person() -> None:
+    async with running(Fake(), SignedIn({"u1", "u2"})) as bench:
+        await bench.becomes(Phase.READY)
+        assert bench.fake.opened_for == ["u1"]
+        for user_id in ("u1", "u2", "u3"):
+            act = bench.offered["srv__act"]
+            await act.run(Call(principal=Principal(user_id, Role.MEMBER, user_id)), {})
+        assert bench.fake.opened_for == ["u1", "u2", "u3"]
+
+
+async def test_a_refusal_for_want_of_a_sign_in_has_not_run_the_call() -> None:
+    async with running(Fake(reply=SignInNeeded("Bearer")), SignedIn({"u1"})) as bench:
+        await bench.becomes(Phase.READY)
+        with pytest.raises(SignInRequired):
+            await bench.offered["srv__act"].run(Call(principal=Principal("u1", Role.OWNER, "u1")), {})
+    async with running(Fake(reply=SignInNeeded("Bearer"))) as bench:
+        await bench.becomes(Phase.READY)
+        with pytest.raises(ToolFailed, match="not possible"):
+            await run(bench.offered["srv__act"], {})
+
+
+async def test_a_sign_in_ends_the_wait_for_the_next_attempt() -> None:
+    people = SignedIn(set())
+    async with running(Fake(failures=["nobody is signed in to it"]), people) as bench:
+        await bench.becomes(Phase.FAILED)
+        people.people.add("u2")
+        people.news.set()
+        await bench.becomes(Phase.READY)
+        assert bench.fake.opened_for == [None, "u2"]

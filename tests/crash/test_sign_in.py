@@ -1,0 +1,80 @@
+"""Killed at any moment of a sign-in: the person signs in, no code is sent twice, and the call runs once."""
+
+import asyncio
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientError, ClientSession
+
+from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
+from tests.crash.points import parse_commit_point
+from tests.scenarios.test_mcp import call
+from tests.simulators.mcp.web import open_web_server
+from tests.simulators.oauth import AuthorizationServer, open_authorization_server
+
+POINTS = (
+    "ask_to_sign_in:1:after",  # it waits, and nobody sees the link yet
+    "record_part_sent:1:after",  # the link is shown
+    "answer_sign_in:1:before",
+    "answer_sign_in:1:after",  # the code has come
+    "redeem_sign_in:1:after",  # it is about to be exchanged
+    "finish_sign_in:1:before",  # it was exchanged, and the tokens are nowhere
+    "finish_sign_in:1:after",  # they are in the vault, and the call has not run again
+)
+pytestmark = pytest.mark.slow
+
+
+def link_in(town: MortalHub) -> str:
+    """The newest link that is open; empty without one."""
+    for message in reversed(town.shown_to(OWNER)):
+        for row in (message.keyboard or {}).get("inline_keyboard", []):
+            if "url" in row[0]:
+                return str(row[0]["url"])
+    return ""
+
+
+async def driven(town: MortalHub, issuer: AuthorizationServer, words: str) -> None:
+    """The owner follows each link until a page answers, and until they read that; a hub that is gone is
+    started again."""
+    followed = {""}
+    async with asyncio.timeout(LIMIT_S), ClientSession() as browser:
+        while not any(words in one.text for one in town.answers(OWNER, "Done: ")):
+            if town.hub is None or town.hub.returncode is not None:
+                await town.start()
+            link = link_in(town)
+            if link in followed or not town.serves():
+                await asyncio.sleep(0.02)
+                continue
+            address = json.loads((town.directory / "data" / "api.json").read_text())["url"]
+            query = (await issuer.visit(link)).partition("?")[2]
+            with contextlib.suppress(ClientError):
+                await browser.get(f"{address}/oauth/callback?{query}")
+                followed.add(link)
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_killed_during_a_sign_in(tmp_path: Path, point: str) -> None:
+    async with open_web_server() as tools, open_authorization_server() as issuer:
+        issuer.resource = tools.url
+        tools.guard = issuer.challenge
+        tools.resource_metadata = lambda: issuer.resource_metadata
+        extra = f'\n[mcp.notes]\nurl = "{tools.url}"\n[approvals]\npreset = "auto"\n'
+        async with open_mortal_hub(tmp_path, Setup(extra=extra)) as town:
+            await town.start()
+            town.owner_says(call("sign_in", server="notes"))
+            await driven(town, issuer, "Signed in to notes.")
+            async with asyncio.timeout(LIMIT_S):
+                while not (tmp_path / "data" / "mcp" / "notes.json").exists():  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.02)
+            await town.stop()
+            issuer.revoke()
+            await town.start(die_at=parse_commit_point(point))
+            town.owner_says(call("notes__add", a=20, b=22))
+            await driven(town, issuer, "42")
+            assert town.starts == 3
+            await town.stop()
+        assert [one["name"] for one in tools.calls] == ["add"]
+        codes = [form["code"] for _, path, form in issuer.requests if path == "/token" and "code" in form]
+        assert len(codes) == len({*codes})

@@ -1,0 +1,329 @@
+"""People sign in to servers of tools: by a link or with a token, on every platform."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from aiohttp import ClientSession
+
+from core.job import JobState
+from tests.harness.people import Shown, card, hears, sees
+from tests.harness.simulators import OLIVIA
+from tests.scenarios.scenes import Scene, open_scene
+from tests.scenarios.test_jobs import becomes as job_becomes
+from tests.scenarios.test_leaks import traces
+from tests.scenarios.test_mcp import becomes, call
+from tests.simulators.mcp.web import WebServer, open_web_server
+from tests.simulators.model import ToolCall, text, tools
+from tests.simulators.oauth import AuthorizationServer, open_authorization_server
+
+ADD = call("notes__add", a=20, b=22)
+SIGN_IN = call("sign_in", server="notes")
+PLATFORMS = ["telegram", *(pytest.param(one, marks=pytest.mark.slow) for one in ("slack", "discord"))]
+GROUP = -100300
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A hub, a server of tools, and the authorization server whose tokens it takes."""
+
+    scene: Scene
+    tools: WebServer
+    issuer: AuthorizationServer
+
+    async def asked(self, words: str = SIGN_IN) -> Shown:
+        """Return the card on which the owner is asked to sign in, after they said that."""
+        before = [one.id for one in self.scene.owner.shown() if "Sign in" in one.buttons]
+        self.scene.owner.say(words)
+        await self.scene.owner.until(
+            lambda: [
+                one for one in self.scene.owner.shown() if "Sign in" in one.buttons and one.id not in before
+            ]
+        )
+        return await card(self.scene.owner, "Sign in")
+
+    async def signed_in(self) -> None:
+        """Have the owner sign in before the server's tools are known."""
+        asked = await self.asked()
+        assert await opened(await self.issuer.visit(asked.links[0])) == 200
+        await hears(self.scene.owner, "Done: <tool_output")
+        await becomes(self.scene.place, "ready", "notes")
+
+    def nothing_got_out(self, directory: Path) -> None:
+        """No token and no code is in a file, a message or a prompt."""
+        secrets = {*self.issuer.tokens(), *self.issuer.codes}
+        assert secrets
+        said = [one.text for one in self.scene.owner.shown()]
+        prompts = [json.dumps(one.body) for one in self.scene.model.log.all()]
+        assert not [
+            one for one in secrets if traces(directory, one) or any(one in text for text in (*said, *prompts))
+        ]
+
+
+@contextlib.asynccontextmanager
+async def open_house(
+    directory: Path,
+    platform: str = "telegram",
+    *,
+    channel: str = "",
+    extra: str = '[approvals]\npreset = "auto"\n',
+) -> AsyncIterator[House]:
+    """The house; `channel` is of the platform's section, `extra` ends the configuration."""
+    async with open_web_server() as server, open_authorization_server() as issuer:
+        issuer.resource = server.url
+        server.guard = issuer.challenge
+        server.resource_metadata = lambda: issuer.resource_metadata
+        section = f'{channel}\n[mcp.notes]\nurl = "{server.url}"\n{extra}'
+        async with open_scene(platform, directory, extra=section) as scene:
+            yield House(scene, server, issuer)
+
+
+async def opened(url: str, **parameters: str) -> int:
+    """Return how the page at an address answers; `parameters` replace those of the address."""
+    query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+    target = f"{url.partition('?')[0]}?{urlencode({**query, **parameters})}"
+    async with ClientSession() as browser, browser.get(target) as response:
+        assert response.headers["Cache-Control"] == "no-store"
+        return response.status
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_a_call_waits_for_a_sign_in_by_link_and_runs_again(tmp_path: Path, platform: str) -> None:
+    async with open_house(tmp_path, platform) as house:
+        me = house.scene.owner
+        await house.signed_in()
+        house.issuer.revoke()
+        asked = await house.asked(ADD)
+        assert asked.text.startswith("Sign in to notes\n")
+        assert house.tools.calls == []
+        answer = await house.issuer.visit(asked.links[0])
+        assert await opened(answer) == 200
+        await hears(me, "42")
+        await sees(me, asked, "Signed in to notes.")
+        assert [one["name"] for one in house.tools.calls] == ["add"]
+        assert len(house.tools.keys) > 1
+        assert len({*house.tools.keys}) == 1  # the same call, every time
+        assert len(house.issuer.clients) == 1  # one registration does
+        me.say(ADD)
+        await hears(me, "42", times=2)
+    house.nothing_got_out(tmp_path)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_code_can_be_pasted_where_no_browser_reaches_the_hub(
+    tmp_path: Path, platform: str, whole: bool
+) -> None:
+    async with open_house(tmp_path, platform) as house:
+        me = house.scene.owner
+        asked = await house.asked()
+        answer = await house.issuer.visit(asked.links[0])
+        await me.press(asked, "I have a code")
+        await hears(me, "as your next message within five minutes")
+        me.say(answer if whole else parse_qs(urlsplit(answer).query)["code"][0])
+        await hears(me, "Done: <tool_output")
+        await sees(me, asked, "Signed in to notes.")
+        assert await opened(answer) == 400
+    house.nothing_got_out(tmp_path)
+
+
+async def test_an_answer_counts_once_and_only_for_its_own_link(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        asked = await house.asked()
+        answer = await house.issuer.visit(asked.links[0])
+        attempt = parse_qs(urlsplit(answer).query)["state"][0].partition(".")[0]
+        for wrong in ("", "x", f"{attempt}.x", f"{attempt}."):
+            assert await opened(answer, state=wrong) == 400
+        async with ClientSession() as browser, browser.get(f"{answer}&state=x") as response:
+            assert response.status == 400
+        assert not [one for one in house.issuer.requests if one[1] == "/token"]
+        assert await opened(answer) == 200
+        await hears(house.scene.owner, "Done: <tool_output")
+        assert await opened(answer) == 400
+        assert [one[1] for one in house.issuer.requests].count("/token") == 1
+
+
+@pytest.mark.parametrize("trouble", ["denied", "another issuer", "no issuer", "wrong code", "down"])
+async def test_an_attempt_that_failed_leads_to_another_link(tmp_path: Path, trouble: str) -> None:
+    async with open_house(tmp_path) as house:
+        me, issuer = house.scene.owner, house.issuer
+        asked = await house.asked()
+        issuer.denies = trouble == "denied"
+        answer = await issuer.visit(asked.links[0])
+        issuer.denies = False
+        issuer.broken = trouble == "down"
+        match trouble:
+            case "another issuer":
+                assert await opened(answer, iss="https://other.example") == 400
+            case "no issuer":
+                assert await opened(answer.replace("iss=", "was=")) == 400
+            case "wrong code":
+                assert await opened(answer, code="made-up") == 400
+            case _:
+                assert await opened(answer) == 400
+        issuer.broken = False
+        await hears(me, "Signing in to notes failed: ")
+        await me.until(lambda: (one := me_card(me.shown())) and one.links != asked.links)
+        assert await opened(answer) == 400
+        again = await card(me, "Sign in")
+        assert again.id == asked.id
+        assert await opened(await issuer.visit(again.links[0])) == 200
+        await hears(me, "Done: <tool_output")
+
+
+def me_card(shown: Iterable[Shown]) -> Shown | None:
+    """The newest card with a link."""
+    return next((one for one in reversed([*shown]) if one.links), None)
+
+
+async def test_tokens_are_renewed_before_anybody_is_asked(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        me = house.scene.owner
+        await house.signed_in()
+        for times, how in enumerate(("refused", "late"), start=1):
+            before = [form.get("grant_type") for _, _, form in house.issuer.requests].count("refresh_token")
+            if how == "refused":
+                house.issuer.expire()
+            else:
+                house.scene.place.clock.pass_by(house.issuer.expires_in_s - 30)
+            me.say(ADD)
+            await hears(me, "42", times=times)
+            grants = [form.get("grant_type") for _, _, form in house.issuer.requests]
+            assert grants.count("refresh_token") == before + 1
+        assert not [one for one in me.shown() if one.links]
+
+
+async def test_an_approved_call_is_not_approved_twice(tmp_path: Path) -> None:
+    async with open_house(
+        tmp_path, extra='[approvals]\npreset = "whitelist"\nwhitelist = ["sign_in"]\n'
+    ) as house:
+        me = house.scene.owner
+        await house.signed_in()
+        house.issuer.revoke()
+        me.say(ADD)
+        await me.press(await card(me), "Approve")
+        asked = await card(me, "Sign in")
+        await house.scene.restart()
+        answer = await house.issuer.visit(asked.links[0])
+        moved = answer.replace(urlsplit(answer).netloc, urlsplit(house.scene.place.app.url).netloc)
+        assert await opened(moved) == 200
+        await hears(me, "42")
+        assert sum("May I run notes__add" in one.text for one in me.shown()) == 1
+
+
+@pytest.mark.parametrize("how", ["Cancel", "expires"])
+async def test_without_a_sign_in_the_call_does_not_run(tmp_path: Path, how: str) -> None:
+    async with open_house(tmp_path) as house:
+        me = house.scene.owner
+        asked = await house.asked()
+        answer = await house.issuer.visit(asked.links[0])
+        if how == "Cancel":
+            await me.press(asked, "Cancel")
+        else:
+            house.scene.place.clock.pass_by(86_401)
+        await hears(me, "Not run: no one signed in.")
+        assert await opened(answer) == 400
+        me.say("hello")
+        await hears(me, "You said: hello")
+
+
+async def test_a_server_without_an_authorization_server_takes_a_token(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        me, given = house.scene.owner, "tok-3vEr7Secret0fMine"
+        house.tools.resource_metadata = lambda: None
+        house.tools.guard = lambda said: None if said == f"Bearer {given}" else "Bearer"
+        me.say(SIGN_IN)
+        await card(me, "Cancel")
+        me.say(given)
+        await hears(me, "Done: <tool_output")
+        await becomes(house.scene.place, "ready", "notes")
+        me.say(ADD)
+        await hears(me, "42")
+        assert not any(given in json.dumps(one.body) for one in house.scene.model.log.all())
+    assert traces(tmp_path, given) == []
+
+
+async def test_an_unattended_run_is_refused_and_its_owner_gets_the_button(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        me, model, place = house.scene.owner, house.scene.model, house.scene.place
+        await house.signed_in()
+        house.issuer.revoke()
+        results: list[str] = []
+        for nth in range(3):
+            model.enqueue(tools(ToolCall("notes__add", {"a": 20, "b": 22})), text("That was it."))
+            me.say(f"/job --tools notes__add add it up {nth}")
+            await me.until(lambda nth=nth: sum("Job " in one.text for one in me.shown()) > nth)
+            await job_becomes(
+                place, (await place.store.jobs.jobs("owner", limit=1))[0].short_id, JobState.COMPLETED
+            )
+            results.append(model.log[-1].body["messages"][-1]["content"])
+            if nth == 1:
+                (notice,) = [one for one in me.shown() if one.links and "not signed in to notes" in one.text]
+                assert await opened(await house.issuer.visit(notice.links[0])) == 200
+        assert ["not signed in to notes" in one for one in results] == [True, True, False]
+        assert "42" in results[2]
+
+
+async def test_what_a_server_names_is_judged_as_any_address(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        me, issuer = house.scene.owner, house.issuer
+        cases = {
+            "token_endpoint": "http://10.0.0.1/token",
+            "authorization_endpoint": "http://example.com/authorize",
+            "registration_endpoint": "http://169.254.169.254/latest",
+            "issuer": "http://127.0.0.1:1",
+            "code_challenge_methods_supported": ["plain"],
+        }
+        for times, (name, value) in enumerate(cases.items(), start=1):
+            issuer.overrides = {name: value}
+            me.say(SIGN_IN)
+            await hears(me, "Not run: signing in to notes is not possible.", times=times)
+        issuer.overrides = {}
+        other = {**issuer.resource_metadata, "resource": "https://other.example/mcp"}
+        house.tools.resource_metadata = lambda: other
+        me.say(SIGN_IN)
+        await hears(me, "that of another server", times=1)
+        assert not issuer.clients
+
+
+async def test_the_console_has_the_link_and_takes_the_address(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        me, app = house.scene.owner, house.scene.place.app
+        asked = await house.asked()
+        token = json.loads((house.scene.place.directory / "data" / "api.json").read_text())["token"]
+        async with ClientSession(app.url, headers={"Authorization": f"Bearer {token}"}) as console:
+
+            async def gates() -> list[dict[str, Any]]:
+                async with console.get("/api/approvals") as response:
+                    return (await response.json())["approvals"]
+
+            async def answered(answer: str) -> int:
+                given = {"request_id": gate["gate_id"], "action": "0", "text": answer}
+                async with console.post("/api/chat/gate/resolve", json=given) as response:
+                    return response.status
+
+            (gate,) = await gates()
+            assert (gate["kind"], gate["link"], gate["secret"]) == ("auth", asked.links[0], True)
+            assert [one["label"] for one in gate["choices"]] == ["Cancel"]
+            answer = await house.issuer.visit(gate["link"])
+            assert await answered(answer.replace("state=", "state=x")) == 200
+            await hears(me, "That address belongs to another sign-in.")
+            (gate,) = await gates()
+            assert await answered(await house.issuer.visit(gate["link"])) == 200
+            await hears(me, "Done: <tool_output")
+            assert await gates() == []
+    house.nothing_got_out(tmp_path)
+
+
+async def test_nobody_is_asked_to_sign_in_where_others_read_it(tmp_path: Path) -> None:
+    async with open_house(tmp_path, channel='groups = "addressed"') as house:
+        telegram, owner = house.scene.place.telegram, int(OLIVIA["telegram"])
+        group = telegram.create_group("Garden", [owner]).id
+        telegram.user_sends_text(owner, f"@{telegram.bot().user.username} {SIGN_IN}", chat_id=group)
+        await telegram.wait_text(group, "only possible in a private conversation")
+        assert not house.issuer.requests
