@@ -75,6 +75,8 @@ UNKNOWN = (
     " WHERE c.status = 'unknown'"
 )
 """The jobs of which a call has an unknown outcome, or one of their subtasks."""
+NOTICES = "SELECT turn_id FROM outbox WHERE turn_id LIKE 'owner-%' AND edit_of IS NULL"
+"""The messages about the ends of the owner's jobs."""
 HELD = "SELECT count(*) FROM runs WHERE ended_at IS NULL"
 
 
@@ -111,7 +113,12 @@ def judge(town: MortalHub, database: Path, jobs: list[JobRow]) -> None:
     assert set(lines.values()) == {1}
     assert {job.id for job in jobs} - set(lines) <= unknown
     told = ends(town)
-    assert told == {job.id: 1 for job in jobs if job.owner_id == "owner"}
+    notices_of = [job.id for job in jobs if job.owner_id == "owner"]
+    assert sorted(ask(database, NOTICES)) == sorted(notices_of), "one notice each"
+    repeated = set(ask(database, f"{NOTICES} AND repeats = 1"))
+    # A request that a kill cut off is repeated once and marked, where the platform can't tell what came of it.
+    assert all(told[name] == 1 or (told[name] == 2 and name in repeated) for name in notices_of), told
+    assert set(told) == set(notices_of)
     notices = {one.text for one in town.shown_to(OWNER) if "shell was interrupted" in one.text}
     for name in unknown & set(told):
         assert any(f"echo {name} " in text for text in notices), name
