@@ -116,7 +116,7 @@ def judge(town: MortalHub, database: Path, jobs: list[JobRow]) -> None:
     notices_of = [job.id for job in jobs if job.owner_id == "owner"]
     assert sorted(ask(database, NOTICES)) == sorted(notices_of), "one notice each"
     repeated = set(ask(database, f"{NOTICES} AND repeats = 1"))
-    # A request that a kill cut off is repeated once and marked, where the platform can't tell what came of it.
+    # A request that a kill cut off is repeated once, and marked: Telegram can't always tell what came of it.
     assert all(told[name] == 1 or (told[name] == 2 and name in repeated) for name in notices_of), told
     assert set(told) == set(notices_of)
     notices = {one.text for one in town.shown_to(OWNER) if "shell was interrupted" in one.text}
