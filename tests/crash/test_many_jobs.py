@@ -91,8 +91,9 @@ async def over(database: Path, within_s: float) -> bool:
 
 
 def ends(town: MortalHub) -> Counter[str]:
-    """Return the owner's messages about the ends of jobs, by the job's name."""
-    heads = [one.text.split("\n")[0] for one in town.shown_to(OWNER) if " completed" in one.text]
+    """Return the owner's messages about the ends of jobs, by the job's name, without those that show jobs."""
+    said = [one.text for one in town.shown_to(OWNER) if " completed" in one.text and "\nID: " not in one.text]
+    heads = [text.split("\n")[0] for text in said]
     return Counter(head.partition("echo ")[2].partition(" >>")[0] for head in heads)
 
 
