@@ -44,6 +44,10 @@ def inner(annotation: Any) -> Any:
     """Return an annotation without its wrapping: `Annotated`, `| None`."""
     if get_origin(annotation) in (Union, UnionType):
         choices = [choice for choice in get_args(annotation) if choice is not type(None)]
+        if len(choices) > 1 and not all(
+            isinstance(one, type) and issubclass(one, BaseModel) for one in choices
+        ):
+            return annotation  # values of several kinds, not sections
         if len(choices) > 1:
             return OneOf({get_args(one.model_fields["platform"].annotation)[0]: one for one in choices})
         annotation = choices[0]

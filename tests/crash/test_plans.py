@@ -77,4 +77,4 @@ async def strike_every(
     print(f"{name}: {sum(struck)} of {len(chosen)} commits struck, of {len(points)} in all")
     proof_record("crash", **{f"{name.replace(' ', '_')}_kill_points": sum(struck)})
     assert not failures, "\n".join(failures)
-    assert sum(struck) >= len(chosen) * 0.9, "most of the commits are the same each time"
+    assert sum(struck) >= len(chosen) * 0.8, "most of the commits are the same each time"
