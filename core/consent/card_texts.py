@@ -230,6 +230,11 @@ def grant_line(grant: Grant, short_id: str) -> str:
     return f"{grant.tool}: {covers} ({where}), {short_id}"
 
 
+def grants_counted(count: int) -> Sequence[str]:
+    """Return the line that counts a person's grants, also of their routines and jobs; () for none."""
+    return (f"{texts.count(count, 'grant')} in force: /grants lists and revokes them.",) if count else ()
+
+
 def grants_revoked(count: int) -> str:
     """Return the confirmation that grants were revoked."""
     return "Grant revoked: I will ask again." if count == 1 else f"{count} grants revoked: I will ask again."

@@ -137,7 +137,7 @@ def _told(view: AcceptView, status: StatusSnapshot, effective_policy: EffectiveP
         held.limits.max_rounds if held.preset is not Preset.AUTO else None,
         held.limits.max_tools if held.preset is not Preset.AUTO else None,
         held.limits.loop_timeout_s,
-        _tools_told(held, effective_policy.configured),
+        (*_tools_told(held, effective_policy.configured), *card_texts.grants_counted(len(status.grants))),
     )
 
 

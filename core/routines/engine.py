@@ -409,7 +409,8 @@ class RoutineEngine:
             except StoreError:
                 raise
             except Exception:  # a defect with one run: the others are still ended
-                logger.exception("run.crashed run=%s job=%s", ended.started.run.id, ended.job.id)
+                run = ended.started.run
+                logger.exception("run.crashed run=%s routine=%r", run.id, ended.started.routine.text.name)
 
     async def _record(self, started: StartedRun, performed: Performed) -> None:
         """Record the one end of a run."""

@@ -110,6 +110,8 @@ async def test_a_refused_call_is_allowed_for_its_job_which_makes_it_when_it_is_d
         assert "shell make tally" in await ends(house, 3)
         assert out.read_text() == "line\n"
 
+        house.telegram.user_sends_text(OWNER, "/approvals")
+        await house.telegram.wait_text(OWNER, "1 grant in force: /grants lists and revokes them.")
         house.telegram.user_sends_text(OWNER, "/grants")
         listed = await house.telegram.wait_text(OWNER, f"({granted.subject})")
         assert "make tally" in listed.text

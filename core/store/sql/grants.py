@@ -138,7 +138,8 @@ _LISTED = (
 )
 _OF_ROUTINES = (
     "SELECT id, owner_id, name, updated_at, definition FROM routines"
-    " WHERE owner_id = coalesce(?, owner_id) AND definition LIKE '%\"grants\"%' ORDER BY name, owner_id"
+    " WHERE owner_id = coalesce(?, owner_id) AND lower(definition) LIKE lower('%\"grants\"%')"
+    " ORDER BY name, owner_id"
 )
 """The routines that may have grants. The grants are a part of their definitions."""
 

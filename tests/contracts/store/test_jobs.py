@@ -382,9 +382,9 @@ async def test_failures_of_a_tool_in_a_row_are_counted_until_a_success_or_a_rese
     assert await ends(ResultStatus.OK) == (0, False)
     for expected in range(1, 6):
         assert await ends(ResultStatus.ERROR, "broken") == (expected, expected == 5)
-    assert (await store.journal.run_standing("ada", None)).left_out == {"some"}
+    assert (await store.journal.run_standing("run", "ada", None)).left_out == {"some"}
     # What is left out stays so until somebody resets it.
     assert await ends(ResultStatus.OK) == (5, True)
     assert await store.tool_failures.reset_tool("some", "ada")
     assert not await store.tool_failures.reset_tool("some", "ada")
-    assert (await store.journal.run_standing("ada", None)).left_out == frozenset()
+    assert (await store.journal.run_standing("run", "ada", None)).left_out == frozenset()
