@@ -60,6 +60,7 @@ from core.tools.processes import host_id
 from core.users import Role
 
 if TYPE_CHECKING:
+    from bot.mcp.extensions import ExtensionManager
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
     from core.people.notices import Notices
     from core.safety.network import Lookup
@@ -219,6 +220,7 @@ class App:
     notices: Callable[[], "Notices"]
     routines: RoutineService
     mcp: "McpServers | None"
+    extensions: "ExtensionManager | None"
     timers: ScheduledTimers
     runs: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
 
@@ -256,6 +258,8 @@ def ending_signals() -> Sequence[signal.Signals]:
 
 
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
+    if app.extensions is not None:
+        await app.extensions.follow()
     if app.mcp is not None and app.alone:
         await app.mcp.end_survivors()
     await app.routines.prepare()
@@ -390,6 +394,8 @@ def _app(
         runs["jobs"] = tools.jobs.run
     if tools.servers is not None:
         runs["mcp"] = tools.servers.run
+    if tools.extensions is not None:
+        runs["extensions"] = tools.extensions.run
     return App(
         alone=alone,
         url=serving.web.url,
@@ -404,6 +410,7 @@ def _app(
         notices=tools.notices,
         routines=tools.routines,
         mcp=tools.servers,
+        extensions=tools.extensions,
         timers=dependencies.timers,
         runs=runs,
     )

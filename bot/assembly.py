@@ -16,6 +16,7 @@ from bot.parts import (
     build_audit,
     build_chat,
     build_credentials,
+    build_extensions,
     build_pipeline,
     build_rules,
 )
@@ -27,9 +28,10 @@ from channels.delivery import OnPosted
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
 from core.clock import Clock
-from core.errors import NobodyToTell, StoreError
+from core.errors import NobodyToTell, StoreError, ToolFailed
 from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
+from core.inbound.extension_commands import no_servers
 from core.inbound.hub import Hub, nothing_held
 from core.messages import plain
 from core.people.notices import ApproverCopies, ToPerson
@@ -48,6 +50,7 @@ from core.tools.processes import end_process
 from core.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from bot.mcp.extensions import ExtensionManager
     from core.jobs.registry import JobsInWords
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
@@ -120,8 +123,11 @@ class Tools:
             lookup,
             lambda: self._manager,
             self._jobs_in_words,
+            self._installer,
         )
+        self.tool_registry = tools
         self.servers = servers(loaded, tools, clock)
+        self.extensions = build_extensions(dependencies, tools, self.servers)
         self.pipeline = build_pipeline(
             loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks, executor
         )
@@ -135,11 +141,13 @@ class Tools:
             self.registry.trace,
             lambda principal: dependencies.texts.latest().skills_for(principal),
             build_dispatcher(config, self.pipeline, dependencies.ids),
+            self.extensions.servers_of if self.extensions is not None else no_servers,
         )
         self.failing = FailingTools(store.tool_failures, self._tell_owner)
         self.jobs = build_jobs(dependencies, self.pipeline, self.registry, channels.manager)
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
-        store.watch(ChangeListeners(self.jobs, dependencies.live, self.audit))
+        followers = () if self.extensions is None else (self.extensions,)
+        store.watch(ChangeListeners(self.jobs, dependencies.live, self.audit, *followers))
         self.routines = build_routines(
             config,
             store,
@@ -189,6 +197,11 @@ class Tools:
             dependencies.ids,
             dependencies.leaks,
         )
+
+    def _installer(self) -> "ExtensionManager":
+        if self.extensions is None:
+            raise ToolFailed("Extensions can't be changed here.")
+        return self.extensions
 
     def _jobs_in_words(self) -> "JobsInWords":
         from core.jobs.registry import JobsInWords  # the first such tool that is used needs it

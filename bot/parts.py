@@ -27,8 +27,10 @@ from core.gates import VoteRule
 from core.ids import Ids
 from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
+from core.inbound.extension_commands import ServersOf, no_servers
 from core.inbound.rules import InboundRules
 from core.inbound.sessions import SessionManager
+from core.lazy_module import LazyModule
 from core.messages import WhileBusy
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices
@@ -55,9 +57,15 @@ from core.users import Principal
 
 if TYPE_CHECKING:
     from bot.hooks import Hooks
+    from bot.mcp import build as mcp_build
+    from bot.mcp import extensions as mcp_extensions
     from core.jobs.dispatch import JobDispatcher
     from core.jobs.service import JobService
-    from core.tools.mcp.server import McpServers
+    from core.tools.mcp import server as mcp_server
+else:
+    mcp_build = LazyModule("bot.mcp.build")
+    mcp_extensions = LazyModule("bot.mcp.extensions")
+    mcp_server = LazyModule("core.tools.mcp.server")
 
 
 # Builds what keeps credentials out of conversations.
@@ -177,6 +185,7 @@ def build_rules(
     models: ModelsOf = no_models,
     skills: SkillsOf = no_skills,
     jobs: "JobDispatcher | None" = None,
+    servers: ServersOf = no_servers,
 ) -> InboundRules:
     """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
@@ -204,6 +213,7 @@ def build_rules(
         {one.name: one.model for one in config.models},
         jobs,
         WhileBusy(config.agent.while_busy),
+        servers,
     )
 
 
@@ -223,13 +233,22 @@ def build_pipeline(
     )
 
 
-def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServers | None":
-    """Build the clients of the configured MCP servers; None without any."""
-    if not configured.config.mcp:
-        return None
-    from bot.mcp.build import build_servers
+def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "mcp_server.McpServers | None":
+    """Build the clients of the configured MCP servers. Extensions are added to them."""
+    servers = mcp_server.McpServers(tools.replace)
+    if configured.config.mcp:
+        mcp_build.add_configured(servers, configured, tools, clock)
+    return servers
 
-    return build_servers(configured, tools, clock)
+
+def build_extensions(
+    dependencies: Dependencies, tools: ToolRegistry, servers: "mcp_server.McpServers | None"
+) -> "mcp_extensions.ExtensionManager | None":
+    """Build the manager of the extensions that people add; None where no server is connected."""
+    if servers is None:
+        return None
+    of = dependencies
+    return mcp_extensions.ExtensionManager(of.loaded, of.store, of.ring, tools, servers, of.clock)
 
 
 def build_chat(

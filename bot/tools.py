@@ -33,6 +33,7 @@ from core.tools.builtin.basics import (
     time_tool,
     tool_name_tools,
 )
+from core.tools.builtin.extension_tools import ExtensionInstaller, extension_tools
 from core.tools.builtin.file_changes import replace_file, to_its_end, writing_tools
 from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.http import http_tool
@@ -70,6 +71,11 @@ def no_jobs() -> JobsTold:
     raise LookupError("jobs are not available here")
 
 
+def no_extensions() -> ExtensionInstaller:
+    """Return no extensions, for callers that only list tools."""
+    raise LookupError("extensions are not available here")
+
+
 def build_tools(
     configured: Loaded,
     store: Store | None,
@@ -79,6 +85,7 @@ def build_tools(
     lookup: Lookup | None = None,
     fetching: Callable[[], AttachmentSource] | None = None,
     jobs: Callable[[], JobsTold] = no_jobs,
+    installer: Callable[[], ExtensionInstaller] = no_extensions,
 ) -> ToolRegistry:
     """Return all tools, in the order models see them. `store` None: they are listed, not run; `lookup`:
     resolver of host
@@ -116,6 +123,7 @@ def build_tools(
             *routine_tools(routines),
             delegate_tool(),
             *(job_tools(jobs) if config.jobs.enabled else ()),
+            *extension_tools(installer),
             *tool_name_tools(visible),
             *secret_name_tools(kept.secrets),
         ]

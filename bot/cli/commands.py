@@ -11,6 +11,7 @@ from typer.models import CommandInfo
 from bot.cli.admin_commands import (
     audit_commands,
     db_commands,
+    extensions_commands,
     grants_commands,
     pair_commands,
     permissions_commands,
@@ -194,6 +195,7 @@ app.add_typer(grants_commands, name="grants")
 app.add_typer(permissions_commands, name="permissions")
 app.add_typer(secrets_commands, name="secrets")
 app.add_typer(tools_commands, name="tools")
+app.add_typer(extensions_commands, name="extensions")
 app.add_typer(routines_commands, name="routines")
 app.add_typer(jobs_commands, name="jobs")
 app.add_typer(audit_commands, name="audit")

@@ -20,6 +20,7 @@ from bot.config.types import (
     User,
 )
 from core.consent.facts import AUTONOMOUS_DENYLIST
+from core.extension import NAME_CHARS
 
 TELEGRAM_URL = "https://api.telegram.org"
 SLACK_URL = "https://slack.com/api"
@@ -268,8 +269,6 @@ class Sessions(Section):
 
 # What `hubbub.toml` can say of MCP servers, whose tools the hub offers.
 
-NAME_CHARS = 24
-"""Names of its tools begin with it, and are 64 characters at most."""
 _TOOL = re.compile(r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?")
 
 

@@ -5,11 +5,11 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
@@ -21,7 +21,8 @@ from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
 from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
 from core.clock import Clock
-from core.errors import ToolFailed
+from core.errors import ToolFailed, VaultError
+from core.extension import Extension
 from core.off_loop import TooManyValues, json_with_breaks, off_loop
 from core.tool import Arguments, CallContext, Effect, Requirement, Tool
 from core.tools.builtin.shell import safe_environment
@@ -36,6 +37,9 @@ from core.tools.mcp.connection import (
 from core.tools.mcp.server import McpServer, McpServers
 from core.tools.processes import end_marked
 from core.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    import httpx2
 
 # What servers listed when they were last reached: a file for each in the data directory.
 #
@@ -84,23 +88,75 @@ class KnownTools:
 MISSING = "the extra `mcp` is not installed; run: pip install 'hubbub[mcp]'"
 
 
-def build_servers(loaded: Loaded, registry: ToolRegistry, clock: Clock) -> McpServers:
-    """Build the clients of all configured servers. Their known tools are in the registry when this
-    returns."""
-    servers = [
-        McpServer(
-            _terms(loaded, name, settings),
-            _LateConnector(loaded, name, settings),
-            _known(loaded, name, settings),
-            registry.replace,
-            clock,
-        )
-        for name, settings in loaded.config.mcp.items()
-    ]
-    for server in servers:
-        server.recall()
-    commands = [name for name, settings in loaded.config.mcp.items() if settings.command]
-    return McpServers(servers, [_mark(loaded, name) for name in commands])
+Secret = Callable[[str], Awaitable[str]]
+"""Function that returns a secret of the vault by its name. Raises VaultError."""
+AuthOf = Callable[[Extension], "httpx2.Auth | None"]
+"""Function that returns what signs the requests to an extension's address in; None: nothing does."""
+
+
+def no_auth(_: Extension) -> None:
+    """Sign no request in."""
+
+
+def add_configured(servers: McpServers, loaded: Loaded, registry: ToolRegistry, clock: Clock) -> None:
+    """Add the clients of all configured servers. Their known tools are in the registry when this returns."""
+    for name, settings in loaded.config.mcp.items():
+        given = {
+            key: value.get_secret_value() for key, value in (*settings.env.items(), *settings.headers.items())
+        }
+        connector = _LateConnector(loaded, name, settings, _given(given))
+        _add(servers, loaded, name, settings, connector, registry, clock)
+
+
+def add_extension(
+    servers: McpServers,
+    loaded: Loaded,
+    extension: Extension,
+    registry: ToolRegistry,
+    clock: Clock,
+    secret: Secret,
+    auth: AuthOf = no_auth,
+) -> None:
+    """Add the client of an extension, with the tools it is known to have. Raises ServerFailed if these can't
+    be used."""
+    settings = ServerSettings.model_construct(
+        command=extension.command,
+        url=extension.url,
+        users=(extension.owner_id,),
+        requirement=extension.requirement.value,
+    )
+
+    async def given() -> Mapping[str, str]:
+        try:
+            return {key: await secret(name) for key, name in extension.secrets.items()}
+        except VaultError as error:
+            raise ServerFailed(str(error)) from error
+
+    connector = _LateConnector(loaded, extension.name, settings, given, lambda: auth(extension))
+    _add(servers, loaded, extension.name, settings, connector, registry, clock)
+
+
+def _add(
+    servers: McpServers,
+    loaded: Loaded,
+    name: str,
+    settings: ServerSettings,
+    connector: Connector,
+    registry: ToolRegistry,
+    clock: Clock,
+) -> None:
+    server = McpServer(
+        _terms(loaded, name, settings), connector, _known(loaded, name, settings), registry.replace, clock
+    )
+    server.recall()
+    servers.add(server, _mark(loaded, name) if settings.command else None)
+
+
+def _given(values: Mapping[str, str]) -> Callable[[], Awaitable[Mapping[str, str]]]:
+    async def given() -> Mapping[str, str]:
+        return values
+
+    return given
 
 
 def name_known_tools(loaded: Loaded, registry: ToolRegistry) -> None:
@@ -147,21 +203,33 @@ def _known(loaded: Loaded, name: str, settings: ServerSettings) -> KnownTools:
 class _LateConnector:
     """Implements core.tools.mcp.connection.Connector; what it takes is loaded in a thread, when needed."""
 
-    def __init__(self, loaded: Loaded, name: str, settings: ServerSettings) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        name: str,
+        settings: ServerSettings,
+        given: Callable[[], Awaitable[Mapping[str, str]]],
+        auth: Callable[[], "httpx2.Auth | None"] = lambda: None,
+    ) -> None:
+        """Initialize. `given`: returns the command's own variables, or the headers of requests. `auth`: signs
+        requests in. Both are asked at each connection."""
         self._loaded = loaded
         self._name = name
         self._settings = settings
+        self._given = given
+        self._auth = auth
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[Connection]:
+        given = await self._given()
         try:
-            connector = await asyncio.to_thread(self._connector)
+            connector = await asyncio.to_thread(self._connector, given)
         except ImportError as error:
             raise ServerFailed(MISSING) from error
         async with connector.open() as connection:
             yield connection
 
-    def _connector(self) -> Connector:
+    def _connector(self, given: Mapping[str, str]) -> Connector:
         from bot.mcp.session import quieten
 
         quieten()
@@ -169,10 +237,8 @@ class _LateConnector:
         if settings.url is not None:
             from bot.mcp.http import HttpConnector
 
-            headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-            return HttpConnector(settings.url, headers, settings.connect_timeout_s)
+            return HttpConnector(settings.url, given, settings.connect_timeout_s, self._auth())
 
-        given = {name: value.get_secret_value() for name, value in settings.env.items()}
         return StdioConnector(
             self._name,
             settings.command,

@@ -30,6 +30,7 @@ STANDING_LIMIT_TIMES = 100
 FAREWELL_LIMIT_S = 1.0
 _OVER = frozenset({401, 403, 404, 410})
 """With these and 5xx a session is over: the key is wrong, or the server has forgotten it."""
+_UNAUTHORIZED = frozenset({401, 403})
 _LISTING = b'"method":"tools/list"'
 _CUT_OFF = (
     httpx2.HTTPError,
@@ -44,8 +45,12 @@ _CUT_OFF = (
 class HttpConnector:
     """Implements core.tools.mcp.connection.Connector."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], limit_s: float) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], limit_s: float, auth: httpx2.Auth | None = None
+    ) -> None:
+        """Initialize. `auth`: signs requests in; with it, the server may refuse them until it has."""
         self._url = url
+        self._auth = auth
         self._headers = {**headers, "accept-encoding": "identity"}
         self._limit_s = limit_s
 
@@ -53,13 +58,18 @@ class HttpConnector:
     async def open(self) -> AsyncIterator[SdkConnection]:
         told: list[SdkConnection] = []
         tls = await asyncio.to_thread(tls_context) if self._url.startswith("https:") else True
-        transport = _Bounded(httpx2.AsyncHTTPTransport(verify=tls, trust_env=False), told)
+        over = _OVER if self._auth is None else _OVER - _UNAUTHORIZED
+        transport = _Bounded(httpx2.AsyncHTTPTransport(verify=tls, trust_env=False), told, over)
         timeout = httpx2.Timeout(self._limit_s, read=None)
         failed: ServerFailed | None = None
         try:
             async with (
                 httpx2.AsyncClient(
-                    transport=transport, headers=self._headers, timeout=timeout, trust_env=False
+                    transport=transport,
+                    headers=self._headers,
+                    timeout=timeout,
+                    trust_env=False,
+                    auth=self._auth,
                 ) as client,
                 streamable_http_client(
                     self._url, http_client=client, max_sse_event_size=ANSWER_LIMIT_BYTES
@@ -108,8 +118,11 @@ class _Budget:
 class _Bounded(httpx2.AsyncBaseTransport):
     """Counts what comes. `trouble`: why the server cannot be worked with, once that is known."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, told: list[SdkConnection]) -> None:
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, told: list[SdkConnection], over: frozenset[int] = _OVER
+    ) -> None:
         self._inner = inner
+        self._over = over
         self._told = told
         self._standing_times = 0
         self._standing_bytes = _Budget(STANDING_LIMIT_BYTES)
@@ -143,7 +156,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity") != "identity":
             self._give_up("it sent a compressed response, which was not requested")
             raise _TooMuch(str(self.trouble))
-        if response.status_code in _OVER or response.status_code >= 500:
+        if response.status_code in self._over or response.status_code >= 500:
             self._give_up(f"it responded with HTTP {response.status_code}")
 
     def _too_much(self) -> _TooMuch:

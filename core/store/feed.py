@@ -192,6 +192,7 @@ class Changes:
     `tools`: all tools were paused or unpaused.
     `jobs`: ids of jobs whose state changed.
     `shown_jobs`: ids of jobs whose message changed, each with its conversation's.
+    `extensions`: one was added, changed or removed.
     """
 
     threads: frozenset[str]
@@ -203,6 +204,7 @@ class Changes:
     tools: bool = False
     jobs: frozenset[str] = frozenset()
     shown_jobs: Mapping[str, str] = field(default_factory=dict[str, str])
+    extensions: bool = False
 
 
 class ChangeListener(Protocol):
@@ -226,11 +228,12 @@ class ChangeLog:
     shown_jobs: dict[str, str] = field(default_factory=dict[str, str])
     audit: bool = False
     tools: bool = False
+    extensions: bool = False
 
     def take(self) -> Changes | None:
         """Return the collected changes and clear them. None if there are none."""
         lists = self.threads or self.gates or self.routines or self.runs or self.jobs or self.shown_jobs
-        if not (lists or self.people or self.audit or self.tools):
+        if not (lists or self.people or self.audit or self.tools or self.extensions):
             return None
         taken = Changes(
             frozenset(self.threads),
@@ -242,6 +245,7 @@ class ChangeLog:
             self.tools,
             frozenset(self.jobs),
             dict(self.shown_jobs),
+            self.extensions,
         )
         self.threads.clear()
         self.routines.clear()
@@ -249,7 +253,7 @@ class ChangeLog:
         self.jobs.clear()
         self.shown_jobs.clear()
         self.gates.clear()
-        self.people = self.audit = self.tools = False
+        self.people = self.audit = self.tools = self.extensions = False
         return taken
 
 
