@@ -11,7 +11,6 @@ from typer.models import CommandInfo
 from bot.cli.admin_commands import (
     audit_commands,
     db_commands,
-    extensions_commands,
     grants_commands,
     pair_commands,
     permissions_commands,
@@ -20,6 +19,7 @@ from bot.cli.admin_commands import (
     tools_commands,
     users_commands,
 )
+from bot.cli.extension_commands import extensions_commands
 from bot.cli.parameters import ConfigOption, JsonOption, LimitOption, finish
 from bot.cli.thread_commands import approvals_commands, threads_commands
 from bot.cli.unattended_commands import jobs_commands, routines_commands

@@ -1,13 +1,13 @@
 """Extensions as the API and commands show and change them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from bot.config.schema import Config
 from bot.views import DecisionView
-from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.errors import ApiError, not_found
 from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
@@ -44,7 +44,8 @@ class ChangedExtension(Given):
     change: ExtensionChange
 
 
-class ExtensionView(Page):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionView:
     """An extension, or one of the operator's servers (`configured`). `server`: its whole command or its
     address; null where only the operator may see it. `changed_at`: null for the operator's."""
 

@@ -1,7 +1,7 @@
 """Settings the owner changes: secrets, grants, tools, the configuration."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
@@ -72,7 +72,8 @@ class ToolOf(Given):
     name: ShortText
 
 
-class FailingToolView(Page):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingToolView:
     """A tool that has failed `failures` times in a row in jobs and routines, the last time at `at` with
     `error`. `left_out_at`: since when these go without it; null: not yet."""
 
