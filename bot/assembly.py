@@ -146,8 +146,7 @@ class Tools:
         self.failing = FailingTools(store.tool_failures, self._tell_owner)
         self.jobs = build_jobs(dependencies, self.pipeline, self.registry, channels.manager)
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
-        followers = () if self.extensions is None else (self.extensions,)
-        store.watch(ChangeListeners(self.jobs, dependencies.live, self.audit, *followers))
+        store.watch(ChangeListeners(self.jobs, self.extensions, dependencies.live, self.audit))
         self.routines = build_routines(
             config,
             store,

@@ -348,12 +348,20 @@ def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy,
 
 
 class ChangeListeners:
-    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew."""
+    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew, and the manager
+    of extensions only of theirs."""
 
-    def __init__(self, jobs: "JobService", *listeners: ChangeListener) -> None:
-        self._jobs, self._listeners = jobs, listeners
+    def __init__(
+        self,
+        jobs: "JobService",
+        extensions: "mcp_extensions.ExtensionManager | None",
+        *listeners: ChangeListener,
+    ) -> None:
+        self._jobs, self._extensions, self._listeners = jobs, extensions, listeners
 
     def changed(self, changes: Changes) -> None:
+        if changes.extensions and self._extensions is not None:
+            self._extensions.changed(changes)
         if changes.jobs or self._jobs.shows:
             self._jobs.changed(changes)
         for listener in self._listeners:

@@ -50,10 +50,12 @@ from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
+    from bot.extensions import python as extensions
     from bot.mcp import build
     from core.model import http
 else:
     build = LazyModule("bot.mcp.build")
+    extensions = LazyModule("bot.extensions.python")
     http = LazyModule("core.model.http")
 
 
@@ -130,6 +132,8 @@ def build_tools(
     )
     if config.mcp:
         build.name_known_tools(configured, registry)
+    if config.extensions.tools:
+        extensions.add_tools(registry, config)
     return registry
 
 

@@ -112,6 +112,10 @@ FAULTS: Mapping[ModelFault, tuple[str, str]] = {
         "its program can't be started",
         "Install it for the hub's user, or correct command in its [[models]] section.",
     ),
+    ModelFault.EXTENSION: (
+        "its Python extension can't be used",
+        "Install the package that provides it, or correct entry_point in its [[models]] section.",
+    ),
     ModelFault.OWN_TOOLS: (
         "its program has tools of its own, which would run without anybody's approval",
         "Use a version of the program for which `hubbub doctor` reports no problem.",

@@ -139,7 +139,25 @@ class DiscordChannel(_ChannelSection):
     gateway_url: Annotated[str, AfterValidator(_websocket_url)] = DISCORD_GATEWAY_URL
 
 
-ChannelSection = TelegramChannel | SlackChannel | DiscordChannel
+class ExtensionChannel(_ChannelSection):
+    """One bot on a platform that another installed package knows: a Python extension."""
+
+    platform: Literal["extension"] = Field(examples=["extension"])
+    allow: tuple[Text, ...] = ()
+    entry_point: Name = Field(examples=["example"])
+    options: Mapping[Name, SecretStr] = Field(default={}, examples=[{"token": "env:EXAMPLE_TOKEN"}])
+
+
+class Extensions(Section):
+    """What other installed packages bring, by the names of their entry points."""
+
+    tools: tuple[Name, ...] = Field(default=(), json_schema_extra=RESTART, examples=[["example"]])
+    trusted_tools: tuple[ToolName, ...] = Field(
+        default=(), json_schema_extra=RESTART, examples=[["example_dice"]]
+    )
+
+
+ChannelSection = TelegramChannel | SlackChannel | DiscordChannel | ExtensionChannel
 
 
 # What `hubbub.toml` can say of consent: when people are asked, and who.

@@ -13,7 +13,7 @@ from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_extensions import command
 from tests.scenarios.test_mcp import answered, becomes, call, section
 
-NEEDS_A_SECRET = 'test "$API_KEY" = s3cret && exec "$@"'
+NEEDS_A_SECRET = 'test ${#API_KEY} = 6 && exec "$@"'
 
 
 async def said(house: Hub, *words: str, stdin: bytes = b"") -> str:
