@@ -30,6 +30,7 @@ VARIABLES = {
     "DISCORD_TOKEN": "a.b.c",
     "GITHUB_TOKEN": "g",
     "MCP_AUTHORIZATION": "Bearer m",
+    "EXAMPLE_TOKEN": "t",
 }
 ALL_OPTIONS = re.sub(r"(?m)^#(?=[a-z\[])", "", EXAMPLE.read_text())
 
