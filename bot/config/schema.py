@@ -91,7 +91,7 @@ class Model(Section):
     arguments: tuple[str, ...] = Field(default=(), examples=[["--model", "{model}"]])
     timeout_s: float = Field(default=600, gt=0, le=3600)
     entry_point: str = Field(default="", examples=["example"])
-    options: Mapping[Name, SecretStr] = Field(default={}, examples=[{"region": "eu"}])
+    options: Mapping[Name, str] = Field(default={}, examples=[{"region": "eu"}])
     context_tokens: int | None = Field(default=None, ge=1000, examples=[400_000])
     max_output_tokens: Count | None = Field(default=None, examples=[128_000])
     images: bool | None = Field(default=None, examples=[True])

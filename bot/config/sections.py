@@ -145,7 +145,8 @@ class ExtensionChannel(_ChannelSection):
     platform: Literal["extension"] = Field(examples=["extension"])
     allow: tuple[Text, ...] = ()
     entry_point: Name = Field(examples=["example"])
-    options: Mapping[Name, SecretStr] = Field(default={}, examples=[{"token": "env:EXAMPLE_TOKEN"}])
+    options: Mapping[Name, str] = Field(default={}, examples=[{"host": "example.org"}])
+    secrets: Mapping[Name, SecretStr] = Field(default={}, examples=[{"token": "env:EXAMPLE_TOKEN"}])
 
 
 class Extensions(Section):

@@ -93,7 +93,8 @@ def _limited(tool: Tool, trusted: Collection[str]) -> Tool:
 
 def python_channel(name: str, settings: ExtensionChannel) -> Channel:
     """Build a channel of an extension; if that fails, one that says why and does nothing else."""
-    options = {key: value.get_secret_value() for key, value in settings.options.items()}
+    secrets = {key: value.get_secret_value() for key, value in settings.secrets.items()}
+    options = {**settings.options, **secrets}
     try:
         channel: Channel = load(CHANNELS, settings.entry_point)(name, options)
         if channel.name != name:
@@ -164,9 +165,7 @@ class UnusableChannel:
 
 def python_model(settings: ModelSettings, key: str) -> Model:
     """Build a model of an extension; if that fails, one that says why, so that the next one answers."""
-    options = {name: value.get_secret_value() for name, value in settings.options.items()}
-    if key:
-        options["api_key"] = key
+    options = {**settings.options, **({"api_key": key} if key else {})}
     try:
         return ExtensionModel(load(MODELS, settings.entry_point)(settings.name, settings.model, options))
     except Exception as error:

@@ -58,8 +58,9 @@ class WireSubject(PlatformSubject):
 
 def wire_section(wire: WireSimulator) -> str:
     """The hub's configuration of the channel."""
-    options = f'options = {{ host = "127.0.0.1", port = "{wire.port}", token = "{wire.token}" }}\n'
-    return section("wire", platform="extension", entry_point="wire", direct="open") + options
+    options = f'options = {{ host = "127.0.0.1", port = "{wire.port}" }}\n'
+    secrets = f'secrets = {{ token = "{wire.token}" }}\n'
+    return section("wire", platform="extension", entry_point="wire", direct="open") + options + secrets
 
 
 @pytest_asyncio.fixture

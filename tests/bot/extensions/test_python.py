@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bot.cli.in_process import command
 from tests.bot.extensions.installed import install
 from tests.harness.telegram_hub import OWNER, open_hub
 from tests.scenarios.test_mcp import answered, call, offered
@@ -13,6 +14,7 @@ MODELS = "".join(
     f'[[models]]\nname = "{name}"\nprovider = "extension"\nentry_point = "{name}"\n'
     for name in ("broken", "crashing", "nowhere")
 )
+KINDS = {"extension", "channel", "model"}
 CHANNEL = '[channels.wire]\nplatform = "extension"\nentry_point = "broken"\noptions = { kind = "wire" }\n'
 
 
@@ -67,3 +69,17 @@ async def test_a_model_that_fails_hands_over_to_the_next(tmp_path: Path) -> None
         config.write_text(config.read_text().replace("[[models]]", f"{MODELS}[[models]]", 1))
         await house.start()
         assert "You said: hello" in await answered(house, "hello")
+
+
+def test_the_doctor_names_what_cannot_be_loaded(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.toml").write_text(f"{named('good', 'missing')}\n{CHANNEL}\n{MODELS}")
+    said = command(tmp_path, "doctor", "--json")
+    found = {one["what"]: one["health"] for one in json.loads(said.out) if one["what"].split()[0] in KINDS}
+    assert found == {
+        "extension good": "fine",
+        "extension missing": "broken",
+        "channel wire": "fine",
+        "model broken": "fine",
+        "model crashing": "fine",
+        "model nowhere": "broken",
+    }

@@ -37,7 +37,7 @@ LIMIT_CHARS = 1000
 
 
 class WireChannel:
-    """Implements hubbub.Channel. Options: `host`, `port`, `token`."""
+    """Implements hubbub.Channel. Options: `host` and `port`; secret: `token`."""
 
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         self.name = name
@@ -147,7 +147,7 @@ class WireChannel:
             case None:
                 return answer
             case "token":
-                raise AuthRejected("Wire refuses the token; set a valid one in options")
+                raise AuthRejected("Wire refuses the token; set a valid one in secrets")
             case "rate":
                 raise RateLimited(answer["retry_after_s"])
             case "gone":
