@@ -52,7 +52,10 @@ class ExtensionManager:
         registry: ToolRegistry,
         servers: McpServers,
         clock: Clock,
+        auth: "build.AuthOf | None" = None,
     ) -> None:
+        """Initialize. `auth`: signs in the requests to an extension's address."""
+        self._auth = auth
         self._loaded = loaded
         self._store = store
         self._ring = ring
@@ -95,7 +98,15 @@ class ExtensionManager:
         """Connect one. A failure is its own: it never stops the hub."""
         try:
             await asyncio.to_thread(import_module, "bot.mcp.build")  # takes a second, so not on the loop
-            build.add_extension(self._servers, self._loaded, one, self._registry, self._clock, self._secret)
+            build.add_extension(
+                self._servers,
+                self._loaded,
+                one,
+                self._registry,
+                self._clock,
+                self._secret,
+                self._auth or build.no_auth,
+            )
         except ImportError:
             self._faults[one.name] = MISSING
         except ServerFailed as error:

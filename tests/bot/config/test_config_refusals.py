@@ -248,7 +248,8 @@ ONE_LINE_EACH = [
     ),
     (
         "[channels.work]\nplatform = 0\ntoken = '1:a'",
-        '2: channels.work.platform: this is not one of the choices; use "telegram" or "slack" or "discord" or "extension"',
+        "2: channels.work.platform: this is not one of the choices;"
+        ' use "telegram" or "slack" or "discord" or "extension"',
     ),
     (
         "[channels.Work]\nplatform = 'telegram'\ntoken = '1:a'",
