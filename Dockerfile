@@ -12,6 +12,7 @@ RUN python3 -m venv /opt/hubbub \
 COPY pyproject.toml README.md LICENSE config.example.toml ./
 COPY bot bot
 COPY channels channels
+COPY hubbub hubbub
 COPY core core
 RUN /opt/hubbub/bin/pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation . \
     && /opt/hubbub/bin/pip uninstall --quiet --yes hatchling pip

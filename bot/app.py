@@ -62,6 +62,7 @@ from core.tools.processes import host_id
 from core.users import Role
 
 if TYPE_CHECKING:
+    from bot.mcp.extensions import ExtensionManager
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
     from core.jobs.readiness import ContainerProbe
     from core.people.notices import Notices
@@ -232,6 +233,7 @@ class App:
     notices: Callable[[], "Notices"]
     routines: RoutineService
     mcp: "McpServers | None"
+    extensions: "ExtensionManager | None"
     timers: ScheduledTimers
     runs: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
 
@@ -269,6 +271,8 @@ def ending_signals() -> Sequence[signal.Signals]:
 
 
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
+    if app.extensions is not None:
+        await app.extensions.follow()
     if app.mcp is not None and app.alone:
         await app.mcp.end_survivors()
     await app.routines.prepare()
@@ -412,6 +416,8 @@ def _app(
         runs["sign-ins"] = tools.sign_ins.run
     if tools.servers is not None:
         runs["mcp"] = tools.servers.run
+    if tools.extensions is not None:
+        runs["extensions"] = tools.extensions.run
     return App(
         alone=alone,
         url=serving.web.url,
@@ -426,6 +432,7 @@ def _app(
         notices=tools.notices,
         routines=tools.routines,
         mcp=tools.servers,
+        extensions=tools.extensions,
         timers=dependencies.timers,
         runs=runs,
     )

@@ -16,6 +16,7 @@ from bot.parts import (
     build_audit,
     build_chat,
     build_credentials,
+    build_extensions,
     build_pipeline,
     build_rules,
     build_sign_ins,
@@ -28,9 +29,10 @@ from channels.delivery import OnPosted
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
 from core.clock import Clock
-from core.errors import NobodyToTell, StoreError
+from core.errors import NobodyToTell, StoreError, ToolFailed
 from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
+from core.inbound.extension_commands import no_servers
 from core.inbound.hub import Hub, nothing_held
 from core.lazy_module import LazyModule
 from core.messages import plain
@@ -51,6 +53,7 @@ from core.tools.processes import end_process
 from core.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from bot.mcp.extensions import ExtensionManager
     from core.jobs.readiness import ContainerProbe
     from core.jobs.registry import JobsInWords
     from core.people.notices import Notices
@@ -129,11 +132,14 @@ class Tools:
             lookup,
             lambda: self._manager,
             self._jobs_in_words,
+            self._installer,
         )
         self.sign_ins = build_sign_ins(dependencies, self.notices, lookup)
         if self.sign_ins is not None:
             tools.replace("sign-in", [sign_in.sign_in_tool(self.sign_ins)])
+        self.tool_registry = tools
         self.servers = servers(loaded, tools, clock, self.sign_ins)
+        self.extensions = build_extensions(dependencies, tools, self.servers)
         self.pipeline = build_pipeline(
             loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks, executor, self.sign_ins
         )
@@ -147,6 +153,7 @@ class Tools:
             self.registry.trace,
             lambda principal: dependencies.texts.latest().skills_for(principal),
             build_dispatcher(config, self.pipeline, dependencies.ids),
+            self.extensions.servers_of if self.extensions is not None else no_servers,
         )
         self.failing = FailingTools(store.tool_failures, self._tell_owner)
         self.jobs = build_jobs(
@@ -157,10 +164,9 @@ class Tools:
             lambda: self.routines.job_changed(),
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
-        watching = [] if self.sign_ins is None else [self.sign_ins]
-        store.watch(
-            ChangeListeners(self.jobs, dependencies.metrics, dependencies.live, self.audit, *watching)
-        )
+        watching = [dependencies.metrics, dependencies.live, self.audit]
+        watching += [self.sign_ins] if self.sign_ins else []
+        store.watch(ChangeListeners(self.jobs, self.extensions, *watching))
         self.routines = build_routines(
             config,
             store,
@@ -213,6 +219,11 @@ class Tools:
             dependencies.leaks,
             lambda: self.pipeline,
         )
+
+    def _installer(self) -> "ExtensionManager":
+        if self.extensions is None:
+            raise ToolFailed("Extensions can't be changed here.")
+        return self.extensions
 
     def _jobs_in_words(self) -> "JobsInWords":
         from core.jobs.registry import JobsInWords  # the first such tool that is used needs it

@@ -12,12 +12,13 @@ from bot.operator.settings import SettingsService
 from bot.parts import Dependencies
 from bot.routines.management import routines_api
 from bot.runtime import StartError, version
-from bot.tools import build_tools, workspace_of
+from bot.tools import workspace_of
 from bot.views import ChannelView, ServerView, StatusView, TimerView
 from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
+from bot.web.extensions import ExtensionsApi
 from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
@@ -88,7 +89,7 @@ def build_api(
     reloading = ChannelReloader(loaded, channels.manager, channels.builder, dependencies.leaks.learn)
 
     def tool_names() -> Collection[str]:
-        return build_tools(loaded, store, clock).names
+        return tools.tool_registry.names
 
     parts = ApiParts(
         store=store,
@@ -125,6 +126,7 @@ def build_api(
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
+        extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
         usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
         url=url,
         clock=clock,

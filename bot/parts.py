@@ -27,8 +27,10 @@ from core.gates import VoteRule
 from core.ids import Ids
 from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
+from core.inbound.extension_commands import ServersOf, no_servers
 from core.inbound.rules import InboundRules
 from core.inbound.sessions import SessionManager
+from core.lazy_module import LazyModule
 from core.messages import Message, WhileBusy
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices, ToPerson
@@ -55,11 +57,17 @@ from core.users import Principal
 
 if TYPE_CHECKING:
     from bot.hooks import Hooks
+    from bot.mcp import build as mcp_build
+    from bot.mcp import extensions as mcp_extensions
     from core.jobs.dispatch import JobDispatcher
     from core.jobs.service import JobService
     from core.safety.network import Lookup
-    from core.tools.mcp.server import McpServers
+    from core.tools.mcp import server as mcp_server
     from core.tools.sign_in import SignIns
+else:
+    mcp_build = LazyModule("bot.mcp.build")
+    mcp_extensions = LazyModule("bot.mcp.extensions")
+    mcp_server = LazyModule("core.tools.mcp.server")
 
 
 # Builds what keeps credentials out of conversations.
@@ -181,6 +189,7 @@ def build_rules(
     models: ModelsOf = no_models,
     skills: SkillsOf = no_skills,
     jobs: "JobDispatcher | None" = None,
+    servers: ServersOf = no_servers,
 ) -> InboundRules:
     """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
@@ -208,6 +217,7 @@ def build_rules(
         {one.name: one.model for one in config.models},
         jobs,
         WhileBusy(config.agent.while_busy),
+        servers,
     )
 
 
@@ -235,13 +245,12 @@ def build_pipeline(
 
 def build_mcp(
     configured: Loaded, tools: ToolRegistry, clock: Clock, sign_ins: "SignIns | None" = None
-) -> "McpServers | None":
-    """Build the clients of the configured MCP servers; None without any."""
-    if not configured.config.mcp:
-        return None
-    from bot.mcp.build import build_servers
-
-    return build_servers(configured, tools, clock, sign_ins)
+) -> "mcp_server.McpServers | None":
+    """Build the clients of the configured MCP servers. Extensions are added to them."""
+    servers = mcp_server.McpServers(tools.replace)
+    if configured.config.mcp:
+        mcp_build.add_configured(servers, configured, tools, clock, sign_ins)
+    return servers
 
 
 def build_sign_ins(
@@ -250,12 +259,11 @@ def build_sign_ins(
     """Build people's sign-ins at MCP servers; None if there is none that they could sign in to."""
     if not any(server.people_sign_in for server in dependencies.config.mcp.values()):
         return None
-    from bot.mcp import build
 
     async def notify(user_id: str, key: str, message: Message) -> None:
         await notices().send(key, ToPerson(user_id), message)
 
-    return build.build_sign_ins(
+    return mcp_build.build_sign_ins(
         dependencies.loaded,
         dependencies.store,
         dependencies.ring,
@@ -266,6 +274,16 @@ def build_sign_ins(
         dependencies.leaks.learn,
         lookup,
     )
+
+
+def build_extensions(
+    dependencies: Dependencies, tools: ToolRegistry, servers: "mcp_server.McpServers | None"
+) -> "mcp_extensions.ExtensionManager | None":
+    """Build the manager of the extensions that people add; None where no server is connected."""
+    if servers is None:
+        return None
+    of = dependencies
+    return mcp_extensions.ExtensionManager(of.loaded, of.store, of.ring, tools, servers, of.clock)
 
 
 def build_chat(
@@ -365,12 +383,20 @@ def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy,
 
 
 class ChangeListeners:
-    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew."""
+    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew, and the manager
+    of extensions only of theirs."""
 
-    def __init__(self, jobs: "JobService", *listeners: ChangeListener) -> None:
-        self._jobs, self._listeners = jobs, listeners
+    def __init__(
+        self,
+        jobs: "JobService",
+        extensions: "mcp_extensions.ExtensionManager | None",
+        *listeners: ChangeListener,
+    ) -> None:
+        self._jobs, self._extensions, self._listeners = jobs, extensions, listeners
 
     def changed(self, changes: Changes) -> None:
+        if changes.extensions and self._extensions is not None:
+            self._extensions.changed(changes)
         if changes.jobs or self._jobs.shows:
             self._jobs.changed(changes)
         for listener in self._listeners:

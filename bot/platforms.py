@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.config.schema import Config
-from bot.config.sections import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
+from bot.config.sections import (
+    ChannelSection,
+    DiscordChannel,
+    ExtensionChannel,
+    SlackChannel,
+    TelegramChannel,
+)
 from bot.runtime import (
     CHANNELS_PATH,
     HTTPX_COMMAND_LINE,
@@ -33,7 +39,10 @@ from core.safety.paths import PathGuard
 from core.users import Principal
 
 if TYPE_CHECKING:
+    from bot.extensions import python as extensions
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
+else:
+    extensions = LazyModule("bot.extensions.python")
 
 ReadFile = Callable[[str, int], bytes]
 SendFile = Callable[[str, int], Awaitable[bytes]]
@@ -55,6 +64,8 @@ def rendering_hint(config: Config, channel: str) -> str:
     if channel == WEB:
         return f"{RENDERING_HINT} {SUGGESTIONS_HINT}"
     settings = config.channels.get(channel)
+    if isinstance(settings, ExtensionChannel):
+        return SUGGESTIONS_HINT
     # All platforms have buttons.
     hint = "" if settings is None else str(_RENDERED_BY[settings.platform].RENDERING_HINT)
     return hint and f"{hint} {SUGGESTIONS_HINT}"
@@ -113,6 +124,8 @@ class ChannelBuilder:
                 )
             case SlackChannel():
                 return _slack(name, settings, self._clock, self._certificates, read_file)
+            case ExtensionChannel():
+                return extensions.python_channel(name, settings)
             case DiscordChannel():
                 return _discord(name, settings, self._clock, self._certificates, read_file)
 

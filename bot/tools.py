@@ -33,6 +33,7 @@ from core.tools.builtin.basics import (
     time_tool,
     tool_name_tools,
 )
+from core.tools.builtin.extension_tools import ExtensionInstaller, extension_tools
 from core.tools.builtin.file_changes import replace_file, to_its_end, writing_tools
 from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.http import http_tool
@@ -49,10 +50,12 @@ from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
+    from bot.extensions import python as extensions
     from bot.mcp import build
     from core.model import http
 else:
     build = LazyModule("bot.mcp.build")
+    extensions = LazyModule("bot.extensions.python")
     http = LazyModule("core.model.http")
 
 
@@ -70,6 +73,11 @@ def no_jobs() -> JobsTold:
     raise LookupError("jobs are not available here")
 
 
+def no_extensions() -> ExtensionInstaller:
+    """Return no extensions, for callers that only list tools."""
+    raise LookupError("extensions are not available here")
+
+
 def build_tools(
     configured: Loaded,
     store: Store | None,
@@ -79,6 +87,7 @@ def build_tools(
     lookup: Lookup | None = None,
     fetching: Callable[[], AttachmentSource] | None = None,
     jobs: Callable[[], JobsTold] = no_jobs,
+    installer: Callable[[], ExtensionInstaller] = no_extensions,
 ) -> ToolRegistry:
     """Return all tools, in the order models see them. `store` None: they are listed, not run; `lookup`:
     resolver of host
@@ -116,12 +125,15 @@ def build_tools(
             *routine_tools(routines),
             delegate_tool(),
             *(job_tools(jobs) if config.jobs.enabled else ()),
+            *extension_tools(installer),
             *tool_name_tools(visible),
             *secret_name_tools(kept.secrets),
         ]
     )
     if config.mcp:
         build.name_known_tools(configured, registry)
+    if config.extensions.tools:
+        extensions.add_tools(registry, config)
     return registry
 
 

@@ -59,6 +59,7 @@ class AuditKind(StrEnum):
     TOKENS_REVOKED = "tokens_revoked"
     PRUNED = "pruned"
     THREAD_DELETED = "thread_deleted"
+    EXTENSION = "extension"
 
 
 class ChainKey:

@@ -131,6 +131,8 @@ class ModelFault(StrEnum):
     """The address redirects, or answers with a web page such as a login."""
     PROGRAM = "program"
     """The agent CLI can't be started."""
+    EXTENSION = "extension"
+    """The Python extension that brings the model can't be used."""
     OWN_TOOLS = "own_tools"
     """The agent CLI has tools of its own, which no consent would cover."""
 

@@ -57,6 +57,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("think", "show or set how much models think here: /think off, low, medium, high or default"),
     ("search", "search your conversations: /search WORDS, also channel:NAME after:2026-01-31"),
     ("skills", "list the skills that a message can use"),
+    ("extensions", "list your extensions; /extensions enable, disable or remove NAME changes one"),
     ("link", "link another account of yours"),
     ("help", "list the commands"),
 )
@@ -111,6 +112,10 @@ FAULTS: Mapping[ModelFault, tuple[str, str]] = {
     ModelFault.PROGRAM: (
         "its program can't be started",
         "Install it for the hub's user, or correct command in its [[models]] section.",
+    ),
+    ModelFault.EXTENSION: (
+        "its Python extension can't be used",
+        "Install the package that provides it, or correct entry_point in its [[models]] section.",
     ),
     ModelFault.OWN_TOOLS: (
         "its program has tools of its own, which would run without anybody's approval",

@@ -132,7 +132,7 @@ class Risk:
     Several patterns
     stand on a line each. `blocked`: a hard block's reason; such a call is refused in every mode. `needs`:
     what grants
-    must cover; () where that is the pattern alone.
+    must cover; () where that is the pattern alone. `by_owner`: only an owner may approve such a call.
     """
 
     requirement: Requirement
@@ -140,6 +140,7 @@ class Risk:
     blocked: str | None = None
     reason: str = ""
     needs: tuple[Need, ...] = ()
+    by_owner: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import getpass
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +25,7 @@ from bot.views import (
     ThreadView,
     UserView,
 )
+from bot.web.extensions import ExtensionView
 from bot.web.settings import FailingToolView
 from core.gates import Option, ToolSetting
 from core.people.pairing import PairAs
@@ -262,3 +263,51 @@ def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -
         print_table(columns, ((p.user_id, p.tool, p.setting, when(p.changed_at)) for p in found))
     else:
         typer.echo("There are no personal settings; the configuration applies to everyone.")
+
+
+# --- extensions ---------------------------------------------------------------------------------------
+
+
+def list_extensions(path: Path | None, *, as_json: bool) -> None:
+    """Print all extensions and configured servers."""
+    found = with_api(path, lambda api: api.get("/extensions", list[ExtensionView]), new_database=True)
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = (whole("name"), "users", "state", "approval", "set by", "server")
+        rows = (
+            (
+                one.name,
+                ", ".join(one.users),
+                one.state,
+                one.requirement,
+                "configuration" if one.configured else "person",
+                one.server or "",
+            )
+            for one in found
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("There are no extensions.")
+
+
+def extension_of(
+    name: str,
+    command: Sequence[str] | None,
+    url: str | None,
+    secrets: Sequence[str] | None,
+    requirement: str,
+    user: str | None,
+) -> Mapping[str, Any]:
+    """Return an extension as the API takes it. Raises CommandFailed for a secret without its variable."""
+    pairs = [text.partition("=") for text in secrets or ()]
+    if wrong := [text for text, equals, secret in pairs if not equals or not secret]:
+        raise CommandFailed(f"--secret {printable(wrong[0])} is not of the form VARIABLE=SECRET", USAGE)
+    return {
+        "name": name,
+        "command": list(command or ()),
+        "url": url,
+        "secrets": {variable: secret for variable, _, secret in pairs},
+        "requirement": requirement,
+        "user_id": user,
+    }

@@ -19,6 +19,7 @@ from bot.cli.admin_commands import (
     tools_commands,
     users_commands,
 )
+from bot.cli.extension_commands import extensions_commands
 from bot.cli.parameters import ConfigOption, JsonOption, LimitOption, finish
 from bot.cli.thread_commands import approvals_commands, threads_commands
 from bot.cli.unattended_commands import jobs_commands, routines_commands
@@ -194,6 +195,7 @@ app.add_typer(grants_commands, name="grants")
 app.add_typer(permissions_commands, name="permissions")
 app.add_typer(secrets_commands, name="secrets")
 app.add_typer(tools_commands, name="tools")
+app.add_typer(extensions_commands, name="extensions")
 app.add_typer(routines_commands, name="routines")
 app.add_typer(jobs_commands, name="jobs")
 app.add_typer(audit_commands, name="audit")

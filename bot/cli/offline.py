@@ -24,6 +24,7 @@ from bot.web.answers import ApprovalsApi
 from bot.web.auth import Caller, SoleCaller
 from bot.web.conversations import ConversationsApi
 from bot.web.endpoints import application
+from bot.web.extensions import ExtensionsApi
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
@@ -92,6 +93,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
             *ConversationsApi(store).endpoints(),
             *jobs.endpoints(),
             *PromptsApi(store, prompts, pipeline, clock).endpoints(),
+            *ExtensionsApi(store, config, owner).endpoints(),
             *UsageApi(store, clock, ids, config.hub.timezone).endpoints(),
         ]
         yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))

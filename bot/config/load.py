@@ -36,6 +36,7 @@ from bot.config.sections import (
     TELEGRAM_URL,
     ChannelSection,
     DiscordChannel,
+    ExtensionChannel,
     Rule,
     SlackChannel,
     TelegramChannel,
@@ -223,7 +224,9 @@ def _models(config: Config) -> Iterator[Problem]:
         names.add(model.name)
         if model.provider == "demo":
             continue
-        if not model.model:
+        if model.provider == "extension" and not model.entry_point:
+            yield Problem(("models", index, "entry_point"), 'missing; for example entry_point = "example"')
+        if not model.model and model.provider != "extension":
             example = "claude-sonnet-5-5" if model.provider in ("anthropic", "cli") else "gpt-5-mini"
             yield Problem(("models", index, "model"), f'missing; for example model = "{example}"')
         known = known_model(model.provider, model.model).abilities
@@ -351,6 +354,8 @@ def _channel(config: Config, name: str, channel: ChannelSection) -> Iterator[Pro
             yield from _slack(name, channel)
         case DiscordChannel():
             yield from _discord(config, name)
+        case ExtensionChannel():
+            pass  # its own code judges its options
 
 
 def _slack(name: str, channel: SlackChannel) -> Iterator[Problem]:

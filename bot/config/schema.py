@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, Field, SecretStr
 from bot.config.sections import (
     Approvals,
     ChannelSection,
+    Extensions,
     Heartbeat,
     Hook,
     Jobs,
@@ -78,7 +79,7 @@ class Model(Section):
     """One language model; the entries after the first are its fallbacks, in order."""
 
     name: Name = Field(default="main", examples=["main"])
-    provider: Literal["openai", "anthropic", "cli", "demo"] = Field(examples=["openai"])
+    provider: Literal["openai", "anthropic", "cli", "extension", "demo"] = Field(examples=["openai"])
     model: str = Field(default="", examples=["gpt-5-mini"])
     base_url: UrlOrNothing = Field(default="", examples=[PROVIDER_URLS["openai"]])
     api_key: SecretStr = Field(default=SecretStr(""), examples=["env:OPENAI_API_KEY"])
@@ -89,6 +90,8 @@ class Model(Section):
     command: tuple[Text, ...] = Field(default=(), examples=[["claude"]])
     arguments: tuple[str, ...] = Field(default=(), examples=[["--model", "{model}"]])
     timeout_s: float = Field(default=600, gt=0, le=3600)
+    entry_point: str = Field(default="", examples=["example"])
+    options: Mapping[Name, str] = Field(default={}, examples=[{"region": "eu"}])
     context_tokens: int | None = Field(default=None, ge=1000, examples=[400_000])
     max_output_tokens: Count | None = Field(default=None, examples=[128_000])
     images: bool | None = Field(default=None, examples=[True])
@@ -262,6 +265,7 @@ class Config(Section):
     sandbox: Sandbox = Sandbox()
     heartbeat: Heartbeat = Heartbeat()
     mcp: Mapping[ServerName, McpServer] = Field(default={})
+    extensions: Extensions = Extensions()
     hooks: tuple[Hook, ...] = ()
     sessions: Sessions = Sessions()
     channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})

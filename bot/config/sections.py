@@ -20,6 +20,7 @@ from bot.config.types import (
     User,
 )
 from core.consent.facts import AUTONOMOUS_DENYLIST
+from core.extension import NAME_CHARS
 
 TELEGRAM_URL = "https://api.telegram.org"
 SLACK_URL = "https://slack.com/api"
@@ -138,7 +139,26 @@ class DiscordChannel(_ChannelSection):
     gateway_url: Annotated[str, AfterValidator(_websocket_url)] = DISCORD_GATEWAY_URL
 
 
-ChannelSection = TelegramChannel | SlackChannel | DiscordChannel
+class ExtensionChannel(_ChannelSection):
+    """One bot on a platform that another installed package knows: a Python extension."""
+
+    platform: Literal["extension"] = Field(examples=["extension"])
+    allow: tuple[Text, ...] = ()
+    entry_point: Name = Field(examples=["example"])
+    options: Mapping[Name, str] = Field(default={}, examples=[{"host": "example.org"}])
+    secrets: Mapping[Name, SecretStr] = Field(default={}, examples=[{"token": "env:EXAMPLE_TOKEN"}])
+
+
+class Extensions(Section):
+    """What other installed packages bring, by the names of their entry points."""
+
+    tools: tuple[Name, ...] = Field(default=(), json_schema_extra=RESTART, examples=[["example"]])
+    trusted_tools: tuple[ToolName, ...] = Field(
+        default=(), json_schema_extra=RESTART, examples=[["example_dice"]]
+    )
+
+
+ChannelSection = TelegramChannel | SlackChannel | DiscordChannel | ExtensionChannel
 
 
 # What `hubbub.toml` can say of consent: when people are asked, and who.
@@ -268,8 +288,6 @@ class Sessions(Section):
 
 # What `hubbub.toml` can say of MCP servers, whose tools the hub offers.
 
-NAME_CHARS = 24
-"""Names of its tools begin with it, and are 64 characters at most."""
 _TOOL = re.compile(r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?")
 
 

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
 from bot.runtime import CALLBACK_PATH, StartError
 from core.clock import Clock
 from core.errors import ToolFailed, VaultError
+from core.extension import Extension
 from core.ids import Ids
 from core.model.http import tls_context
 from core.off_loop import TooManyValues, json_with_breaks, off_loop
@@ -94,30 +95,71 @@ class KnownTools:
 MISSING = "the extra `mcp` is not installed; run: pip install 'hubbub[mcp]'"
 
 
-def build_servers(
-    loaded: Loaded, registry: ToolRegistry, clock: Clock, sign_ins: SignIns | None
-) -> McpServers:
-    """Build the clients of all configured servers. Their known tools are in the registry when this
-    returns."""
+Secret = Callable[[str], Awaitable[str]]
+"""Function that returns a secret of the vault by its name. Raises VaultError."""
 
-    def credentials(name: str, settings: ServerSettings) -> ServerSignIns | None:
-        return None if sign_ins is None or not settings.people_sign_in else sign_ins.at(name)
 
-    servers = [
-        McpServer(
-            _terms(loaded, name, settings),
-            _LateConnector(loaded, name, settings, credentials(name, settings)),
-            _known(loaded, name, settings),
-            registry.replace,
-            clock,
-            credentials(name, settings),
-        )
-        for name, settings in loaded.config.mcp.items()
-    ]
-    for server in servers:
-        server.recall()
-    commands = [name for name, settings in loaded.config.mcp.items() if settings.command]
-    return McpServers(servers, [_mark(loaded, name) for name in commands])
+def add_configured(
+    servers: McpServers, loaded: Loaded, registry: ToolRegistry, clock: Clock, sign_ins: SignIns | None
+) -> None:
+    """Add the clients of all configured servers. Their known tools are in the registry when this returns."""
+    for name, settings in loaded.config.mcp.items():
+        given = {
+            key: value.get_secret_value() for key, value in (*settings.env.items(), *settings.headers.items())
+        }
+        credentials = None if sign_ins is None or not settings.people_sign_in else sign_ins.at(name)
+        connector = _LateConnector(loaded, name, settings, _given(given), credentials)
+        _add(servers, loaded, name, settings, connector, registry, clock, credentials)
+
+
+def add_extension(
+    servers: McpServers,
+    loaded: Loaded,
+    extension: Extension,
+    registry: ToolRegistry,
+    clock: Clock,
+    secret: Secret,
+) -> None:
+    """Add the client of an extension, with the tools it is known to have. Raises ServerFailed if these can't
+    be used."""
+    settings = ServerSettings.model_construct(
+        command=extension.command,
+        url=extension.url,
+        users=(extension.owner_id,),
+        requirement=extension.requirement.value,
+    )
+
+    async def given() -> Mapping[str, str]:
+        try:
+            return {key: await secret(name) for key, name in extension.secrets.items()}
+        except VaultError as error:
+            raise ServerFailed(str(error)) from error
+
+    connector = _LateConnector(loaded, extension.name, settings, given)
+    _add(servers, loaded, extension.name, settings, connector, registry, clock)
+
+
+def _add(
+    servers: McpServers,
+    loaded: Loaded,
+    name: str,
+    settings: ServerSettings,
+    connector: Connector,
+    registry: ToolRegistry,
+    clock: Clock,
+    credentials: ServerSignIns | None = None,
+) -> None:
+    terms, known = _terms(loaded, name, settings), _known(loaded, name, settings)
+    server = McpServer(terms, connector, known, registry.replace, clock, credentials)
+    server.recall()
+    servers.add(server, _mark(loaded, name) if settings.command else None)
+
+
+def _given(values: Mapping[str, str]) -> Callable[[], Awaitable[Mapping[str, str]]]:
+    async def given() -> Mapping[str, str]:
+        return values
+
+    return given
 
 
 class _VaultSealer:
@@ -229,23 +271,32 @@ class _LateConnector:
     """Implements core.tools.mcp.connection.Connector; what it takes is loaded in a thread, when needed."""
 
     def __init__(
-        self, loaded: Loaded, name: str, settings: ServerSettings, credentials: ServerSignIns | None
+        self,
+        loaded: Loaded,
+        name: str,
+        settings: ServerSettings,
+        given: Callable[[], Awaitable[Mapping[str, str]]],
+        credentials: ServerSignIns | None = None,
     ) -> None:
+        """Initialize. `given`: returns the command's own variables, or the headers of requests, at each
+        connection. `credentials`: of the people who sign in to the server."""
         self._loaded = loaded
         self._name = name
         self._settings = settings
+        self._given = given
         self._credentials = credentials
 
     @contextlib.asynccontextmanager
     async def open(self, user_id: str | None = None) -> AsyncIterator[Connection]:
+        given = await self._given()
         try:
-            connector = await asyncio.to_thread(self._connector)
+            connector = await asyncio.to_thread(self._connector, given)
         except ImportError as error:
             raise ServerFailed(MISSING) from error
         async with connector.open(user_id) as connection:
             yield connection
 
-    def _connector(self) -> Connector:
+    def _connector(self, given: Mapping[str, str]) -> Connector:
         from bot.mcp.session import quieten
 
         quieten()
@@ -253,10 +304,8 @@ class _LateConnector:
         if settings.url is not None:
             from bot.mcp.http import HttpConnector
 
-            headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-            return HttpConnector(settings.url, headers, settings.connect_timeout_s, self._credentials)
+            return HttpConnector(settings.url, given, settings.connect_timeout_s, self._credentials)
 
-        given = {name: value.get_secret_value() for name, value in settings.env.items()}
         return StdioConnector(
             self._name,
             settings.command,

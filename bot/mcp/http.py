@@ -75,7 +75,10 @@ class HttpConnector:
         try:
             async with (
                 httpx2.AsyncClient(
-                    transport=transport, headers=self._headers, timeout=timeout, trust_env=False
+                    transport=transport,
+                    headers=self._headers,
+                    timeout=timeout,
+                    trust_env=False,
                 ) as client,
                 streamable_http_client(
                     self._url, http_client=client, max_sse_event_size=ANSWER_LIMIT_BYTES

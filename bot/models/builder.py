@@ -23,10 +23,12 @@ from core.usage import Expected
 if TYPE_CHECKING:
     import httpx
 
+    from bot.extensions import python as extensions
     from bot.models import cli
     from core.model.cli import Bridge
 else:
     cli = LazyModule("bot.models.cli")
+    extensions = LazyModule("bot.extensions.python")
 
 FIRST_PROMPT_TOKENS = 32_000
 """The bound, in bytes, on the instructions and tools of a conversation's first request."""
@@ -83,7 +85,7 @@ async def _provider_client(
     """Open the HTTP client of the models behind APIs, if there are any.
 
     `read_timeout_s`: the longest silence of a provider; None for the default of `model_client`."""
-    remote = [settings for settings in config.models if settings.provider not in ("demo", "cli")]
+    remote = [settings for settings in config.models if settings.provider not in ("demo", "cli", "extension")]
     if not remote:
         return None
     with left_out(HTTPX_COMMAND_LINE):
@@ -114,6 +116,8 @@ def _agent(
 
 
 def _model(settings: ModelSettings, key: str, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
+    if settings.provider == "extension":
+        return extensions.python_model(settings, key)
     if settings.provider == "demo" or client is None:
         return DemoModel(settings.name)
     if settings.provider == "anthropic":

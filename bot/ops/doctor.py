@@ -18,6 +18,7 @@ from bot.config.keys import KEY_NAME, VAULT_KEY_NAME, VaultKeyRing
 from bot.config.load import Loaded
 from bot.config.policy import read_policy
 from bot.config.schema import Config, secret_values
+from bot.config.sections import ExtensionChannel
 from bot.config.types import DATABASE_NAME
 from bot.ops.api_access import ACCESS_NAME
 from bot.ops.logs import LOG_NAME
@@ -32,9 +33,11 @@ from core.store.sqlite.offline import open_listings, sealed_in
 from core.tools.builtin.shell import safe_environment
 
 if TYPE_CHECKING:
+    from bot.extensions import python as extensions
     from bot.ops import cli_trial
 else:
     cli_trial = LazyModule("bot.ops.cli_trial")
+    extensions = LazyModule("bot.extensions.python")
 
 # What `hubbub doctor` says about files: who can read what is secret, and can the hub work with them.
 
@@ -203,6 +206,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
         )
     findings.append(_network(config.network.allow_private))
     findings += _hooks(config)
+    findings += _extensions(config)
     findings += _policy(config.policy.file)
     findings += file_findings(loaded)
     findings += _room(data_dir)
@@ -243,6 +247,26 @@ def _hooks(config: Config) -> Iterator[Finding]:
         except StartError as error:
             message, _, advice = str(error).partition("; ")
             yield broken(what, message.removeprefix(f"{what}: "), advice)
+
+
+def _extensions(config: Config) -> Iterator[Finding]:
+    """Report the Python extensions that the configuration names; loads them and calls nothing."""
+    channels = {
+        name: one.entry_point for name, one in config.channels.items() if isinstance(one, ExtensionChannel)
+    }
+    models = {one.name: one.entry_point for one in config.models if one.provider == "extension"}
+    wanted = [
+        *((f"extension {name}", extensions.TOOLS, name) for name in config.extensions.tools),
+        *((f"channel {name}", extensions.CHANNELS, point) for name, point in channels.items()),
+        *((f"model {name}", extensions.MODELS, point) for name, point in models.items()),
+    ]
+    for what, group, point in wanted:
+        try:
+            extensions.load(group, point)
+        except extensions.ExtensionUnusable as error:
+            yield broken(what, str(error), "install the package that provides it, or remove it from the file")
+        else:
+            yield fine(what, f'the entry point "{point}" in {group}')
 
 
 def _policy(path: Path | None) -> Iterator[Finding]:

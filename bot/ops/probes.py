@@ -18,7 +18,13 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from bot.config.schema import Config, Model
-from bot.config.sections import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
+from bot.config.sections import (
+    ChannelSection,
+    DiscordChannel,
+    ExtensionChannel,
+    SlackChannel,
+    TelegramChannel,
+)
 from bot.runtime import Certificates
 from channels.telegram.privacy import GroupRights, hints
 
@@ -204,6 +210,8 @@ class Probes:
                 return await self._slack(name, channel)
             case DiscordChannel():
                 return await self._discord(name, channel)
+            case ExtensionChannel():
+                return []  # its extension is loaded, and asks its platform when the hub starts
 
     async def _discord(self, name: str, channel: DiscordChannel) -> list[Finding]:
         what = f"channel {name}"
@@ -256,6 +264,8 @@ class Probes:
     async def model(self, model: Model) -> list[Finding]:
         """Check that the provider accepts the key and knows the model."""
         what = f"model {model.name}"
+        if model.provider == "extension":
+            return []
         if model.provider == "demo":
             return [fine(what, "built in")]
         if model.provider == "cli":

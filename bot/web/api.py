@@ -28,6 +28,7 @@ from bot.web.chat import Chat, SentFiles
 from bot.web.conversations import ConversationsApi
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
 from bot.web.errors import ErrorPage
+from bot.web.extensions import ExtensionsApi
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
@@ -208,6 +209,7 @@ class ApiParts:
     effective_policy: EffectivePolicy
     prompts: PromptsApi
     usage: UsageApi
+    extensions: ExtensionsApi
     url: str
     clock: Clock
     ids: Ids
@@ -230,6 +232,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     found += [
         *parts.prompts.endpoints(),
         *parts.usage.endpoints(),
+        *parts.extensions.endpoints(),
         *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),

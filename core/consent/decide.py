@@ -2,7 +2,8 @@
 containers.
 
 The first rule that matches decides:
-1. Deny an unknown tool (one made ready for others is unknown), one disabled by the admin policy
+1. Deny an unknown tool (one made ready for others is unknown; in an unattended run it is
+AUTONOMOUS_UNAVAILABLE), one disabled by the admin policy
 (an unreadable policy disables every tool) or by the person, and one not in the role's list. For
 the users a tool was made ready for, it is in the list, unless they are guests.
 2. A hard safety block: deny, in every mode. Only after this is a tool outside a member's list
@@ -147,6 +148,8 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
     if tool is None:
         return _UNKNOWN
     access = _access(tool, principal, policy, call.setting)
+    if access is _UNKNOWN and isinstance(mode, Autonomous):
+        return not_active(tool.name)
     if isinstance(access, Deny):
         return access
     if call.risk is not None and call.risk.blocked is not None:
@@ -163,6 +166,13 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
             return _autonomous(call, tool, principal, mode, policy, access)
         case _:
             assert_never(mode)
+
+
+def not_active(tool: str) -> Deny:
+    """Refuse an unattended call of a tool that its owner has not: of an extension that is not active, or of
+    somebody else's, in the same words."""
+    text = f"{tool} is not available to an unattended run: no extension that is active for its owner has it."
+    return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, text)
 
 
 def never_runs(
@@ -254,7 +264,8 @@ def _interactive(
         return Ask(reason, False, pattern, owner_only=True, requirement=asked)
     if requirement is Requirement.ALWAYS_ASK:
         reason = because or f"{tool.name} always needs approval."
-        return Ask(reason, False, pattern, requirement=Requirement.ALWAYS_ASK)
+        by_owner = call.risk is not None and call.risk.by_owner
+        return Ask(reason, False, pattern, owner_only=by_owner, requirement=Requirement.ALWAYS_ASK)
     if call.setting is ToolSetting.ASK_EACH_TIME:
         return Ask(because or f"{tool.name} is set to ask each time.", False, pattern)
     wanted = _wanted(call, tool, principal)

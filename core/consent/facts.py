@@ -21,6 +21,8 @@ AUTONOMOUS_DENYLIST = (
     "cancel_job",
     "secret_list",
     "secret_delete",
+    "tool_install",
+    "tool_remove",
 )
 """Tools that change which runs happen without a person. No such run may call them, whatever its
 scope."""

@@ -37,6 +37,7 @@ from core.inbound.submission import (
     BareAnswer,
     Branch,
     Delete,
+    Extensions,
     Grants,
     Link,
     Pause,
@@ -83,11 +84,12 @@ from core.store.search import parse_search
 from core.users import Identity
 
 if TYPE_CHECKING:
-    from core.inbound import job_commands, routine_menu
+    from core.inbound import extension_commands, job_commands, routine_menu
     from core.routine import Match
 else:
     routine_menu = LazyModule("core.inbound.routine_menu")
     job_commands = LazyModule("core.inbound.job_commands")
+    extension_commands = LazyModule("core.inbound.extension_commands")
 
 
 # Texts that answer a gate: the conditions for an answer, and its content.
@@ -344,12 +346,14 @@ class EventJudge:
     def _command(
         self,
         event: InboundMessage,
-        submission: Command | Rewinding | Threading | Timezone | AboutJob,
+        submission: Command | Rewinding | Threading | Timezone | AboutJob | Extensions,
         view: AcceptView,
     ) -> Verdict:
         rules = self._rules
         if isinstance(submission, Timezone):
             return timezone(submission.wanted, view, rules.timezone)
+        if isinstance(submission, Extensions):
+            return extension_commands.extensions(submission.rest, view.principal, rules.servers)
         if isinstance(submission, AboutJob):
             name, rest = submission.name, submission.rest
             return job_commands.command(name, rest, event.key, rules.jobs, view.principal)

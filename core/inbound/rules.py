@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from core.consent.rules import EffectivePolicy
 from core.ids import Ids
 from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
+from core.inbound.extension_commands import ServersOf, no_servers
 from core.inbound.sessions import SessionManager
 from core.messages import WhileBusy
 from core.people.access import Access
@@ -25,7 +26,7 @@ class InboundRules:
     `models`: what `/status` says of a running turn's models.
     `skills`: what `/skills` lists. `configured`: what `/model` lists, see `thread_setting`.
     `jobs`: the maker of jobs; None where there are none.
-    `while_busy`: of messages that say nothing else."""
+    `while_busy`: of messages that say nothing else. `servers`: what `/extensions` shows."""
 
     access: Access
     sessions: SessionManager
@@ -38,3 +39,4 @@ class InboundRules:
     configured: Mapping[str, str] = field(default_factory=dict[str, str])
     jobs: "JobDispatcher | None" = None
     while_busy: WhileBusy = WhileBusy.QUEUE
+    servers: ServersOf = no_servers

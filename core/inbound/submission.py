@@ -231,6 +231,13 @@ class AboutJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Extensions:
+    """The command `/extensions`. `rest`: what follows it."""
+
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownCommand:
     """A text that looks like a command but is unknown, or is known only with other arguments."""
 
@@ -252,6 +259,7 @@ Submission = (
     | Timezone
     | ThreadSetting
     | AboutJob
+    | Extensions
     | Search
     | AnswerGate
     | BareAnswer
@@ -337,6 +345,7 @@ _WITH_ARGUMENTS: Mapping[str, Callable[[str], Submission]] = {
     "approvals": lambda rest: Approvals(tuple(rest.lower().replace(",", " ").split())),
     "grants": lambda rest: Grants(tuple(rest.lower().split())),
     "timezone": Timezone,
+    "extensions": Extensions,
     "search": lambda rest: Search(rest) if rest else UnknownCommand("search"),
     "stop": lambda _: Stop(),  # with any arguments: the person wants the turn to end
     "interrupt": lambda _: Stop(),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.consent.roles import Access
+from core.extension import is_of_server
 from core.ids import Ids
 from core.job import MAX_TASK_CHARS, JobBudget, JobRefused, JobRow, NewJob
 from core.names import quoted
@@ -110,7 +111,9 @@ class JobDispatcher:
 
     def again(self, owner: Principal, job: JobRow, *, key: str) -> NewJob:
         """Return a job that repeats one that has ended, and knows what became of it. Raises JobRefused."""
-        named = set(job.scope) - set(self._pipeline.unattended(owner))
+        # What an extension brought is there again only if it is still active.
+        gone = {tool for tool in job.scope if is_of_server(tool)} - self._pipeline.workable(owner)
+        named = set(job.scope) - set(self._pipeline.unattended(owner)) - gone
         new = self.new(
             owner,
             job.task,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.approvals import ApprovalSettings
+from core.extension import ExtensionChange
 from core.gates import Answer, Gate, Grant
 from core.messages import Message
 from core.preferences import ThreadSettings
@@ -15,6 +16,7 @@ from core.store.pairing import PairingApproved
 if TYPE_CHECKING:  # imported for typing only: most events have nothing to do with routines and jobs
     from collections.abc import Callable, Sequence
 
+    from core.extension import Extension
     from core.job import JobRow, JobState, NewJob
     from core.store.routine_rows import NewRun
 
@@ -395,6 +397,15 @@ class ShowJobs:
     said: "Callable[[Sequence[JobRow]], str]"
 
 
+@dataclass(frozen=True, slots=True)
+class UseExtensions:
+    """A question about the person's extensions, after the change of one of them. `said` is given all of
+    them, and whether there was one to change."""
+
+    change: tuple[str, ExtensionChange] | None
+    said: "Callable[[Sequence[Extension], bool], str]"
+
+
 Confided = SetSecrets | ForgetCredentials | AwaitCode | TakeCode
 
 JobEffect = StartJob | CancelJob | TellJob | JudgeJob | ShowJobs
@@ -426,5 +437,6 @@ Effect = (
     | FireRoutine
     | PauseRoutine
     | GrantToRoutine
+    | UseExtensions
     | JobEffect
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core.approvals import ApprovalSettings
+from core.extension import Extension, ExtensionChange
 from core.gates import ConsentSettings, Gate, Grant, ToolSetting
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
@@ -386,6 +387,24 @@ class ToolFailures(Protocol):
     async def reset_tool(self, tool: str, by: str) -> bool:
         """Forget a tool's failures, so that it is not left out any more. Return False if there are none.
         `by`: a user's id."""
+        ...
+
+
+class Extensions(Protocol):
+    """The units for the extensions that people have added."""
+
+    async def extensions(self) -> Sequence[Extension]:
+        """Return everybody's extensions, by name."""
+        ...
+
+    async def put_extension(self, extension: Extension, by: str) -> None:
+        """Add an extension, or replace its owner's of that name. `by`: a user's id. Raises
+        ExtensionRefused."""
+        ...
+
+    async def change_extension(self, name: str, owner_id: str, to: ExtensionChange, by: str) -> bool:
+        """Enable, disable or remove an extension of a person. Return False if they have none of that
+        name."""
         ...
 
 

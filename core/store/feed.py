@@ -195,6 +195,7 @@ class Changes:
     `jobs`: ids of jobs whose state changed.
     `job_changes`: the states before and after each of these changes. Before a job was created it had none.
     `shown_jobs`: ids of jobs whose message changed, each with its conversation's.
+    `extensions`: one was added, changed or removed.
     """
 
     threads: frozenset[str]
@@ -207,6 +208,7 @@ class Changes:
     jobs: frozenset[str] = frozenset()
     shown_jobs: Mapping[str, str] = field(default_factory=dict[str, str])
     job_changes: tuple[tuple[JobState | None, JobState], ...] = ()
+    extensions: bool = False
 
 
 class ChangeListener(Protocol):
@@ -233,11 +235,12 @@ class ChangeLog:
     shown_jobs: dict[str, str] = field(default_factory=dict[str, str])
     audit: bool = False
     tools: bool = False
+    extensions: bool = False
 
     def take(self) -> Changes | None:
         """Return the collected changes and clear them. None if there are none."""
         lists = self.threads or self.gates or self.routines or self.runs or self.jobs or self.shown_jobs
-        if not (lists or self.people or self.audit or self.tools):
+        if not (lists or self.people or self.audit or self.tools or self.extensions):
             return None
         taken = Changes(
             frozenset(self.threads),
@@ -250,6 +253,7 @@ class ChangeLog:
             frozenset(self.jobs),
             dict(self.shown_jobs),
             tuple(self.job_changes),
+            self.extensions,
         )
         self.threads.clear()
         self.routines.clear()
@@ -258,7 +262,7 @@ class ChangeLog:
         self.job_changes.clear()
         self.shown_jobs.clear()
         self.gates.clear()
-        self.people = self.audit = self.tools = False
+        self.people = self.audit = self.tools = self.extensions = False
         return taken
 
 

@@ -17,6 +17,7 @@ from core.preferences import Preferences
 from core.store.accept import Accepted, Judge
 from core.store.facets import (
     Consents,
+    Extensions,
     Gates,
     HeldInputs,
     KillSwitch,
@@ -401,6 +402,8 @@ class Store(Protocol):
     @property
     def kill_switch(self) -> KillSwitch: ...
     @property
+    def extensions(self) -> Extensions: ...
+    @property
     def tool_failures(self) -> ToolFailures: ...
 
     @property
@@ -419,10 +422,8 @@ class Store(Protocol):
 
     @property
     def routines(self) -> Routines: ...
-
     @property
     def runs(self) -> RoutineRuns: ...
-
     @property
     def run_views(self) -> RunViews: ...
 
@@ -431,7 +432,6 @@ class Store(Protocol):
 
     @property
     def jobs(self) -> "Jobs": ...
-
     @property
     def job_monitors(self) -> "JobMonitors": ...
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from core.clock import Clock
 from core.consent import card_texts
-from core.consent.decide import binding_hash, decide, same_binding
+from core.consent.decide import binding_hash, decide, not_active, same_binding
 from core.consent.facts import (
     Allow,
     Ask,
@@ -30,6 +30,7 @@ from core.consent.facts import (
 )
 from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
+from core.extension import is_of_server
 from core.gates import ConsentSettings, Option
 from core.ids import Ids
 from core.model.base import CallRequest, ToolSpec
@@ -274,6 +275,9 @@ class CallPipeline:
         try:
             return self._prepared(call, principal, thread_id, standing, mode)
         except ToolNotFound as error:
+            if isinstance(mode, Autonomous) and is_of_server(call.tool):
+                gone = not_active(call.tool[:80])
+                return Refused(_result(call, ResultStatus.DENIED, gone.text), gone.reason)
             return Refused(_result(call, ResultStatus.ERROR, str(error)))
         except InvalidArguments as error:
             text = f"{call.tool} was not run: its arguments are not valid. {error}"

@@ -34,6 +34,10 @@ class ToolRegistry:
         self._hold([*self._own, *(tool for found in brought.values() for tool in found)])
         self._brought = brought
 
+    def brought(self, source: str) -> Sequence[Tool]:
+        """Return the tools of a source."""
+        return self._brought.get(source, ())
+
     def _hold(self, tools: Iterable[Tool]) -> None:
         folded: dict[str, Tool] = {}
         for tool in tools:

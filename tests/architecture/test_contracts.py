@@ -14,7 +14,7 @@ import pytest
 
 from tests.tree import ROOT, project_files
 
-PACKAGES = ("bot", "channels", "core")
+PACKAGES = ("bot", "channels", "core", "hubbub")
 CONTRACTS = {
     contract["id"]: contract["name"]
     for contract in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
@@ -64,7 +64,7 @@ PLANTS = [
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the three packages and of the contracts."""
+    """A copy of the packages and of the contracts."""
     copy = tmp_path_factory.mktemp("house")
     for path in project_files():
         if path.parts[0] in PACKAGES or path.name == "pyproject.toml":

@@ -9,7 +9,13 @@ from tests.architecture.house import PACKAGES
 from tests.tree import ROOT
 
 METERING = "core/runs/metering.py"
-OPENERS = {"bot/models/builder.py", "bot/app.py", "bot/recordings/recorder.py", "bot/recordings/replayer.py"}
+OPENERS = {
+    "bot/models/builder.py",
+    "bot/app.py",
+    "bot/recordings/recorder.py",
+    "bot/recordings/replayer.py",
+    "bot/extensions/python.py",
+}
 HOLDERS = {METERING, "core/runs/model_list.py", *OPENERS}
 """The metering point, the list that it is given models by, and those that open or wrap models for it."""
 ADAPTERS = {"OpenAIModel", "AnthropicModel", "DemoModel"}

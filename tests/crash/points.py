@@ -60,6 +60,8 @@ COMMITS = frozenset(
         "set_thread_approvals",
         "pause_tools",
         "reset_tool",
+        "put_extension",
+        "change_extension",
         "count_model_call",
         "link_audit",
         "record_policy",

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.approvals import ApprovalSettings, Preset
+from core.extension import Extension
 from core.gates import Chose, GateKind, Grant, GrantScope, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
@@ -69,6 +70,8 @@ async def fill(world: Bench) -> None:
     await world.store.memory.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
     await world.store.memory.write_document("ada", "doc-1", "plans/garden", "beans", append=False, most=9)
     await world.store.kill_switch.pause_tools("ada", paused=True)
+    extension = Extension("files", "ada", ("files-server", "/srv"), secrets={"TOKEN": "token"}, enabled=False)
+    await world.store.extensions.put_extension(extension, "ada")
     await world.store.people.count_model_call("ada", "2026-01-02", 50)
     await world.store.audit.link_audit(100)
     await world.store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)

@@ -43,7 +43,7 @@ async def becomes(
     async with asyncio.timeout(LOADED_WITHIN_S):
         while True:
             _, page = await house.readyz()
-            server = page["mcp"][name]
+            server = page["mcp"].get(name, {"state": "unknown"})
             if server["state"] == state and tools in (None, server["tools"]):
                 return server
             await asyncio.sleep(0.02)

@@ -121,6 +121,11 @@ export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");
 /** @param {{user_id: string, model: string | null, thinking: string | null}} choice */
 export const chooseModel = (choice) => change("/users/model", choice);
+export const extensions = () => ask("/extensions");
+/** @param {string} name @param {"enable" | "disable" | "remove"} what */
+export const changeExtension = (name, what) => change("/extensions/change", { name, change: what });
+/** @param {string} name @param {string} url */
+export const addExtension = (name, url) => change("/extensions", { name, url });
 /** @param {string} code @param {"me" | "member"} as */
 export const approvePairing = (code, as) => change("/pairing/approve", { code, as });
 /** @param {string} code */

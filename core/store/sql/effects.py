@@ -57,6 +57,7 @@ from core.store.effects import (
     TakeCode,
     TellJob,
     UndoTurns,
+    UseExtensions,
 )
 from core.store.facets import HELD
 from core.store.pairing import PairingApproved
@@ -84,8 +85,9 @@ from core.transcript import Note, UserSaid
 from core.users import Principal, ThreadKey
 
 if TYPE_CHECKING:
-    from core.store.sql import job_monitor, jobs, routine_definitions, routine_guardrails
+    from core.store.sql import extensions, job_monitor, jobs, routine_definitions, routine_guardrails
 else:
+    extensions = LazyModule("core.store.sql.extensions")
     job_monitor = LazyModule("core.store.sql.job_monitor")
     jobs = LazyModule("core.store.sql.jobs")
     routine_guardrails = LazyModule("core.store.sql.routine_guardrails")
@@ -178,8 +180,16 @@ class Effects:
             case _:
                 self._automate(effect)
 
-    def _automate(self, effect: FireRoutine | PauseRoutine | GrantToRoutine | JobEffect) -> None:
+    def _automate(
+        self, effect: FireRoutine | PauseRoutine | GrantToRoutine | UseExtensions | JobEffect
+    ) -> None:
         match effect:
+            case UseExtensions(change, said):
+                user_id = self._principal.user_id
+                found = change is not None and extensions.change(
+                    self._tx, change[0], user_id, change[1], user_id
+                )
+                self._say(Say(plain(said(extensions.of_person(self._tx, user_id), found))))
             case StartJob() | CancelJob() | TellJob() | JudgeJob() | ShowJobs():
                 self._job(effect)
             case FireRoutine(run):

@@ -7,6 +7,7 @@ from core.lazy_module import LazyModule
 from core.store.feed import ChangeListener
 from core.store.sql.accept import InboundUnits
 from core.store.sql.audit import AuditUnits
+from core.store.sql.extensions import ExtensionUnits
 from core.store.sql.gate_timers import GateUnits, NoticeUnits, OutboxUnits
 from core.store.sql.grants import ConsentUnits
 from core.store.sql.hooks import HeldInputUnits
@@ -84,6 +85,7 @@ class SqlViews:
         self.kill_switch = KillSwitchUnits(engine)
         self.tool_failures = ToolFailureUnits(engine)
         self.sign_ins = SignInUnits(engine)
+        self.extensions = ExtensionUnits(engine)
         self.usage = UsageUnits(engine)
         self.audit = AuditUnits(engine)
         self.feed = FeedUnits(engine)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from core.errors import InvalidArguments, SchemaRefused
+from core.extension import SEPARATOR
 from core.names import folded
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
@@ -52,7 +53,6 @@ def _made(schema: Mapping[str, Any]) -> Judge:
 
 LIMIT_CHARS = 64
 """Limit of both model protocols for a function's name."""
-SEPARATOR = "__"
 
 _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")

@@ -105,10 +105,19 @@ class McpServer:
         """Name in the configuration."""
         return self._terms.server
 
+    async def settled(self) -> None:
+        """Wait until it is connected, or has failed."""
+        await self._settled.wait()
+
     def recall(self) -> None:
         """Offer the tools listed at the last connection: a call may be waiting for its answer."""
         listed = self._known.load()
         self._take(listed, offer(listed, self._terms, self._carry_out, judged=True))
+
+    def retire(self) -> None:
+        """Let no call wait for the server any more: it is not connected again."""
+        self._connection = None
+        self._become(Phase.FAILED, "it was turned off")
 
     async def run(self) -> None:
         """Keep the server connected until cancelled."""
@@ -278,25 +287,61 @@ class McpServer:
 
 
 class McpServers:
-    """All servers; one cannot block another."""
+    """All servers; one cannot block another. Servers come and go while it runs."""
 
-    def __init__(self, servers: Sequence[McpServer], marks: Sequence[str]) -> None:
-        """Keep the servers. `marks`: the markers of their processes."""
-        self._servers = servers
-        self._marks = marks
+    def __init__(self, offers: Callable[[str, Sequence[Tool]], None]) -> None:
+        """Initialize. `offers`: takes the tools of a server that leaves off the list."""
+        self._offers = offers
+        self._servers: dict[str, McpServer] = {}
+        self._marks: set[str] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    def add(self, server: McpServer, mark: str | None) -> None:
+        """Add a server, which is connected from now on if `run` runs. `mark`: the marker of its processes;
+        None if it has none."""
+        self._servers[server.name] = server
+        if mark is not None:
+            self._marks.add(mark)
+        if self._group is not None:
+            self._start(server)
+
+    async def drop(self, name: str) -> None:
+        """Take a server's tools away, then disconnect it and wait until all it started is gone."""
+        self._offers(name, ())
+        server, task = self._servers.pop(name, None), self._tasks.pop(name, None)
+        if server is not None:
+            server.retire()
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def settled(self, name: str, limit_s: float) -> None:
+        """Wait until a server is connected or has failed, at most that long."""
+        server = self._servers.get(name)
+        if server is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limit_s):
+                    await server.settled()
 
     async def end_survivors(self) -> None:
         """Kill processes left by a dead hub's servers: they must not act after people were asked."""
-        for mark in self._marks:
+        for mark in sorted(self._marks):
             if await end_marked(mark):
                 logger.warning("mcp.processes_stopped mark=%s", mark)
 
     def states(self) -> dict[str, ServerState]:
         """Return the state of each server."""
-        return {server.name: server.state for server in self._servers}
+        return {server.name: server.state for server in tuple(self._servers.values())}
 
     async def run(self) -> None:
         """Keep all servers connected until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for server in self._servers:
-                group.create_task(server.run(), name=f"mcp {server.name}")
+            self._group = group
+            for server in tuple(self._servers.values()):
+                self._start(server)
+            await asyncio.Event().wait()
+
+    def _start(self, server: McpServer) -> None:
+        if self._group is not None:
+            self._tasks[server.name] = self._group.create_task(server.run(), name=f"mcp {server.name}")

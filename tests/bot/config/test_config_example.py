@@ -31,6 +31,7 @@ VARIABLES = {
     "GITHUB_TOKEN": "g",
     "MCP_AUTHORIZATION": "Bearer m",
     "MCP_CLIENT_SECRET": "s",
+    "EXAMPLE_TOKEN": "t",
 }
 ALL_OPTIONS = re.sub(r"(?m)^#(?=[a-z\[])", "", EXAMPLE.read_text())
 

@@ -54,7 +54,7 @@ ONE_LINE_EACH = [
     (
         "[[models]]\nprovider = 'gemini'",
         '2: models[0].provider: "gemini" is not one of the choices;'
-        ' use "openai" or "anthropic" or "cli" or "demo"',
+        ' use "openai" or "anthropic" or "cli" or "extension" or "demo"',
     ),
     (
         "[hub]\nstore = 'postgresql://user:pw@host/db'",
@@ -248,7 +248,8 @@ ONE_LINE_EACH = [
     ),
     (
         "[channels.work]\nplatform = 0\ntoken = '1:a'",
-        '2: channels.work.platform: this is not one of the choices; use "telegram" or "slack" or "discord"',
+        "2: channels.work.platform: this is not one of the choices;"
+        ' use "telegram" or "slack" or "discord" or "extension"',
     ),
     (
         "[channels.Work]\nplatform = 'telegram'\ntoken = '1:a'",

@@ -143,6 +143,7 @@ DELETE /routines/{id}
 DELETE /threads/{id}
 GET /approvals
 GET /events
+GET /extensions
 GET /grants
 GET /jobs
 GET /jobs/{id}
@@ -169,6 +170,7 @@ POST /chat/gate/resolve
 POST /chat/press
 POST /chat/send
 POST /events/emit
+POST /extensions/change
 POST /grants/revoke
 POST /jobs
 POST /jobs/{id}/accept

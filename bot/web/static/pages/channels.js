@@ -34,6 +34,12 @@ class ChannelsPage {
       (one) => this.#person(one),
       ["No users yet."],
     );
+    this.extensions = new Section(
+      "Extensions",
+      () => api.extensions(),
+      (one) => extensionCard(one, (work, problem) => this.#changeExtension(work, problem)),
+      ["No MCP server is connected.", "Ask the assistant for one, or run hubbub extensions add."],
+    );
     const head = h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Channels"));
     this.element = h(
       "div",
@@ -42,6 +48,8 @@ class ChannelsPage {
       this.requests.element,
       this.channels.element,
       this.people.element,
+      this.extensions.element,
+      this.#newExtension(),
     );
     const channels = settled(() => this.channels.load(), HINTS_MS);
     const people = settled(() => this.#people(), HINTS_MS);
@@ -55,6 +63,7 @@ class ChannelsPage {
   show() {
     this.requests.renew();
     this.channels.load();
+    this.extensions.load();
     this.#people();
   }
 
@@ -64,6 +73,33 @@ class ChannelsPage {
 
   #people() {
     this.people.load().then(() => this.requests.load());
+  }
+
+  /** By address only: a command is shown and approved in a conversation, or added on the hub's machine. */
+  #newExtension() {
+    const name = h("input", { maxlength: "24", required: true });
+    const url = h("input", { type: "url", maxlength: "500", required: true, placeholder: "https://" });
+    const problem = complaint();
+    const add = () => this.#changeExtension(() => api.addExtension(name.value.trim(), url.value.trim()), problem);
+    return h(
+      "details",
+      { class: "settings" },
+      h("summary", {}, "Add an extension by its address"),
+      form("Add extension", add, field("Name", name), field("Address", url)),
+      problem,
+    );
+  }
+
+  /** @param {() => Promise<any>} work @param {HTMLElement} problem */
+  async #changeExtension(work, problem) {
+    problem.hidden = true;
+    try {
+      announce((await work()).outcome ?? "Done.");
+      await this.extensions.load();
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
   }
 
   async #asking() {
@@ -298,5 +334,38 @@ function channelCard(channel) {
       failures,
     ),
     reason,
+  );
+}
+
+/**
+ * @param {{name: string, users: string[], server: string | null, enabled: boolean, state: string, configured: boolean}} one
+ * @param {(work: () => Promise<any>, problem: HTMLElement) => Promise<void>} change
+ */
+function extensionCard(one, change) {
+  const problem = complaint();
+  const turn = one.enabled ? "disable" : "enable";
+  const failed = one.state.startsWith("failed") || one.state.startsWith("not used");
+  const actions = h(
+    "div",
+    { class: "card-actions" },
+    button(one.enabled ? "Disable" : "Enable", () => change(() => api.changeExtension(one.name, turn), problem)),
+    confirmButton("Remove", `Remove the extension ${one.name}?`, () =>
+      change(() => api.changeExtension(one.name, "remove"), problem),
+    ),
+  );
+  return h(
+    "li",
+    { class: "card" },
+    h(
+      "header",
+      {},
+      h("h3", {}, h("span", { class: "name" }, one.name)),
+      h("span", { class: "muted" }, one.configured ? "set by the operator" : `of ${one.users.join(", ")}`),
+      h("span", { class: `badge ${failed ? "bad" : one.state.startsWith("ready") ? "good" : ""}` }, one.enabled ? "enabled" : "disabled"),
+    ),
+    h("p", { class: "meta" }, h("span", {}, one.state)),
+    one.server ? h("p", { class: "meta" }, h("code", {}, one.server)) : null,
+    problem,
+    one.configured ? null : actions,
   );
 }

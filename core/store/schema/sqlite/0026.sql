@@ -296,3 +296,13 @@ CREATE TABLE sign_ins (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sign_ins_by_person ON sign_ins (user_id, server);
 CREATE INDEX sign_ins_answered ON sign_ins (id) WHERE state <> 'shown';
+
+-- The MCP servers that people have added, each for themselves.
+CREATE TABLE extensions (
+    name       TEXT    NOT NULL PRIMARY KEY,  -- unique in the hub: tools are named after it
+    owner_id   TEXT    NOT NULL REFERENCES users (id),
+    definition TEXT    NOT NULL,  -- JSON: how it is connected to, without any secret
+    enabled    INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    changed_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX extensions_of_person ON extensions (owner_id);

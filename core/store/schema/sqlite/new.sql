@@ -279,6 +279,16 @@ CREATE TABLE deleted_files (
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
+-- The MCP servers that people have added, each for themselves.
+CREATE TABLE extensions (
+    name       TEXT    NOT NULL PRIMARY KEY,  -- unique in the hub: tools are named after it
+    owner_id   TEXT    NOT NULL REFERENCES users (id),
+    definition TEXT    NOT NULL,  -- JSON: how it is connected to, without any secret
+    enabled    INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    changed_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX extensions_of_person ON extensions (owner_id);
+
 -- Tool calls and consent --------------------------------------------------------------------------
 
 CREATE TABLE calls (

@@ -1,0 +1,1 @@
+"""Extensions that are Python packages: tools, channels and models that the operator names."""

@@ -1,0 +1,186 @@
+"""Extensions as the API and commands show and change them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from bot.config.schema import Config
+from bot.views import DecisionView
+from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from bot.web.errors import ApiError, not_found
+from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
+from core.store.port import Store
+from core.tool import Requirement
+from core.users import Principal, Role
+
+if TYPE_CHECKING:
+    from bot.mcp.extensions import ExtensionManager
+
+BY_COMMAND_LINE = (
+    "an extension that starts a command is added on the hub's machine (hubbub extensions add), or by asking"
+    " the assistant, which shows you the whole command for approval"
+)
+Words = Annotated[tuple[Annotated[str, Field(max_length=COMMAND_CHARS)], ...], Field(max_length=200)]
+
+
+class NewExtension(Given):
+    """An MCP server to add or replace. `secrets`: names of vault secrets, by variable or header;
+    `user_id`: whose it is, null: the owner's."""
+
+    name: ShortText
+    user_id: ShortText | None = None
+    command: Words = ()
+    url: Annotated[str, Field(max_length=COMMAND_CHARS)] | None = None
+    secrets: Mapping[ShortText, ShortText] = Field(default={}, max_length=50)
+    requirement: Requirement = Requirement.ASK
+
+
+class ChangedExtension(Given):
+    """A change of an extension."""
+
+    name: ShortText
+    change: ExtensionChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionView:
+    """An extension, or one of the operator's servers (`configured`). `server`: its whole command or its
+    address; null where only the operator may see it. `changed_at`: null for the operator's."""
+
+    name: str
+    users: tuple[str, ...]
+    server: str | None
+    enabled: bool
+    state: str
+    requirement: str
+    configured: bool = False
+    changed_at: int | None = None
+
+
+class ExtensionsApi:
+    """One method per endpoint. `manager`: None while no hub runs."""
+
+    def __init__(
+        self, store: Store, config: Config, owner: Principal, manager: "ExtensionManager | None" = None
+    ) -> None:
+        self._store = store
+        self._config = config
+        self._owner = owner
+        self._manager = manager
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", "/extensions", self.extensions, list[ExtensionView]),
+            Endpoint(
+                "POST",
+                "/extensions",
+                self.add,
+                DecisionView,
+                body=NewExtension,
+                refusals=(404, 409, 503),
+                owner_only=True,
+            ),
+            Endpoint(
+                "POST",
+                "/extensions/change",
+                self.change,
+                DecisionView,
+                body=ChangedExtension,
+                refusals=(404, 409, 503),
+            ),
+        ]
+
+    async def extensions(self, call: Call) -> list[ExtensionView]:
+        """Return everybody's extensions to the owner, and to others their own."""
+        caller, all_of_them = call.caller.principal, call.caller.is_owner
+        stored = await self._store.extensions.extensions()
+        views = [self._view(one) for one in stored if all_of_them or one.owner_id == caller.user_id]
+        states = {} if self._manager is None else self._manager.configured_states()
+        for name, settings in self._config.mcp.items():
+            users = settings.users or (self._config.hub.owner,)
+            if all_of_them or caller.user_id in users:
+                views.append(
+                    ExtensionView(
+                        name=name,
+                        users=users if all_of_them else (caller.user_id,),
+                        server=(settings.url or " ".join(settings.command)) if all_of_them else None,
+                        enabled=True,
+                        state=states.get(name, "not running"),
+                        requirement=settings.requirement,
+                        configured=True,
+                    )
+                )
+        return views
+
+    async def add(self, call: Call) -> DecisionView:
+        """Add an extension, or replace a person's of that name."""
+        body: NewExtension = call.body
+        if body.command and call.caller.by_session:
+            raise ApiError(403, "forbidden", BY_COMMAND_LINE, "command")
+        user = await self._store.people.user(body.user_id or self._owner.user_id)
+        if user is None or user.role is Role.GUEST:
+            raise not_found("no member has that ID; run `hubbub users list`")
+        try:
+            wanted = checked(
+                Extension(
+                    body.name,
+                    user.user_id,
+                    body.command,
+                    body.url,
+                    body.secrets,
+                    body.requirement,
+                )
+            )
+            said = await self._put(wanted, user, call.caller.principal)
+        except ExtensionRefused as error:
+            raise ApiError(409, "refused", str(error)) from error
+        return DecisionView(id=body.name, outcome=said)
+
+    async def _put(self, wanted: Extension, user: Principal, by: Principal) -> str:
+        if wanted.name in self._config.mcp:
+            raise ExtensionRefused("the configuration has a server of this name; choose another")
+        if self._manager is not None:
+            return await self._manager.put(wanted, by)
+        await self._store.extensions.put_extension(wanted, by.user_id)
+        return f"added for {user.name}; connected from the next start of the hub"
+
+    async def change(self, call: Call) -> DecisionView:
+        """Enable, disable or remove an extension. Its person and the owner may."""
+        body: ChangedExtension = call.body
+        if body.name in self._config.mcp:
+            raise ApiError(409, "refused", "it is set in the configuration; change it there")
+        caller = call.caller
+        found = next(
+            (one for one in await self._store.extensions.extensions() if one.name == body.name), None
+        )
+        missing = f"there is no extension named {body.name}; run `hubbub extensions list`"
+        if found is None or not (caller.is_owner or found.owner_id == caller.principal.user_id):
+            raise not_found(missing)
+        by = caller.principal.user_id
+        if not await self._store.extensions.change_extension(body.name, found.owner_id, body.change, by):
+            raise not_found(missing)
+        if self._manager is not None:
+            await self._manager.follow()
+        return DecisionView(id=body.name, outcome=_OUTCOMES[body.change])
+
+    def _view(self, one: Extension) -> ExtensionView:
+        resting = "enabled" if one.enabled else "disabled"
+        return ExtensionView(
+            name=one.name,
+            users=(one.owner_id,),
+            server=one.shown,
+            enabled=one.enabled,
+            state=resting if self._manager is None else self._manager.state_of(one),
+            requirement=one.requirement.value,
+            changed_at=one.changed_at,
+        )
+
+
+_OUTCOMES: Mapping[ExtensionChange, str] = {
+    ExtensionChange.ENABLE: "enabled",
+    ExtensionChange.DISABLE: "disabled",
+    ExtensionChange.REMOVE: "removed",
+}

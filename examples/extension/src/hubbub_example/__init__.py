@@ -1,0 +1,1 @@
+"""A tool, a channel and a model provider for hubbub."""
