@@ -211,9 +211,9 @@ def replay_seams(script: Script) -> Seams:
                 continue  # the recorded hub didn't find it either
             dependencies.leaks.learn([mark], kind)
 
-    def servers(loaded: Loaded, registry: ToolRegistry, clock: Clock) -> None:
+    def servers(loaded: Loaded, registry: ToolRegistry, clock: Clock, sign_ins: object) -> None:
         """List the tools that servers had, and reach none."""
-        del clock
+        del clock, sign_ins
         place = loaded.config.hub.data_dir / MCP_LISTS
 
         def listed(record: Record) -> None:
