@@ -49,6 +49,13 @@ export function fromNow(atUs) {
     : relative.format(Math.round(hours / 24), "day");
 }
 
+/** How long something took. @param {number} durationUs */
+export function seconds(durationUs) {
+  const whole = Math.max(0, durationUs) / 1_000_000;
+  if (whole < 10) return `${whole.toFixed(1)} s`;
+  return whole < 120 ? `${Math.round(whole)} s` : `${Math.round(whole / 60)} min`;
+}
+
 /** @param {number} bytes */
 export function size(bytes) {
   if (bytes < 1024) return `${bytes} B`;

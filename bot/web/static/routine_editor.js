@@ -1,12 +1,13 @@
 /** Writing a routine: its fields, judged and tried by the hub while they are filled in. */
 
 import * as api from "./api.js";
-import { announce, button, h, settled } from "./dom.js";
+import { button, h, settled } from "./dom.js";
 import { inFull } from "./format.js";
 import { pane } from "./parts.js";
 import { link } from "./router.js";
 import { TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
 import { TrialField } from "./routine_trial.js";
+import { toast } from "./toasts.js";
 
 const TYPING_MS = 300;
 
@@ -146,7 +147,7 @@ export class RoutineEditor {
       this.#complain(draft.problems);
       if (draft.problems.length) return this.#lead(draft.problems);
       const saved = await api.saveRoutine(this.routine?.id ?? "", page);
-      announce(`${saved.name} was saved.`);
+      toast(`${saved.name} was saved.`);
       if (this.routine) this.leave();
       else this.context.navigate(link("routines", saved.id), { replace: true });
     } catch (error) {

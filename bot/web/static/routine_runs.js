@@ -2,7 +2,7 @@
 
 import { codeView } from "./blocks.js";
 import { h, shape } from "./dom.js";
-import { clip, shortTime } from "./format.js";
+import { clip, seconds as inWords, shortTime } from "./format.js";
 import { timeView } from "./parts.js";
 import { statusBadge } from "./routine_list.js";
 
@@ -62,9 +62,7 @@ const seconds = (run) => (run.started_at && run.ended_at ? (run.ended_at - run.s
 /** @param {RoutineRun} run */
 function took(run) {
   if (!run.started_at || !run.ended_at) return "";
-  const whole = seconds(run);
-  if (whole < 10) return `${whole.toFixed(1)} s`;
-  return whole < 120 ? `${Math.round(whole)} s` : `${Math.round(whole / 60)} min`;
+  return inWords(run.ended_at - run.started_at);
 }
 
 /** One bar a run, the oldest first, as high as it took long. @param {RoutineRun[]} runs */

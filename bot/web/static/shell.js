@@ -3,11 +3,12 @@
 import * as api from "./api.js";
 import { announce, button, h, icon, iconButton, roving } from "./dom.js";
 import { link } from "./router.js";
+import { complain, toast, toastRegion } from "./toasts.js";
 import { ToolsSwitch } from "./tools_switch.js";
 
 const PAGES = /** @type {const} */ ([
-  ["chat", "Chat"],
-  ["threads", "Threads"],
+  ["home", "Home"],
+  ["chat", "Inbox"],
   ["approvals", "Approvals"],
   ["routines", "Routines"],
   ["jobs", "Jobs"],
@@ -22,7 +23,9 @@ export class Shell {
   constructor(context) {
     this.links = new Map(PAGES.map(([page, label]) => [page, navLink(page, label)]));
     this.pending = h("span", { class: "nav-count", hidden: true });
+    this.unread = h("span", { class: "nav-count unread", hidden: true });
     this.links.get("approvals")?.append(this.pending);
+    this.links.get("chat")?.append(this.unread);
     const items = [...this.links.values()].map((one) => h("li", {}, one));
     this.nav = h("ul", {}, ...items);
     roving(this.nav, "a");
@@ -49,7 +52,7 @@ export class Shell {
       skip,
       h("nav", { class: "nav", "aria-label": "Pages" }, brand, this.nav, foot),
       h("div", { class: "stage" }, this.banner, this.tools.banner, this.main),
-      h("div", { id: "announcer", class: "visually-hidden", "aria-live": "polite", role: "log" }),
+      toastRegion(),
     );
   }
 
@@ -67,16 +70,21 @@ export class Shell {
   /** @param {number} count */
   setPending(count) {
     this.waiting = count;
-    this.pending.hidden = count === 0;
-    this.pending.replaceChildren(
-      String(count > 99 ? "99+" : count),
-      h("span", { class: "visually-hidden" }, " waiting"),
-    );
+    counted(this.pending, count, "waiting");
     this.#name();
   }
 
+  /** @param {number} count of conversations */
+  setUnread(count) {
+    this.news = count;
+    counted(this.unread, count, "unread");
+    this.#name();
+  }
+
+  /** The title counts all that asks for attention. */
   #name() {
-    document.title = `${this.waiting ? `(${this.waiting}) ` : ""}${this.page} · hubbub`;
+    const count = (this.waiting ?? 0) + (this.news ?? 0);
+    document.title = `${count ? `(${count}) ` : ""}${this.page} · hubbub`;
   }
 
   /** @param {Context} context */
@@ -84,7 +92,7 @@ export class Shell {
     const banner = h("div", { class: "banner", role: "status", hidden: true });
     context.connection.subscribe((up) => {
       banner.hidden = up;
-      if (up) return announce("Reconnected.");
+      if (up) return toast("Reconnected.");
       const again = button("Try now", () => context.connection.retry(), { class: "button small" });
       banner.replaceChildren(
         icon("alert"),
@@ -107,7 +115,7 @@ export class Shell {
       await api.logout();
       api.signedOut();
     } catch (error) {
-      announce(error.message);
+      complain(error);
     }
   }
 }
@@ -120,6 +128,12 @@ function navLink(page, label) {
     icon(page),
     h("span", { class: "nav-label" }, label),
   );
+}
+
+/** @param {HTMLElement} badge @param {number} count @param {string} of */
+function counted(badge, count, of) {
+  badge.hidden = count === 0;
+  badge.replaceChildren(String(count > 99 ? "99+" : count), h("span", { class: "visually-hidden" }, ` ${of}`));
 }
 
 function themeButton() {

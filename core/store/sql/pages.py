@@ -6,7 +6,7 @@ ten thousand threads.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -76,13 +76,13 @@ _GLANCE = (
     " EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = t.owner_id AND s.active_thread = t.id)"
 )
 _GLANCE_FROM = f"threads t JOIN users u ON u.id = t.owner_id {ACTIVE_TURN}"
-_GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_at, {GATE_VIEW}"
+_GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_by, g.closed_at, {GATE_VIEW}"
 _GATE_FROM = (
     f"{GATE_VIEW_FROM} JOIN users rq ON rq.id = g.requester_id"
     " LEFT JOIN users cb ON cb.id = g.closed_by LEFT JOIN calls ca ON ca.id = g.call_id"
     " LEFT JOIN entries ce ON ce.thread_id = ca.thread_id AND ce.seq = ca.seq"
 )
-_OWN_COLUMNS = 4
+_OWN_COLUMNS = 5
 """The number of columns before those of GATE_VIEW."""
 
 
@@ -98,6 +98,8 @@ def _threads_where(words: WordSearch, wanted: ThreadsWanted) -> tuple[list[str],
     if wanted.channel is not None:
         conditions.append("t.channel = ?")
         parameters.append(wanted.channel)
+    if wanted.waiting:
+        conditions.append("EXISTS (SELECT 1 FROM gates w WHERE w.thread_id = t.id AND w.state = 'open')")
     if not (wanted.archived or wanted.text):
         conditions.append("t.archived_at IS NULL")
     if wanted.text:
@@ -136,8 +138,7 @@ def _glance_of(row: Row) -> ThreadGlance:
 
 def _gate_of(rows: Sequence[Row]) -> GateGlance:
     (view,) = gate_views_of([row[_OWN_COLUMNS:] for row in rows])
-    requester, arguments, closed_by, closed_at = rows[0][:_OWN_COLUMNS]
-    return GateGlance(view.gate, view.votes, view.thread, requester, arguments, closed_by, closed_at)
+    return GateGlance(view.gate, view.votes, view.thread, *rows[0][:_OWN_COLUMNS])
 
 
 class FeedUnits(Facet):
@@ -207,8 +208,12 @@ class FeedUnits(Facet):
             f"g.id IN ({page})", f"g.{at}{order}, g.id{order}", *parameters, wanted.limit
         )
 
-    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
-        return await self._gates("g.thread_id = ? AND g.state = 'open'", "g.created_at, g.id", thread_id)
+    async def gates_in(self, thread_id: str, shown: Collection[str]) -> Sequence[GateGlance]:
+        marks = ", ".join("?" * len(shown))
+        wanted = f"g.state = 'open' OR g.id IN ({marks})" if shown else "g.state = 'open'"
+        return await self._gates(
+            f"g.thread_id = ? AND ({wanted})", "g.created_at, g.id", thread_id, *shown
+        )
 
     async def _gates(self, condition: str, order: str, *parameters: Any) -> Sequence[GateGlance]:
         sql = f"SELECT {_GATE} FROM {_GATE_FROM} WHERE {condition} ORDER BY {order}, v.at"

@@ -2,9 +2,10 @@
 
 import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
-import { announce, button, confirmButton, h, icon, roving, settled } from "../dom.js";
+import { button, confirmButton, h, icon, roving, settled } from "../dom.js";
 import { failure, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
+import { complain, toast } from "../toasts.js";
 
 const PAGE = 50;
 const TABS = ["", "history", "grants"];
@@ -101,8 +102,8 @@ class ApprovalsPage {
   #grants(grants) {
     if (this.#tab !== "grants") return;
     const revoke = async (/** @type {string} */ id) => {
-      await api.revokeGrant(id).catch(() => null); // what is left is shown anew
-      announce("Grant revoked.");
+      // What is left is shown anew either way.
+      await api.revokeGrant(id).then(() => toast("Grant revoked."), complain);
       this.#load(false);
     };
     this.older.hidden = true;
@@ -125,8 +126,7 @@ class ApprovalsPage {
   #card(approval) {
     const known = this.#cards.get(approval.gate_id);
     if (known) return known.update(approval);
-    const page = approval.channel === "web" ? "chat" : "threads";
-    const card = approvalCard(approval, { place: "page", link: link(page, approval.thread_id) });
+    const card = approvalCard(approval, { place: "page", link: link("chat", approval.thread_id) });
     this.#cards.set(approval.gate_id, card);
     this.list.append(card.element);
   }
@@ -155,23 +155,4 @@ function grantCard({ tool, pattern, user_id, thread_id, created_at }, revoke) {
 /** @param {string} label @param {string} page @param {string} detail */
 function tab(label, page, detail) {
   return h("a", { class: "tab", href: link(page, detail) }, label);
-}
-
-/**
- * How many questions wait: for the badge of the navigation.
- * @param {Context} context @param {(count: number) => void} tell
- */
-export function countPending(context, tell) {
-  let before = -1;
-  const count = async () => {
-    const page = await api.approvals({ state: "pending", limit: 100 }).catch(() => null);
-    if (!page) return;
-    const now = page.approvals.length;
-    if (before >= 0 && now > before) announce(`New approval request: ${page.approvals[0]?.title ?? ""}`);
-    before = now;
-    tell(now);
-  };
-  const soon = settled(count, HINTS_MS);
-  context.hub.on(["approval_needed", "approval_resolved", "refetch"], soon);
-  count();
 }

@@ -107,7 +107,6 @@ class WhyPage {
 function eventView(event) {
   const sender = typeof event.sender === "string" ? event.sender : (event.sender?.name ?? "");
   const thread = event.turn?.thread_id ?? event.thread_id;
-  const page = event.channel === "web" ? "chat" : "threads";
   return h(
     "li",
     { class: "event" },
@@ -123,7 +122,7 @@ function eventView(event) {
       "p",
       { class: "event-outcome" },
       h("span", { class: `outcome-word ${look(event.outcome ?? "")}` }, event.outcome || "not finished"),
-      thread ? h("a", { href: link(page, thread) }, "Open conversation") : null,
+      thread ? h("a", { href: link("chat", thread) }, "Open conversation") : null,
     ),
     ...modelView(event.turn),
     h("p", { class: "event-key" }, h("code", {}, event.key)),
