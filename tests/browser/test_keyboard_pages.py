@@ -118,9 +118,9 @@ async def test_a_gate_is_decided_on_the_approvals_page(
     made = hub.directory / "workspace"
     await console.open("approvals/history")
     await expect(page.locator("article.approval")).to_have_count(2)
-    await expect(
-        page.locator("article.approval .outcome").filter(has_text="Approved by you")
-    ).to_have_count(2)
+    await expect(page.locator("article.approval .outcome").filter(has_text="Approved by you")).to_have_count(
+        2
+    )
     for one in sent:
         await console.open(f"chat/{one['thread_id']}")
         await console.sees("I ran")

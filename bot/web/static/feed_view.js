@@ -178,7 +178,8 @@ export class FeedView {
 
   /** @param {Item} item */
   #message(item, onPress = this.actions.onPress) {
-    const view = messageView(item, onPress);
+    const { own, group } = this.feed.thread;
+    const view = messageView(item, onPress, own && !group);
     view.querySelector(".message-tools")?.append(...this.#tools(item));
     return view;
   }
@@ -234,7 +235,7 @@ export class FeedView {
     if (item.kind === "assistant" && !item.text && !item.blocks?.length) return;
     this.#steps = null;
     // Only the newest offer is still about what comes next.
-    for (const old of this.list.querySelectorAll(".says")) old.remove();
+    for (const old of this.list.querySelectorAll(".message.assistant .says")) old.remove();
     if (item.kind === "gate") this.#gate(item);
     else this.list.append(this.#message(item));
   }
@@ -272,7 +273,7 @@ export class FeedView {
    * @param {string | null | undefined} call */
   #adopt(card, call) {
     const steps = this.#calls.get(call ?? "");
-    if (steps?.count !== 1 || !steps.element.isConnected) return;
+    if (steps?.count !== 1 || !steps.element.parentNode) return;
     if (this.#steps === steps) this.#steps = null;
     card.adopt(steps);
   }

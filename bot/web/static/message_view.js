@@ -25,11 +25,11 @@ const STATE_WORDS = {
 const GOOD = new Set(["ended", "ok"]);
 const BAD = new Set(["error", "denied", "cancelled", "skipped", "unknown"]);
 
-/** Who speaks. @param {Item} item */
-function speaker(item) {
+/** Who speaks. @param {Item} item @param {boolean} own whether the conversation is the reader's */
+function speaker(item, own) {
   switch (item.kind) {
     case "user":
-      return item.sender?.name || "Someone";
+      return own ? "You" : item.sender?.name || "Someone";
     case "assistant":
       return "Assistant";
     case "operator":
@@ -41,8 +41,10 @@ function speaker(item) {
   }
 }
 
-/** @param {Item} item @param {((menuId: string, choice: number, text: string) => void) | null} [onPress] */
-export function messageView(item, onPress = null) {
+/** @param {Item} item @param {((menuId: string, choice: number, text: string) => void) | null} [onPress]
+ * @param {boolean} [own] */
+export function messageView(item, onPress = null, own = false) {
+  const who = speaker(item, own);
   const files = [...(item.attachments ?? []), ...(item.files ?? [])];
   const via =
     item.kind === "user" && item.via && item.via !== "web" ? h("span", { class: "via" }, item.via) : null;
@@ -52,7 +54,7 @@ export function messageView(item, onPress = null) {
     h(
       "header",
       {},
-      h("span", { class: "who", title: speaker(item) }, speaker(item)),
+      h("span", { class: "who", title: who }, who),
       via,
       item.undone ? h("span", { class: "via" }, "undone") : null,
       timeView(item.at),

@@ -16,6 +16,8 @@ const PAGES = /** @type {const} */ ([
   ["usage", "Usage"],
   ["why", "Why"],
 ]);
+/** Behind "More" where there is no room for all. */
+const LESS_OFTEN = new Set(["channels", "usage", "why"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {
@@ -26,7 +28,7 @@ export class Shell {
     this.unread = h("span", { class: "nav-count unread", hidden: true });
     this.links.get("approvals")?.append(this.pending);
     this.links.get("chat")?.append(this.unread);
-    const items = [...this.links.values()].map((one) => h("li", {}, one));
+    const items = [...this.links].map(([page, one]) => h("li", { class: LESS_OFTEN.has(page) ? "less" : null }, one));
     this.nav = h("ul", {}, ...items);
     roving(this.nav, "a");
     roving(this.nav, "a", { axis: "x" });
@@ -50,10 +52,25 @@ export class Shell {
       "div",
       { class: "app" },
       skip,
-      h("nav", { class: "nav", "aria-label": "Pages" }, brand, this.nav, foot),
+      this.#bar(brand, foot),
       h("div", { class: "stage" }, this.banner, this.tools.banner, this.main),
       toastRegion(),
     );
+  }
+
+  /** @param {Node} brand @param {Node} foot */
+  #bar(brand, foot) {
+    const bar = h("nav", { class: "nav", "aria-label": "Pages" }, brand, this.nav);
+    const more = iconButton("more", "More", () => this.#more(bar, more), { class: "icon-button nav-more" });
+    more.setAttribute("aria-expanded", "false");
+    bar.append(more, foot);
+    this.nav.addEventListener("click", () => bar.classList.contains("open") && this.#more(bar, more));
+    return bar;
+  }
+
+  /** @param {HTMLElement} bar @param {HTMLElement} button */
+  #more(bar, button) {
+    button.setAttribute("aria-expanded", String(bar.classList.toggle("open")));
   }
 
   /** @param {string} page */

@@ -46,6 +46,7 @@ export class SplitPage {
     this.detail.replaceChildren(made.element);
     if (route.detail) Promise.resolve(made.ready).then(() => this.#open === made && made.focus());
     else if (!first) this.list.focus();
+    else if (getComputedStyle(this.detail).display !== "none") made.focus();
   }
 
   close() {

@@ -32,6 +32,7 @@ from core.store.pairing import NoiseRow
 from core.store.rows import Delivery, Explanation, ThreadChange, ThreadRow, TurnState
 from core.store.search import SearchHit, SearchWanted, WordSearch, parse_search
 from core.store.sql import feed, thread_files, threads
+from core.store.sql.inbox import NOTICES
 from core.store.sql.mapping import (
     ACTIVE_TURN,
     ENTRY,
@@ -55,6 +56,7 @@ from core.store.sql.turns import thread
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
 from core.transcript import Entry
+from core.users import scope_of
 
 Ask = Callable[..., Awaitable[list[Row]]]
 """A function that runs a statement with its parameters and returns the rows."""
@@ -73,7 +75,9 @@ _GLANCE = (
     f" AND e.turn_id IS NOT NULL AND {LIVE} ORDER BY e.seq DESC LIMIT 1)),"
     " t.tags, t.archived_at, t.origin_id, t.origin_turn, t.last_turn,"
     " (SELECT coalesce(sum(c.input_tokens + c.output_tokens), 0) FROM usage c WHERE c.thread_id = t.id),"
-    " EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = t.owner_id AND s.active_thread = t.id)"
+    " EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = t.owner_id AND s.active_thread = t.id),"
+    f" CASE WHEN t.scope = '{scope_of(NOTICES)}' THEN (SELECT o.message FROM feed f JOIN outbox o"
+    " ON o.id = f.outbox_id WHERE f.thread_id = t.id AND f.kind = 'message' ORDER BY f.seq DESC LIMIT 1) END"
 )
 _GLANCE_FROM = f"threads t JOIN users u ON u.id = t.owner_id {ACTIVE_TURN}"
 _GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_by, g.closed_at, {GATE_VIEW}"
@@ -119,7 +123,7 @@ def _glance_of(row: Row) -> ThreadGlance:
     return ThreadGlance(
         thread=thread_of(row),
         owner=principal_of(own[:3]),
-        preview=own[3] or "",
+        preview=own[3] or _notice_preview(own[17]),
         group=bool(own[4]),
         stopping=bool(own[5]),
         waiting=own[6],
@@ -134,6 +138,12 @@ def _glance_of(row: Row) -> ThreadGlance:
         tokens=own[15],
         active=bool(own[16]),
     )
+
+
+def _notice_preview(message: str | None) -> str:
+    if message is None:
+        return ""
+    return " ".join(block.text for block in message_from_json(message).blocks)[:PREVIEW_CHARS]
 
 
 def _gate_of(rows: Sequence[Row]) -> GateGlance:
@@ -211,9 +221,7 @@ class FeedUnits(Facet):
     async def gates_in(self, thread_id: str, shown: Collection[str]) -> Sequence[GateGlance]:
         marks = ", ".join("?" * len(shown))
         wanted = f"g.state = 'open' OR g.id IN ({marks})" if shown else "g.state = 'open'"
-        return await self._gates(
-            f"g.thread_id = ? AND ({wanted})", "g.created_at, g.id", thread_id, *shown
-        )
+        return await self._gates(f"g.thread_id = ? AND ({wanted})", "g.created_at, g.id", thread_id, *shown)
 
     async def _gates(self, condition: str, order: str, *parameters: Any) -> Sequence[GateGlance]:
         sql = f"SELECT {_GATE} FROM {_GATE_FROM} WHERE {condition} ORDER BY {order}, v.at"

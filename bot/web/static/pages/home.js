@@ -122,7 +122,7 @@ async function todaysCost() {
   const tokens = sum("input_tokens") + sum("output_tokens");
   return [
     h("p", { class: "figure" }, cost ? `$${cost.toFixed(cost < 1 ? 3 : 2)}` : `${tokens.toLocaleString()} tokens`),
-    h("p", { class: "muted" }, `${sum("calls").toLocaleString()} model calls, ${tokens.toLocaleString()} tokens`),
+    h("p", { class: "muted" }, `${sum("calls").toLocaleString()} model calls${cost ? `, ${tokens.toLocaleString()} tokens` : ""}`),
     leads("usage", "Usage by day, model and person"),
   ];
 }

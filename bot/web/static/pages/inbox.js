@@ -130,8 +130,7 @@ class Beginning {
   /** What the hub answers by itself begins no conversation. @param {string} said @param {string} answer */
   #answered(said, answer) {
     const line = { seq: 0, at: Date.now() * 1000, turn: null };
-    const { name } = this.context.me;
-    const mine = messageView({ ...line, kind: "user", text: said, sender: { name, role: null } });
+    const mine = messageView({ ...line, kind: "user", text: said }, null, true);
     const heard = messageView({ ...line, kind: "notice", text: answer });
     this.body.replaceChildren(h("div", { class: "feed-items", role: "log", "aria-label": "Messages" }, mine, heard));
   }
