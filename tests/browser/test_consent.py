@@ -134,7 +134,7 @@ async def test_an_unknown_outcome_is_resolved_in_the_console(
     (workspace / "gate").write_text("")
     await expect(console.card()).to_contain_text("I was interrupted while running shell", timeout=30_000)
     await console.decide_when_reached(label)
-    await expect(console.outcome()).to_contain_text("owner")
+    await expect(console.outcome()).to_contain_text("by you")
     await expect(console.card()).to_have_count(0)
     async with asyncio.timeout(LIMIT_S):
         while len(lines(hub)) != times:  # noqa: ASYNC110 - the file tells nobody

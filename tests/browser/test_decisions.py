@@ -51,7 +51,7 @@ async def test_edited_arguments_are_the_ones_that_run(
     await expect(field).to_have_value("touch as-asked")
     await field.fill("touch as-edited")
     await card.get_by_role("button", name="Approve as edited").click()
-    await expect(console.outcome()).to_contain_text("owner")
+    await expect(console.outcome()).to_contain_text("by you")
     await console.sees("I ran")
     made = {path.name for path in (hub.directory / "workspace").iterdir()}
     assert "as-edited" in made

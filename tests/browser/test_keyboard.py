@@ -39,7 +39,7 @@ async def test_a_conversation_with_a_decision(console: Console, complaints: Comp
     await tab_to(page, "Approve as edited")
     await page.keyboard.press("Enter")
     await console.sees("typed")
-    await expect(console.outcome()).to_contain_text("owner")
+    await expect(console.outcome()).to_contain_text("by you")
     assert complaints.lines == []
 
 

@@ -77,7 +77,6 @@ async def test_commands_and_cards_by_keyboard_and_what_is_settled_is_one_line(
         await expect(page.locator(".approval .meta")).to_contain_text("Asked by owner on web")
         await console.reload()
         await console.sees("I ran")
-    assert await page.get_by_label("Code, arguments").text_content() == "echo edited"
 
     await console.say("say: frist")
     await console.sees("frist")
@@ -124,7 +123,7 @@ async def test_what_happens_elsewhere_is_marked_until_it_is_looked_at(
     await console.sees("morning", "notice")
     await console.open(f"routines/{made['id']}")
     await page.get_by_role("button", name="Enable").click()
-    await expect(page.locator(".toast")).to_contain_text("Routine enabled.")
+    await expect(page.locator(".toast").last).to_contain_text("Routine enabled.")
     await hub.api("DELETE", f"/routines/{made['id']}")
     assert complaints.lines == []
 

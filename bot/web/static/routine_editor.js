@@ -5,7 +5,7 @@ import { button, h, settled } from "./dom.js";
 import { inFull } from "./format.js";
 import { pane } from "./parts.js";
 import { link } from "./router.js";
-import { TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
+import { ACTIONS, TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
 import { TrialField } from "./routine_trial.js";
 import { toast } from "./toasts.js";
 
@@ -25,8 +25,11 @@ export class RoutineEditor {
     this.context = context;
     this.routine = routine;
     this.leave = leave;
-    this.given = routine?.definition ?? { trigger: { type: "cron" }, action: { type: "lightweight" } };
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    const fresh = { trigger: { type: "cron", timezone: timeZone }, action: { type: "lightweight" } };
+    this.given = routine?.definition ?? fresh;
     this.kind = this.given.trigger.type;
+    this.does = this.given.action.type;
     this.title = h("h2", { tabindex: "-1" }, routine ? `Edit ${routine.name}` : "New routine");
     this.problem = h("p", { class: "problem bad", role: "alert" });
     this.fires = h("p", { class: "fires-on", role: "status" });
@@ -54,16 +57,19 @@ export class RoutineEditor {
   #draw() {
     const page = this.#fields.size ? this.#page() : this.given;
     this.#fields.clear();
-    const parts = fieldsOf(this.kind).map((spec) => {
+    const parts = fieldsOf(this.kind, this.does).map((spec) => {
       const view = fieldView(spec, page, () => this.#met.add(spec.path));
       this.#fields.set(spec.path, view);
       return [spec.part, view.element];
     });
     const of = (/** @type {string} */ part) => parts.filter(([name]) => name === part).map(([, one]) => one);
     this.trialPart.hidden = this.kind !== "event";
+    const [name, ...what] = of("what");
     this.form.replaceChildren(
-      ...of("what"),
-      this.#kinds(),
+      name,
+      this.#choice("routine-does", "What it does", ACTIONS, this.does, (does) => (this.does = does)),
+      ...what,
+      this.#choice("routine-kind", "Trigger", TRIGGERS, this.kind, (kind) => (this.kind = kind)),
       ...of("when"),
       this.fires,
       this.trialPart,
@@ -84,21 +90,23 @@ export class RoutineEditor {
     this.#judge();
   }
 
-  #kinds() {
-    const options = Object.entries(TRIGGERS).map(([kind, { label }]) =>
-      h("option", { value: kind, selected: kind === this.kind }, label),
+  /** A choice on which other fields depend. @param {string} id @param {string} label
+   * @param {Object<string, {label: string}>} kinds @param {string} now @param {(kind: string) => void} take */
+  #choice(id, label, kinds, now, take) {
+    const options = Object.entries(kinds).map(([kind, one]) =>
+      h("option", { value: kind, selected: kind === now }, one.label),
     );
-    const select = h("select", { id: "routine-kind" }, ...options);
+    const select = h("select", { id }, ...options);
     select.addEventListener("change", () => {
-      this.kind = select.value;
+      take(select.value);
       this.#draw();
-      /** @type {HTMLElement | null} */ (this.form.querySelector("#routine-kind"))?.focus();
+      /** @type {HTMLElement | null} */ (this.form.querySelector(`#${id}`))?.focus();
     });
-    return h("div", { class: "field" }, h("label", { for: "routine-kind" }, "Trigger"), select);
+    return h("div", { class: "field" }, h("label", { for: id }, label), select);
   }
 
   #page() {
-    return definitionOf(this.kind, this.given, (path) => this.#fields.get(path)?.read());
+    return definitionOf(this.kind, this.does, this.given, (path) => this.#fields.get(path)?.read());
   }
 
   async #judge() {
@@ -175,13 +183,15 @@ function fieldView(spec, page, onMet) {
   const note = h("p", { class: "problem", id: `${id}-note`, role: "alert" });
   const input = spec.input(value, { id, "aria-describedby": note.id, autocomplete: "off" });
   input.addEventListener("change", onMet);
+  // What is written is judged while it is: see "routine-drafts".
+  input.addEventListener("input", () => input.value && onMet());
   const label = h("label", { for: id }, spec.label);
   const hint = spec.hint ? h("p", { class: "hint" }, spec.hint) : null;
   const check = input.type === "checkbox";
   const both = check ? [input, label] : [label, input];
   return {
     input,
-    element: h("div", { class: check ? "field check" : "field" }, ...both, hint, note),
+    element: h("div", { class: check ? "field check" : "field" }, ...both, input.after ?? null, hint, note),
     read: () => spec.read(input),
     /** @param {string} message */
     complain(message) {
