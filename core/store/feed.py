@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from core.events import UNKNOWN_USE, ContextUse
-from core.gates import Gate, Vote
+from core.gates import Gate, Option, Vote
 from core.messages import Attachment, Message
 from core.ports import Seen
 from core.store.pairing import NoiseRow
@@ -172,12 +172,16 @@ class GatesWanted:
     """A page of gates: open ones, oldest first, or closed ones, latest closed first.
 
     `concerning`: only gates that this user requested or is named to decide.
+    `text`: part of what was asked, of its outcome or of the requester's name.
+    `outcomes`: closed ones with these outcomes only, None for one without an answer.
     """
 
     limit: int
     open: bool
     before: tuple[int, str] | None = None
     concerning: str | None = None
+    text: str = ""
+    outcomes: tuple[Option | None, ...] = ()
 
 
 # Changes made by units, for listeners: reported after the commit, so that they need not poll.

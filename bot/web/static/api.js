@@ -109,7 +109,7 @@ export const send = (message) => change("/chat/send", message);
 /** @param {{menu_id: string, choice: number, client_key?: string}} press */
 export const press = (press) => change("/chat/press", press);
 
-/** @param {{state: "pending" | "decided", before?: string, limit?: number}} query */
+/** @param {{state: "pending" | "decided", query?: string, outcome?: string, before?: string, limit?: number}} query */
 export const approvals = (query) => ask(withQuery("/approvals", query));
 /** @param {{request_id: string, action: string, arguments?: Object<string, any>, text?: string}} decision */
 export const resolve = (decision) => change("/chat/gate/resolve", decision);

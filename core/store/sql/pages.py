@@ -210,6 +210,15 @@ class FeedUnits(Facet):
             )
             listed = strings_to_json((wanted.concerning,))[1:-1]
             parameters += [wanted.concerning, listed, listed]
+        if wanted.text:
+            asked_by = f"x.requester_id IN (SELECT u.id FROM users u WHERE {contains('u.name')})"
+            places = ("x.title", "x.detail", "x.tool", "coalesce(x.outcome_text, '')")
+            conditions.append(f"({' OR '.join([*map(contains, places), asked_by])})")
+            parameters += [like(wanted.text)] * (len(places) + 1)
+        if wanted.outcomes:
+            marks = ", ".join("?" * len(wanted.outcomes))
+            conditions.append(f"coalesce(x.outcome, '') IN ({marks})")
+            parameters += ["" if one is None else one.value for one in wanted.outcomes]
         page = (
             f"SELECT x.id FROM gates x WHERE {' AND '.join(conditions)}"
             f" ORDER BY x.{at}{order}, x.id{order} LIMIT ?"
