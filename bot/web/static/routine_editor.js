@@ -191,7 +191,7 @@ function fieldView(spec, page, onMet) {
   const both = check ? [input, label] : [label, input];
   return {
     input,
-    element: h("div", { class: check ? "field check" : "field" }, ...both, input.after ?? null, hint, note),
+    element: h("div", { class: check ? "field check" : "field" }, ...both, input.suggestions ?? null, hint, note),
     read: () => spec.read(input),
     /** @param {string} message */
     complain(message) {

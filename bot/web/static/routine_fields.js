@@ -50,7 +50,7 @@ const suggested = (placeholder, id, options) => ({
   input: (value, props) => {
     const one = text(placeholder).input(value, { ...props, list: id });
     const all = options().map(([word, label]) => h("option", { value: word }, label));
-    one.after = h("datalist", { id }, ...all);
+    one.suggestions = h("datalist", { id }, ...all);
     return one;
   },
 });

@@ -106,6 +106,8 @@ class WhyPage {
 /** @param {any} event */
 function eventView(event) {
   const sender = typeof event.sender === "string" ? event.sender : (event.sender?.name ?? "");
+  const answered = /^answer: /.test(event.outcome ?? "");
+  const outcome = answered ? "answered" : event.outcome || "not finished";
   const thread = event.turn?.thread_id ?? event.thread_id;
   return h(
     "li",
@@ -117,11 +119,12 @@ function eventView(event) {
       h("span", { class: "name", title: sender }, sender || "no sender"),
       timeView(event.at, shortTime(event.at)),
     ),
-    h("p", { class: "event-text" }, clip(event.text || "(no text)", 280)),
+    h("p", { class: "event-text" }, answered ? "An answer to a request" : clip(event.text || "(no text)", 280)),
     h(
       "p",
       { class: "event-outcome" },
-      h("span", { class: `outcome-word ${look(event.outcome ?? "")}` }, event.outcome || "not finished"),
+      h("span", { class: `outcome-word ${look(event.outcome ?? "")}` }, outcome),
+      answered ? h("a", { href: link("approvals", "history") }, "History of approvals") : null,
       thread ? h("a", { href: link("chat", thread) }, "Open conversation") : null,
     ),
     ...modelView(event.turn),
