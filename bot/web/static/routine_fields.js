@@ -146,6 +146,18 @@ const filters = {
   hint: "One field of the payload per line, such as “repository.name = hubbub”.",
 };
 
+const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+const SPOKEN = /^(?:every )?([a-z]+?)s? at (\d{1,2})(?::(\d\d))? ?(am|pm)?$/;
+
+/** A time of the day as people say it, in the five fields of a schedule; anything else as it is. @param {string} text */
+function spoken(text) {
+  const [, day, hour, minute, half] = SPOKEN.exec(text.toLowerCase()) ?? [];
+  const days = { day: "*", daily: "*", weekday: "1-5", weekend: "0,6" }[day] ?? DAYS.indexOf(day);
+  if (!day || days === -1) return text;
+  const late = half === "pm" && hour !== "12" ? 12 : half === "am" && hour === "12" ? -12 : 0;
+  return `${Number(minute ?? 0)} ${Number(hour) + late} * * ${days}`;
+}
+
 /** @type {[string, string][]} */
 const SCHEDULES = [
   ["0 9 * * *", "Every day at 9:00"],
@@ -166,9 +178,10 @@ export const TRIGGERS = {
       {
         ...when,
         ...suggested("for example 0 9 * * 1-5", "routine-schedules", () => SCHEDULES),
+        read: (input) => spoken(textOf(input) ?? "") || null,
         path: "trigger.schedule",
         label: "Schedule",
-        hint: "Minute, hour, day, month, weekday; text such as “every 2 hours”; once, “at 2030-12-01 09:00” or “in 20 m”.",
+        hint: "“every weekday at 9”, “every 2 hours”, or minute, hour, day, month, weekday. Once: “at 2030-12-01 09:00”, “in 20 m”.",
       },
       {
         ...when,

@@ -55,6 +55,7 @@ export class ThreadMenu {
           : confirmButton("Close", "Close this conversation?", () => this.#change({ closed: true }), {
               class: "button",
             }),
+        actions.command ? button("Model…", () => this.#work(() => actions.command?.("/model"))) : null,
         actions.command ? button("Branch", () => this.#work(() => actions.command?.("/branch"))) : null,
         button("Export", () => this.#work(() => download(thread))),
         confirmButton("Delete", "Delete it for good, not exported?", () => this.#work(() => this.#delete()), {
