@@ -260,7 +260,7 @@ class RemoteTalk:
         if self._thread_id is None:
             return Standing.IDLE if self._feed.empty else None
         found = await self._conversation(self._thread_id, 1)
-        asked = {approval.gate_id for approval in found.approvals}
+        asked = {approval.gate_id for approval in found.approvals if approval.state == "open"}
         if not self._feed.empty or self._seen < found.thread.last_seq or asked - self._asked:
             return None
         if found.thread.turn is None:
@@ -270,14 +270,17 @@ class RemoteTalk:
     async def open(self) -> None:
         """Begin with the latest messages and open gates. Raises TalkFailed if the hub cannot be asked."""
         page = _read(ThreadsPage, await self._api.get("/api/threads", channel=WEB, limit=LOOKED_AT))
-        mine = next((thread for thread in page.threads if thread.own and not thread.group), None)
-        if mine is None:
+        own = [thread for thread in page.threads if thread.own and not thread.group]
+        if not own:
             return
+        # Notices make theirs the newest, though nobody talks there.
+        mine = next((thread for thread in own if thread.active), own[0])
         found = await self._conversation(mine.id, SHOWN_BEFORE)
         for item in found.items:
             self._take_item(item, past=True)
         for approval in found.approvals:
-            self._take_approval(approval)
+            if approval.state == "open":
+                self._take_approval(approval)
         self._go_to(mine.id, found.last_seq)
 
     async def _conversation(self, thread_id: str, lines: int) -> ConversationPage:

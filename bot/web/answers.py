@@ -1,7 +1,7 @@
 """Gates, and the answers to them."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -37,10 +37,27 @@ class Resolve(Given):
     text: Annotated[str, Field(max_length=30_000)] | None = None
 
 
+_OUTCOMES: dict[str, tuple[Option | None, ...]] = {
+    "approved": (
+        Option.APPROVE,
+        Option.ALWAYS,
+        Option.SESSION,
+        Option.HAPPENED,
+        Option.RETRY,
+        Option.CONTINUE,
+    ),
+    "refused": (Option.DENY, Option.SKIP, Option.STOP, None),
+}
+
+
 class ApprovalsQuery(Given):
-    """Open ones, the oldest first; or decided ones, the latest first. `before`: `next` of the page before."""
+    """Open ones, the oldest first; or decided ones, the latest first. `before`: `next` of the page before;
+    `query`: part of what was asked, of the outcome or of the requester's name; `outcome`: decided ones that
+    were agreed to, or those that were not."""
 
     state: Annotated[str, Field(pattern="^(pending|decided)$")] = "pending"
+    query: Annotated[str, Field(max_length=200)] = ""
+    outcome: Literal["approved", "refused"] | None = None
     before: Cursor | None = None
     limit: Limit = 100
 
@@ -93,6 +110,8 @@ class ApprovalsApi:
             open=pending,
             before=None if query.before is None else position_of(query.before),
             concerning=None if call.caller.is_owner else person.user_id,
+            text=query.query.strip(),
+            outcomes=() if query.outcome is None else _OUTCOMES[query.outcome],
         )
         found = await self._feed.gate_glances(wanted)
         page = found[: query.limit]

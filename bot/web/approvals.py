@@ -30,10 +30,11 @@ class NamedPerson(Page):
 
 
 class OutcomeView(Page):
-    """The outcome of a gate; `by` is null without an answer."""
+    """The outcome of a gate; `by` is null without an answer; `you`: the reader gave it."""
 
     text: str
     by: str | None
+    you: bool
     at: int
 
 
@@ -123,7 +124,12 @@ def approval_page(
         state="open" if is_open else "closed",
         outcome=None
         if is_open
-        else OutcomeView(text=gate.outcome_text or "", by=glance.closed_by, at=glance.closed_at or 0),
+        else OutcomeView(
+            text=gate.outcome_text or "",
+            by=glance.closed_by,
+            you=glance.closed_by_id == reader.user_id,
+            at=glance.closed_at or 0,
+        ),
         may_decide=is_open and not voted and may_decide(view, reader) is None,
         voted=voted,
         quorum=gate.rule.quorum,

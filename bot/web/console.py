@@ -1,6 +1,7 @@
 """The console's files: one page and its assets, as they lie in the package, with nothing that other sites
 could make use of."""
 
+import gzip
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 LOGIN_PATH = "/login"
+WORKER = "worker.js"
+"""Served at the root as well: a service worker has power only over paths below its own."""
 STATIC = Path(__file__).with_name("static")
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
-    " font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    " font-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'self';"
+    " frame-ancestors 'none'"
 )
 SECURITY_HEADERS = {
     "content-security-policy": CSP,
@@ -28,6 +32,7 @@ MEDIA_TYPES = {
     ".html": "text/html",
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
 }
 """Of all that the console is made of; the machine's own list of types may say something else."""
 
@@ -35,6 +40,7 @@ MEDIA_TYPES = {
 @dataclass(frozen=True, slots=True)
 class _Asset:
     content: bytes
+    compressed: bytes
     media_type: str
     etag: str
 
@@ -47,13 +53,17 @@ class Console:
         self._assets: dict[str, _Asset] | None = None
 
     def routes(self) -> list[Route]:
-        """Return the routes `GET /`, `GET /login` (the same page, whose script uses the link) and
-        `GET /static/…`."""
+        """Return the routes `GET /`, `GET /login` (the same page, whose script uses the link),
+        `GET /worker.js` and `GET /static/…`."""
         pages = [Route(path, self._index, methods=["GET"]) for path in ("/", LOGIN_PATH)]
-        return [*pages, Route("/static/{path:path}", self._static)]
+        worker = Route(f"/{WORKER}", self._worker, methods=["GET"])
+        return [*pages, worker, Route("/static/{path:path}", self._static)]
 
     async def _index(self, request: Request) -> Response:
         return self._answer(request, "index.html")
+
+    async def _worker(self, request: Request) -> Response:
+        return self._answer(request, WORKER)
 
     async def _static(self, request: Request) -> Response:
         return self._answer(request, request.path_params["path"])
@@ -64,10 +74,13 @@ class Console:
         asset = self._assets.get(name)
         if asset is None:
             return PlainTextResponse("not found\n", 404)
-        headers = {"etag": asset.etag, "cache-control": "no-cache"}
+        headers = {"etag": asset.etag, "cache-control": "no-cache", "vary": "accept-encoding"}
         if request.headers.get("if-none-match") == asset.etag:
             return Response(status_code=304, headers=headers)
-        return Response(asset.content, media_type=asset.media_type, headers=headers)
+        content = asset.content
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            content, headers["content-encoding"] = asset.compressed, "gzip"
+        return Response(content, media_type=asset.media_type, headers=headers)
 
 
 def _read(directory: Path) -> dict[str, _Asset]:
@@ -76,6 +89,8 @@ def _read(directory: Path) -> dict[str, _Asset]:
         if path.is_file():
             content = path.read_bytes()
             media_type = MEDIA_TYPES[path.suffix]
-            etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            assets[path.relative_to(directory).as_posix()] = _Asset(content, media_type, etag)
+            # Weak: what is sent may be compressed.
+            etag = f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'
+            asset = _Asset(content, gzip.compress(content, mtime=0), media_type, etag)
+            assets[path.relative_to(directory).as_posix()] = asset
     return assets

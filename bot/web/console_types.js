@@ -64,13 +64,15 @@
  *   ended_at: number | null}[]}} JobParts
  *
  * @typedef {{type: string, thread_id?: string, seq?: number, at: number, data: any}} HubEvent
- * @typedef {{user_id: string, name: string, role: string, version: string, channels: string[]}} Me
+ * @typedef {{user_id: string, name: string, role: string, version: string, channels: string[],
+ *   commands: {name: string, about: string}[]}} Me
  *
  * @typedef {Object} Context What every page is given.
  * @property {typeof import("./static/api.js")} api
  * @property {Me} me
  * @property {import("./static/hub_events.js").HubEvents} hub
  * @property {import("./static/connection.js").Connection} connection
+ * @property {import("./static/unread.js").Unread} unread
  * @property {(hash: string, options?: {replace?: boolean}) => void} navigate
  *
  * @typedef {Object} Page

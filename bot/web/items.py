@@ -155,10 +155,13 @@ class SummaryItem(Line):
 
 
 class GateItem(Line, GatePage):
-    """A card where it was asked; `outcome` as it stands now."""
+    """A card where it was asked; `outcome` as it stands now; `call_id`, `tool`: of the call it is about, null
+    where it is about none or several."""
 
     kind: Literal["gate"] = "gate"
     gate_kind: str
+    call_id: str | None
+    tool: str | None
     title: str
     lines: tuple[str, ...]
     outcome: str | None
@@ -324,6 +327,8 @@ class Presenter:
                     **at,
                     gate_id=gate.id,
                     gate_kind=gate.kind.value,
+                    call_id=gate.call_id,
+                    tool=gate.tool,
                     title=gate.title,
                     lines=lines_of(gate),
                     outcome=gate.outcome_text,

@@ -15,6 +15,7 @@ from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, decision_
 from bot.web.login import LoginService, login_url
 from bot.web.stream import ChannelStates
 from channels.webchat import WEB
+from core import texts
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.preferences import Preferences, Thinking
@@ -58,14 +59,22 @@ class TokenOf(Given):
     user_id: ShortText
 
 
+class CommandPage(Page):
+    """A command, without its slash, and what it does."""
+
+    name: str
+    about: str
+
+
 class Me(Page):
-    """The caller, and the hub."""
+    """The caller, and the hub with its commands."""
 
     user_id: str
     name: str
     role: str
     version: str
     channels: tuple[str, ...]
+    commands: tuple[CommandPage, ...]
 
 
 class TokenPage(Page):
@@ -151,6 +160,7 @@ class People:
             role=person.role.value,
             version=version(),
             channels=names,
+            commands=tuple(CommandPage(name=name, about=about) for name, about in texts.COMMANDS),
         )
 
     async def status(self, call: Call) -> StatusView:

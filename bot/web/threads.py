@@ -26,7 +26,7 @@ from core.messages import Sender
 from core.model.tokens import text_tokens
 from core.runs.context import ChatPrompts, PromptPart
 from core.runs.window import MINUTE_US, NO_LIMIT, build_window, time_note, tool_tokens
-from core.store.feed import Feeds, ThreadGlance, ThreadsWanted
+from core.store.feed import CardShown, Feeds, ThreadGlance, ThreadsWanted
 from core.store.port import Store
 from core.store.search import QUERY_LIMIT_CHARS, index_all, parse_search
 from core.tools.pipeline import CallPipeline
@@ -62,7 +62,8 @@ class LiveView(Page):
 
 class ConversationPage(Page):
     """A thread with some of its lines in order. `more`: there are earlier lines; `last_seq`: where a
-    stream continues; `waiting`: queued messages, which become lines once a turn takes them."""
+    stream continues; `waiting`: queued messages, which become lines once a turn takes them; `approvals`: open
+    gates of the thread, and those whose cards are among the lines."""
 
     thread: ThreadPage
     items: tuple[Item, ...]
@@ -94,13 +95,16 @@ MessageText = Annotated[str, Field(min_length=1, max_length=30_000)]
 
 class ThreadsQuery(Given):
     """`query`: part of the title or of the person's name, or a search for messages; `before`: `next` of the
-    page before; `archived`: archived threads as well, which `query` always finds."""
+    page before; `archived`: archived threads as well, which `query` always finds; `mine`: the caller's own;
+    `waiting`: those with an open gate."""
 
     query: Annotated[str, Field(max_length=200)] = ""
     channel: Annotated[str, Field(max_length=64)] | None = None
     before: Cursor | None = None
     limit: Limit = 100
     archived: bool = False
+    mine: bool = False
+    waiting: bool = False
 
 
 class SearchQuery(Given):
@@ -230,10 +234,11 @@ class Threads:
         wanted = ThreadsWanted(
             limit=query.limit + 1,
             before=None if query.before is None else position_of(query.before),
-            owner_id=None if call.caller.is_owner else call.caller.principal.user_id,
+            owner_id=None if call.caller.is_owner and not query.mine else call.caller.principal.user_id,
             text=query.query.strip(),
             channel=query.channel,
             archived=query.archived,
+            waiting=query.waiting,
         )
         found = await self._store.feed.thread_glances(wanted)
         page = found[: query.limit]
@@ -260,7 +265,8 @@ class Threads:
         thread_id = glance.thread.id
         found = await self._store.feed.feed_before(thread_id, query.before, query.limit + 1)
         items = found[-query.limit :]
-        gates = await self._store.feed.open_gates_of(thread_id)
+        cards = [item.shown.gate.id for item in items if isinstance(item.shown, CardShown)]
+        gates = await self._store.feed.gates_in(thread_id, cards)
         return ConversationPage(
             thread=self._presenter.thread(glance, call.caller.principal),
             items=await self._presenter.items(thread_id, items),

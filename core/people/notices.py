@@ -63,8 +63,8 @@ Recipient = ToPerson | ToThread | ToAddress | InOrder
 class Notices:
     """A sender of notices.
 
-    `in_threads`: channels whose people see only messages in their threads (a console). They come
-    last, since a person must look there to see them."""
+    `in_threads`: channels whose people see only messages in their threads (a console): there, notices have a
+    conversation of their own. They come last, since a person must look there to see them."""
 
     def __init__(
         self,
@@ -163,8 +163,8 @@ class Notices:
         thread = next(
             (one for one in reach.threads if (one.channel, one.address) == (account.channel, address)), None
         )
-        if thread is None and account.channel in self._in_threads:
-            return None
+        if account.channel in self._in_threads:
+            return NoticeAddress(account.channel, address, notices_of=account.user.user_id)
         return NoticeAddress(account.channel, address, None if thread is None else thread.id)
 
 

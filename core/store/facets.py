@@ -100,11 +100,14 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class NoticeAddress:
-    """An address that can show a notice. `thread_id`: the thread in which the notice also appears."""
+    """An address that can show a notice. `thread_id`: the thread in which the notice also appears;
+    `notices_of`: the person in whose conversation for notices it appears instead, which is opened with its
+    first notice."""
 
     channel: str
     address: Address
     thread_id: str | None = None
+    notices_of: str | None = None
 
 
 # The store's side of gate timers: expiry, reminders and escalation of unanswered gates.

@@ -4,13 +4,13 @@ Each line has its own position, the thread's `seq`, which never changes. A reade
 everything up to a position continues from there without missing or repeating anything.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from core.events import UNKNOWN_USE, ContextUse
-from core.gates import Gate, Vote
+from core.gates import Gate, Option, Vote
 from core.job import JobState
 from core.messages import Attachment, Message, MessageRef
 from core.ports import Seen
@@ -135,7 +135,8 @@ class GateGlance:
     """A gate in a list, with all answers to it.
 
     `arguments`: its call's arguments as they would run, as JSON text.
-    `closed_by`: a name, None while it is open or if it closed without a person."""
+    `closed_by`, `closed_by_id`: a person's name and id, None while it is open or if it closed without a
+    person."""
 
     gate: Gate
     votes: tuple[Vote, ...]
@@ -143,6 +144,7 @@ class GateGlance:
     requester: str
     arguments: str | None
     closed_by: str | None
+    closed_by_id: str | None
     closed_at: int | None
 
 
@@ -155,6 +157,7 @@ class ThreadsWanted:
     `text`: a search for messages (see core.store.search), or part of the title or of the owner's name.
     `channel`: threads on that channel only.
     `archived`: archived threads as well, which are otherwise found by `text` only.
+    `waiting`: threads with an open gate only.
     """
 
     limit: int
@@ -163,6 +166,7 @@ class ThreadsWanted:
     text: str = ""
     channel: str | None = None
     archived: bool = False
+    waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +174,16 @@ class GatesWanted:
     """A page of gates: open ones, oldest first, or closed ones, latest closed first.
 
     `concerning`: only gates that this user requested or is named to decide.
+    `text`: part of what was asked, of its outcome or of the requester's name.
+    `outcomes`: closed ones with these outcomes only, None for one without an answer.
     """
 
     limit: int
     open: bool
     before: tuple[int, str] | None = None
     concerning: str | None = None
+    text: str = ""
+    outcomes: tuple[Option | None, ...] = ()
 
 
 # Changes made by units, for listeners: reported after the commit, so that they need not poll.
@@ -299,8 +307,8 @@ class Feeds(Protocol):
 
     async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]: ...
 
-    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
-        """Return the open gates of a thread, oldest first."""
+    async def gates_in(self, thread_id: str, shown: Collection[str]) -> Sequence[GateGlance]:
+        """Return gates of a thread, oldest first: the open ones, and closed ones with these ids."""
         ...
 
     async def said_to(self, event_key: str) -> Sequence[Message]:

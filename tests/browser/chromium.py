@@ -51,6 +51,9 @@ async def chromium() -> AsyncIterator[Browser]:
             await browser.close()
 
 
+NO_WORKER = "Service Worker registration blocked by Playwright"
+
+
 @dataclass  # without slots: the browser's library notes its handlers on their objects
 class Complaints:
     """Errors and warnings of pages: what a developer would see, and nobody else."""
@@ -63,7 +66,7 @@ class Complaints:
         context.on("weberror", lambda error: self.lines.append(f"uncaught: {error.error}"))
 
     def _said(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        if message.type in ("error", "warning") and NO_WORKER not in message.text:
             self.lines.append(f"{message.type}: {message.text}")
 
     def but(self, *expected: str) -> list[str]:
@@ -79,10 +82,14 @@ async def tab(
     width: int = 1440,
     height: int = 900,
     dark: bool = False,
+    worker: bool = False,
 ) -> AsyncIterator[Page]:
-    """A page of its own: cookies, storage and size are shared with nobody."""
+    """A page of its own: cookies, storage and size are shared with nobody. `worker`: with its service worker,
+    whose requests no test can hold up."""
     context = await browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        service_workers="allow" if worker else "block",
     )
     context.set_default_timeout(LIMIT_MS)
     if complaints is not None:

@@ -78,9 +78,9 @@ async def test_the_open_page_names_what_runs_and_what_had_been_asked_for(
     console: Console, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread("run: touch as-asked")
-    steps = console.page.locator(".steps .step-body")
-    await expect(steps).to_contain_text("touch as-asked")
+    steps = console.page.locator(".step-body")
     card = console.card()
+    await expect(card).to_contain_text("Run touch as-asked?")
     await card.get_by_role("button", name="Edit…").click()
     await card.get_by_label("command").fill("touch as-edited")
     await card.get_by_role("button", name="Approve as edited").click()
@@ -113,7 +113,7 @@ async def test_a_grant_is_listed_and_taken_back(
     await expect(console.page.get_by_text("There are no grants.")).to_be_visible()
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Deny")
-    await expect(console.outcome()).to_contain_text("Denied by owner")
+    await expect(console.outcome()).to_contain_text("Denied by you")
     assert not made.exists()
     assert complaints.lines == []
 
@@ -134,7 +134,7 @@ async def test_an_unknown_outcome_is_resolved_in_the_console(
     (workspace / "gate").write_text("")
     await expect(console.card()).to_contain_text("I was interrupted while running shell", timeout=30_000)
     await console.decide_when_reached(label)
-    await expect(console.outcome()).to_contain_text("owner")
+    await expect(console.outcome()).to_contain_text("by you")
     await expect(console.card()).to_have_count(0)
     async with asyncio.timeout(LIMIT_S):
         while len(lines(hub)) != times:  # noqa: ASYNC110 - the file tells nobody

@@ -32,11 +32,11 @@ async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[HubP
 async def test_a_denied_call_does_not_run(console: Console, hub: HubProcess, complaints: Complaints) -> None:
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Deny")
-    await expect(console.outcome()).to_contain_text("Denied by owner")
+    await expect(console.outcome()).to_contain_text("Denied by you")
     await console.sees("I did not run")
     assert not (hub.directory / "workspace" / "made").exists()
     await console.open("approvals/history")
-    await expect(console.page.locator("article.approval").first).to_contain_text("Denied by owner")
+    await expect(console.page.locator("article.approval").first).to_contain_text("Denied by you")
     assert complaints.lines == []
 
 
@@ -51,7 +51,7 @@ async def test_edited_arguments_are_the_ones_that_run(
     await expect(field).to_have_value("touch as-asked")
     await field.fill("touch as-edited")
     await card.get_by_role("button", name="Approve as edited").click()
-    await expect(console.outcome()).to_contain_text("owner")
+    await expect(console.outcome()).to_contain_text("by you")
     await console.sees("I ran")
     made = {path.name for path in (hub.directory / "workspace").iterdir()}
     assert "as-edited" in made
@@ -87,7 +87,7 @@ async def test_an_edit_that_cannot_be_run_is_refused_at_its_field(console: Conso
     await expect(card.get_by_label("command")).to_be_focused()
     await card.get_by_role("button", name="Cancel edit").click()
     await console.decide("Deny")
-    await expect(console.outcome()).to_contain_text("Denied by owner")
+    await expect(console.outcome()).to_contain_text("Denied by you")
 
 
 async def test_a_question_is_answered_by_choice_and_in_words(
@@ -113,7 +113,7 @@ async def test_a_question_of_telegram_is_answered_in_the_console_and_the_other_w
     await expect(console.card()).to_contain_text("telegram")
     await console.decide("Approve")
     await telegram.wait_text(OWNER, "Approved by", timeout_s=LIMIT_S)
-    await expect(console.outcome()).to_contain_text("Approved by owner")
+    await expect(console.outcome()).to_contain_text("Approved by you")
     await telegram.wait_text(OWNER, "I ran ls", timeout_s=LIMIT_S)
 
     telegram.user_sends_text(OWNER, "run: pwd")
@@ -140,8 +140,8 @@ async def test_opposite_answers_here_and_on_telegram_at_one_instant_have_one_out
     await expect(console.outcome()).to_be_visible()
     await expect(console.card()).to_have_count(0)
     outcome = await console.outcome().locator("span").text_content()
-    assert outcome in {"Approved by owner", "Denied by owner"}
-    await telegram.wait_text(OWNER, outcome, timeout_s=LIMIT_S)
+    assert outcome in {"Approved by you", "Denied by you"}
+    await telegram.wait_text(OWNER, outcome.replace("you", "owner"), timeout_s=LIMIT_S)
     said = "I ran" if outcome.startswith("Approved") else "I did not run"
     await telegram.wait_text(OWNER, said, timeout_s=LIMIT_S)
     assert made.exists() is outcome.startswith("Approved")

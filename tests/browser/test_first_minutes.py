@@ -65,7 +65,7 @@ async def test_the_first_approved_tool_takes_five_actions_at_most(
         await person.acts()
         await console.decide("Approve")
         await console.sees("I ran ls. Result:")
-        await expect(console.outcome()).to_contain_text("Approved by owner")
+        await expect(console.outcome()).to_contain_text("Approved by you")
     assert person.actions <= MAX_ACTIONS
     assert time.monotonic() - began <= FIRST_TOOL_LIMIT_S
     assert complaints.lines == []

@@ -93,7 +93,7 @@ async def test_opposite_answers_at_one_instant_have_one_outcome(
             await each.sees("Done:")
             await expect(each.card()).to_have_count(0)
         told = await one.outcome().locator("span").text_content()
-        assert told in {"Approved by owner", "Denied by owner"}
+        assert told in {"Approved by you", "Denied by you"}
         await expect(other.outcome()).to_contain_text(told)
         assert lines(out) == (["line"] if told.startswith("Approved") else [])
     assert complaints.but(SETTLED) == []
@@ -125,12 +125,12 @@ async def test_a_late_press_shows_who_decided(
         await early.sees("Done:")
         await expect(late.card()).to_be_visible()
         await late.decide("Deny")
-        await expect(late.outcome()).to_contain_text("Approved by owner")
+        await expect(late.outcome()).to_contain_text("Approved by you")
         await expect(late.card()).to_have_count(0)
         assert lines(out) == ["line"]
         await blind.unroute("**/api/events*")
         await late.sees("Done:")
-        await expect(early.outcome()).to_contain_text("Approved by owner")
+        await expect(early.outcome()).to_contain_text("Approved by you")
         assert lines(out) == ["line"]
     assert complaints.but(*UNREACHED, SETTLED) == []
 
@@ -178,7 +178,7 @@ async def test_a_yes_from_before_the_question_is_no_answer(
     assert lines(out) == []
     await console.decide("Deny")
     await console.sees("what else?")
-    await expect(console.outcome()).to_contain_text("Denied by owner")
+    await expect(console.outcome()).to_contain_text("Denied by you")
     assert await console.messages("user").locator("p").all_text_contents() == [RUN, "yes", "what else?"]
     await expect(waiting).to_have_count(0)
     assert lines(out) == []

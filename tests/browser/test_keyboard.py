@@ -24,7 +24,6 @@ async def test_a_conversation_with_a_decision(console: Console, complaints: Comp
     await tab_to(page, "Skip to content")
     await tab_to(page, "Approvals")
     await page.keyboard.press("ArrowUp")
-    await page.keyboard.press("ArrowUp")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="New conversation")).to_be_visible()
     await tab_to(page, "Message")
@@ -40,7 +39,7 @@ async def test_a_conversation_with_a_decision(console: Console, complaints: Comp
     await tab_to(page, "Approve as edited")
     await page.keyboard.press("Enter")
     await console.sees("typed")
-    await expect(console.outcome()).to_contain_text("owner")
+    await expect(console.outcome()).to_contain_text("by you")
     assert complaints.lines == []
 
 
@@ -94,7 +93,7 @@ async def test_turns_are_taken_back_and_a_conversation_is_named_and_set(
     await page.get_by_label("Conversation menu").press("Enter")
     await page.get_by_role("button", name="Delete").press("Enter")
     await page.get_by_role("button", name="Delete it for good, not exported?").press("Enter")
-    await expect(page.get_by_role("heading", name="Threads")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
     threads = (await hub.api("GET", "/threads"))["threads"]
     assert thread not in [one["id"] for one in threads]
     assert complaints.lines == []
@@ -109,7 +108,7 @@ async def test_lists_are_walked_with_arrows_and_left_with_escape(
         await console.sees("I am the built-in demo model")
     await console.open("threads")
     await expect(page.locator(".row")).to_have_count(3)
-    await tab_to(page, "Search all threads")
+    await tab_to(page, "Search conversations")
     await page.keyboard.press("ArrowDown")
     for key, words in (
         ("ArrowDown", "conversation 1"),

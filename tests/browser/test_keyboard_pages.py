@@ -55,11 +55,11 @@ async def test_a_person_is_paired_answered_found_and_removed(
     telegram.user_sends_text(STRANGER, "what time is it")
     await telegram.wait_text(STRANGER, "It is", timeout_s=LIMIT_S)
     await tab_to(page, "Channels", back=True)
-    for _ in ("Routines", "Approvals", "Threads"):
+    for _ in ("Jobs", "Routines", "Approvals", "Inbox"):
         await page.keyboard.press("ArrowUp")
     await page.keyboard.press("Enter")
     await expect(page.locator(".row").first).to_contain_text("what time is it")
-    await tab_to(page, "Search all threads")
+    await tab_to(page, "Search conversations")
     await page.keyboard.type("what time")
     await expect(page.locator(".row")).to_have_count(1)
     await page.keyboard.press("ArrowDown")
@@ -70,7 +70,7 @@ async def test_a_person_is_paired_answered_found_and_removed(
     await console.sees("Time for a walk.", "operator")
     await telegram.wait_text(STRANGER, "Time for a walk.", timeout_s=LIMIT_S)
 
-    await tab_to(page, "Threads", back=True)
+    await tab_to(page, "Inbox", back=True)
     await page.keyboard.press("End")
     await page.keyboard.press("Enter")
     await tab_to(page, "What happened to a message?")
@@ -114,13 +114,13 @@ async def test_a_gate_is_decided_on_the_approvals_page(
             await tab_to(page, "Approve")  # the page's own link begins alike
         await page.keyboard.press("Enter")
         await expect(page.locator("article.approval:not(.closed)")).to_have_count(left)
-        await expect(page.locator("article.approval:focus")).to_contain_text("Approved by owner")
+        await expect(page.locator("article.approval:focus")).to_contain_text("Approved by you")
     made = hub.directory / "workspace"
     await console.open("approvals/history")
     await expect(page.locator("article.approval")).to_have_count(2)
-    await expect(
-        page.locator("article.approval .outcome").filter(has_text="Approved by owner")
-    ).to_have_count(2)
+    await expect(page.locator("article.approval .outcome").filter(has_text="Approved by you")).to_have_count(
+        2
+    )
     for one in sent:
         await console.open(f"chat/{one['thread_id']}")
         await console.sees("I ran")

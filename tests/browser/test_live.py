@@ -80,7 +80,7 @@ async def test_a_reply_is_seen_as_it_is_written_in_two_tabs_and_after_a_reload(
         await other.say("and again: please run: ls")
         await expect(console.card()).to_contain_text("ls")
         await console.decide("Approve")
-        await expect(other.outcome()).to_contain_text("Approved by owner")
+        await expect(other.outcome()).to_contain_text("Approved by you")
         await console.sees("Done:")
         assert await in_order(other) == await in_order(console)
     assert complaints.lines == []
@@ -173,7 +173,7 @@ async def test_a_cut_in_the_middle_of_a_reply_and_of_a_question_leaves_no_trace(
         way.cut()
         await hub.api("POST", "/chat/gate/resolve", {"request_id": waiting[0]["gate_id"], "action": "deny"})
         way.mend()
-        await expect(console.outcome()).to_contain_text("Denied by owner")
+        await expect(console.outcome()).to_contain_text("Denied by you")
         await expect(console.card()).to_have_count(0)
         await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
         assert (await in_order(console))[:3] == ["tell me", WORDS, "please run: ls"]
@@ -189,7 +189,7 @@ async def test_a_killed_hub_comes_back_and_the_open_page_continues(
     await hub.restart()
     await console.decide_when_reached("Approve")
     await console.sees("Done:")
-    await expect(console.outcome()).to_contain_text("Approved by owner")
+    await expect(console.outcome()).to_contain_text("Approved by you")
     assert (hub.directory / "workspace" / "out").read_text() == "line\n"
     assert complaints.but(*CUT) == []
 

@@ -139,7 +139,7 @@ async def test_a_key_meant_for_a_call_does_not_agree_to_what_it_was_changed_to(
         await expect(card).to_be_focused()
         await page.keyboard.press("Enter")
         await console.decide("Deny")
-        await expect(console.outcome()).to_contain_text("Denied by owner")
+        await expect(console.outcome()).to_contain_text("Denied by you")
         assert list((hub.directory / "workspace").iterdir()) == []
     assert complaints.lines == []
 
@@ -155,7 +155,7 @@ async def test_one_refusal_is_enough(browser: Browser, hub: HubProcess, complain
         assert await resolve(hub, token, gate_id, "approve") == 200
         await expect(console.card()).to_contain_text(f"1 of 2 approved: {MIA}")
         await console.decide("Deny")
-        await expect(console.outcome()).to_contain_text("Denied by owner")
+        await expect(console.outcome()).to_contain_text("Denied by you")
         assert not (hub.directory / "workspace" / "made").exists()
         assert await page.locator(".planted").count() == 0
     assert complaints.lines == []

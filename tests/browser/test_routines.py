@@ -105,12 +105,20 @@ async def test_a_routine_is_paused_changed_and_forgotten(
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_label("Schedule")).to_be_focused()
     await expect(page.get_by_text("hour: '25' is not from 0 to 23")).to_be_visible()
+    for said, read in (
+        ("every weekday at 9", "09:00 on Monday to Friday"),
+        ("daily at 8:30 pm", "20:30 every day"),
+    ):
+        await page.get_by_label("Schedule").fill(said)
+        await expect(page.locator(".fires-on")).to_contain_text(f"At {read} (Europe/Berlin). Next:")
     await page.get_by_label("Schedule").fill("30 8 * * *")
+    await page.get_by_text("Limits and notices").click()
+    await page.get_by_label("Runs a day").fill("3")
     await page.get_by_role("button", name="Save").click()
     await expect(page.locator(".pane-head")).to_contain_text("At 08:30 every day (Europe/Berlin)")
     kept = await hub.api("GET", f"/routines/{made['id']}")
     assert kept["definition"]["trigger"] == {**cron, "schedule": "30 8 * * *"}
-    assert kept["definition"]["guardrails"]["cooldown_s"] == 0
+    assert kept["definition"]["guardrails"] == {"cooldown_s": 0, "daily_runs": 3}
     await page.get_by_role("button", name="Delete").click()
     await page.get_by_role("button", name="Delete morning and its runs?").click()
     await expect(page.get_by_text("No routines yet.")).to_be_visible()

@@ -48,8 +48,10 @@ async def test_messages_answers_and_tool_output_are_text(
     await nothing_planted(console)
     await console.decide("Approve")
     await expect(console.messages("assistant").last).to_contain_text("onerror=")
-    await console.page.locator("details.steps summary").last.click()
-    await expect(console.page.locator("details.steps[open]")).to_contain_text("<b class=planted>x</b>")
+    await console.page.locator("article.approval summary").last.click()
+    await expect(console.page.locator("article.approval .steps-rows")).to_contain_text(
+        "<b class=planted>x</b>"
+    )
     await nothing_planted(console)
     assert complaints.lines == []
 

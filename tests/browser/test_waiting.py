@@ -110,6 +110,6 @@ async def test_a_members_unanswered_gate_escalates_to_the_owner(browser: Browser
         house.clock.skip(12 * HOUR_S)
         await house.telegram.wait_text(BEN, "I have also asked owner.")
         await console.decide("Approve")
-        await expect(console.outcome()).to_contain_text("Approved by owner")
+        await expect(console.outcome()).to_contain_text("Approved by you")
         await house.telegram.wait_text(BEN, "Done:")
         assert (house.workspace / "made").exists()

@@ -147,7 +147,7 @@ READS = frozenset(
         "feed_after",
         "feed_before",
         "key_holder",
-        "open_gates_of",
+        "gates_in",
         "waiting_in",
         "gate_glance",
         "gate_glances",

@@ -28,9 +28,7 @@ export function signedOut() {
 
 /** @param {string} path @param {Object<string, any>} [query] */
 function withQuery(path, query = {}) {
-  const given = Object.entries(query).filter(
-    ([, value]) => value !== undefined && value !== null && value !== "",
-  );
+  const given = Object.entries(query).filter(([, value]) => ![undefined, null, "", false].includes(value));
   return given.length ? `${path}?${new URLSearchParams(given.map(([k, v]) => [k, String(v)]))}` : path;
 }
 
@@ -83,8 +81,11 @@ export async function logIn(code) {
 export const me = () => ask("/me");
 export const logout = () => change("/logout").then(() => keep(""));
 
-/** @param {{query?: string, channel?: string, before?: string, limit?: number, signal?: AbortSignal}} wanted */
+/** @param {{query?: string, channel?: string, mine?: boolean, waiting?: boolean, before?: string, limit?: number,
+ *   signal?: AbortSignal}} wanted */
 export const threads = ({ signal, ...query }) => ask(withQuery("/threads", query), { signal });
+/** Messages. @param {{query: string, limit?: number, signal?: AbortSignal}} wanted */
+export const search = ({ signal, ...query }) => ask(withQuery("/search", query), { signal });
 /** @param {string} id @param {{before?: number, limit?: number, signal?: AbortSignal}} [wanted] */
 export const thread = (id, { signal, ...query } = {}) =>
   ask(withQuery(`/threads/${encodeURIComponent(id)}`, query), { signal });
@@ -102,12 +103,13 @@ export const answer = (id, text, clientKey) =>
   change(`/threads/${encodeURIComponent(id)}/answer`, { text, client_key: clientKey });
 /** @param {string} id */
 export const stop = (id) => change(`/threads/${encodeURIComponent(id)}/stop`);
-/** @param {{text: string, thread_id?: string, new?: boolean, client_key: string, attachments?: string[], reply_to?: number}} message */
+/** @param {{text: string, thread_id?: string, new?: boolean, client_key: string, attachments?: string[],
+ *   instead_of?: string, reply_to?: number}} message */
 export const send = (message) => change("/chat/send", message);
 /** @param {{menu_id: string, choice: number, client_key?: string}} press */
 export const press = (press) => change("/chat/press", press);
 
-/** @param {{state: "pending" | "decided", before?: string, limit?: number}} query */
+/** @param {{state: "pending" | "decided", query?: string, outcome?: string, before?: string, limit?: number}} query */
 export const approvals = (query) => ask(withQuery("/approvals", query));
 /** @param {{request_id: string, action: string, arguments?: Object<string, any>, text?: string}} decision */
 export const resolve = (decision) => change("/chat/gate/resolve", decision);
@@ -184,6 +186,13 @@ export const fileLink = (url) => change(url.slice("/api".length));
 export const tools = () => ask("/tools");
 /** @param {boolean} paused */
 export const pauseTools = (paused) => change(paused ? "/tools/pause" : "/tools/unpause");
+
+/** A file as it is, for pages that show it. @param {string} url the file's own @returns {Promise<Blob>} */
+export async function file(url) {
+  const response = await reached(url, { headers: proof() });
+  if (!response.ok) throw errorOf(response.status, await response.json().catch(() => null));
+  return response.blob();
+}
 
 /** Where events come from. @param {{thread?: string, after?: number}} query */
 export const eventsUrl = (query) => withQuery("/api/events", query);

@@ -1,16 +1,19 @@
 /** A question to people: what is asked, the exact arguments, the answers, an edit before saying yes. */
 
 import * as api from "./api.js";
-import { aboutView, asks, callViews, freeTextForm, settledView } from "./approval_views.js";
+import { aboutView, asks, callViews, freeTextForm, headlineOf, settledLine, settledView } from "./approval_views.js";
 import { ArgumentsForm } from "./arguments_form.js";
 import { announce, button, h, icon } from "./dom.js";
 import { complaint } from "./parts.js";
 
 const GOES_ON = new Set(["approve", "happened", "continue"]);
+/** A second click comes within it: until then nothing slides under the pointer. */
+const CLICK_MS = 700;
 
 /**
  * @param {Approval | null} approval null: only what was shown is known
  * @param {{item?: Item, place: "feed" | "page", link?: string}} options
+ *   Settled, it folds to a line; where it was decided on a page of many, it stays as it was.
  */
 export function approvalCard(approval, options) {
   const card = new ApprovalCard(approval, options);
@@ -18,18 +21,22 @@ export function approvalCard(approval, options) {
     element: card.element,
     update: (/** @type {Approval} */ now) => card.update(now),
     outcome: (/** @type {string | null} */ text) => card.outcome(text),
+    adopt: (/** @type {import("./message_view.js").StepsView} */ steps) => card.adopt(steps),
   };
 }
 
 class ApprovalCard {
   /** @type {ArgumentsForm | null} */ #form = null;
   #busy = false;
+  /** What the call that is asked about came to. @type {import("./message_view.js").StepsView | null} */ #steps = null;
+  #unfolded = false;
 
   /** See approvalCard. @param {Approval | null} approval @param {any} options */
   constructor(approval, { item, place, link }) {
     this.approval = approval;
     this.item = item;
     this.link = link;
+    this.folds = place === "feed" || approval?.state !== "open";
     this.id = approval?.gate_id ?? item?.gate_id ?? "";
     this.body = h("div", { class: "card-body" });
     this.actions = h("div", { class: "card-actions" });
@@ -44,12 +51,25 @@ class ApprovalCard {
         "aria-labelledby": title.id,
         data: { gate: this.id },
       },
-      h("header", {}, icon(this.#asks ? "why" : "approvals"), title),
-      this.body,
-      this.problem,
-      this.actions,
     );
+    this.header = h("header", {}, icon(this.#asks ? "why" : "approvals"), title);
+    this.element.addEventListener("keydown", (event) => this.#key(event));
     this.#render();
+  }
+
+  /** Shows what the call came to with its card, instead of beside it. @param {import("./message_view.js").StepsView} steps */
+  adopt(steps) {
+    this.#steps = steps;
+    steps.element.remove();
+    steps.onChange = () => !this.#open && this.#render();
+    this.#render();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (!this.#form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    this.#approveEdited();
   }
 
   /** @param {Approval} approval */
@@ -95,23 +115,55 @@ class ApprovalCard {
 
   #render() {
     const { approval, item } = this;
-    const [title, ...reason] = (approval?.title ?? item?.title ?? "A question").split("\n");
-    this.title.textContent = title;
+    const { title, reasons } = headlineOf(approval, item);
+    this.title.replaceChildren(...title);
+    const closes = !this.#open && !this.element.classList.contains("closed");
+    if (closes) this.#keepHeight();
     this.element.classList.toggle("closed", !this.#open);
     this.#say("");
-    const grants = this.#open && approval?.may_decide && approval.always;
+    // What "always" covers is of the call as it stands, not as somebody is editing it.
+    const grants = this.#open && !this.#form && approval?.may_decide && approval.always;
     this.body.replaceChildren(
-      ...reason.map((line) => h("p", { class: "reason" }, line)),
+      ...reasons.map((line) => h("p", { class: "reason" }, line)),
       ...(approval ? [aboutView(approval, this.link)] : []),
       ...this.#what(),
       ...(grants ? [h("p", {}, grants)] : []),
     );
+    if (!this.#open && this.folds) return this.#fold();
+    this.#asked();
     this.actions.replaceChildren(...(this.#open ? this.#answers() : [settledView(approval, item)]));
+    this.element.replaceChildren(this.header, this.body, this.problem, this.actions);
+    return undefined;
+  }
+
+  #fold() {
+    const line = settledLine(this.approval, this.item, this.#steps?.how(this.approval?.outcome?.at) ?? "");
+    const whole = h("details", { open: this.#unfolded }, line, this.header, this.body);
+    whole.addEventListener("toggle", () => (this.#unfolded = whole.open));
+    this.element.replaceChildren(whole);
+  }
+
+  /** Notes since when this very call is asked about. */
+  #asked() {
+    const first = String(this.approval?.choices[0]?.index ?? "");
+    if (this.element.dataset.first === first) return;
+    this.element.dataset.first = first;
+    this.element.dataset.asked = String(performance.now());
+  }
+
+  /** Settled under a pointer, it gives its room up only once that is gone. */
+  #keepHeight() {
+    const { element } = this;
+    if (!element.matches(":hover")) return;
+    element.style.minHeight = `${element.offsetHeight}px`;
+    const release = () => setTimeout(() => (element.style.minHeight = ""), CLICK_MS);
+    element.addEventListener("pointerleave", release, { once: true });
   }
 
   /** The call itself, or the form in which it is edited. */
   *#what() {
     if (this.#form && this.approval?.tool && !this.#asks) yield this.#form.element;
+    else if (!this.#open && this.#steps) yield this.#steps.rows;
     else yield* callViews(this.approval, this.item);
   }
 
@@ -123,7 +175,8 @@ class ApprovalCard {
       return;
     }
     if (this.#form) {
-      yield this.#button("Approve as edited", "primary", () => this.#approveEdited());
+      const keys = { title: "Ctrl Enter" };
+      yield this.#button("Approve as edited", "primary", () => this.#approveEdited(), keys);
       yield this.#button("Cancel edit", "", () => this.#edit(false));
       return;
     }

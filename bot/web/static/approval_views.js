@@ -1,13 +1,75 @@
 /** What a question to people shows: why and by whom it is asked, what would run, how it ended. */
 
 import { codeView } from "./blocks.js";
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { clip, fromNow } from "./format.js";
 import { timeView } from "./parts.js";
 
 /** Whether it is a question of the assistant's own, and not about a call.
  * @param {Approval | null} approval @param {Item} [item] */
 export const asks = (approval, item) => ["question", "auth"].includes(approval?.kind ?? item?.gate_kind ?? "");
+
+/** What a call of a tool does, and the argument that says to what. @type {Object<string, [string, string]>} */
+const ACTIONS = {
+  shell: ["Run", "command"],
+  http: ["Request", "url"],
+  read_file: ["Read", "path"],
+  write_file: ["Write", "path"],
+  edit_file: ["Edit", "path"],
+  send_file: ["Send", "path"],
+  list_dir: ["List", "path"],
+  delete_file: ["Delete", "path"],
+  routine_create: ["Create routine", "name"],
+  routine_update: ["Change routine", "name"],
+  routine_delete: ["Delete routine", "name"],
+  delegate: ["Delegate", "task"],
+};
+const TITLE_CHARS = 80;
+
+/** A call in a few words: its verb, and what it is about. @param {Approval} approval @returns {[string, string]} */
+function actionOf({ tool, shown }) {
+  const [verb, name] = ACTIONS[tool ?? ""] ?? ["Use", ""];
+  const about = shown.find((one) => one.name === name)?.text;
+  return about ? [verb, clip(about, TITLE_CHARS)] : ["Use", tool ?? ""];
+}
+
+/** The headline of a card, and the lines below it: "Run `ls`?" for a call; whatever was asked for anything else.
+ * @param {Approval | null} approval @param {Item} [item] @returns {{title: (Node | string)[], reasons: string[]}} */
+export function headlineOf(approval, item) {
+  const [title, ...reasons] = (approval?.title ?? item?.title ?? "A question").split("\n");
+  if (approval?.kind !== "approval" || !approval.tool) return { title: [title], reasons };
+  const [verb, about] = actionOf(approval);
+  return { title: [`${verb} `, h("code", {}, about), "?"], reasons };
+}
+
+const REFUSED = /^(Denied|Not approved|Stopped|Skipped|No answer)/;
+
+/**
+ * All of it in one line: ✓ ls · Approved by you · 0.1 s.
+ * @param {Approval | null} approval @param {Item | undefined} item @param {string} how its call went, "" if nobody knows
+ */
+export function settledLine(approval, item, how) {
+  const text = outcomeText(approval, item);
+  const [title] = (approval?.title ?? item?.title ?? "").split("\n");
+  const about = approval?.kind === "approval" && approval.tool ? h("code", {}, actionOf(approval)[1]) : title;
+  const at = approval?.outcome?.at;
+  return h(
+    "summary",
+    { class: REFUSED.test(text) ? "settled-line bad" : "settled-line" },
+    icon(REFUSED.test(text) ? "close" : "check"),
+    h("span", { class: "settled-about", title: typeof about === "string" ? about : about.textContent }, about),
+    h("span", { class: "outcome" }, h("span", {}, text)),
+    how ? h("span", { class: "muted" }, how) : null,
+    at ? timeView(at) : null,
+  );
+}
+
+/** @param {Approval | null} approval @param {Item} [item] */
+function outcomeText(approval, item) {
+  const { text, by, you } = approval?.outcome ?? { text: item?.outcome };
+  if (!text) return approval ? "Closed." : "No longer open.";
+  return you && by ? text.replace(` by ${by}`, " by you") : text;
+}
 
 /** Who asks, where and until when. @param {Approval} approval @param {string} [link] to the conversation */
 export function aboutView(approval, link) {
@@ -43,10 +105,8 @@ export function* callViews(approval, item) {
 
 /** How it ended. @param {Approval | null} approval @param {Item} [item] */
 export function settledView(approval, item) {
-  const outcome = approval?.outcome;
-  const text = outcome?.text ?? item?.outcome;
-  if (text) return h("p", { class: "outcome" }, h("span", {}, text), outcome ? timeView(outcome.at) : null);
-  return h("p", { class: "outcome muted" }, approval ? "Closed." : "No longer open.");
+  const at = approval?.outcome?.at;
+  return h("p", { class: "outcome" }, h("span", {}, outcomeText(approval, item)), at ? timeView(at) : null);
 }
 
 /** An answer in one's own words. @param {boolean | undefined} secret @param {(text: string) => void} onAnswer */

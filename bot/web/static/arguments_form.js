@@ -1,6 +1,6 @@
 /** The arguments of a call as fields: texts as they are, anything else as JSON. */
 
-import { h } from "./dom.js";
+import { composing, h } from "./dom.js";
 
 const MAX_ROWS = 12;
 
@@ -14,6 +14,7 @@ export class ArgumentsForm {
     Object.entries(given).forEach(([name, value], index) =>
       this.element.append(this.#field(name, value, `${id}-${index}`)),
     );
+    this.element.append(h("p", { class: "hint" }, "Ctrl Enter approves as edited, Shift Enter starts a new line."));
   }
 
   focus() {
@@ -61,6 +62,11 @@ export class ArgumentsForm {
       "aria-describedby": `note-${id}`,
     });
     input.value = shown;
+    // A line stays one, as where messages are written: Shift makes a second.
+    const line = text && !shown.includes("\n");
+    input.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+      if (line && event.key === "Enter" && !event.shiftKey && !composing(event)) event.preventDefault();
+    });
     const note = h("p", { class: "problem", id: `note-${id}`, role: "alert" });
     this.#fields.set(name, { input, note, text });
     return h(

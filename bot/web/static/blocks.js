@@ -1,6 +1,8 @@
 /** Formatted text as the hub sends it, as DOM nodes. */
 
 import { h, icon, outsideLink } from "./dom.js";
+import { highlighted } from "./highlight.js";
+import { linked } from "./linked.js";
 
 const COPIED_MS = 1500;
 const STYLES = { bold: "strong", italic: "em", strike: "s", code: "code" };
@@ -9,11 +11,12 @@ const STYLES = { bold: "strong", italic: "em", strike: "s", code: "code" };
 export function inline(spans) {
   const fragment = document.createDocumentFragment();
   for (const span of spans) {
-    /** @type {Node} */ let node = document.createTextNode(span.text);
+    const plain = span.link || span.styles.includes("code");
+    /** @type {(Node | string)[]} */ let nodes = plain ? [span.text] : linked(span.text);
     for (const style of [...span.styles].reverse()) {
-      if (STYLES[style]) node = h(STYLES[style], {}, node);
+      if (STYLES[style]) nodes = [h(STYLES[style], {}, ...nodes)];
     }
-    fragment.append(span.link ? outsideLink(span.link, node) : node);
+    fragment.append(...(span.link ? [outsideLink(span.link, ...nodes)] : nodes));
   }
   return fragment;
 }
@@ -25,7 +28,7 @@ export function blocksView(blocks) {
 
 /** Text exactly as it is. @param {string} text */
 export function plainView(text) {
-  return h("div", { class: "prose" }, h("p", {}, text));
+  return h("div", { class: "prose" }, h("p", {}, ...linked(text)));
 }
 
 /** What was said: formatted where the hub formatted it. @param {{blocks?: any[], text?: string}} said */
@@ -82,18 +85,18 @@ export function codeView(code, language = "") {
     icon("copy"),
     h("span", {}, "Copy"),
   );
-  copy.addEventListener("click", () => copyText(copy, code));
+  copy.addEventListener("click", () => copyText(/** @type {HTMLElement} */ (copy.lastElementChild), code));
   return h(
     "figure",
     { class: "code" },
     h("figcaption", {}, h("span", {}, language || "text"), copy),
-    h("pre", { tabindex: "0", role: "region", "aria-label": label }, h("code", {}, code)),
+    h("pre", { tabindex: "0", role: "region", "aria-label": label }, h("code", {}, ...highlighted(code, language))),
   );
 }
 
-/** @param {HTMLElement} copy @param {string} text */
-async function copyText(copy, text) {
-  const word = /** @type {HTMLElement} */ (copy.lastElementChild);
+/** Puts a text where it can be pasted from, and says so for a moment. @param {HTMLElement} word what the button reads
+ * @param {string} text */
+export async function copyText(word, text) {
   try {
     await navigator.clipboard.writeText(text);
     word.textContent = "Copied";

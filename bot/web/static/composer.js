@@ -1,6 +1,7 @@
 /** Where a message is written: grows with it, keeps drafts, takes files, and never sends half a word. */
 
-import { composing, h, icon, iconButton } from "./dom.js";
+import { CommandsMenu } from "./commands_menu.js";
+import { button, composing, h, icon, iconButton } from "./dom.js";
 import { clip } from "./format.js";
 import { complaint } from "./parts.js";
 import { Uploads } from "./uploads.js";
@@ -9,16 +10,26 @@ const DRAFT = "draft:";
 /** The hub takes no longer ones. */
 const MAX_CHARS = 20_000;
 
+/**
+ * What a message is about: the turn that an edited one replaces, the line that one replies to.
+ * @typedef {{instead_of?: string, reply_to?: number}} About
+ */
+
 export class Composer {
   /**
    * @param {{label: string, placeholder: string, hint?: string, draft: string, files: boolean,
-   *   onSend: (text: string, uploads: string[], replyTo?: number) => Promise<void>, onStop: () => void}} options
+   *   commands?: {name: string, about: string}[],
+   *   onSend: (text: string, uploads: string[], about: About) => Promise<void>, onStop: () => void,
+   *   onUp?: () => void}} options
+   *   `onUp`: ↑ in an empty field
    */
   constructor(options) {
     this.options = options;
     // The button that was pressed is gone with its file; the focus must not be.
     this.uploads = new Uploads({ onChange: () => this.#refresh(), onRemoved: () => this.focus() });
     this.field = this.#makeField();
+    const taken = (/** @type {string} */ text) => this.write(text);
+    this.menu = new CommandsMenu(this.field, options.commands ?? [], taken);
     this.sendButton = h(
       "button",
       { type: "submit", class: "icon-button primary", "aria-label": "Send", title: "Send (Enter)" },
@@ -30,6 +41,8 @@ export class Composer {
     });
     this.problem = complaint();
     this.replying = h("p", { class: "replying", hidden: true });
+    this.instead = "";
+    this.editing = h("p", { class: "hint editing", role: "status", hidden: true });
     this.element = this.#form();
     this.#refresh();
     requestAnimationFrame(() => this.#grow());
@@ -64,6 +77,28 @@ export class Composer {
     this.#changed();
   }
 
+  /** An earlier message is written anew: sending it undoes that turn and all after it. @param {string} text @param {string} turn */
+  edit(text, turn) {
+    this.instead = turn;
+    this.editing.replaceChildren(
+      h("span", {}, "Editing an earlier message. Sending it undoes that message and everything after it."),
+      button("Cancel", () => [this.#edited(), this.write(""), this.focus()], { class: "button quiet small" }),
+    );
+    this.editing.hidden = false;
+    this.write(text);
+    this.focus();
+  }
+
+  #edited() {
+    this.instead = "";
+    this.editing.hidden = true;
+  }
+
+  /** What could not be reached is there again: what was not sent can be. */
+  reconnected() {
+    if (!this.problem.hidden && this.field.value) this.#complain("Connected again. Press Send to send your message.");
+  }
+
   #makeField() {
     const { label, placeholder, draft } = this.options;
     const field = h("textarea", {
@@ -94,8 +129,8 @@ export class Composer {
       event.preventDefault();
       this.#send();
     };
-    const above = [this.problem, this.replying, this.uploads.element];
-    return h("form", { class: "composer", on: { submit } }, ...above, row, hint);
+    const parts = [this.problem, this.editing, this.replying, this.uploads.element, this.menu.element, row, hint];
+    return h("form", { class: "composer", on: { submit } }, ...parts);
   }
 
   *#attaching() {
@@ -117,7 +152,12 @@ export class Composer {
 
   /** Enter sends, but not while an input method composes; Shift+Enter begins a line. @param {KeyboardEvent} event */
   #key(event) {
-    if (event.key !== "Enter" || event.shiftKey || composing(event)) return;
+    if (composing(event) || this.menu.takes(event)) return;
+    if (event.key === "ArrowUp" && !this.field.value && this.options.onUp) {
+      event.preventDefault();
+      return this.options.onUp();
+    }
+    if (event.key !== "Enter" || event.shiftKey) return;
     if (matchMedia("(pointer: coarse)").matches && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     this.#send();
@@ -140,14 +180,18 @@ export class Composer {
     if (!text && !uploads.ids.length) return;
     this.field.value = "";
     const { ids, putBack } = uploads.take();
+    const { instead, replyTo } = this;
+    this.#edited();
     this.#changed();
     try {
-      await this.options.onSend(text, ids, this.replyTo);
-      if (this.replyTo) this.reply(null);
+      await this.options.onSend(text, ids, { instead_of: instead || undefined, reply_to: replyTo });
+      if (replyTo) this.reply(null);
     } catch (error) {
       this.#complain(error.message);
       putBack();
-      if (!this.field.value) this.write(text);
+      if (this.field.value) return;
+      if (instead) this.edit(text, instead);
+      else this.write(text);
     }
   }
 

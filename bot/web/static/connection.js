@@ -27,6 +27,7 @@ export class Connection {
   /** @param {(up: boolean) => void} listener */
   subscribe(listener) {
     this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** @param {{retry: () => void}} stream */

@@ -9,6 +9,7 @@ import { FeedView, tell } from "./feed_view.js";
 import { titleOf } from "./format.js";
 import { failure, loading, note, pane } from "./parts.js";
 import { contextMeter, ThreadMenu } from "./thread_menu.js";
+import { complain } from "./toasts.js";
 
 const PAGE = 100;
 /** A hidden page lets its connection go after this; browsers allow only a few of them. */
@@ -32,9 +33,10 @@ export class ConversationView {
   /**
    * @param {Context} context
    * @param {string} id
-   * @param {{back: string, unheard?: boolean, speak: (thread: Thread) => {label: string, placeholder: string,
-   *   hint?: string, files: boolean,
-   *   send: (text: string, uploads: string[], key: string, replyTo?: number) => Promise<any>}}} options
+   * @param {{back: string, unheard?: boolean, at?: number, speak: (thread: Thread) => {label: string, placeholder: string,
+   *   hint?: string, files: boolean, commands?: {name: string, about: string}[],
+   *   send: (text: string, uploads: string[], key: string, about: import("./composer.js").About) => Promise<any>}}} options
+   *   `at`: the line to look at first
    */
   constructor(context, id, options) {
     this.context = context;
@@ -49,7 +51,16 @@ export class ConversationView {
     this.onVisibility = () => this.#visibility();
     document.addEventListener("visibilitychange", this.onVisibility);
     this.ready = this.#load();
+    this.unsubscribe = context.connection.subscribe((up) => up && this.composer?.reconnected());
     this.#takeDrops();
+  }
+
+  /** Looks at a line, if it is among those that are here. @param {number} seq */
+  look(seq) {
+    const { firstSeq } = this.#feed ?? {};
+    if (!seq || !firstSeq || seq < firstSeq) return false;
+    this.#view?.toLine(seq);
+    return true;
   }
 
   close() {
@@ -59,6 +70,8 @@ export class ConversationView {
     document.removeEventListener("visibilitychange", this.onVisibility);
     this.#disconnect();
     this.#view?.close();
+    this.unsubscribe();
+    this.context.unread.open("");
   }
 
   focus() {
@@ -68,7 +81,9 @@ export class ConversationView {
 
   async #load() {
     try {
-      const page = await api.thread(this.id, { limit: PAGE });
+      const { at } = this.options;
+      // What comes after these lines comes by the stream.
+      const page = await api.thread(this.id, { limit: PAGE, before: at ? at + PAGE / 2 : undefined });
       if (!this.#closed) this.#open(page);
     } catch (error) {
       if (!this.#closed) this.#failed(error);
@@ -97,6 +112,7 @@ export class ConversationView {
       onPress: own && channel === "web" ? (menuId, choice) => this.#press(menuId, choice) : null,
       onReply: (item) => this.composer?.reply(item),
       onCommand: command,
+      onEdit: command && ((item) => this.composer?.edit(item.text ?? "", item.turn ?? "")),
     });
     const onChange = (/** @type {Thread} */ thread) => {
       const feed = /** @type {Feed} */ (this.#feed);
@@ -109,14 +125,31 @@ export class ConversationView {
     this.composer = new Composer({
       ...speak,
       draft: this.id,
-      onSend: (text, uploads, replyTo) =>
-        this.#send((said, files, key) => speak.send(said, files, key, replyTo), text, uploads),
+      onSend: (text, uploads, about) => this.#send(speak.send, text, uploads, about),
       onStop: () => this.#stop(),
+      onUp: () => this.#up(),
     });
     this.body.replaceChildren(this.#view.element, this.composer.element);
     if (this.options.unheard) this.#feed.items.forEach(tell);
+    if (this.options.at) this.look(this.options.at);
+    this.#looked();
     this.#head();
     this.#connect();
+  }
+
+  /** Who has the page before them has seen all that is there. */
+  #looked() {
+    const feed = /** @type {Feed} */ (this.#feed);
+    if (!document.hidden) this.context.unread.open(this.id, Math.max(feed.lastSeq, feed.thread.last_seq));
+  }
+
+  /** From an empty field to the question that waits, or back to what was written last. */
+  #up() {
+    const card = this.#view?.openCard;
+    if (card) {
+      card.tabIndex = -1;
+      card.focus();
+    } else if (this.#view?.lastSaid) this.composer?.write(this.#view.lastSaid);
   }
 
   #head() {
@@ -166,6 +199,7 @@ export class ConversationView {
     if (!this.#feed || !this.#view) return;
     const changes = this.#feed.apply(event);
     this.#view.show(changes);
+    if (event.type === "item") this.#looked();
     if (changes.some((change) => change.type === "turn" || change.type === "approval")) this.#head();
     if (changes.some((change) => change.type === "gap")) this.#stream?.reconnect();
     if (ENDED.has(event.type) || (event.type === "item" && MARKING.has(event.data.kind))) this.remark();
@@ -208,7 +242,7 @@ export class ConversationView {
     try {
       await retried((key) => api.send({ text, thread_id: this.id, client_key: key }));
     } catch (error) {
-      announce(error.message);
+      complain(error);
     }
   }
 
@@ -217,15 +251,15 @@ export class ConversationView {
     try {
       feed.prepend(await api.thread(this.id, { before: feed.firstSeq, limit: PAGE }));
     } catch (error) {
-      announce(error.message);
+      complain(error);
     }
   }
 
-  async #send(send, text, uploads) {
+  async #send(send, text, uploads, about) {
     // A credential that was asked for is not shown, here or by the hub.
     const secret = this.#feed?.waiting().some((one) => one.secret);
     const shown = this.#view?.sending(secret ? WITHHELD : text);
-    const sent = await retried((key) => send(text, uploads, key)).catch((error) => {
+    const sent = await retried((key) => send(text, uploads, key, about)).catch((error) => {
       shown?.gone();
       throw error;
     });
@@ -238,7 +272,7 @@ export class ConversationView {
     try {
       await retried((key) => api.press({ menu_id: menuId, choice, client_key: key }));
     } catch (error) {
-      announce(error.message);
+      complain(error);
     }
   }
 
@@ -247,7 +281,7 @@ export class ConversationView {
       await api.stop(this.id);
       announce("Stopping.");
     } catch (error) {
-      announce(error.message);
+      complain(error);
     }
   }
 
@@ -257,6 +291,7 @@ export class ConversationView {
     else if (this.#feed && !this.#stream && !this.#closed) {
       this.#connect();
     }
+    if (!document.hidden && this.#feed && !this.#closed) this.#looked();
   }
 
   /** Files may be dropped anywhere on the conversation. */

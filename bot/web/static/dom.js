@@ -5,8 +5,8 @@ const SAFE_LINK = new Set(["http:", "https:", "mailto:"]);
 
 /** Line drawings on a 24 × 24 field. */
 const ICONS = {
+  home: "M4 11l8-7 8 7v9h-5v-6H9v6H4z",
   chat: "M4 5h16v11H9l-5 4z",
-  threads: "M4 6h16M4 12h16M4 18h10",
   approvals: "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6zM8.5 12l2.5 2.5 4.5-5",
   channels: "M5 12a7 7 0 0 1 14 0M8 12a4 4 0 0 1 8 0M12 12v8M9 20h6",
   routines: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3.5 2",
@@ -135,12 +135,15 @@ export function fill(node, ...children) {
   );
 }
 
-/** Tells people who listen instead of looking. @param {string} text */
+const HEARD = "visually-hidden";
+const MAX_HEARD = 5;
+
+/** Tells people who listen instead of looking; see toasts.js for what all are to see. @param {string} text */
 export function announce(text) {
   const region = document.getElementById("announcer");
   if (!region) return;
-  region.append(h("p", {}, text.slice(0, 300)));
-  while (region.childElementCount > 5) region.firstElementChild?.remove();
+  region.append(h("p", { class: HEARD }, text.slice(0, 300)));
+  for (const old of [...region.querySelectorAll(`:scope > .${HEARD}`)].slice(0, -MAX_HEARD)) old.remove();
 }
 
 /** Whether the keys typed go to an input method that is still composing. @param {KeyboardEvent} event */

@@ -1,13 +1,17 @@
 /** A conversation on the screen: grows at its end, keeps what people look at in place. */
 
 import { approvalCard } from "./approval_card.js";
-import { announce, button, h, icon } from "./dom.js";
-import { clip, dayKey, dayName } from "./format.js";
+import { announce, button, h, icon, iconButton } from "./dom.js";
+import { clip, dayKey, dayName, seconds } from "./format.js";
+import { copyText } from "./blocks.js";
 import { messageView, StepsView } from "./message_view.js";
 import { PendingMessages } from "./pending_messages.js";
 
 /** How far from the end still counts as reading the end. */
 const NEAR_END_PX = 80;
+/** Work that takes longer says how long it has taken. */
+const LONG_US = 2_000_000;
+const TICK_MS = 1_000;
 /** The hub takes back that many turns in a row. */
 const MAX_UNDO = 20;
 const STEP_KINDS = new Set(["call", "result"]);
@@ -32,8 +36,9 @@ export class FeedView {
   /**
    * @param {import("./feed.js").Feed} feed
    * @param {{onOlder: () => Promise<void>, onLink?: (id: string) => string,
-   *   onPress?: ((menuId: string, choice: number) => void) | null, onReply?: (item: Item) => void,
-   *   onCommand?: ((text: string) => Promise<void>) | null}} actions
+   *   onPress?: ((menuId: string, choice: number) => void) | null,
+   *   onReply?: (item: Item) => void, onCommand?: ((text: string) => Promise<void>) | null,
+   *   onEdit?: ((item: Item) => void) | null, at?: number}} actions `at`: the line to look at first
    */
   constructor(feed, actions) {
     this.feed = feed;
@@ -60,12 +65,27 @@ export class FeedView {
     this.resized = new ResizeObserver(() => this.#follow());
     this.resized.observe(this.scroller);
     this.resized.observe(column);
+    this.ticking = setInterval(() => this.live.hidden || this.#showLive(), TICK_MS);
     this.#rebuild();
     for (const said of feed.queued) this.pending.queued(said);
   }
 
   close() {
     this.resized.disconnect();
+    clearInterval(this.ticking);
+  }
+
+  /** Looks at one line, such as one that was searched for. @param {number} seq */
+  toLine(seq) {
+    const lines = /** @type {HTMLElement[]} */ ([...this.list.querySelectorAll(".message[data-seq]")]);
+    const found = lines.findLast((line) => Number(line.dataset.seq) <= seq) ?? lines[0];
+    if (!found) return;
+    this.#atEnd = false;
+    this.jump.hidden = false;
+    for (const old of this.list.querySelectorAll(".found")) old.classList.remove("found");
+    found.classList.add("found");
+    found.scrollIntoView({ block: "center" });
+    this.#lastTop = this.scroller.scrollTop;
   }
 
   toEnd() {
@@ -118,7 +138,7 @@ export class FeedView {
 
   /** @param {Item} item */
   #added(item) {
-    if (item.kind === "user") this.pending.arrived(item);
+    if (item.kind === "user" || item.kind === "operator") this.pending.arrived(item);
     this.#append(item);
     if (!this.#atEnd) this.#setUnread(this.#unread + 1);
     tell(item);
@@ -128,7 +148,7 @@ export class FeedView {
   #changed(item) {
     const shown = this.list.querySelector(`[data-seq="${item.seq}"]`);
     const focused = shown?.contains(document.activeElement);
-    const view = messageView(item, this.actions.onPress, this.actions.onReply);
+    const view = this.#message(item);
     shown?.replaceWith(view);
     if (focused) view.querySelector("button")?.focus();
   }
@@ -152,8 +172,40 @@ export class FeedView {
     const shown = this.list.querySelector(`.message[data-seq="${item.seq}"]`);
     if (!shown) return;
     const focused = shown.contains(document.activeElement);
-    shown.replaceWith(messageView(item));
+    shown.replaceWith(this.#message(item, null));
     if (focused) this.scroller.focus({ preventScroll: true });
+  }
+
+  /** @param {Item} item */
+  #message(item, onPress = this.actions.onPress) {
+    const { own, group } = this.feed.thread;
+    const view = messageView(item, onPress, own && !group, this.actions.onReply);
+    view.querySelector(".message-tools")?.append(...this.#tools(item));
+    return view;
+  }
+
+  /** What can be done with a message's text. @param {Item} item */
+  *#tools(item) {
+    const { text } = item;
+    if (!text) return;
+    const props = { class: "icon-button small" };
+    const word = h("span", { class: "visually-hidden", role: "status" });
+    yield iconButton("copy", "Copy message", () => copyText(word, text), props);
+    yield word;
+    const { onEdit } = this.actions;
+    // What was said while a turn ran is part of that turn, which others may have begun.
+    if (onEdit && item.kind === "user" && item.turn && !item.undone && !text.startsWith("/"))
+      yield iconButton("edit", "Edit and send again", () => onEdit(item), props);
+  }
+
+  /** The newest message that a person wrote here; "" for none. */
+  get lastSaid() {
+    return this.feed.items.findLast((item) => item.kind === "user" && item.text)?.text ?? "";
+  }
+
+  /** The newest card that asks. @returns {HTMLElement | undefined} */
+  get openCard() {
+    return [...this.#cards.values()].map((card) => card.element).findLast((one) => !one.classList.contains("closed"));
   }
 
   /** What can be taken back, brought back and tried again, on the messages that it is about. */
@@ -183,9 +235,9 @@ export class FeedView {
     if (item.kind === "assistant" && !item.text && !item.blocks?.length) return;
     this.#steps = null;
     // Only the newest offer is still about what comes next.
-    for (const old of this.list.querySelectorAll(".says:not(.stays)")) old.remove();
+    for (const old of this.list.querySelectorAll(".message.assistant .says:not(.stays)")) old.remove();
     if (item.kind === "gate") this.#gate(item);
-    else this.list.append(messageView(item, this.actions.onPress, this.actions.onReply));
+    else this.list.append(this.#message(item));
   }
 
   /** @param {Item} item */
@@ -210,10 +262,20 @@ export class FeedView {
     const known = this.#cards.get(id);
     const card = known ?? approvalCard(this.feed.approvals.get(id) ?? null, { item, place: "feed" });
     this.#cards.set(id, card);
+    this.#adopt(card, item.call_id ?? this.feed.approvals.get(id)?.call_id);
     if (this.list.lastElementChild === card.element) return;
     const focused = card.element.contains(document.activeElement) ? document.activeElement : null;
     this.list.append(card.element);
     /** @type {HTMLElement | null} */ (focused)?.focus({ preventScroll: true });
+  }
+
+  /** A call that is asked about by itself is shown on its card, not beside it as well. @param {any} card
+   * @param {string | null | undefined} call */
+  #adopt(card, call) {
+    const steps = this.#calls.get(call ?? "");
+    if (steps?.count !== 1 || !steps.element.parentNode) return;
+    if (this.#steps === steps) this.#steps = null;
+    card.adopt(steps);
   }
 
   /** @param {string} id */
@@ -231,13 +293,14 @@ export class FeedView {
     this.#cards.set(id, early);
     this.#steps = null;
     this.list.append(early.element);
+    this.#adopt(early, call);
   }
 
   #showLive() {
     const { live, loop, state, failure, verbosity } = this.feed;
     const busy = state === "running" || state === "stopping";
     this.live.hidden = !live && !busy;
-    const words = live?.text ?? (state === "stopping" ? "Stopping…" : `Working…${counted(loop)}`);
+    const words = live?.text ?? (state === "stopping" ? "Stopping…" : `${this.#working()}${counted(loop)}`);
     let text = /** @type {HTMLElement | null} */ (this.live.querySelector(".prose p"));
     if (!text) {
       text = h("p");
@@ -248,6 +311,19 @@ export class FeedView {
     const noted = failed(failure, verbosity);
     this.note.hidden = !noted;
     this.note.textContent = noted;
+  }
+
+  /** What it is at, and for how long. */
+  #working() {
+    const { items, steps } = this.feed;
+    const running = [...steps.values()].findLast((step) => step.state === "running");
+    const call = running && items.findLast((item) => item.kind === "call" && item.call_id === running.call_id);
+    const about = typeof call?.arguments === "object" ? Object.values(call.arguments)[0] : "";
+    const what = running ? `Running ${clip(typeof about === "string" && about ? about : running.tool, 60)}…` : "Working…";
+    const settled = [...this.feed.approvals.values()].map((one) => one.outcome?.at ?? 0);
+    const since = Math.max(items.findLast(({ kind }) => kind !== "outcome")?.at ?? 0, ...settled);
+    const tookUs = Date.now() * 1000 - since;
+    return since && tookUs > LONG_US ? `${what} ${seconds(tookUs)}.` : what;
   }
 
   async #older() {

@@ -3,7 +3,7 @@
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const dayOfWeek = new Intl.DateTimeFormat(undefined, { weekday: "short" });
 const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const dateWithYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
@@ -47,6 +47,13 @@ export function fromNow(atUs) {
   return Math.abs(hours) < 48
     ? relative.format(hours, "hour")
     : relative.format(Math.round(hours / 24), "day");
+}
+
+/** How long something took. @param {number} durationUs */
+export function seconds(durationUs) {
+  const whole = Math.max(0, durationUs) / 1_000_000;
+  if (whole < 10) return `${whole.toFixed(1)} s`;
+  return whole < 120 ? `${Math.round(whole)} s` : `${Math.round(whole / 60)} min`;
 }
 
 /** @param {number} bytes */

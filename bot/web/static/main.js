@@ -2,72 +2,118 @@
 
 import * as api from "./api.js";
 import { Connection } from "./connection.js";
+import { titleOf } from "./format.js";
 import { HubEvents } from "./hub_events.js";
-import { approvalsPage, countPending } from "./pages/approvals.js";
-import { channelsPage } from "./pages/channels.js";
-import { chatPage } from "./pages/chat.js";
-import { jobsPage } from "./pages/jobs.js";
-import { routinesPage } from "./pages/routines.js";
-import { threadsPage } from "./pages/threads.js";
-import { usagePage } from "./pages/usage.js";
-import { whyPage } from "./pages/why.js";
-import { navigate, parse } from "./router.js";
+import { Keys } from "./keys.js";
+import { Notifications } from "./notifications.js";
+import { inboxPage } from "./pages/inbox.js";
+import { failure, note } from "./parts.js";
+import { watchPending } from "./pending.js";
+import { link, navigate, parse } from "./router.js";
 import * as session from "./session.js";
 import { linkRefusedView, Shell, signedOutView, unreachableView } from "./shell.js";
+import { Unread } from "./unread.js";
 
+/** The first page comes with the console, the others when they are opened. @type {Object<string, () => any>} */
 const PAGES = {
-  chat: chatPage,
-  threads: threadsPage,
-  approvals: approvalsPage,
-  routines: routinesPage,
-  jobs: jobsPage,
-  channels: channelsPage,
-  usage: usagePage,
-  why: whyPage,
+  chat: () => inboxPage,
+  home: async () => (await import("./pages/home.js")).homePage,
+  approvals: async () => (await import("./pages/approvals.js")).approvalsPage,
+  routines: async () => (await import("./pages/routines.js")).routinesPage,
+  jobs: async () => (await import("./pages/jobs.js")).jobsPage,
+  channels: async () => (await import("./pages/channels.js")).channelsPage,
+  usage: async () => (await import("./pages/usage.js")).usagePage,
+  why: async () => (await import("./pages/why.js")).whyPage,
 };
+/** Old addresses. @type {Object<string, string>} */
+const ALIASES = { threads: "chat" };
 
 class Console {
   /** @type {Page | null} */ #page = null;
   #name = "";
+  /** The last line that was told of, by conversation. @type {Map<string, number>} */ #told = new Map();
 
   /** @param {Me} me */
   constructor(me) {
     const connection = new Connection();
     this.hub = new HubEvents(connection);
-    this.context = { api, me, hub: this.hub, connection, navigate };
+    this.unread = new Unread(this.hub);
+    this.context = { api, me, hub: this.hub, connection, navigate, unread: this.unread };
     this.shell = new Shell(this.context);
+    this.notifications = new Notifications(navigate);
+    this.keys = new Keys(this.context, this.shell);
     document.body.replaceChildren(this.shell.element);
     this.follow = () => this.#route();
     window.addEventListener("hashchange", this.follow);
-    countPending(this.context, (count) => this.shell.setPending(count));
+    this.unwatch = watchPending(this.hub, (waiting, added) => this.#pending(waiting, added));
+    this.unread.subscribe(() => this.#unread());
     this.#route();
   }
 
   close() {
     window.removeEventListener("hashchange", this.follow);
+    this.unwatch();
+    this.unread.close();
+    this.notifications.close();
+    this.keys.close();
     this.shell.tools.close();
     this.hub.close();
     this.#page?.close();
   }
 
-  #route() {
+  async #route() {
     const route = parse(location.hash);
-    const name = route.page in PAGES ? route.page : "chat";
-    const other = name !== this.#name;
-    if (other) {
+    const wanted = ALIASES[route.page] ?? route.page;
+    const name = wanted in PAGES ? wanted : "chat";
+    if (name !== this.#name) {
       const first = this.#page === null;
       this.#page?.close();
+      this.#page = null;
       this.#name = name;
-      const page = PAGES[name](this.context);
+      this.shell.mark(name);
+      const page = await this.#made(name);
+      // Somebody went on while it was loaded.
+      if (name !== this.#name) return page?.close();
+      if (!page) return undefined;
       this.#page = page;
       this.shell.main.replaceChildren(page.element);
-      this.shell.mark(name);
       if (!first)
         /** @type {HTMLElement | null} */ (this.shell.main.querySelector("h1"))?.focus({
           preventScroll: true,
         });
+      this.#page.show(parse(location.hash));
+    } else this.#page?.show(route);
+    return undefined;
+  }
+
+  /** @param {string} name @returns {Promise<Page | null>} */
+  async #made(name) {
+    try {
+      return (await PAGES[name]())(this.context);
+    } catch (error) {
+      const again = () => [(this.#name = ""), this.#route()];
+      const words = new Error(`This page could not be loaded: ${error.message}`);
+      if (name === this.#name) this.shell.main.replaceChildren(note(...failure(words, again)));
+      return null;
     }
-    this.#page?.show(route);
+  }
+
+  /** @param {Approval[]} waiting @param {Approval | null} added */
+  #pending(waiting, added) {
+    this.shell.setPending(waiting.length);
+    if (added) this.notifications.tell("hubbub needs an approval", added.title.split("\n")[0], link("approvals"));
+  }
+
+  #unread() {
+    const { threads } = this.unread;
+    this.shell.setUnread(threads.length);
+    for (const thread of threads) {
+      const known = this.#told.get(thread.id) ?? 0;
+      this.#told.set(thread.id, thread.last_seq);
+      // A question is told of by itself.
+      if (thread.last_seq > known && !thread.waiting)
+        this.notifications.tell(titleOf(thread), "There is something new in this conversation.", link("chat", thread.id));
+    }
   }
 }
 
@@ -114,6 +160,9 @@ window.addEventListener("storage", (event) => {
   if (!event.newValue) signedOut();
   else if (!running) start();
 });
+
+// Where it is missing, as on a plain address of another machine, all works but for opening without a network.
+navigator.serviceWorker?.register("/worker.js").catch(() => {});
 
 if (location.pathname === "/login") {
   const code = new URLSearchParams(location.hash.slice(1)).get("code") ?? "";

@@ -1,10 +1,11 @@
 /** One message, and the folded list of what tools did between two messages. */
 
-import { fileLink } from "./api.js";
+import { file as fetchFile, fileLink } from "./api.js";
 import { codeView, saidView } from "./blocks.js";
-import { announce, button, h, icon } from "./dom.js";
-import { clip, size } from "./format.js";
+import { button, h, icon } from "./dom.js";
+import { clip, seconds, size } from "./format.js";
 import { timeView } from "./parts.js";
+import { complain } from "./toasts.js";
 
 /** States of calls, steps and results, in words. */
 const STATE_WORDS = {
@@ -24,11 +25,11 @@ const STATE_WORDS = {
 const GOOD = new Set(["ended", "ok"]);
 const BAD = new Set(["error", "denied", "cancelled", "skipped", "unknown"]);
 
-/** Who speaks. @param {Item} item */
-function speaker(item) {
+/** Who speaks. @param {Item} item @param {boolean} own whether the conversation is the reader's */
+function speaker(item, own) {
   switch (item.kind) {
     case "user":
-      return item.sender?.name || "Someone";
+      return own ? "You" : item.sender?.name || "Someone";
     case "assistant":
       return "Assistant";
     case "operator":
@@ -40,12 +41,10 @@ function speaker(item) {
   }
 }
 
-/**
- * @param {Item} item
- * @param {((menuId: string, choice: number, text: string) => void) | null} [onPress]
- * @param {(item: Item) => void} [onReply]
- */
-export function messageView(item, onPress = null, onReply = () => {}) {
+/** @param {Item} item @param {((menuId: string, choice: number, text: string) => void) | null} [onPress]
+ * @param {boolean} [own] @param {(item: Item) => void} [onReply] */
+export function messageView(item, onPress = null, own = false, onReply = () => {}) {
+  const who = speaker(item, own);
   const files = [...(item.attachments ?? []), ...(item.files ?? [])];
   const via =
     item.kind === "user" && item.via && item.via !== "web" ? h("span", { class: "via" }, item.via) : null;
@@ -55,11 +54,12 @@ export function messageView(item, onPress = null, onReply = () => {}) {
     h(
       "header",
       {},
-      h("span", { class: "who", title: speaker(item) }, speaker(item)),
+      h("span", { class: "who", title: who }, who),
       via,
       item.undone ? h("span", { class: "via" }, "undone") : null,
       timeView(item.at),
       item.turn ? h("span", { class: "message-actions" }) : null,
+      h("span", { class: "message-tools" }),
     ),
     item.text || item.blocks?.length ? saidView(item) : null,
     files.length ? h("ul", { class: "files" }, ...files.map(fileView)) : null,
@@ -82,14 +82,38 @@ async function download(file) {
     const { url } = await fileLink(file.url ?? "");
     h("a", { href: url, download: file.name }).click();
   } catch (error) {
-    announce(error.message);
+    complain(error);
   }
+}
+
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
+
+/** A picture in small in the place of the drawing, once it is in sight. @param {FileInfo} file */
+function thumbnail(file) {
+  const url = file.url ?? "";
+  const shown = url.startsWith("/api/") && PICTURES.has(file.media_type);
+  if (!shown || (file.size_bytes ?? Infinity) > MAX_PICTURE_BYTES) return icon("file");
+  const picture = h("img", { class: "thumbnail", alt: "" });
+  const seen = new IntersectionObserver(async ([entry]) => {
+    if (!entry.isIntersecting) return;
+    seen.disconnect();
+    const content = await fetchFile(url).catch(() => null);
+    if (!content) return picture.replaceWith(icon("file"));
+    // The hub sends files as mere bytes; only these few types are drawn.
+    picture.src = URL.createObjectURL(new Blob([content], { type: file.media_type }));
+    picture.addEventListener("load", () => URL.revokeObjectURL(picture.src), { once: true });
+    picture.addEventListener("error", () => picture.replaceWith(icon("file")), { once: true });
+    return undefined;
+  });
+  seen.observe(picture);
+  return picture;
 }
 
 /** @param {FileInfo} file */
 export function fileView(file) {
   const words = [
-    icon("file"),
+    thumbnail(file),
     h("span", { class: "name", title: file.name }, file.name),
     file.size_bytes === null ? null : h("span", { class: "muted" }, size(file.size_bytes)),
   ];
@@ -106,8 +130,10 @@ export function fileView(file) {
 
 /** Calls and their results, folded; the line above says how it went. */
 export class StepsView {
-  /** @type {Map<string, {element: HTMLElement, body: HTMLElement, status: HTMLElement, tool: string, state: string, given?: HTMLElement, asked?: HTMLElement, text?: string}>} */
+  /** @type {Map<string, {element: HTMLElement, body: HTMLElement, status: HTMLElement, tool: string, state: string, given?: HTMLElement, asked?: HTMLElement, text?: string, from?: number, to?: number}>} */
   #rows = new Map();
+  /** Told when something of it changed. */
+  onChange = () => {};
 
   constructor() {
     this.line = h("summary");
@@ -115,9 +141,22 @@ export class StepsView {
     this.element = h("details", { class: "steps" }, this.line, this.rows);
   }
 
+  get count() {
+    return this.#rows.size;
+  }
+
+  /** How its only call went, in words: how long it took, or how else it ended. @param {number} [since] it waited until then */
+  how(since = 0) {
+    const [row] = this.#rows.values();
+    if (!row || row.state === "denied" || !row.status.textContent) return "";
+    if (!GOOD.has(row.state) || !row.to) return row.status.textContent;
+    return seconds(row.to - Math.max(row.from ?? 0, since));
+  }
+
   /** @param {Item} item */
   call(item) {
     const row = this.#row(item.call_id ?? "", item.tool ?? "tool");
+    row.from = item.at;
     row.given = codeView(argumentsText(item.arguments), "arguments");
     row.body.prepend(row.given);
     if (item.asked) this.#askedFor(row, argumentsText(item.asked));
@@ -148,8 +187,9 @@ export class StepsView {
   /** @param {string} id @param {Item} item */
   result(id, item) {
     const row = this.#row(id, item.tool ?? "tool");
-    row.body.append(codeView(item.text ?? "", "result"));
+    row.body.append(codeView(item.text || "(no output)", "result"));
     row.state = "";
+    row.to = item.at;
     this.state(id, item.status ?? "ok");
   }
 
@@ -189,6 +229,7 @@ export class StepsView {
     const count = rows.length === 1 ? "1 step" : `${rows.length} steps`;
     const badge = h("span", { class: worst.status.className }, worst.status.textContent);
     this.line.replaceChildren(h("span", {}, count), h("code", {}, names), badge);
+    this.onChange();
   }
 }
 

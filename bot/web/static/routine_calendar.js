@@ -52,7 +52,7 @@ export class RoutineCalendar {
       const more = page.more ? " · only the 100 schedules that run soonest" : "";
       this.about.textContent = `${page.timezone}${more}`;
       this.about.title = this.about.textContent;
-      this.list.replaceChildren(...page.days.map(dayView));
+      this.list.replaceChildren(...(page.days.length ? wholeWeeks(page.days, this.#days).map(dayView) : []));
       this.note.replaceChildren(h("p", { class: "muted" }, "No runs are scheduled in this period."));
       this.note.hidden = page.days.length > 0;
     } catch (error) {
@@ -62,6 +62,19 @@ export class RoutineCalendar {
   }
 }
 
+/** Every day from today on, so that weekdays stand below one another. @param {{date: string, routines: any[]}[]} days
+ * @param {number} count */
+function wholeWeeks(days, count) {
+  const known = new Map(days.map((day) => [day.date, day]));
+  const first = new Date();
+  return Array.from({ length: count }, (_, ahead) => {
+    const then = new Date(first.getFullYear(), first.getMonth(), first.getDate() + ahead, 12);
+    const pad = (/** @type {number} */ number) => String(number).padStart(2, "0");
+    const date = `${then.getFullYear()}-${pad(then.getMonth() + 1)}-${pad(then.getDate())}`;
+    return known.get(date) ?? { date, routines: [] };
+  });
+}
+
 /** @param {{date: string, routines: any[]}} day */
 function dayView(day) {
   const date = new Date(`${day.date}T12:00:00`);
@@ -69,7 +82,7 @@ function dayView(day) {
   const today = date.toDateString() === new Date().toDateString();
   return h(
     "li",
-    { class: "calendar-day" },
+    { class: day.routines.length ? "calendar-day" : "calendar-day empty" },
     h("h3", {}, today ? "Today" : weekday.format(date)),
     h("ul", {}, ...day.routines.slice(0, SHOWN_A_DAY).map(slotsView)),
     rest > 0 ? h("p", { class: "calendar-times" }, `and ${rest} more`) : null,

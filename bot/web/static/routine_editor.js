@@ -1,12 +1,13 @@
 /** Writing a routine: its fields, judged and tried by the hub while they are filled in. */
 
 import * as api from "./api.js";
-import { announce, button, h, settled } from "./dom.js";
+import { button, h, settled } from "./dom.js";
 import { inFull } from "./format.js";
 import { pane } from "./parts.js";
 import { link } from "./router.js";
 import { ACTIONS, TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
 import { TrialField } from "./routine_trial.js";
+import { toast } from "./toasts.js";
 
 const TYPING_MS = 300;
 
@@ -24,7 +25,9 @@ export class RoutineEditor {
     this.context = context;
     this.routine = routine;
     this.leave = leave;
-    this.given = routine?.definition ?? { trigger: { type: "cron" }, action: { type: "lightweight" } };
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    const fresh = { trigger: { type: "cron", timezone: timeZone }, action: { type: "lightweight" } };
+    this.given = routine?.definition ?? fresh;
     this.kind = this.given.trigger.type;
     this.does = this.given.action.type;
     this.title = h("h2", { tabindex: "-1" }, routine ? `Edit ${routine.name}` : "New routine");
@@ -61,12 +64,12 @@ export class RoutineEditor {
     });
     const of = (/** @type {string} */ part) => parts.filter(([name]) => name === part).map(([, one]) => one);
     this.trialPart.hidden = this.kind !== "event";
-    const [name, ...rest] = of("what");
+    const [name, ...what] = of("what");
     this.form.replaceChildren(
       name,
-      this.#choice("routine-action", "Each run", ACTIONS, this.does, (chosen) => (this.does = chosen)),
-      ...rest,
-      this.#choice("routine-kind", "Trigger", TRIGGERS, this.kind, (chosen) => (this.kind = chosen)),
+      this.#choice("routine-does", "What it does", ACTIONS, this.does, (does) => (this.does = does)),
+      ...what,
+      this.#choice("routine-kind", "Trigger", TRIGGERS, this.kind, (kind) => (this.kind = kind)),
       ...of("when"),
       this.fires,
       this.trialPart,
@@ -87,18 +90,15 @@ export class RoutineEditor {
     this.#judge();
   }
 
-  /**
-   * What decides which fields there are.
-   * @param {string} id @param {string} label @param {Object<string, {label: string}>} all @param {string} now
-   * @param {(chosen: string) => void} choose
-   */
-  #choice(id, label, all, now, choose) {
-    const options = Object.entries(all).map(([word, one]) =>
-      h("option", { value: word, selected: word === now }, one.label),
+  /** A choice on which other fields depend. @param {string} id @param {string} label
+   * @param {Object<string, {label: string}>} kinds @param {string} now @param {(kind: string) => void} take */
+  #choice(id, label, kinds, now, take) {
+    const options = Object.entries(kinds).map(([kind, one]) =>
+      h("option", { value: kind, selected: kind === now }, one.label),
     );
     const select = h("select", { id }, ...options);
     select.addEventListener("change", () => {
-      choose(select.value);
+      take(select.value);
       this.#draw();
       /** @type {HTMLElement | null} */ (this.form.querySelector(`#${id}`))?.focus();
     });
@@ -155,7 +155,7 @@ export class RoutineEditor {
       this.#complain(draft.problems);
       if (draft.problems.length) return this.#lead(draft.problems);
       const saved = await api.saveRoutine(this.routine?.id ?? "", page);
-      announce(`${saved.name} was saved.`);
+      toast(`${saved.name} was saved.`);
       if (this.routine) this.leave();
       else this.context.navigate(link("routines", saved.id), { replace: true });
     } catch (error) {
@@ -183,13 +183,15 @@ function fieldView(spec, page, onMet) {
   const note = h("p", { class: "problem", id: `${id}-note`, role: "alert" });
   const input = spec.input(value, { id, "aria-describedby": note.id, autocomplete: "off" });
   input.addEventListener("change", onMet);
+  // What is written is judged while it is: see "routine-drafts".
+  input.addEventListener("input", () => input.value && onMet());
   const label = h("label", { for: id }, spec.label);
   const hint = spec.hint ? h("p", { class: "hint" }, spec.hint) : null;
   const check = input.type === "checkbox";
   const both = check ? [input, label] : [label, input];
   return {
     input,
-    element: h("div", { class: check ? "field check" : "field" }, ...both, hint, note),
+    element: h("div", { class: check ? "field check" : "field" }, ...both, input.suggestions ?? null, hint, note),
     read: () => spec.read(input),
     /** @param {string} message */
     complain(message) {

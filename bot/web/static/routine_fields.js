@@ -1,4 +1,4 @@
-/** The fields of a routine, by what fires it, and the definition they make. */
+/** The fields of a routine, by what fires it and what it does, and the definition they make. */
 
 import { button, h } from "./dom.js";
 
@@ -6,6 +6,8 @@ import { button, h } from "./dom.js";
  * @typedef {{path: string, label: string, part: "what" | "when" | "more", hint?: string,
  *   input: (value: any, props: Object<string, any>) => any, read: (input: any) => any}} Field
  */
+
+const MICRO_USD = 1_000_000;
 
 /** @param {any} input */
 const textOf = (input) => input.value.trim() || null;
@@ -42,6 +44,27 @@ const number = (usual) => ({
   read: (input) => (/^\d+$/.test(input.value.trim()) ? Number(input.value) : textOf(input)),
 });
 
+/** Text with what is often chosen. @param {string} placeholder @param {string} id @param {() => [string, string][]} options */
+const suggested = (placeholder, id, options) => ({
+  ...text(placeholder),
+  input: (value, props) => {
+    const one = text(placeholder).input(value, { ...props, list: id });
+    const all = options().map(([word, label]) => h("option", { value: word }, label));
+    one.suggestions = h("datalist", { id }, ...all);
+    return one;
+  },
+});
+
+/** Money, in the hub's smallest unit. @param {string} usual */
+const usd = (usual) => ({
+  input: (value, props) => {
+    const one = h("input", { ...props, type: "text", inputmode: "decimal", placeholder: usual });
+    one.value = value ? String(value / MICRO_USD) : "";
+    return one;
+  },
+  read: (input) => (Number(input.value) > 0 ? Math.round(Number(input.value) * MICRO_USD) : textOf(input)),
+});
+
 /** @param {boolean} usual */
 const check = (usual) => ({
   input: (value, props) => {
@@ -67,6 +90,15 @@ const choice = (options) => ({
 const lines = {
   ...area("2"),
   read: (input) => (textOf(input) ?? "").split(/\s*\n\s*/).filter(Boolean),
+};
+
+/** Lines such as `branch = main`, as names with values. */
+const pairs = {
+  input: (value, props) => area("2").input(Object.entries(value ?? {}).map((pair) => pair.join(" = ")), props),
+  read: (input) => {
+    const given = lines.read(input).map((line) => line.split(/\s*=\s*/));
+    return given.length ? Object.fromEntries(given.map(([name, ...rest]) => [name, rest.join("=")])) : null;
+  },
 };
 
 const HIDDEN = /[^\P{C}\n\t]|[^\P{Z} ]/gu;
@@ -105,6 +137,38 @@ const exactTexts = (label, each) => ({
 });
 
 const when = /** @type {const} */ ({ part: "when" });
+const what = /** @type {const} */ ({ part: "what" });
+const more = /** @type {const} */ ({ part: "more" });
+const filters = {
+  ...pairs,
+  path: "trigger.filters",
+  label: "Only if",
+  hint: "One field of the payload per line, such as “repository.name = hubbub”.",
+};
+
+const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+const SPOKEN = /^(?:every )?([a-z]+?)s? at (\d{1,2})(?::(\d\d))? ?(am|pm)?$/;
+
+/** A time of the day as people say it, in the five fields of a schedule; anything else as it is. @param {string} text */
+function spoken(text) {
+  const [, day, hour, minute, half] = SPOKEN.exec(text.toLowerCase()) ?? [];
+  const days = { day: "*", daily: "*", weekday: "1-5", weekend: "0,6" }[day] ?? DAYS.indexOf(day);
+  if (!day || days === -1) return text;
+  const late = half === "pm" && hour !== "12" ? 12 : half === "am" && hour === "12" ? -12 : 0;
+  return `${Number(minute ?? 0)} ${Number(hour) + late} * * ${days}`;
+}
+
+/** @type {[string, string][]} */
+const SCHEDULES = [
+  ["0 9 * * *", "Every day at 9:00"],
+  ["0 9 * * 1-5", "Monday to Friday at 9:00"],
+  ["0 18 * * 5", "Friday at 18:00"],
+  ["0 9 1 * *", "The first of the month at 9:00"],
+  ["every 15 m", "Every 15 minutes"],
+  ["every 2 hours", "Every 2 hours"],
+  ["in 20 m", "Once, in 20 minutes"],
+  ["at 09:00", "Once, the next time it is 9:00"],
+];
 
 /** @type {Object<string, {label: string, fields: Field[]}>} */
 export const TRIGGERS = {
@@ -113,12 +177,18 @@ export const TRIGGERS = {
     fields: [
       {
         ...when,
-        ...text("0 9 * * 1-5"),
+        ...suggested("for example 0 9 * * 1-5", "routine-schedules", () => SCHEDULES),
+        read: (input) => spoken(textOf(input) ?? "") || null,
         path: "trigger.schedule",
         label: "Schedule",
-        hint: "Minute, hour, day, month, weekday; or text such as “every 2 hours”.",
+        hint: "“every weekday at 9”, “every 2 hours”, or minute, hour, day, month, weekday. Once: “at 2030-12-01 09:00”, “in 20 m”.",
       },
-      { ...when, ...text("Europe/Berlin"), path: "trigger.timezone", label: "Time zone" },
+      {
+        ...when,
+        ...suggested("UTC", "routine-zones", () => Intl.supportedValuesOf("timeZone").map((zone) => [zone, ""])),
+        path: "trigger.timezone",
+        label: "Time zone",
+      },
       {
         ...when,
         ...choice({
@@ -129,6 +199,8 @@ export const TRIGGERS = {
         path: "trigger.downtime",
         label: "Runs missed while the hub was down",
       },
+      { ...more, ...number("10"), path: "trigger.catch_up_limit", label: "Missed runs at most" },
+      { ...more, ...number("0"), path: "trigger.jitter_s", label: "Start up to this many seconds late" },
     ],
   },
   event: {
@@ -138,6 +210,7 @@ export const TRIGGERS = {
       { ...when, ...check(false), path: "trigger.ignore_case", label: "Ignore case" },
       { ...when, ...text("any"), path: "trigger.channel", label: "Channel" },
       { ...when, ...text("anyone"), path: "trigger.sender", label: "Sender" },
+      { ...more, ...text("any"), path: "trigger.thread_id", label: "Only in the conversation with this ID" },
       {
         ...when,
         ...choice({ also_chat: "Also goes to the chat", consume: "Goes to the routine only" }),
@@ -151,6 +224,7 @@ export const TRIGGERS = {
     fields: [
       { ...when, ...text("github"), path: "trigger.source", label: "Source" },
       { ...when, ...text("push"), path: "trigger.event_type", label: "Type" },
+      { ...when, ...filters },
     ],
   },
   webhook: {
@@ -164,12 +238,18 @@ export const TRIGGERS = {
         path: "trigger.signature",
         label: "Signature",
       },
+      { ...when, ...filters },
+      {
+        ...when,
+        ...lines,
+        path: "trigger.fields",
+        label: "Fields for the model",
+        hint: "One field of the payload per line; none for the whole payload.",
+      },
     ],
   },
   manual: { label: "Manual", fields: [] },
 };
-
-const what = /** @type {const} */ ({ part: "what" });
 
 /** @type {Field[]} */
 const TOOLS = [
@@ -189,7 +269,7 @@ const TOOLS = [
   },
 ];
 
-/** What a run does. @type {Object<string, {label: string, fields: Field[]}>} */
+/** @type {Object<string, {label: string, fields: Field[]}>} */
 export const ACTIONS = {
   lightweight: {
     label: "Ask the model",
@@ -197,62 +277,69 @@ export const ACTIONS = {
       { ...what, ...area("4"), path: "action.prompt", label: "Prompt for the model" },
       { ...what, ...check(false), path: "action.use_tools", label: "Use tools" },
       ...TOOLS,
-      {
-        part: "more",
-        ...lines,
-        path: "action.context_paths",
-        label: "Workspace files to include",
-        hint: "One path per line.",
-      },
-    ],
-  },
-  full_job: {
-    label: "Dispatch a job",
-    fields: [
-      { ...what, ...text("Nightly tests"), path: "action.title", label: "Title of the job" },
-      { ...what, ...area("4"), path: "action.description", label: "Task of the job" },
-      { ...what, ...number("25"), path: "action.max_iterations", label: "Maximum rounds" },
-      ...TOOLS,
+      { ...more, ...lines, path: "action.context_paths", label: "Workspace files to include", hint: "One path per line." },
+      { ...more, ...number("3"), path: "action.max_tool_rounds", label: "Rounds of tool calls at most" },
+      { ...more, ...number("4096"), path: "action.max_tokens", label: "Tokens of one reply at most" },
     ],
   },
   reminder: {
     label: "Send a reminder",
-    fields: [{ ...what, ...area("2"), path: "action.text", label: "Text to send" }],
+    fields: [{ ...what, ...area("3"), path: "action.text", label: "Text" }],
+  },
+  full_job: {
+    label: "Dispatch a job",
+    fields: [
+      { ...what, ...text(), path: "action.title", label: "Title of the job" },
+      { ...what, ...area("4"), path: "action.description", label: "Task" },
+      { ...more, ...number("25"), path: "action.max_iterations", label: "Rounds at most" },
+      ...TOOLS,
+    ],
   },
 };
+
+/** @type {Field} */
+const NAME = { ...what, ...text("for example morning"), path: "name", label: "Name" };
 
 /** @type {Field[]} */
 const ALWAYS = [
-  { ...what, ...text("morning"), path: "name", label: "Name" },
-  { part: "more", ...text(), path: "description", label: "Description" },
-  {
-    part: "more",
-    ...number("300"),
-    path: "guardrails.cooldown_s",
-    label: "Cooldown in seconds",
-  },
-  { part: "more", ...number("1"), path: "guardrails.max_concurrent", label: "Concurrent runs" },
-  { part: "more", ...text("22:00-07:00"), path: "notify.quiet_hours", label: "Quiet hours" },
-  { part: "more", ...check(true), path: "notify.on_attention", label: "Notify me of results" },
-  { part: "more", ...check(true), path: "notify.on_failure", label: "Notify me of failures" },
+  { ...more, ...text(), path: "description", label: "Description" },
+  { ...more, ...number("300"), path: "guardrails.cooldown_s", label: "Cooldown in seconds" },
+  { ...more, ...number("1"), path: "guardrails.max_concurrent", label: "Concurrent runs" },
+  { ...more, ...number("300"), path: "guardrails.timeout_s", label: "Time limit of a run in seconds" },
+  { ...more, ...number("off"), path: "guardrails.dedup_window_s", label: "Ignore equal input for seconds" },
+  { ...more, ...number("5"), path: "guardrails.pause_after_failures", label: "Pause after failures in a row" },
+  { ...more, ...number("no limit"), path: "guardrails.daily_runs", label: "Runs a day" },
+  { ...more, ...number("no limit"), path: "guardrails.daily_tokens", label: "Tokens a day" },
+  { ...more, ...usd("no limit"), path: "guardrails.daily_budget_micro_usd", label: "US dollars a day" },
+  { ...more, ...check(false), path: "guardrails.rerun_interrupted", label: "Continue an interrupted run" },
+  { ...more, ...text("for example 22:00-07:00"), path: "notify.quiet_hours", label: "Quiet hours" },
+  { ...more, ...check(true), path: "notify.on_attention", label: "Notify me of results" },
+  { ...more, ...check(true), path: "notify.on_failure", label: "Notify me of failures" },
+  { ...more, ...check(false), path: "notify.on_success", label: "Notify me of runs with nothing to report" },
+  { ...more, ...text("where I am"), path: "notify.channel", label: "Notices go to this channel" },
+  { ...more, ...text(), path: "notify.address", label: "Address on that channel" },
+  { ...more, ...text(), path: "notify.thread_id", label: "Conversation with this ID" },
+  { ...more, ...check(false), path: "notify.own_thread", label: "Notices in a thread of their own, where the platform has threads" },
 ];
 
 /** @param {string} kind @param {string} action */
-export const fieldsOf = (kind, action) => {
-  const [name, ...more] = ALWAYS;
-  return [name, ...(ACTIONS[action]?.fields ?? []), ...more, ...(TRIGGERS[kind]?.fields ?? [])];
-};
+export const fieldsOf = (kind, action) => [
+  NAME,
+  ...(ACTIONS[action]?.fields ?? []),
+  ...(TRIGGERS[kind]?.fields ?? []),
+  ...ALWAYS,
+];
 
-/** Texts without which an action makes no sense: empty, so that the hub says so. @type {Object<string, string[]>} */
-const NEEDED = { lightweight: ["prompt"], full_job: ["title", "description"], reminder: ["text"] };
+/** What a text of the action has to be, if it is empty. @type {Object<string, string[]>} */
+const NEEDED = { lightweight: ["prompt"], reminder: ["text"], full_job: ["title", "description"] };
 
 /**
  * The definition that the fields say; what they do not know of it stays as it was given.
  * @param {string} kind @param {string} does @param {any} given @param {(path: string) => any} read
  */
 export function definitionOf(kind, does, given, read) {
-  const action = given.action.type === does ? given.action : { type: does };
   const trigger = given.trigger.type === kind ? given.trigger : { type: kind };
+  const action = given.action.type === does ? given.action : { type: does };
   /** @type {any} */ const page = {
     ...given,
     trigger: { ...trigger },
@@ -262,9 +349,10 @@ export function definitionOf(kind, does, given, read) {
   };
   for (const { path } of fieldsOf(kind, does)) {
     const value = read(path);
+    if (value === undefined) continue;
     const [part, name] = path.includes(".") ? path.split(".") : ["", path];
-    (part ? page[part] : page)[name] = value === undefined ? null : value;
+    (part ? page[part] : page)[name] = value;
   }
-  for (const needed of NEEDED[does] ?? []) page.action[needed] ??= "";
+  for (const name of NEEDED[does] ?? []) page.action[name] ??= "";
   return { ...page, name: page.name ?? "" };
 }

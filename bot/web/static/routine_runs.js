@@ -2,7 +2,7 @@
 
 import { codeView } from "./blocks.js";
 import { h, shape } from "./dom.js";
-import { clip, shortTime } from "./format.js";
+import { clip, seconds as inWords, shortTime } from "./format.js";
 import { timeView } from "./parts.js";
 import { statusBadge } from "./routine_list.js";
 
@@ -12,7 +12,7 @@ const BAR = 9;
 /** Of a run that took no time to speak of, so that it is seen. */
 const LEAST = 4;
 const SECOND_US = 1_000_000;
-const LOOKS = { attention: "good", ok: "good", running: "busy", waiting: "busy", skipped: "" };
+const LOOKS = { attention: "attention", ok: "good", running: "busy", waiting: "busy", skipped: "" };
 const TITLES = ["Time", "Trigger", "Status", "Duration", "Tokens", "Result"];
 
 /** @param {RoutineRun[]} runs newest first */
@@ -62,9 +62,7 @@ const seconds = (run) => (run.started_at && run.ended_at ? (run.ended_at - run.s
 /** @param {RoutineRun} run */
 function took(run) {
   if (!run.started_at || !run.ended_at) return "";
-  const whole = seconds(run);
-  if (whole < 10) return `${whole.toFixed(1)} s`;
-  return whole < 120 ? `${Math.round(whole)} s` : `${Math.round(whole / 60)} min`;
+  return inWords(run.ended_at - run.started_at);
 }
 
 /** One bar a run, the oldest first, as high as it took long. @param {RoutineRun[]} runs */
@@ -85,7 +83,14 @@ function plot(runs) {
     svg.append(bar);
   });
   const words = h("p", { class: "muted plot-words", "aria-hidden": "true" }, summary(runs, longest));
-  return h("figure", { class: "plot-frame" }, h("div", { class: "plot-room" }, svg), words);
+  const scale = (/** @type {string[]} */ ...marks) =>
+    h("p", { class: "plot-scale", "aria-hidden": "true" }, ...marks.map((mark) => h("span", {}, mark)));
+  const highest = scale(`${inWords(longest * SECOND_US)} at most`);
+  const first = runs[0].started_at ?? runs[0].due_at;
+  const last = runs[runs.length - 1].started_at ?? runs[runs.length - 1].due_at;
+  const times = runs.length > 1 ? scale(shortTime(first), shortTime(last)) : scale(shortTime(first));
+  times.style.width = `${width}px`;
+  return h("figure", { class: "plot-frame" }, highest, h("div", { class: "plot-room" }, svg), times, words);
 }
 
 /** @param {RoutineRun[]} runs @param {number} longest */

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { codeView } from "./blocks.js";
-import { announce, button, confirmButton, h, settled } from "./dom.js";
+import { button, confirmButton, h, settled } from "./dom.js";
 import { fromNow } from "./format.js";
 import { complaint, failure, loading, note, pane, timeView } from "./parts.js";
 import { link } from "./router.js";
@@ -10,6 +10,7 @@ import { RoutineEditor } from "./routine_editor.js";
 import { statusBadge } from "./routine_list.js";
 import { runsView } from "./routine_runs.js";
 import { TrialField } from "./routine_trial.js";
+import { toast } from "./toasts.js";
 
 const RUNS = 50;
 const HINTS_MS = 200;
@@ -147,7 +148,7 @@ export class RoutineView {
     this.problem.hidden = true;
     try {
       await work();
-      announce(done);
+      toast(done);
       return true;
     } catch (error) {
       this.problem.textContent = error.message;

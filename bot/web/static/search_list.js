@@ -14,7 +14,7 @@ export class SearchList {
   /**
    * @param {Context} context
    * @param {{label: string, pages: import("./list_pages.js").ListPages, row: (item: any, current: boolean) => HTMLElement,
-   *   version: (item: any) => any, hints: string[], empty: () => Node[], tools?: Node[]}} options
+   *   version: (item: any) => any, hints: string[], empty: () => Node[], tools?: Node[], filters?: HTMLElement}} options
    *   `version`: what a row shows; it is made again when that differs; `hints`: events
    *   after which the pages are read again
    */
@@ -50,6 +50,7 @@ export class SearchList {
       "section",
       { class: "pane list", "aria-label": options.label },
       tools,
+      ...(options.filters ? [options.filters] : []),
       this.note,
       this.rows.element,
     );

@@ -3,11 +3,12 @@
 import * as api from "./api.js";
 import { announce, button, h, icon, iconButton, roving } from "./dom.js";
 import { link } from "./router.js";
+import { complain, toast, toastRegion } from "./toasts.js";
 import { ToolsSwitch } from "./tools_switch.js";
 
 const PAGES = /** @type {const} */ ([
-  ["chat", "Chat"],
-  ["threads", "Threads"],
+  ["home", "Home"],
+  ["chat", "Inbox"],
   ["approvals", "Approvals"],
   ["routines", "Routines"],
   ["jobs", "Jobs"],
@@ -15,6 +16,8 @@ const PAGES = /** @type {const} */ ([
   ["usage", "Usage"],
   ["why", "Why"],
 ]);
+/** Behind "More" where there is no room for all. */
+const LESS_OFTEN = new Set(["channels", "usage", "why"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {
@@ -22,8 +25,10 @@ export class Shell {
   constructor(context) {
     this.links = new Map(PAGES.map(([page, label]) => [page, navLink(page, label)]));
     this.pending = h("span", { class: "nav-count", hidden: true });
+    this.unread = h("span", { class: "nav-count unread", hidden: true });
     this.links.get("approvals")?.append(this.pending);
-    const items = [...this.links.values()].map((one) => h("li", {}, one));
+    this.links.get("chat")?.append(this.unread);
+    const items = [...this.links].map(([page, one]) => h("li", { class: LESS_OFTEN.has(page) ? "less" : null }, one));
     this.nav = h("ul", {}, ...items);
     roving(this.nav, "a");
     roving(this.nav, "a", { axis: "x" });
@@ -47,10 +52,25 @@ export class Shell {
       "div",
       { class: "app" },
       skip,
-      h("nav", { class: "nav", "aria-label": "Pages" }, brand, this.nav, foot),
+      this.#bar(brand, foot),
       h("div", { class: "stage" }, this.banner, this.tools.banner, this.main),
-      h("div", { id: "announcer", class: "visually-hidden", "aria-live": "polite", role: "log" }),
+      toastRegion(),
     );
+  }
+
+  /** @param {Node} brand @param {Node} foot */
+  #bar(brand, foot) {
+    const bar = h("nav", { class: "nav", "aria-label": "Pages" }, brand, this.nav);
+    const more = iconButton("more", "More", () => this.#more(bar, more), { class: "icon-button nav-more" });
+    more.setAttribute("aria-expanded", "false");
+    bar.append(more, foot);
+    this.nav.addEventListener("click", () => bar.classList.contains("open") && this.#more(bar, more));
+    return bar;
+  }
+
+  /** @param {HTMLElement} bar @param {HTMLElement} button */
+  #more(bar, button) {
+    button.setAttribute("aria-expanded", String(bar.classList.toggle("open")));
   }
 
   /** @param {string} page */
@@ -67,16 +87,21 @@ export class Shell {
   /** @param {number} count */
   setPending(count) {
     this.waiting = count;
-    this.pending.hidden = count === 0;
-    this.pending.replaceChildren(
-      String(count > 99 ? "99+" : count),
-      h("span", { class: "visually-hidden" }, " waiting"),
-    );
+    counted(this.pending, count, "waiting");
     this.#name();
   }
 
+  /** @param {number} count of conversations */
+  setUnread(count) {
+    this.news = count;
+    counted(this.unread, count, "unread");
+    this.#name();
+  }
+
+  /** The title counts all that asks for attention. */
   #name() {
-    document.title = `${this.waiting ? `(${this.waiting}) ` : ""}${this.page} · hubbub`;
+    const count = (this.waiting ?? 0) + (this.news ?? 0);
+    document.title = `${count ? `(${count}) ` : ""}${this.page} · hubbub`;
   }
 
   /** @param {Context} context */
@@ -84,7 +109,7 @@ export class Shell {
     const banner = h("div", { class: "banner", role: "status", hidden: true });
     context.connection.subscribe((up) => {
       banner.hidden = up;
-      if (up) return announce("Reconnected.");
+      if (up) return toast("Reconnected.");
       const again = button("Try now", () => context.connection.retry(), { class: "button small" });
       banner.replaceChildren(
         icon("alert"),
@@ -107,7 +132,7 @@ export class Shell {
       await api.logout();
       api.signedOut();
     } catch (error) {
-      announce(error.message);
+      complain(error);
     }
   }
 }
@@ -120,6 +145,12 @@ function navLink(page, label) {
     icon(page),
     h("span", { class: "nav-label" }, label),
   );
+}
+
+/** @param {HTMLElement} badge @param {number} count @param {string} of */
+function counted(badge, count, of) {
+  badge.hidden = count === 0;
+  badge.replaceChildren(String(count > 99 ? "99+" : count), h("span", { class: "visually-hidden" }, ` ${of}`));
 }
 
 function themeButton() {

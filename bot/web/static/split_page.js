@@ -4,13 +4,15 @@ import { h } from "./dom.js";
 import { link } from "./router.js";
 
 export class SplitPage {
-  /** @type {{element: HTMLElement, close: () => void, focus: () => void, ready?: Promise<void>} | null} */ #open =
+  /** @type {{element: HTMLElement, close: () => void, focus: () => void, ready?: Promise<void>,
+   *   look?: (at: number) => boolean} | null} */ #open =
     null;
   #detail = "";
 
   /**
    * @param {Context} context
-   * @param {{page: string, heading: string, list: any, open: (detail: string) => any}} options
+   * @param {{page: string, heading: string, list: any,
+   *   open: (detail: string, route: import("./router.js").Route) => any}} options
    *   `open` makes what stands beside the list, "" for nothing chosen
    */
   constructor(context, options) {
@@ -31,17 +33,20 @@ export class SplitPage {
   /** @param {import("./router.js").Route} route */
   show(route) {
     const first = this.#open === null;
-    const stays = !first && route.detail === this.#detail;
+    const at = Number(route.query.get("at")) || 0;
+    const there = !first && route.detail === this.#detail;
+    const stays = there && (!at || this.#open?.look?.(at));
     this.element.dataset.open = route.detail ? "detail" : "list";
     this.list.select(route.detail);
     if (stays) return;
     this.#detail = route.detail;
     this.#open?.close();
-    const made = this.options.open(route.detail);
+    const made = this.options.open(route.detail, route);
     this.#open = made;
     this.detail.replaceChildren(made.element);
     if (route.detail) Promise.resolve(made.ready).then(() => this.#open === made && made.focus());
     else if (!first) this.list.focus();
+    else if (getComputedStyle(this.detail).display !== "none") made.focus();
   }
 
   close() {

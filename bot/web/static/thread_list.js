@@ -1,43 +1,115 @@
-/** The list of conversations beside a conversation. */
+/** The list of conversations beside a conversation: whose, where, and those that ask for something. */
 
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 import { clip, shortTime, titleOf } from "./format.js";
 import { rowLink, timeView } from "./parts.js";
 import { link } from "./router.js";
 import { SearchList } from "./search_list.js";
 import { ThreadPages } from "./thread_pages.js";
 
-/**
- * @param {Context} context
- * @param {{page: string, label: string, filter: {channel?: string}, empty: () => Node[], tools?: Node[]}} options
- */
-export function threadList(context, { page, filter, ...options }) {
-  return new SearchList(context, {
-    ...options,
-    pages: new ThreadPages(filter),
-    row: (thread, current) => row(thread, current, page, filter.channel),
-    version: (thread) => [
-      thread.updated_at,
-      thread.title,
-      thread.preview,
-      thread.turn?.state,
-      thread.waiting,
-    ],
-    hints: ["thread_changed", "approval_needed", "approval_resolved"],
-  });
+/** @typedef {import("./thread_pages.js").ThreadFilter} ThreadFilter */
+
+const STORED = "inbox";
+const SHOWN = /** @type {const} */ ([
+  ["mine", "Mine"],
+  ["all", "All"],
+  ["waiting", "Waiting"],
+]);
+
+export class ThreadList extends SearchList {
+  /**
+   * @param {Context} context
+   * @param {{label: string, empty: () => Node[], tools?: Node[]}} options
+   */
+  constructor(context, options) {
+    const filter = recalled();
+    const pages = new ThreadPages(filter);
+    const { unread } = context;
+    super(context, {
+      ...options,
+      pages,
+      row: (one, current) => (one.hit ? hitRow(one) : row(one, current, unread.is(one))),
+      version: (one) => [one.updated_at, one.title, one.preview, one.turn?.state, one.waiting, unread.is(one)],
+      hints: ["thread_changed", "approval_needed", "approval_resolved"],
+      filters: h("div", { class: "list-filters" }),
+      empty: () => (filter.show === "waiting" ? [h("p", {}, "Nothing is waiting for an answer.")] : options.empty()),
+    });
+    this.filter = filter;
+    this.marked = unread.subscribe(() => this.rows.refresh());
+    this.#offer(context.me);
+  }
+
+  close() {
+    super.close();
+    this.marked();
+  }
+
+  /** @param {Partial<ThreadFilter>} changes */
+  choose(changes) {
+    if (Object.entries(changes).every(([name, value]) => this.filter[name] === value)) return;
+    Object.assign(this.filter, changes);
+    sessionStorage.setItem(STORED, JSON.stringify(this.filter));
+    for (const one of this.shown) one.setAttribute("aria-pressed", String(one.dataset.show === this.filter.show));
+    this.channel.value = this.filter.channel;
+    this.pages.search(this.pages.query);
+  }
+
+  /** @param {Me} me */
+  #offer(me) {
+    const owner = me.role === "owner";
+    const wanted = SHOWN.filter(([show]) => owner || show !== "all");
+    this.shown = wanted.map(([show, label]) =>
+      button(label, () => this.choose({ show }), {
+        class: "filter",
+        "aria-pressed": String(show === this.filter.show),
+        data: { show },
+      }),
+    );
+    const channels = me.channels.map((name) => h("option", { value: name }, name));
+    this.channel = h("select", { "aria-label": "Channel" }, h("option", { value: "" }, "Every channel"), ...channels);
+    this.channel.value = this.filter.channel;
+    this.channel.addEventListener("change", () => this.choose({ channel: this.channel.value }));
+    const group = h("div", { class: "filters", role: "group", "aria-label": "Show" }, ...this.shown);
+    this.options.filters?.replaceChildren(group, ...(me.channels.length > 1 ? [this.channel] : []));
+  }
 }
 
-/** @param {Thread} thread @param {boolean} current @param {string} page @param {string | undefined} channel */
-function row(thread, current, page, channel) {
-  const name = channel ? "" : `${thread.group ? "Group" : thread.user.name} · `;
-  return rowLink({
-    href: link(page, thread.id),
+/** @returns {ThreadFilter} */
+function recalled() {
+  try {
+    return { show: "mine", channel: "", ...JSON.parse(sessionStorage.getItem(STORED) ?? "{}") };
+  } catch {
+    return { show: "mine", channel: "" };
+  }
+}
+
+/** @param {Thread} thread @param {boolean} current @param {boolean} unread */
+function row(thread, current, unread) {
+  const name = thread.own && !thread.group ? "" : `${thread.group ? "Group" : thread.user.name} · `;
+  const one = rowLink({
+    href: link("chat", thread.id),
     current,
     title: titleOf(thread),
     time: timeView(thread.updated_at, shortTime(thread.updated_at)),
-    via: channel ? null : h("span", { class: "via" }, thread.channel),
+    via: thread.channel === "web" ? null : h("span", { class: "via" }, thread.channel),
     about: name + clip(thread.preview, 160),
     badge: badge(thread),
+  });
+  one.classList.toggle("unread", unread);
+  if (unread) one.firstElementChild?.prepend(h("span", { class: "dot", role: "img", "aria-label": "Unread" }));
+  return one;
+}
+
+/** A message that was found, which the row leads to. @param {any} hit */
+function hitRow(hit) {
+  return rowLink({
+    href: link("chat", hit.thread_id, { at: String(hit.seq) }),
+    current: false,
+    title: clip(hit.excerpt, 160),
+    time: timeView(hit.at, shortTime(hit.at)),
+    via: h("span", { class: "via" }, "message"),
+    about: `in ${hit.title || "a conversation"}`,
+    badge: null,
   });
 }
 

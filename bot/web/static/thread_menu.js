@@ -1,10 +1,11 @@
 /** What can be done with a whole conversation: its name, its settings, where it goes. */
 
 import * as api from "./api.js";
-import { announce, button, confirmButton, h, icon } from "./dom.js";
+import { button, confirmButton, h, icon } from "./dom.js";
 import { titleOf } from "./format.js";
 import { complaint, field, form } from "./parts.js";
 import { link, navigate } from "./router.js";
+import { toast } from "./toasts.js";
 
 const EXPORT_PAGE = 200;
 const NO_TOOLS = "none";
@@ -54,6 +55,7 @@ export class ThreadMenu {
           : confirmButton("Close", "Close this conversation?", () => this.#change({ closed: true }), {
               class: "button",
             }),
+        actions.command ? button("Model…", () => this.#work(() => actions.command?.("/model"))) : null,
         actions.command ? button("Branch", () => this.#work(() => actions.command?.("/branch"))) : null,
         button("Export", () => this.#work(() => download(thread))),
         confirmButton("Delete", "Delete it for good, not exported?", () => this.#work(() => this.#delete()), {
@@ -72,14 +74,14 @@ export class ThreadMenu {
       await api.changeThread(this.thread.id, changes);
       const { thread } = await api.thread(this.thread.id, { limit: 1 });
       this.actions.onChange(thread);
-      announce("Saved.");
+      toast("Saved.");
     });
   }
 
   async #delete() {
     await api.deleteThread(this.thread.id);
-    announce("Deleted.");
-    navigate(link("threads"));
+    toast("Deleted.");
+    navigate(link("chat"));
   }
 
   /** @param {() => Promise<any> | undefined} work */
@@ -135,7 +137,7 @@ function approvalForm(id, { thread, effective }, body) {
       const policy = await api.setApprovalPolicy(id, given);
       body.replaceChildren(...approvalForm(id, policy, body));
       body.querySelector("button")?.focus();
-      announce("Saved.");
+      toast("Saved.");
     } catch (error) {
       problem.textContent = error.message;
       problem.hidden = false;

@@ -1,6 +1,7 @@
 /** The kill switch, on every page: a banner while all tools are paused, and a button for the owner to pause them. */
 
-import { announce, button, h, icon, iconButton } from "./dom.js";
+import { button, h, icon, iconButton } from "./dom.js";
+import { complain, toast } from "./toasts.js";
 
 export class ToolsSwitch {
   /** @param {Context} context */
@@ -47,9 +48,9 @@ export class ToolsSwitch {
   async #set(paused) {
     try {
       await this.context.api.pauseTools(paused);
-      announce(paused ? "All tools are paused." : "Tools can run again.");
+      toast(paused ? "All tools are paused." : "Tools can run again.");
     } catch (error) {
-      announce(error.message);
+      complain(error);
     }
     await this.#look();
   }

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { announce, h, icon, iconButton } from "./dom.js";
 import { size } from "./format.js";
+import { toast } from "./toasts.js";
 
 /** The hub takes no larger ones. */
 const LIMIT_BYTES = 20 * 1024 * 1024;
@@ -36,7 +37,7 @@ export class Uploads {
   /** @param {Iterable<File>} files */
   add(files) {
     for (const file of files) {
-      if (this.#chips.size >= MAX_FILES) return announce(`You can attach at most ${MAX_FILES} files.`);
+      if (this.#chips.size >= MAX_FILES) return toast(`You can attach at most ${MAX_FILES} files.`, { bad: true });
       this.#start(file);
     }
   }

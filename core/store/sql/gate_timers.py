@@ -14,6 +14,7 @@ from core.store.facets import REACH_THREADS, Expired, NoticeAddress, Reach
 from core.store.rows import Draft, GateView, TurnStart
 from core.store.sql import feed, gates, outbox, people, previews
 from core.store.sql.feed import put_messages
+from core.store.sql.inbox import notices_thread
 from core.store.sql.leases import hold
 from core.store.sql.mapping import (
     ACTIVE_TURN,
@@ -92,8 +93,12 @@ def fail(tx: Transaction, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
 def _queue(tx: Transaction, message: Message, at: NoticeAddress) -> OutboxRow:
     draft = Draft(at.channel, at.address, message, tx.ids.row_id(), _gate_of(tx, message))
     (row,) = outbox.enqueue(tx, [draft], outbox.Cause())
-    if at.thread_id is not None:
-        put_messages(tx, at.thread_id, [row])
+    thread_id = at.thread_id
+    if at.notices_of is not None:
+        thread_id = notices_thread(tx, at.notices_of, at)
+        tx.run("UPDATE threads SET last_active_at = ? WHERE id = ?", tx.clock.now(), thread_id)
+    if thread_id is not None:
+        put_messages(tx, thread_id, [row])
     return row
 
 
@@ -106,13 +111,13 @@ def _gate_of(tx: Transaction, message: Message) -> str | None:
 
 
 def _addresses_to_json(addresses: Sequence[NoticeAddress]) -> str:
-    return json.dumps([[at.channel, at.address, at.thread_id] for at in addresses])
+    return json.dumps([[at.channel, at.address, at.thread_id, at.notices_of] for at in addresses])
 
 
 def _addresses_from_json(text: str) -> list[NoticeAddress]:
     return [
-        NoticeAddress(channel, Address(address), thread_id)
-        for channel, address, thread_id in json.loads(text)
+        NoticeAddress(channel, Address(address), *rest)  # earlier versions wrote one field less
+        for channel, address, *rest in json.loads(text)
     ]
 
 

@@ -18,7 +18,7 @@ from core.messages import (
 )
 from core.store.accept import ASKED_FOR, WITHHELD, Accepted, QueuedInput
 from core.store.codecs import event_extra_from_json, event_extra_to_json, storable
-from core.store.facets import HELD
+from core.store.facets import HELD, NoticeAddress
 from core.store.rows import REJOIN_US, Draft, ThreadRow
 from core.store.sql import people
 from core.store.transaction import Row, Transaction
@@ -381,6 +381,39 @@ def begin(
     lead_to(tx, ThreadKey(owner_id, event.channel, external_id), thread_id)
     people.set_active_thread(tx, owner_id, thread_id)
     return ThreadRow(thread_id, owner_id, event.channel, scope, event.address, title, now, now)
+
+
+NOTICES = "notices"
+NOTICES_TITLE = "Notices"
+
+
+def notices_thread(tx: Transaction, owner_id: str, at: NoticeAddress) -> str:
+    """Return a person's conversation for notices on a channel that shows threads only; opened if it is
+    missing."""
+    key = ThreadKey(owner_id, at.channel, NOTICES)
+    known = tx.one(
+        "SELECT thread_id FROM thread_keys WHERE owner_id = ? AND channel = ? AND scope = ?",
+        key.user_id,
+        key.channel,
+        key.scope,
+    )
+    if known is not None:
+        return str(known[0])
+    thread_id, now = tx.ids.row_id(), tx.clock.now()
+    tx.run(
+        "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        thread_id,
+        owner_id,
+        at.channel,
+        key.scope,
+        at.address,
+        NOTICES_TITLE,
+        now,
+        now,
+    )
+    lead_to(tx, key, thread_id)
+    return thread_id
 
 
 def title_of(text: str) -> str:

@@ -6,7 +6,7 @@ ten thousand threads.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -32,6 +32,7 @@ from core.store.pairing import NoiseRow
 from core.store.rows import Delivery, Explanation, ThreadChange, ThreadRow, TurnState
 from core.store.search import SearchHit, SearchWanted, WordSearch, parse_search
 from core.store.sql import feed, thread_files, threads
+from core.store.sql.inbox import NOTICES
 from core.store.sql.mapping import (
     ACTIVE_TURN,
     ENTRY,
@@ -56,6 +57,7 @@ from core.store.sql.turns import thread
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
 from core.transcript import Entry
+from core.users import scope_of
 
 Ask = Callable[..., Awaitable[list[Row]]]
 """A function that runs a statement with its parameters and returns the rows."""
@@ -74,16 +76,18 @@ _GLANCE = (
     f" AND e.turn_id IS NOT NULL AND {LIVE} ORDER BY e.seq DESC LIMIT 1)),"
     " t.tags, t.archived_at, t.origin_id, t.origin_turn, t.last_turn,"
     " (SELECT coalesce(sum(c.input_tokens + c.output_tokens), 0) FROM usage c WHERE c.thread_id = t.id),"
-    " EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = t.owner_id AND s.active_thread = t.id)"
+    " EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = t.owner_id AND s.active_thread = t.id),"
+    f" CASE WHEN t.scope = '{scope_of(NOTICES)}' THEN (SELECT o.message FROM feed f JOIN outbox o"
+    " ON o.id = f.outbox_id WHERE f.thread_id = t.id AND f.kind = 'message' ORDER BY f.seq DESC LIMIT 1) END"
 )
 _GLANCE_FROM = f"threads t JOIN users u ON u.id = t.owner_id {ACTIVE_TURN}"
-_GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_at, {GATE_VIEW}"
+_GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_by, g.closed_at, {GATE_VIEW}"
 _GATE_FROM = (
     f"{GATE_VIEW_FROM} JOIN users rq ON rq.id = g.requester_id"
     " LEFT JOIN users cb ON cb.id = g.closed_by LEFT JOIN calls ca ON ca.id = g.call_id"
     " LEFT JOIN entries ce ON ce.thread_id = ca.thread_id AND ce.seq = ca.seq"
 )
-_OWN_COLUMNS = 4
+_OWN_COLUMNS = 5
 """The number of columns before those of GATE_VIEW."""
 
 
@@ -99,6 +103,8 @@ def _threads_where(words: WordSearch, wanted: ThreadsWanted) -> tuple[list[str],
     if wanted.channel is not None:
         conditions.append("t.channel = ?")
         parameters.append(wanted.channel)
+    if wanted.waiting:
+        conditions.append("EXISTS (SELECT 1 FROM gates w WHERE w.thread_id = t.id AND w.state = 'open')")
     if not (wanted.archived or wanted.text):
         conditions.append("t.archived_at IS NULL")
     if wanted.text:
@@ -118,7 +124,7 @@ def _glance_of(row: Row) -> ThreadGlance:
     return ThreadGlance(
         thread=thread_of(row),
         owner=principal_of(own[:3]),
-        preview=own[3] or "",
+        preview=own[3] or _notice_preview(own[17]),
         group=bool(own[4]),
         stopping=bool(own[5]),
         waiting=own[6],
@@ -135,10 +141,15 @@ def _glance_of(row: Row) -> ThreadGlance:
     )
 
 
+def _notice_preview(message: str | None) -> str:
+    if message is None:
+        return ""
+    return " ".join(block.text for block in message_from_json(message).blocks)[:PREVIEW_CHARS]
+
+
 def _gate_of(rows: Sequence[Row]) -> GateGlance:
     (view,) = gate_views_of([row[_OWN_COLUMNS:] for row in rows])
-    requester, arguments, closed_by, closed_at = rows[0][:_OWN_COLUMNS]
-    return GateGlance(view.gate, view.votes, view.thread, requester, arguments, closed_by, closed_at)
+    return GateGlance(view.gate, view.votes, view.thread, *rows[0][:_OWN_COLUMNS])
 
 
 class FeedUnits(Facet):
@@ -200,6 +211,15 @@ class FeedUnits(Facet):
             )
             listed = strings_to_json((wanted.concerning,))[1:-1]
             parameters += [wanted.concerning, listed, listed]
+        if wanted.text:
+            asked_by = f"x.requester_id IN (SELECT u.id FROM users u WHERE {contains('u.name')})"
+            places = ("x.title", "x.detail", "x.tool", "coalesce(x.outcome_text, '')")
+            conditions.append(f"({' OR '.join([*map(contains, places), asked_by])})")
+            parameters += [like(wanted.text)] * (len(places) + 1)
+        if wanted.outcomes:
+            marks = ", ".join("?" * len(wanted.outcomes))
+            conditions.append(f"coalesce(x.outcome, '') IN ({marks})")
+            parameters += ["" if one is None else one.value for one in wanted.outcomes]
         page = (
             f"SELECT x.id FROM gates x WHERE {' AND '.join(conditions)}"
             f" ORDER BY x.{at}{order}, x.id{order} LIMIT ?"
@@ -208,8 +228,10 @@ class FeedUnits(Facet):
             f"g.id IN ({page})", f"g.{at}{order}, g.id{order}", *parameters, wanted.limit
         )
 
-    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
-        return await self._gates("g.thread_id = ? AND g.state = 'open'", "g.created_at, g.id", thread_id)
+    async def gates_in(self, thread_id: str, shown: Collection[str]) -> Sequence[GateGlance]:
+        marks = ", ".join("?" * len(shown))
+        wanted = f"g.state = 'open' OR g.id IN ({marks})" if shown else "g.state = 'open'"
+        return await self._gates(f"g.thread_id = ? AND ({wanted})", "g.created_at, g.id", thread_id, *shown)
 
     async def _gates(self, condition: str, order: str, *parameters: Any) -> Sequence[GateGlance]:
         sql = f"SELECT {_GATE} FROM {_GATE_FROM} WHERE {condition} ORDER BY {order}, v.at"

@@ -301,6 +301,31 @@ async def test_decided_ones_are_paged_by_when_they_were_decided(house: Hub, api:
     assert [one["gate_id"] for one in second["approvals"]] == [gates[1]]
 
 
+async def test_decided_ones_are_searched_and_shown_in_their_conversation(house: Hub, api: Client) -> None:
+    gates: dict[str, str] = {}
+    for action, command in (("approve", "echo heron"), ("deny", "echo stork")):
+        thread_id = (await api.send(f"please run: {command}", new=True))["thread_id"]
+        waiting = await api.until("/api/threads?waiting=true", lambda page: len(page["threads"]) == 1)
+        assert waiting["threads"][0]["id"] == thread_id
+        (asked_now,) = (await api.get("/api/approvals"))["approvals"]
+        gates[action] = asked_now["gate_id"]
+        assert (await api.resolve(asked_now["gate_id"], action))[0] == 200
+        (shown,) = (await idle(api, thread_id))["approvals"]
+        assert (shown["gate_id"], shown["state"]) == (asked_now["gate_id"], "closed")
+        assert (shown["outcome"]["by"], shown["outcome"]["you"]) == ("owner", True)
+    for sought, found in {
+        "outcome=approved": ["approve"],
+        "outcome=refused": ["deny"],
+        "query=HERON": ["approve"],
+        "query=denied+by": ["deny"],
+        "query=owner": ["deny", "approve"],
+        "query=heron&outcome=refused": [],
+    }.items():
+        page = await api.get(f"/api/approvals?state=decided&{sought}")
+        assert [one["gate_id"] for one in page["approvals"]] == [gates[action] for action in found], sought
+    assert not (await api.get("/api/threads?waiting=true"))["threads"]
+
+
 async def test_an_edit_is_rated_like_any_call(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)

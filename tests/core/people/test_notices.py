@@ -10,6 +10,7 @@ from core.messages import Address, InboundMessage, Message, Sender, plain
 from core.people.access import Access, ChannelAccess, DirectMode
 from core.people.notices import Notices, ToAddress, ToPerson, ToThread
 from core.ports import OutboxRow
+from core.store.feed import HubSaid, ThreadsWanted
 from core.store.sql.store import SqlStore
 from core.store.sqlite.store import open_store
 from core.users import Principal, Role, Via
@@ -124,14 +125,18 @@ async def test_a_person_never_met_in_private_is_addressed_first(place: Place) ->
     assert await place.goes_to(ToPerson("sam")) == [("work", "private of U7")]
 
 
-async def test_a_console_comes_last_and_only_with_a_thread_to_be_seen_in(place: Place) -> None:
+async def test_a_console_comes_last_and_shows_notices_in_a_conversation_of_their_own(place: Place) -> None:
+    await place.world.store.people.ensure_user("olivia", Role.OWNER, "Olivia")
     place.access = Access(OWNER, frozenset({("phone", "1")}), proven=frozenset({("console", "olivia")}))
-    assert await place.goes_to(ToPerson("olivia")) == [("phone", "private of 1")]
-    await place.writes(OWNER, "console", "olivia", via=Via.CONFIG)
-    assert await place.goes_to(ToPerson("olivia")) == [
-        ("phone", "private of 1"),
-        ("console", "console with olivia"),
-    ]
+    tried = [("phone", "private of 1"), ("console", "private of olivia")]
+    assert await place.goes_to(ToPerson("olivia")) == tried
+    talk = await place.writes(OWNER, "console", "olivia", via=Via.CONFIG)
+    place.access = Access(OWNER, proven=frozenset({("console", "olivia")}))
+    assert await place.tell(ToPerson("olivia"), key="another")
+    feed = place.world.store.feed
+    (notices,) = await feed.thread_glances(ThreadsWanted(limit=9, text="Notices"))
+    assert len(await feed.feed_before(notices.thread.id, None, 9)) == 2
+    assert not [item for item in await feed.feed_before(talk, None, 9) if isinstance(item.shown, HubSaid)]
 
 
 async def test_a_notice_goes_to_its_thread_then_to_its_owner(place: Place) -> None:

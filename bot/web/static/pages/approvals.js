@@ -2,13 +2,20 @@
 
 import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
-import { announce, button, confirmButton, h, icon, roving, settled } from "../dom.js";
+import { button, confirmButton, h, icon, roving, settled } from "../dom.js";
 import { failure, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
+import { complain, toast } from "../toasts.js";
 
 const PAGE = 50;
 const TABS = ["", "history", "grants"];
 const HINTS_MS = 150;
+const TYPING_MS = 200;
+const OUTCOMES = [
+  ["", "Every outcome"],
+  ["approved", "Approved"],
+  ["refused", "Not approved"],
+];
 
 /** @param {Context} context @returns {Page} */
 export function approvalsPage(context) {
@@ -24,6 +31,7 @@ class ApprovalsPage {
   constructor(context) {
     this.list = h("div", { class: "cards" });
     this.note = note();
+    this.search = this.#makeSearch();
     this.older = button("Show older", () => this.#load(true), { hidden: true });
     this.tabs = [tab("Pending", "approvals", ""), tab("History", "approvals", "history"), tab("Grants", "approvals", "grants")];
     this.element = h(
@@ -35,6 +43,7 @@ class ApprovalsPage {
         h("h1", { tabindex: "-1" }, "Approvals"),
         h("nav", { class: "tabs", "aria-label": "Approvals" }, ...this.tabs),
       ),
+      this.search,
       this.note,
       this.list,
       this.older,
@@ -47,6 +56,30 @@ class ApprovalsPage {
     ];
   }
 
+  /** What of the history is shown. */
+  #makeSearch() {
+    this.query = h("input", { type: "search", "aria-label": "Search the history", placeholder: "Search", maxlength: "200" });
+    this.outcome = h(
+      "select",
+      { "aria-label": "Outcome" },
+      ...OUTCOMES.map(([value, label]) => h("option", { value }, label)),
+    );
+    const again = () => {
+      this.#clear();
+      this.#load(false);
+    };
+    this.query.addEventListener("input", settled(again, TYPING_MS));
+    this.outcome.addEventListener("change", again);
+    return h("div", { class: "why-row history-search", role: "search" }, this.query, this.outcome);
+  }
+
+  #clear() {
+    this.#cards.clear();
+    this.list.replaceChildren();
+    this.note.replaceChildren(loading());
+    this.note.hidden = false;
+  }
+
   /** @param {import("../router.js").Route} route */
   show(route) {
     this.#tab = TABS.includes(route.detail) ? route.detail : "";
@@ -54,9 +87,8 @@ class ApprovalsPage {
       if (TABS[index] === this.#tab) one.setAttribute("aria-current", "page");
       else one.removeAttribute("aria-current");
     });
-    this.#cards.clear();
-    this.list.replaceChildren();
-    this.note.replaceChildren(loading());
+    this.search.hidden = this.#tab !== "history";
+    this.#clear();
     this.#load(false);
   }
 
@@ -74,11 +106,14 @@ class ApprovalsPage {
   /** @param {boolean} older */
   async #load(older) {
     const tab = this.#tab;
-    const query = /** @type {const} */ ({ state: tab ? "decided" : "pending", limit: PAGE });
+    const words = [this.query.value.trim(), this.outcome.value];
+    const [query, outcome] = tab ? words : ["", ""];
+    const wanted = /** @type {const} */ ({ state: tab ? "decided" : "pending", limit: PAGE, query, outcome });
     try {
       if (tab === "grants") return this.#grants(await api.grants());
-      const page = await api.approvals({ ...query, before: older ? (this.#next ?? undefined) : undefined });
-      if (tab !== this.#tab) return;
+      const page = await api.approvals({ ...wanted, before: older ? (this.#next ?? undefined) : undefined });
+      const same = query === this.query.value.trim() && outcome === this.outcome.value;
+      if (tab !== this.#tab || (tab && !same)) return;
       this.#next = page.next;
       this.#show(page.approvals, older);
     } catch (error) {
@@ -101,8 +136,8 @@ class ApprovalsPage {
   #grants(grants) {
     if (this.#tab !== "grants") return;
     const revoke = async (/** @type {string} */ id) => {
-      await api.revokeGrant(id).catch(() => null); // what is left is shown anew
-      announce("Grant revoked.");
+      // What is left is shown anew either way.
+      await api.revokeGrant(id).then(() => toast("Grant revoked."), complain);
       this.#load(false);
     };
     this.older.hidden = true;
@@ -125,14 +160,14 @@ class ApprovalsPage {
   #card(approval) {
     const known = this.#cards.get(approval.gate_id);
     if (known) return known.update(approval);
-    const page = approval.channel === "web" ? "chat" : "threads";
-    const card = approvalCard(approval, { place: "page", link: link(page, approval.thread_id) });
+    const card = approvalCard(approval, { place: "page", link: link("chat", approval.thread_id) });
     this.#cards.set(approval.gate_id, card);
     this.list.append(card.element);
   }
 
   #empty() {
-    if (this.#tab) return [h("p", {}, "No decisions yet.")];
+    const sought = this.query.value || this.outcome.value;
+    if (this.#tab) return [h("p", {}, sought ? "No decision matches." : "No decisions yet.")];
     return [
       h("p", { class: "calm" }, icon("check"), h("span", {}, "Nothing is waiting for you.")),
       h("p", { class: "muted" }, "When the assistant needs an approval, the request appears here."),
@@ -155,23 +190,4 @@ function grantCard({ tool, pattern, user_id, thread_id, subject, created_at }, r
 /** @param {string} label @param {string} page @param {string} detail */
 function tab(label, page, detail) {
   return h("a", { class: "tab", href: link(page, detail) }, label);
-}
-
-/**
- * How many questions wait: for the badge of the navigation.
- * @param {Context} context @param {(count: number) => void} tell
- */
-export function countPending(context, tell) {
-  let before = -1;
-  const count = async () => {
-    const page = await api.approvals({ state: "pending", limit: 100 }).catch(() => null);
-    if (!page) return;
-    const now = page.approvals.length;
-    if (before >= 0 && now > before) announce(`New approval request: ${page.approvals[0]?.title ?? ""}`);
-    before = now;
-    tell(now);
-  };
-  const soon = settled(count, HINTS_MS);
-  context.hub.on(["approval_needed", "approval_resolved", "refetch"], soon);
-  count();
 }

@@ -1,9 +1,10 @@
 /** Channels: how each is doing, who asks to be let in, and who is in. */
 
 import * as api from "../api.js";
-import { announce, button, confirmButton, h, icon, settled } from "../dom.js";
+import { button, confirmButton, h, icon, settled } from "../dom.js";
 import { fromNow, inFull, shortTime } from "../format.js";
 import { complaint, failure, field, form, loading, note, timeView } from "../parts.js";
+import { toast } from "../toasts.js";
 
 const HINTS_MS = 150;
 const EFFORTS = ["off", "low", "medium", "high"];
@@ -164,7 +165,7 @@ class ChannelsPage {
   async #decide(work, problem) {
     problem.hidden = true;
     try {
-      announce((await work()).outcome ?? "Done.");
+      toast((await work()).outcome ?? "Done.");
       this.#people();
       this.requests.heading.focus();
       return true;

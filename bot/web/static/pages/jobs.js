@@ -1,12 +1,13 @@
 /** Jobs: a board of them by state, and one of them with its events as they come. */
 
 import * as api from "../api.js";
-import { announce, button, confirmButton, h, settled } from "../dom.js";
+import { button, confirmButton, h, settled } from "../dom.js";
 import { EventStream } from "../event_stream.js";
 import { clip, shortTime } from "../format.js";
 import { fileView } from "../message_view.js";
 import { complaint, failure, loading, note, rowLink, timeView } from "../parts.js";
 import { link } from "../router.js";
+import { toast } from "../toasts.js";
 
 const LIMIT = 200;
 const HINTS_MS = 200;
@@ -233,7 +234,7 @@ class JobView {
     this.problem.hidden = true;
     try {
       const job = await api.actOnJob(this.id, action, body);
-      announce(action === "prompt" ? "Message sent." : `Job ${job.short_id}: ${job.state}.`);
+      toast(action === "prompt" ? "Message sent." : `Job ${job.short_id}: ${job.state}.`);
       if (action === "restart") this.context.navigate(link("jobs", job.id));
       else this.#show(job);
     } catch (error) {

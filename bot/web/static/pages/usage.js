@@ -107,7 +107,7 @@ function plot(rows) {
 
 /** @param {string} heading @param {UsageRow[]} rows */
 function tableOf(heading, rows) {
-  const columns = [heading, "Calls", "Input", "Of it cached", "Output", "Cost", "Estimated"];
+  const columns = [heading, "Calls", "Input", "Cached", "Output", "Cost", "Estimated"];
   const head = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
   return h("div", { class: "scroll-x", tabindex: "0" }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows.map(rowOf))));
 }

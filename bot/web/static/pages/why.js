@@ -106,8 +106,9 @@ class WhyPage {
 /** @param {any} event */
 function eventView(event) {
   const sender = typeof event.sender === "string" ? event.sender : (event.sender?.name ?? "");
+  const answered = /^answer: /.test(event.outcome ?? "");
+  const outcome = answered ? "answered" : event.outcome || "not finished";
   const thread = event.turn?.thread_id ?? event.thread_id;
-  const page = event.channel === "web" ? "chat" : "threads";
   return h(
     "li",
     { class: "event" },
@@ -118,12 +119,13 @@ function eventView(event) {
       h("span", { class: "name", title: sender }, sender || "no sender"),
       timeView(event.at, shortTime(event.at)),
     ),
-    h("p", { class: "event-text" }, clip(event.text || "(no text)", 280)),
+    h("p", { class: "event-text" }, answered ? "An answer to a request" : clip(event.text || "(no text)", 280)),
     h(
       "p",
       { class: "event-outcome" },
-      h("span", { class: `outcome-word ${look(event.outcome ?? "")}` }, event.outcome || "not finished"),
-      thread ? h("a", { href: link(page, thread) }, "Open conversation") : null,
+      h("span", { class: `outcome-word ${look(event.outcome ?? "")}` }, outcome),
+      answered ? h("a", { href: link("approvals", "history") }, "History of approvals") : null,
+      thread ? h("a", { href: link("chat", thread) }, "Open conversation") : null,
     ),
     ...modelView(event.turn),
     h("p", { class: "event-key" }, h("code", {}, event.key)),

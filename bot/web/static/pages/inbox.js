@@ -1,25 +1,25 @@
-/** Chat: the owner's own conversations with the assistant, here in the console. */
+/** Inbox: one's own conversations with the assistant, and those of everybody else to read along and to step in. */
 
 import * as api from "../api.js";
 import { Composer } from "../composer.js";
 import { ConversationView, retried } from "../conversation.js";
-import { announce, button, h } from "../dom.js";
+import { button, h } from "../dom.js";
+import { clip } from "../format.js";
+import { messageView } from "../message_view.js";
 import { newLink, pane } from "../parts.js";
 import { link } from "../router.js";
 import { SplitPage } from "../split_page.js";
-import { threadList } from "../thread_list.js";
+import { ThreadList } from "../thread_list.js";
 
 const CHANNEL = "web";
-const HINT = "Enter sends, Shift+Enter starts a new line. Type /help for the commands.";
+const HINT = "Enter sends, Shift+Enter starts a new line. / lists the commands, ? the keys.";
 const IDEAS = ["run: ls", "What time is it?", "/help"];
 
 /** @param {Context} context @returns {Page} */
-export function chatPage(context) {
+export function inboxPage(context) {
   const fresh = () => context.navigate(link("chat", "new"));
-  const list = threadList(context, {
-    page: "chat",
+  const list = new ThreadList(context, {
     label: "Conversations",
-    filter: { channel: CHANNEL },
     tools: [newLink(link("chat", "new"))],
     empty: () => [
       h("p", {}, "No conversations yet."),
@@ -28,22 +28,47 @@ export function chatPage(context) {
   });
   // What was answered before its page was there is told there: nobody has heard it yet.
   let begun = "";
-  const open = (/** @type {string} */ id) =>
-    id && id !== "new"
-      ? new ConversationView(context, id, { back: link("chat"), speak, unheard: id === begun })
+  const speak = (/** @type {Thread} */ thread) => speaking(context, thread);
+  const open = (/** @type {string} */ id, /** @type {import("../router.js").Route} */ route) => {
+    const at = Number(route.query.get("at")) || 0;
+    return id && id !== "new"
+      ? new ConversationView(context, id, { back: link("chat"), speak, at, unheard: id === begun })
       : new Beginning(context, (thread) => (begun = thread));
-  return new SplitPage(context, { page: "chat", heading: "Chat", list, open });
+  };
+  const page = new SplitPage(context, { page: "chat", heading: "Inbox", list, open });
+  return {
+    element: page.element,
+    close: () => page.close(),
+    show: (route) => {
+      if (route.page === "threads") list.choose({ show: "all" });
+      page.show(route);
+    },
+  };
 }
 
-/** In a conversation of one's own. @param {Thread} thread */
-export function speak(thread) {
+/** One's own conversation goes on; in other people's the owner speaks as the owner. @param {Context} context
+ * @param {Thread} thread */
+function speaking(context, thread) {
+  if (thread.own && thread.channel === CHANNEL) return speaksHere(context, thread);
+  return {
+    label: "Answer as the owner",
+    placeholder: `Answer on ${thread.channel} as the owner`,
+    hint: `Goes to ${thread.group ? "the group" : clip(thread.user.name, 40)} on ${thread.channel}, from you, not from the assistant.`,
+    files: false,
+    send: (text, _uploads, key) => api.answer(thread.id, text, key),
+  };
+}
+
+/** @param {Context} context @param {Thread} thread */
+function speaksHere(context, thread) {
   return {
     label: "Message",
     placeholder: "Message the assistant",
     hint: HINT,
     files: true,
-    send: (text, attachments, key, replyTo) =>
-      api.send({ text, thread_id: thread.id, client_key: key, attachments, reply_to: replyTo }),
+    commands: context.me.commands,
+    send: (text, attachments, key, about) =>
+      api.send({ text, thread_id: thread.id, client_key: key, attachments, ...about }),
   };
 }
 
@@ -59,6 +84,7 @@ class Beginning {
       hint: HINT,
       draft: "new",
       files: true,
+      commands: context.me.commands,
       onSend: (text, attachments) => this.#send(text, attachments),
       onStop: () => {},
     });
@@ -75,6 +101,7 @@ class Beginning {
       h("p", {}, "Send the assistant a message. Before it does something that needs your approval, it asks you here."),
       h("ul", { class: "ideas", "aria-label": "Things to try" }, ...ideas),
     );
+    this.body = welcome;
     const body = h("div", { class: "conversation-body" }, welcome, this.composer.element);
     this.element = pane("New conversation", link("chat"), [h("h2", {}, "New conversation")], [body]);
     this.#takeDrops();
@@ -97,7 +124,15 @@ class Beginning {
     if (sent.thread_id) {
       this.onBegun(sent.thread_id);
       this.context.navigate(link("chat", sent.thread_id), { replace: true });
-    } else if (sent.answer) announce(sent.answer);
+    } else if (sent.answer) this.#answered(text, sent.answer);
+  }
+
+  /** What the hub answers by itself begins no conversation. @param {string} said @param {string} answer */
+  #answered(said, answer) {
+    const line = { seq: 0, at: Date.now() * 1000, turn: null };
+    const mine = messageView({ ...line, kind: "user", text: said }, null, true);
+    const heard = messageView({ ...line, kind: "notice", text: answer });
+    this.body.replaceChildren(h("div", { class: "feed-items", role: "log", "aria-label": "Messages" }, mine, heard));
   }
 
   #takeDrops() {

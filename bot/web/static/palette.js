@@ -1,0 +1,155 @@
+/** The command palette: pages, actions, conversations and what was said, by a few typed letters. */
+
+import * as api from "./api.js";
+import { h, settled } from "./dom.js";
+import { clip, titleOf } from "./format.js";
+import { link } from "./router.js";
+import { complain } from "./toasts.js";
+
+const TYPING_MS = 150;
+const MAX_FOUND = 8;
+
+/** @typedef {{label: string, about: string, work: () => void}} Entry */
+
+/** @param {Context} context @param {import("./shell.js").Shell} shell */
+export function openPalette(context, shell) {
+  new Palette(context, shell);
+}
+
+class Palette {
+  /** @type {Entry[]} */ #entries = [];
+  #at = 0;
+  #asked = new AbortController();
+
+  /** @param {Context} context @param {import("./shell.js").Shell} shell */
+  constructor(context, shell) {
+    this.context = context;
+    this.fixed = fixedEntries(context, shell);
+    this.list = h("ul", { id: "palette-list", role: "listbox", "aria-label": "Results", class: "palette-list" });
+    this.field = h("input", {
+      type: "text",
+      role: "combobox",
+      "aria-label": "Go to, do, or find",
+      "aria-controls": "palette-list",
+      "aria-expanded": "true",
+      "aria-autocomplete": "list",
+      placeholder: "Go to, do, or find…",
+      autocomplete: "off",
+      maxlength: "200",
+    });
+    this.element = h("dialog", { class: "palette", "aria-label": "Command palette" }, this.field, this.list);
+    const find = settled(() => this.#find(), TYPING_MS);
+    this.field.addEventListener("input", () => [this.#show(this.#named()), find()]);
+    this.field.addEventListener("keydown", (event) => this.#key(event));
+    this.element.addEventListener("click", (event) => event.target === this.element && this.element.close());
+    this.element.addEventListener("close", () => [find.cancel(), this.#asked.abort(), this.element.remove()]);
+    document.body.append(this.element);
+    this.#show(this.fixed);
+    this.element.showModal();
+    this.field.focus();
+  }
+
+  get #words() {
+    return this.field.value.trim();
+  }
+
+  #named() {
+    const words = this.#words.toLowerCase().split(/\s+/);
+    return this.fixed.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
+  }
+
+  async #find() {
+    this.#asked.abort();
+    this.#asked = new AbortController();
+    const { signal } = this.#asked;
+    const query = this.#words;
+    if (!query) return;
+    try {
+      const [page, hits] = await Promise.all([
+        api.threads({ query, limit: MAX_FOUND, signal }),
+        api.search({ query, limit: MAX_FOUND, signal }),
+      ]);
+      if (signal.aborted) return;
+      const titles = page.threads.map((thread) => this.#leads(titleOf(thread), thread.channel, link("chat", thread.id)));
+      const said = hits.found.map((hit) => this.#leads(clip(hit.excerpt, 90), hit.title, hitLink(hit)));
+      this.#show([...this.#named(), ...titles, ...said]);
+    } catch (error) {
+      if (!signal.aborted) complain(error);
+    }
+  }
+
+  /** @param {string} label @param {string} about @param {string} hash @returns {Entry} */
+  #leads(label, about, hash) {
+    return { label, about, work: () => this.context.navigate(hash) };
+  }
+
+  /** @param {Entry[]} entries */
+  #show(entries) {
+    this.#entries = entries;
+    this.#at = 0;
+    const none = h("li", { class: "muted" }, "Nothing found yet.");
+    this.list.replaceChildren(...(entries.length ? entries.map((one, index) => this.#option(one, index)) : [none]));
+    this.#mark();
+  }
+
+  /** @param {Entry} entry @param {number} index */
+  #option(entry, index) {
+    const take = () => this.#take(index);
+    return h(
+      "li",
+      { id: `palette-${index}`, role: "option", on: { click: take } },
+      h("span", { class: "row-title" }, entry.label),
+      h("span", { class: "muted" }, clip(entry.about, 40)),
+    );
+  }
+
+  #mark() {
+    [...this.list.children].forEach((one, index) => {
+      one.setAttribute("aria-selected", String(index === this.#at));
+      if (index === this.#at) one.scrollIntoView({ block: "nearest" });
+    });
+    if (this.#entries.length) this.field.setAttribute("aria-activedescendant", `palette-${this.#at}`);
+    else this.field.removeAttribute("aria-activedescendant");
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && this.#entries.length) {
+      event.preventDefault();
+      this.#at = (this.#at + step + this.#entries.length) % this.#entries.length;
+      this.#mark();
+    } else if (event.key === "Enter" && !event.isComposing) {
+      event.preventDefault();
+      this.#take(this.#at);
+    }
+  }
+
+  /** @param {number} index */
+  #take(index) {
+    const entry = this.#entries[index];
+    if (!entry) return;
+    this.element.close();
+    entry.work();
+  }
+}
+
+/** Where a message that was found stands in its conversation. @param {{thread_id: string, seq: number}} hit */
+export const hitLink = (hit) => link("chat", hit.thread_id, { at: String(hit.seq) });
+
+/** @param {Context} context @param {import("./shell.js").Shell} shell @returns {Entry[]} */
+function fixedEntries(context, shell) {
+  const goes = (/** @type {string} */ hash) => () => context.navigate(hash);
+  const pages = [...shell.links].map(([page, one]) => ({
+    label: one.querySelector(".nav-label")?.textContent ?? page,
+    about: "page",
+    work: goes(link(page)),
+  }));
+  const does = [...shell.element.querySelectorAll(".nav-foot button")].filter((one) => !one.hidden);
+  return [
+    { label: "New conversation", about: "start", work: goes(link("chat", "new")) },
+    { label: "New routine", about: "start", work: goes(link("routines", "new")) },
+    ...pages,
+    ...does.map((one) => ({ label: one.getAttribute("aria-label") ?? "", about: "action", work: () => one.click() })),
+  ];
+}

@@ -1,0 +1,180 @@
+"""What happens is noticed: answers, settled cards, unread conversations, toasts, notifications; and keys."""
+
+import re
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.chromium import Complaints, tab
+from tests.browser.console import Console
+from tests.harness.process import HubProcess
+
+pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
+
+ROUTINE = {
+    "name": "morning",
+    "trigger": {"type": "manual"},
+    "action": {"type": "lightweight", "prompt": "say: good morning"},
+    "guardrails": {"cooldown_s": 0},
+}
+NOTIFIED = """
+() => {
+  window.told = [];
+  window.Notification = class {
+    static permission = 'default';
+    static async requestPermission() { return (this.permission = 'granted'); }
+    constructor(title, options) { window.told.push([title, options.data.open]); }
+  };
+  Object.defineProperty(document, 'hidden', {get: () => window.away ?? false});
+}
+"""
+AWAY = "(away) => { window.away = away; document.dispatchEvent(new Event('visibilitychange')); }"
+KEPT = """
+async () => {
+  await navigator.serviceWorker.ready;
+  const kept = await (await caches.open('hubbub-shell')).keys();
+  return kept.map((one) => new URL(one.url).pathname);
+}
+"""
+
+
+@pytest.fixture
+def hub(newcomers_hub: HubProcess) -> HubProcess:
+    """One for all."""
+    return newcomers_hub
+
+
+async def test_commands_and_cards_by_keyboard_and_what_is_settled_is_one_line(
+    console: Console, complaints: Complaints
+) -> None:
+    page = console.page
+    await expect(console.field).to_be_focused()
+    await page.keyboard.type("/he")
+    menu = page.get_by_role("listbox", name="Commands")
+    await expect(menu).to_contain_text("list the commands")
+    await page.keyboard.press("Tab")
+    await expect(console.field).to_have_value("/help ")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".message.notice")).to_contain_text("/new —")
+
+    await console.say_in_a_new_thread("run: echo $HOME https://example.org/a.")
+    await expect(console.card()).to_contain_text("Run echo $HOME https://example.org/a.?")
+    await expect(page.locator(".steps")).to_have_count(0)
+    await page.wait_for_function(
+        "() => performance.now() - Number(document.querySelector('.approval').dataset.asked) > 600"
+    )
+    await page.keyboard.press("ArrowUp")
+    await page.keyboard.press("e")
+    await console.card().get_by_label("command").fill("echo edited")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Control+Enter")
+    line = page.locator(".settled-line")
+    for _ in ("live", "after a reload"):
+        await expect(line).to_have_text(re.compile(r"echo edited.*Approved by you, edited.*\d s"))
+        await line.click()
+        for label, words in (("requested", "echo $HOME"), ("arguments", "echo edited")):
+            await expect(page.get_by_label(f"Code, {label}")).to_contain_text(words)
+        await expect(page.locator(".approval .meta")).to_contain_text("Asked by owner on web")
+        await console.reload()
+        await console.sees("I ran")
+
+    await console.say("say: frist")
+    await console.sees("frist")
+    await console.messages("user").last.get_by_label("Edit and send again").click()
+    await expect(console.field).to_have_value("say: frist")
+    await console.say("say: first")
+    await console.sees("first")
+    await expect(console.messages("user").filter(has_text="frist")).to_have_class(re.compile("undone"))
+    await page.keyboard.press("ArrowUp")
+    await expect(console.field).to_have_value("say: first")
+    assert complaints.lines == []
+
+
+async def test_what_happens_elsewhere_is_marked_until_it_is_looked_at(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    page = console.page
+    await console.say_in_a_new_thread("say: here")
+    await console.sees("here")
+    await page.evaluate(NOTIFIED)
+    made = await hub.api("POST", "/routines", ROUTINE)
+    await page.evaluate(AWAY, True)
+    await hub.api("POST", f"/routines/{made['id']}/fire")
+    row = page.locator(".row").first
+    await expect(row.get_by_label("Unread")).to_be_visible()
+    await expect(row).to_contain_text("good morning")
+    await expect(page).to_have_title("(1) Inbox · hubbub")
+    await page.evaluate(AWAY, False)
+    toast = page.locator(".toast")
+    await toast.get_by_role("button", name="Notify me next time").click()
+    await expect(toast).to_contain_text("notifies you")
+    await page.evaluate(AWAY, True)
+    await hub.api("POST", f"/routines/{made['id']}/fire")
+    await page.wait_for_function("() => window.told.length === 1")
+    title, place = (await page.evaluate("() => window.told"))[0]
+    assert (title, place.startswith("#/chat/")) == ("Notices", True)
+    await page.evaluate(AWAY, False)
+    await row.get_by_role("link").click()
+    notices = console.messages("notice").filter(has_text="good morning")
+    await expect(notices).to_have_count(2)
+    await expect(page).to_have_title("Inbox · hubbub")
+    await expect(row.get_by_label("Unread")).to_have_count(0)
+    await notices.first.get_by_role("button", name="Pause").click()
+    await console.sees("morning", "notice")
+    await console.open(f"routines/{made['id']}")
+    await page.get_by_role("button", name="Enable").click()
+    await expect(page.locator(".toast").last).to_contain_text("Routine enabled.")
+    await hub.api("DELETE", f"/routines/{made['id']}")
+    assert complaints.lines == []
+
+
+async def test_a_sentence_is_found_and_jumped_to_and_the_palette_leads_everywhere(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    page = console.page
+    thread = await console.say_in_a_new_thread("say: the heron stands still")
+    await console.sees("the heron stands still")
+    for number in range(4):
+        await hub.api("POST", "/chat/send", {"text": f"say: {number}" + " line\n" * 40, "thread_id": thread})
+    await console.say_in_a_new_thread("say: other")
+    await page.get_by_label("Search conversations").fill("heron")
+    hits = page.locator(".row").filter(has_text="message")
+    await hits.first.get_by_role("link").click()
+    await expect(page.locator(".message.found")).to_contain_text("heron")
+    await expect(page.locator(".message.found")).to_be_in_viewport()
+    await expect(page.get_by_role("button", name=re.compile("Latest|new"))).to_be_visible()
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("rout")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Routines")).to_be_attached()
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("heron stands")
+    await page.get_by_role("option").filter(has_text="the heron").last.click()
+    await expect(page.locator(".message.found")).to_be_in_viewport()
+    await page.locator(".feed").focus()
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Always allow")
+    await page.keyboard.press("Escape")
+    assert complaints.lines == []
+
+
+@pytest.mark.slow
+async def test_the_console_opens_without_a_network_and_keeps_nothing_of_the_hub(
+    browser: Browser, hub: HubProcess, complaints: Complaints
+) -> None:
+    async with tab(browser, complaints, worker=True) as page:
+        console = Console(page, hub.url)
+        await console.log_in(await hub.link())
+        await console.say_in_a_new_thread("say: a secret matter")
+        await console.sees("a secret matter")
+        kept: list[str] = await page.evaluate(KEPT)
+        assert {"/", "/static/main.js", "/static/pages/why.js"} <= set(kept)
+        assert not [path for path in kept if path != "/" and not path.startswith("/static/")]
+        await page.context.set_offline(True)
+        await console.reload()
+        await expect(page.get_by_role("heading", name="The hub does not respond")).to_be_visible()
+        await page.context.set_offline(False)
+        await page.get_by_role("button", name="Try again").click()
+        await console.sees("a secret matter")
+    assert complaints.but("ERR_INTERNET_DISCONNECTED", "Failed to load resource") == []
