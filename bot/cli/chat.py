@@ -282,7 +282,7 @@ class PipeTalk:
         if text.strip():
             await self._talk.say(text)
         standing = await self._until_rest(self._print)
-        if standing is Standing.WAITING and self._view.card is not None:
+        if standing is Standing.WAITING and self._view.card is not None and not self._view.card.menu:
             self._write(WAITS.format(id=self._view.card.gate_id) + "\n")
         return standing is Standing.IDLE
 
@@ -314,6 +314,8 @@ class PipeTalk:
 
     def _print(self, event: Event) -> None:
         lines = self._view.take(event, None)
+        if isinstance(event, Asked) and event.card.menu:
+            return  # no key is pressed here
         if lines and not (isinstance(event, Said) and event.past):
             self._write(painted(lines, colours=False))
 
@@ -388,6 +390,7 @@ def as_json(event: Event) -> Mapping[str, object]:
                 "arguments": None if card.arguments is None else dict(card.arguments),
                 "free_text": card.free_text,
                 "secret": card.secret,
+                "menu": card.menu,
             }
         case Settled(gate_id):
             page = {**asdict(event), "prompt_id": gate_id}
