@@ -4,17 +4,21 @@ The account is found by a code that only this person has seen, and sends to the 
 """
 
 import asyncio
+import contextlib
 import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import typer
 
 from bot.cli.output import printable
 from bot.config.load import load
 from bot.config.schema import Config, secret_values
+from bot.config.sections import TelegramChannel
 from bot.config.setup_catalog import Answers, configuration, variables
 from bot.config.types import FILE_NAME
 from bot.models.builder import open_models
@@ -90,50 +94,30 @@ def require_valid(text: str, target: Path, environ: Mapping[str, str], answers: 
 
 
 FOUND = "Found you. I will answer here as soon as the hub runs."
-LAST_REQUEST_S = 1.0
-"""Telegram learns from the next request that the code was received, so that the hub does not get it again."""
-
-
-class CodeInbox:
-    """An inbox that looks for a code. Other messages are dropped: there is no hub yet that could answer."""
-
-    def __init__(self, code: str) -> None:
-        self._code = code
-        self.found: asyncio.Future[InboundMessage] = asyncio.get_running_loop().create_future()
-
-    async def accept(self, event: InboundEvent) -> Acceptance:
-        """Compare a private message with the code."""
-        if (
-            isinstance(event, InboundMessage)
-            and event.direct
-            and normalise_code(event.text) == self._code
-            and not self.found.done()
-        ):
-            self.found.set_result(event)
-        return Acceptance("setup")
-
-    async def last_seen(self, channel: str) -> Sequence[Seen]:
-        """Return nothing: older messages are of no interest."""
-        del channel
-        return ()
+LONG_POLL_S, LOOK_AGAIN_S, MARGIN_S = 10, 1.0, 10
 
 
 async def account_that_sends(config: Config, name: str, code: str) -> Sender | str:
     """Wait for a private message with the code on this channel; its sender.
 
     Returns text instead if a person presses Enter (empty), or if the platform does not work (the reason)."""
-    builder = ChannelBuilder(SystemClock(), Certificates())
-    channel = builder.one(config, name, config.channels[name])
+    certificates, settings = Certificates(), config.channels[name]
+    channel = ChannelBuilder(SystemClock(), certificates).one(config, name, settings)
     inbox = CodeInbox(code)
     entered = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin.fileno(), lambda: _take_line(entered))
-    running = asyncio.create_task(channel.run(inbox, _connected), name="account search")
+    if isinstance(settings, TelegramChannel):
+        search = _search_telegram(settings, inbox, certificates)
+    else:
+        search = channel.run(inbox, _connected)
+    running = asyncio.create_task(search, name="account search")
     pressed = asyncio.create_task(entered.wait(), name="Enter")
     try:
         await asyncio.wait({running, pressed, inbox.found}, return_when=asyncio.FIRST_COMPLETED)
         if inbox.found.done():
-            return await _greeted(channel, inbox.found.result(), running)
+            await _greet(channel, inbox.found.result())
+            return inbox.found.result()
         if running.done() and (error := running.exception()) is not None:
             return _reason(error)
         return ""
@@ -145,6 +129,71 @@ async def account_that_sends(config: Config, name: str, code: str) -> Sender | s
         await channel.close()
 
 
+class CodeInbox:
+    """An inbox that looks for a code, for platforms that deliver a message only while a program listens."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+        self.found: asyncio.Future[Sender] = asyncio.get_running_loop().create_future()
+
+    async def accept(self, event: InboundEvent) -> Acceptance:
+        """Compare a private message with the code."""
+        if isinstance(event, InboundMessage) and event.direct:
+            self.look(event.text, event.sender)
+        return Acceptance("setup")
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        """Return nothing: older messages are of no interest."""
+        del channel
+        return ()
+
+    def look(self, text: str, sender: Sender) -> bool:
+        """Return whether a text is the code."""
+        if normalise_code(text) != self._code:
+            return False
+        if not self.found.done():
+            self.found.set_result(sender)
+        return True
+
+
+async def _search_telegram(settings: TelegramChannel, inbox: CodeInbox, certificates: Certificates) -> None:
+    """Look at the messages that Telegram holds for the bot, without taking them: the hub answers them later.
+
+    Only if all of them are from the person with the code are they taken. Raises ChannelError."""
+    url = f"{settings.api_base_url}/bot{settings.token.get_secret_value()}/getUpdates"
+    tls = certificates.for_url(url) or True
+    limit = aiohttp.ClientTimeout(total=LONG_POLL_S + MARGIN_S)
+    async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as http:
+
+        async def updates(**query: int) -> list[Any]:
+            try:
+                async with http.get(url, params=query, ssl=tls) as answer:
+                    page = await answer.json()
+            except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+                raise ChannelError(f"Telegram does not answer ({type(error).__name__})") from error
+            match page:
+                case {"ok": True, "result": [*found]}:
+                    return found
+                case _:
+                    raise ChannelError(f"Telegram refused: {page.get('description', 'no reason given')}")
+
+        while True:
+            senders: set[str] = set()
+            for update in await updates(timeout=LONG_POLL_S):
+                match update:
+                    case {"message": {"text": str(text), "from": {"id": int(number)} as person} as message}:
+                        senders.add(str(number))
+                        sender = Sender(str(number), str(person.get("first_name", number)))
+                        private = message.get("chat", {}).get("id") == number
+                        if private and inbox.look(text, sender):
+                            if len(senders) == 1:
+                                await updates(offset=update["update_id"] + 1, timeout=0)
+                            return
+                    case _:
+                        senders.add("")
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+
 def _connected(remark: str | None = None) -> None:
     del remark
 
@@ -154,14 +203,12 @@ def _take_line(entered: asyncio.Event) -> None:
     entered.set()
 
 
-async def _greeted(channel: Channel, message: InboundMessage, running: asyncio.Task[None]) -> Sender:
-    try:
+async def _greet(channel: Channel, sender: Sender) -> None:
+    """Tell the person that they were found, if the platform allows it now."""
+    with contextlib.suppress(ChannelError):
         for part in channel.render(plain(FOUND)):
-            await channel.post(message.address, part, nonce=RandomIds().row_id())
-    except ChannelError:
-        pass  # the account is known all the same
-    await asyncio.wait({running}, timeout=LAST_REQUEST_S)
-    return message.sender
+            address = channel.direct(sender.platform_user_id)
+            await channel.post(address, part, nonce=RandomIds().row_id())
 
 
 def _reason(error: BaseException) -> str:

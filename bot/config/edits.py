@@ -121,12 +121,17 @@ def _key(name: str | int) -> str:
 def _put(tree: dict[str, Any], path: KeyPath, value: Value | None) -> None:
     at: Any = tree
     for step, following in itertools.pairwise(path):
-        if isinstance(at, list) and step == len(at):
-            at.append({})
-        elif isinstance(at, dict):
-            at.setdefault(step, [] if isinstance(following, int) else {})
-        at = at[step]
+        at = _inside(at, step, [] if isinstance(following, int) else {})
     if value is None:
         at.pop(path[-1], None)
     else:
         at[path[-1]] = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _inside(at: Any, step: Any, empty: Any) -> Any:
+    """Return a table's or array's entry, which is made if it is missing."""
+    if isinstance(at, dict):
+        at.setdefault(step, empty)
+    elif step == len(at):
+        at.append(empty)
+    return at[step]

@@ -223,8 +223,8 @@ def _model(answer: ModelAnswer) -> Changes:
             "base_url": None if usual else answer.base_url,
             "api_key": f"env:{setup.key_variable}" if answer.api_key else None,
         }
-    gone = dict.fromkeys(("model", "base_url", "api_key", "api_keys"), None)
-    return {(*first, key): value for key, value in {**gone, **values}.items()}
+    gone = dict.fromkeys({"model", "base_url", "api_key", "api_keys"} - set(values))
+    return {(*first, key): value for key, value in {**values, **gone}.items()}
 
 
 def service_unit(command: str, directory: str, config: str) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +31,7 @@ from tests.bot.cli.terminal import Terminal
 from tests.harness.process import STRANGER, Ended, HubProcess
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
+NO_SYSTEMD = {"PATH": ""}
 SECRETS = {"TELEGRAM_TOKEN": TOKEN, "OPENAI_API_KEY": KEY}
 
 
@@ -52,7 +55,7 @@ async def from_script(house: Hub, *words: str, env: dict[str, str] | None = None
 async def test_somebody_answers_its_questions_and_the_hub_runs(house: Hub) -> None:
     """Every wrong answer is asked for again in its place; the account is that of who sends the code."""
     words = ["init", "--api-base-url", house.telegram.url]
-    async with Terminal(house.directory, *words) as terminal:
+    async with Terminal(house.directory, *words, env=NO_SYSTEMD) as terminal:
         await terminal.shows("Platforms, separated by commas (telegram, slack, discord, or none) [telegram]:")
         terminal.types("whatsapp")
         await terminal.shows("whatsapp is not a platform; use telegram, slack, discord or none")
@@ -72,6 +75,7 @@ async def test_somebody_answers_its_questions_and_the_hub_runs(house: Hub) -> No
         await terminal.shows("channel telegram: ok, the token is valid: @")
         shown = await terminal.shows("Waiting for it.")
         code = shown.partition("in a private message: ")[2].split()[0]
+        house.telegram.add_user(STRANGER, first_name="Stan")
         house.telegram.user_sends_text(STRANGER, "AAAAAAAA")
         house.telegram.user_sends_text(OWNER, code.lower())
         await terminal.shows(f"({OWNER}).")
@@ -118,7 +122,8 @@ async def test_run_again_it_changes_one_thing(house: Hub) -> None:
     before = toml.read_text().replace("[[models]]", "# mine\n[[models]] # the model\nthinking = 'low'")
     toml.write_text(before)
     toml.chmod(0o640)
-    async with Terminal(house.directory, "init", "--base-url", house.model.anthropic_base_url) as terminal:
+    words = ["init", "--base-url", house.model.anthropic_base_url]
+    async with Terminal(house.directory, *words, env=NO_SYSTEMD) as terminal:
         await terminal.shows("hubbub.toml exists. What do you want to change?")
         await terminal.shows("Number (empty: nothing):")
         terminal.types("17")
@@ -268,15 +273,26 @@ def test_any_answer_is_written_as_it_was_given(model: str, path: str, account: s
     assert config.channels["telegram"].api_base_url == url
 
 
-async def test_model_servers_are_looked_for_on_this_machine_only(house: Hub) -> None:
+async def test_model_servers_are_looked_for_on_this_machine_only() -> None:
     local = [one for one in PROVIDERS.values() if one.local]
-    assert [one.base_url for one in local] == [
-        f"http://127.0.0.1:{port}/v1" for port in (11434, 1234, 8000)
-    ]
-    here = ProviderSetup("here", "here", "openai", house.model.openai_base_url)
-    elsewhere = ProviderSetup("there", "there", "openai", here.base_url.replace("127.0.0.1", "localhost"))
-    silent = ProviderSetup("silent", "silent", "openai", "http://127.0.0.1:1/v1")
-    assert await local_models([here, elsewhere, silent]) == {"here": ["sim-1"]}
+    assert [one.base_url for one in local] == [f"http://127.0.0.1:{port}/v1" for port in (11434, 1234, 8000)]
+    async with TestServer(_listing("llama", "qwen")) as server:
+        here = ProviderSetup("here", "here", "openai", f"http://127.0.0.1:{server.port}/v1")
+        elsewhere = ProviderSetup("there", "there", "openai", f"http://localhost:{server.port}/v1")
+        silent = ProviderSetup("silent", "silent", "openai", "http://127.0.0.1:1/v1")
+        assert await local_models([here, elsewhere, silent]) == {"here": ["llama", "qwen"]}
+
+
+def _listing(*models: str) -> web.Application:
+    """A model server that wants no key."""
+
+    async def listed(request: web.Request) -> web.Response:
+        del request
+        return web.json_response({"object": "list", "data": [{"id": name} for name in models]})
+
+    app = web.Application()
+    app.router.add_get("/v1/models", listed)
+    return app
 
 
 def test_a_unit_is_written_and_shown_and_nothing_is_started(tmp_path: Path) -> None:
