@@ -134,7 +134,11 @@ def menu_in(item: Item) -> Card | None:
     """Return the choices below a line; None if it has none."""
     if not isinstance(item, NoticeItem | AssistantItem) or item.menu is None:
         return None
-    choices = tuple(CardChoice(label) for label in item.menu.labels)
+    labels = [
+        label.removeprefix(f"{number}. ")  # the key is the number
+        for number, label in enumerate(item.menu.labels, start=1)
+    ]
+    choices = tuple(map(CardChoice, labels))
     return Card(item.menu.menu_id, (), choices, first_choice=item.menu.first, menu=True)
 
 
