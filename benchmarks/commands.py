@@ -4,8 +4,8 @@
 
 Each command is a process of its own; the figure is the median of the CPU time, user and system, that it took
 from its start to its end. The listings read a database with so many threads. The terminal's figure is the
-time by the clock from the start of `hubbub chat`, with a running hub, until its prompt. Exits 1 where a command
-that reads the database takes more than 0.3 s, one that goes through the API 0.4 s, or the prompt 0.6 s.
+time by the clock from the start of `hubbub chat`, with a running hub, until its prompt. Exits 1 where a
+command that reads the database takes more than 0.3 s, one through the API 0.4 s, or the prompt 0.6 s.
 """
 
 import argparse
