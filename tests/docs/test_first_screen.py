@@ -68,5 +68,5 @@ def test_the_compose_file_runs_the_image_as_the_readme_does() -> None:
     (port,) = service["ports"]
     assert f"-p {port} " in readme
     assert f"EXPOSE {port.rpartition(':')[2]}\n" in dockerfile
-    assert (service["read_only"], service["tmpfs"]) == (True, ["/tmp"])  # noqa: S108
+    assert (service["read_only"], service["tmpfs"]) == (True, ["/tmp"])
     assert "--read-only --tmpfs /tmp" in readme
