@@ -25,6 +25,10 @@ show() {
         count=$((count + 1))
         show "library $count of $total: ${name%%[=<>;]*}"
         ;;
+    Processing) # a file that is already here
+        count=$((count + 1)) name=${name##*/}
+        show "library $count of $total: ${name%%-*}"
+        ;;
     Installing)
         show "unpacking $count libraries ..." always
         ;;
