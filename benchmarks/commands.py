@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,8 +31,7 @@ from core.store.sqlite.store import open_store
 from tests.tree import ROOT
 
 GATE_S, API_GATE_S, PROMPT_GATE_S = 0.3, 0.4, 0.6
-PROMPT = b"Alt-Enter"
-"""On the line below the prompt, and nowhere else."""
+PROMPT = "›".encode()
 COMMANDS = (
     ("--help",),
     ("threads", "--help"),
@@ -78,6 +78,7 @@ def cpu_s(directory: Path, words: Sequence[str]) -> float:
 def to_prompt_s(directory: Path) -> float:
     """What `hubbub chat` took from its start to its prompt. Raises EOFError if it ended before."""
     leader, follower = pty.openpty()
+    termios.tcsetwinsize(follower, (24, 120))
     began = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "bot", "chat"],
