@@ -31,13 +31,13 @@ help:
 
 $(RUNTIME):
 	@test -n "$(PYTHON)" || { echo "hubbub needs Python >= 3.11; none found. Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 2; }
-	@echo "Making the environment in $(VENV) (once per lock) ..."
+	@echo "Installing into $(VENV). This happens once, and takes a minute or two."
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "No environment could be made. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
-	$(call timed,libraries of the hub,$(PIP_INSTALL) --require-hashes -r requirements/runtime.txt)
+	@sh requirements/install.sh $(BIN)/python requirements/runtime.txt
 	@touch $@
 
 $(DEV): $(RUNTIME)
-	$(call timed,libraries of the tests,$(PIP_INSTALL) --require-hashes -r requirements/dev.txt)
+	@sh requirements/install.sh $(BIN)/python requirements/dev.txt
 	@touch $@
 
 $(PROJECT): $(RUNTIME)
@@ -47,7 +47,7 @@ $(PROJECT): $(RUNTIME)
 install: $(RUNTIME) $(PROJECT)
 install-dev: $(DEV) $(PROJECT)
 
-run: install  ## the hub, on hubbub.toml or embedded defaults
+run: install  ## the hub, on hubbub.toml or built-in defaults
 	@exec $(BIN)/hubbub run
 
 lint: install-dev  ## ruff, pyright, import-linter, the house in figures

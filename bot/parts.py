@@ -15,7 +15,14 @@ from bot.models.builder import first_call, sees
 from bot.ops.metrics import Metrics
 from bot.runtime import StartError, needed_to_start
 from bot.timers import ScheduledTimers
-from bot.tools import build_approvals, build_archive, build_effective_policy, vote_rule, workspace_of
+from bot.tools import (
+    build_approvals,
+    build_archive,
+    build_effective_policy,
+    make_workspace,
+    vote_rule,
+    workspace_of,
+)
 from channels.manager import ChannelManager
 from channels.webchat import WEB
 from core.audit.linker import HEADS_NAME, AuditLinker, HeadFile
@@ -297,7 +304,7 @@ def build_chat(
     """Return the factory of chat turns' delegates."""
     config, hooks = dependencies.config, dependencies.hooks
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
-        config.workspace.dir.mkdir(parents=True, exist_ok=True)
+        make_workspace(config.workspace.dir)
     guests = GuestAllowance(
         dependencies.store.people,
         dependencies.clock,

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -201,6 +202,36 @@ def _people(config: Config, named: str) -> tuple[str, ...]:
             return (config.hub.owner,)
         case team:
             return config.teams[team.removeprefix("team:")].users
+
+
+WELCOME_NAME = "welcome.md"
+_WELCOME_PAGE = """\
+# Welcome
+
+This is the workspace, the only folder that the assistant's tools read and write. Put files here that it
+should work on.
+
+Some messages to try with the built-in demo model:
+
+- `run: date` runs a command after you approve it.
+- `read welcome.md` reads this page.
+- `write plan.md: - call Ada` writes a file after you approve it; **Edit** changes the text first.
+- `note: the train leaves at nine`, then `what do you remember about the train?`
+- `every weekday at 9: what time is it` creates a routine.
+
+To use a real model or a chat app, run `hubbub init`. You can delete this file.
+"""
+
+
+def make_workspace(directory: Path) -> None:
+    """Make the workspace, with a page for the first visitor, if there is none. Raises OSError."""
+    try:
+        directory.mkdir(parents=True)
+    except FileExistsError:
+        if not directory.is_dir():
+            raise
+        return
+    (directory / WELCOME_NAME).write_text(_WELCOME_PAGE, encoding="utf-8")
 
 
 def workspace_of(configured: Loaded) -> Workspace:

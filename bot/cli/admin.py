@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import typer
@@ -25,10 +25,16 @@ from bot.views import (
     ThreadView,
     UserView,
 )
-from bot.web.extensions import ExtensionView
-from bot.web.settings import FailingToolView
 from core.gates import Option, ToolSetting
-from core.people.pairing import PairAs
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.web import extensions, settings
+    from core.people import pairing
+else:
+    extensions = LazyModule("bot.web.extensions")
+    settings = LazyModule("bot.web.settings")  # with all of the API: twice what a list costs
+    pairing = LazyModule("core.people.pairing")
 
 # --- approvals ------------------------------------------------------------------------------------------
 
@@ -67,9 +73,9 @@ def list_pairing(path: Path | None, *, as_json: bool) -> None:
 def role_of(pair_as: str) -> str:
     """Return the role as the API has it. Raises CommandFailed for any other word."""
     try:
-        return PairAs(pair_as).value
+        return pairing.PairAs(pair_as).value
     except ValueError as error:
-        raise CommandFailed(f"--as must be one of {', '.join(PairAs)}", USAGE) from error
+        raise CommandFailed(f"--as must be one of {', '.join(pairing.PairAs)}", USAGE) from error
 
 
 def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool) -> None:
@@ -231,7 +237,7 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
 
 def list_failing_tools(path: Path | None, *, as_json: bool) -> None:
     """Print the tools that fail again and again in jobs and routines."""
-    found = with_api(path, lambda api: api.get("/tools/failing", list[FailingToolView]))
+    found = with_api(path, lambda api: api.get("/tools/failing", list[settings.FailingToolView]))
     if as_json:
         print_json(found)
     elif found:
@@ -270,7 +276,9 @@ def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -
 
 def list_extensions(path: Path | None, *, as_json: bool) -> None:
     """Print all extensions and configured servers."""
-    found = with_api(path, lambda api: api.get("/extensions", list[ExtensionView]), new_database=True)
+    found = with_api(
+        path, lambda api: api.get("/extensions", list[extensions.ExtensionView]), new_database=True
+    )
     if as_json:
         print_json(found)
     elif found:

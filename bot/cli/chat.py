@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, assert_never, cast
 
 import typer
 
-from bot.app import App, serve
 from bot.cli.exit_codes import FAILED, OK, USAGE
 from bot.cli.serve import load_or_complain, models_in_words, run_to_the_end
 from bot.config.load import Loaded
@@ -47,11 +46,14 @@ from channels.text.blocks import Block
 from core.errors import StoreLocked
 from core.ids import RandomIds
 from core.lazy_module import LazyModule
+from core.store.lock import is_held
 
 if TYPE_CHECKING:
+    from bot import app as hub_program
     from bot.ops import logs
     from bot.terminal import history, terminal
 else:
+    hub_program = LazyModule("bot.app")  # half of the start, and a running hub needs none of it here
     logs = LazyModule("bot.ops.logs")
     history = LazyModule("bot.terminal.history")
     terminal = LazyModule("bot.terminal.terminal")
@@ -186,13 +188,15 @@ async def conversation(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[Con
     and ends with the block. Raises StartError, or TalkFailed if the running hub can't be asked.
     """
     async with contextlib.AsyncExitStack() as opened:
-        own_hub = True
-        try:
-            await opened.enter_async_context(_hub_here(loaded, stop))
-        except StartError as error:
-            if not isinstance(error.__cause__, StoreLocked):
-                raise
-            own_hub = False
+        own_hub = not is_held(loaded.config.hub.data_dir)
+        if own_hub:
+            try:
+                await opened.enter_async_context(_hub_here(loaded, stop))
+            except StartError as error:
+                if not isinstance(error.__cause__, StoreLocked):
+                    raise
+                own_hub = False
+        if not own_hub:
             _stop_when_told(stop)
         talk = await opened.enter_async_context(_talk(loaded))
         yield Conversation(talk, own_hub)
@@ -229,8 +233,10 @@ async def _until_published(loaded: Loaded) -> None:
 
 @contextlib.asynccontextmanager
 async def _hub_here(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[None]:
-    serves: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-    hub = asyncio.create_task(serve(_alone(loaded), ready=serves.set_result, stop=stop), name="hub")
+    serves: asyncio.Future[hub_program.App] = asyncio.get_running_loop().create_future()
+    hub = asyncio.create_task(
+        hub_program.serve(_alone(loaded), ready=serves.set_result, stop=stop), name="hub"
+    )
     await asyncio.wait([hub, serves], return_when=asyncio.FIRST_COMPLETED)
     if hub.done():
         await hub  # raises why it could not start
@@ -282,7 +288,7 @@ class PipeTalk:
         if text.strip():
             await self._talk.say(text)
         standing = await self._until_rest(self._print)
-        if standing is Standing.WAITING and self._view.card is not None:
+        if standing is Standing.WAITING and self._view.card is not None and not self._view.card.menu:
             self._write(WAITS.format(id=self._view.card.gate_id) + "\n")
         return standing is Standing.IDLE
 
@@ -314,6 +320,8 @@ class PipeTalk:
 
     def _print(self, event: Event) -> None:
         lines = self._view.take(event, None)
+        if isinstance(event, Asked) and event.card.menu:
+            return  # no key is pressed here
         if lines and not (isinstance(event, Said) and event.past):
             self._write(painted(lines, colours=False))
 
@@ -388,6 +396,7 @@ def as_json(event: Event) -> Mapping[str, object]:
                 "arguments": None if card.arguments is None else dict(card.arguments),
                 "free_text": card.free_text,
                 "secret": card.secret,
+                "menu": card.menu,
             }
         case Settled(gate_id):
             page = {**asdict(event), "prompt_id": gate_id}

@@ -58,7 +58,13 @@ def init(
     owner: Annotated[
         list[str] | None, typer.Option(metavar="ACCOUNT", help="Your own account, such as telegram:12345.")
     ] = None,
-    provider: Annotated[str | None, typer.Option(metavar="NAME", help="openai, anthropic or demo.")] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="openai, anthropic, openrouter, ollama, lmstudio, vllm, other (any compatible) or demo.",
+        ),
+    ] = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The provider's name for the model.")
     ] = None,
@@ -73,6 +79,10 @@ def init(
         bool, typer.Option("--check/--no-check", help="Test tokens and model before writing the files.")
     ] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    service: Annotated[
+        bool,
+        typer.Option("--service", help="Also write a systemd unit for your user, and show how to start it."),
+    ] = False,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -80,12 +90,14 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Create a configuration by answering a few questions.
+    """Create a configuration by answering a few questions, or change one thing of it.
 
-    Tests the tokens and the model, then writes hubbub.toml and hubbub.env.
+    Tests each token and the model, then writes hubbub.toml and hubbub.env. Run again, it changes what you
+    choose and keeps everything else in the file.
 
     Asks for tokens and keys, or reads them from TELEGRAM_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN,
-    DISCORD_TOKEN and OPENAI_API_KEY; never from the command line.
+    DISCORD_TOKEN, OPENAI_API_KEY, ANTHROPIC_API_KEY, OPENROUTER_API_KEY and MODEL_API_KEY; never from the
+    command line.
     """
     given = setup.Given(
         platforms=tuple(platform) if platform else None,
@@ -97,6 +109,7 @@ def init(
         ask=ask,
         check=check,
         force=force,
+        service=service,
     )
     finish(lambda: setup.init(config, given))
 
@@ -223,6 +236,13 @@ def run(
             help="With --replay: the directory for its data and workspace; default: a temporary one.",
         ),
     ] = None,
+    browser: Annotated[
+        bool,
+        typer.Option(
+            "--browser/--no-browser",
+            help="At a terminal, without a chat platform: open the console in the browser.",
+        ),
+    ] = True,
     config: ConfigOption = None,
 ) -> None:
     """Run the hub until it is interrupted."""
@@ -230,7 +250,7 @@ def run(
         raise typer.BadParameter("a replay can't be recorded; use --record or --replay")
     if replay is not None:
         raise typer.Exit(hub_process.replay_hub(config, replay, own, stays=True))
-    raise typer.Exit(hub_process.run_hub(config, record))
+    raise typer.Exit(hub_process.run_hub(config, record, browser=browser))
 
 
 @sandbox_commands.command("status")

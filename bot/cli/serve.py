@@ -2,19 +2,25 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
+import shlex
+import shutil
+import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bot.cli.exit_codes import FAILED, OK, USAGE, complain
+from bot.config.keys import write_for_its_user
 from bot.config.load import Loaded, load
 from bot.config.schema import secret_values
-from bot.runtime import ConfigError, StartError
+from bot.config.types import FILE_NAME
+from bot.runtime import PACKAGE, ConfigError, StartError
 
 logger = logging.getLogger(__name__)
 
@@ -35,22 +41,29 @@ def models_in_words(loaded: Loaded) -> str:
     return ", ".join(f"{model.name} ({model.provider})" for model in loaded.config.models)
 
 
-def run_hub(path: Path | None, record: Path | None = None) -> int:
-    """Run until interrupted; the exit code. `record`: the directory of a recording."""
+def run_hub(path: Path | None, record: Path | None = None, *, browser: bool = True) -> int:
+    """Run until interrupted; the exit code. `record`: the directory of a recording; `browser`: whether a
+    person who tries the hub gets the console opened."""
     loaded = load_or_complain(path)
     if loaded is None:
         return USAGE
     from bot.app import App, Seams, serve
 
-    def ready(app: App) -> None:
-        _say(_banner(app.url, app.login_url(), loaded))
+    at_terminal = sys.stdout.isatty()
+    with contextlib.ExitStack() as opened:
 
-    if record is None:
-        return _ran(loaded, serve(loaded, ready=ready))
-    from bot.recordings.recorder import recording
+        def ready(app: App) -> None:
+            link = app.login_url()
+            _say(_banner(app.url, link, loaded))
+            if browser and at_terminal and not loaded.config.channels:
+                opened.enter_context(opened_in_browser(link, loaded))
 
-    with recording(record, Seams()) as seams:
-        return _ran(loaded, serve(loaded, seams, ready))
+        seams = Seams()
+        if record is not None:
+            from bot.recordings.recorder import recording
+
+            seams = opened.enter_context(recording(record, seams))
+        return _ran(loaded, serve(loaded, seams, ready), at_terminal=at_terminal)
 
 
 def replay_hub(path: Path | None, recording: Path, own: Path | None, *, stays: bool) -> int:
@@ -91,13 +104,24 @@ def _say(text: str) -> None:
 
 
 def _ran(
-    loaded: Loaded, serving: Coroutine[Any, Any, None], *, quiet: bool = False, to_the_end: bool = True
+    loaded: Loaded,
+    serving: Coroutine[Any, Any, None],
+    *,
+    quiet: bool = False,
+    to_the_end: bool = True,
+    at_terminal: bool = False,
 ) -> int:
-    """Run a hub; the exit code. `quiet`: log warnings only. `to_the_end`: end the process with it."""
+    """Run a hub; the exit code.
+
+    `quiet`: log warnings only. `to_the_end`: end the process with it. `at_terminal`: a person reads standard
+    error, and gets only warnings where a log file has the rest."""
     from bot.ops.logs import configure
 
     log = loaded.config.log
     configure("warning" if quiet else log.level, log.format, secrets=secret_values(loaded.config))
+    if at_terminal and log.file_limit_mb:
+        for handler in logging.getLogger().handlers:
+            handler.setLevel(logging.WARNING)
     try:
         if to_the_end:
             run_to_the_end(serving, quicker_loop())
@@ -144,23 +168,76 @@ def run_to_the_end(serving: Coroutine[Any, Any, None], loop_factory: LoopFactory
         runner.run(serve_then_end())
 
 
+def own_name() -> str:
+    """Return the words that start this command again: `hubbub`, or its path where PATH lacks it."""
+    started = sys.argv[0]
+    if Path(started).name != PACKAGE or shutil.which(PACKAGE) == os.path.realpath(started):
+        return PACKAGE
+    here = os.path.relpath(started)
+    return started if here.startswith("..") else here
+
+
 def _banner(url: str, login_url: str, loaded: Loaded) -> str:
-    """Return the start message: the hub's addresses, and the next steps."""
-    lines = [
-        f"hubbub is running on {url} (status: {url}/readyz). Models: {models_in_words(loaded)}.",
-        f"Console: {login_url} (works once, within 15 minutes; `hubbub login` prints another link)",
-    ]
-    if loaded.config.channels:
-        lines.append(
-            f"Channels: {', '.join(loaded.config.channels)}. Send the bot a message. Ctrl-C stops the hub."
-        )
+    """Return the start message: the hub's address, and three ways to go on from here."""
+    config, name = loaded.config, own_name()
+    option = f" --config {loaded.source}" if loaded.source and loaded.source != Path(FILE_NAME) else ""
+    if config.channels:
+        following = f"send the bot a message on {' or '.join(config.channels)}"
     else:
-        lines += [
-            "No channel is configured: use the console.",
-            "To use it from a chat app, run `hubbub init`, or:",
-            f"  1. copy config.example.toml to {loaded.source or 'hubbub.toml'} and keep the parts you need,",
-            "  2. set a bot token in [channels.telegram] and your account in [hub] owner_identities,",
-            "  3. start again.",
-            "To try a chat app without an account: make install-dev; .venv/bin/python -m tests.simulators",
-        ]
-    return "\n".join(lines)
+        following = f"{name} init{option} sets up a real model and a chat app"
+    log = f" Log: {name} logs -f." if config.log.file_limit_mb else ""
+    return "\n".join(
+        (
+            f"hubbub is running on {url} (models: {models_in_words(loaded)}).{log} Ctrl-C stops it.",
+            f"Console: {login_url} (works once, within 15 minutes; `{name} login` prints another link)",
+            f"Terminal: {name} chat{option}",
+            f"Next: {following}",
+        )
+    )
+
+
+# The browser of the person who tries the hub.
+#
+# Other users of the machine can read the command lines of all programs. A link that logs in is therefore
+# never on one: the browser is given a file that only its user can read, and that leads to the link.
+
+BROWSER_PAGE_NAME = "console.html"
+_BROWSER_PAGE = (
+    '<!doctype html><meta charset="utf-8"><title>hubbub</title><script>location.replace({})</script>'
+)
+
+
+@contextlib.contextmanager
+def opened_in_browser(link: str, loaded: Loaded) -> Iterator[None]:
+    """Open the link in a browser where there is one; the file that leads there ends with the context."""
+    command = _browser(loaded.environment)
+    if command is None:
+        yield
+        return
+    page = loaded.config.hub.data_dir / BROWSER_PAGE_NAME
+    try:
+        write_for_its_user(page, _BROWSER_PAGE.format(json.dumps(link)))
+        subprocess.Popen(  # noqa: S603 - the person's own choice of browser
+            [*command, page.absolute().as_uri()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:  # the link is printed, too
+        logger.info("browser.not_opened error=%s", error)
+    try:
+        yield
+    finally:
+        page.unlink(missing_ok=True)
+
+
+def _browser(environment: Mapping[str, str]) -> Sequence[str] | None:
+    """Return the command that opens a page; None without a screen, or over SSH, where it is another's."""
+    if named := environment.get("BROWSER", ""):
+        return shlex.split(named)
+    screen = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
+    if "SSH_CONNECTION" in environment or not (sys.platform == "darwin" or screen):
+        return None
+    opener = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
+    return None if opener is None else [opener]

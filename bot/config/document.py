@@ -40,9 +40,23 @@ def locate(text: str) -> dict[KeyPath, int]:
     return scan.lines
 
 
+Span = tuple[int, int]
+"""A place in a text: the first character, and the one after the last."""
+
+
+def places(text: str) -> tuple[Mapping[KeyPath, Span], Mapping[KeyPath, int]]:
+    """Return where each key's value stands in a valid TOML document, and where each table's own header and
+    keys end."""
+    scan = _Scan(text)
+    scan.document()
+    return scan.values, scan.ends
+
+
 class _Scan:
     def __init__(self, text: str) -> None:
         self.lines: dict[KeyPath, int] = {}
+        self.values: dict[KeyPath, Span] = {}
+        self.ends: dict[KeyPath, int] = {}
         self._text = text
         self._at = 0
         self._line = 1
@@ -56,6 +70,7 @@ class _Scan:
                 table = self._header()
             else:
                 self._pair(table)
+            self.ends[table] = self._at
             self._skip(_SPACE)
 
     def _header(self) -> KeyPath:
@@ -96,7 +111,9 @@ class _Scan:
         self.lines[path] = line
         self._at += 1  # =
         self._skip(_BLANK)
+        start = self._at
         self._value(path)
+        self.values[path] = (start, start + len(self._text[start : self._at].rstrip()))
 
     def _value(self, path: KeyPath) -> None:
         match self._text[self._at]:

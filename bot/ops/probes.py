@@ -3,12 +3,13 @@
 One small request each, that changes nothing there. No finding holds a token or a key.
 """
 
+import asyncio
 import contextlib
 import json
 import os
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -25,6 +26,7 @@ from bot.config.sections import (
     SlackChannel,
     TelegramChannel,
 )
+from bot.config.setup_catalog import ProviderSetup
 from bot.runtime import Certificates
 from channels.telegram.privacy import GroupRights, hints
 
@@ -316,6 +318,33 @@ async def channel_findings(config: Config) -> list[Finding]:
         for name, channel in config.channels.items():
             findings += await probes.channel(name, channel)
         return findings
+
+
+LOCAL_LIMIT_S = 1.0
+
+
+async def local_models(servers: Sequence[ProviderSetup]) -> Mapping[str, Sequence[str]]:
+    """Return the models of servers that answer, by the server's name. Asks this machine only."""
+    limit = aiohttp.ClientTimeout(total=LOCAL_LIMIT_S)
+    async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as http:
+        answers = await asyncio.gather(*(_listed(http, one.base_url) for one in servers))
+    return {one.name: models for one, models in zip(servers, answers, strict=True) if models}
+
+
+async def _listed(http: aiohttp.ClientSession, base_url: str) -> Sequence[str]:
+    if urlsplit(base_url).hostname != "127.0.0.1":
+        return ()
+    try:
+        async with http.get(f"{base_url}/models", allow_redirects=False) as answer:
+            page = _json(await answer.content.read(BODY_LIMIT_BYTES))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        return ()
+    match page:
+        case {"data": [*models]}:
+            found = [model.get("id") for model in models if isinstance(model, dict)]
+            return [name for name in found if isinstance(name, str) and name]
+        case _:
+            return ()
 
 
 async def probed(config: Config, *, running: bool) -> list[Finding]:

@@ -132,6 +132,18 @@ def card_in(approval: ApprovalPage) -> Card:
     )
 
 
+def menu_in(item: Item) -> Card | None:
+    """Return the choices below a line; None if it has none."""
+    if not isinstance(item, NoticeItem | AssistantItem) or item.menu is None:
+        return None
+    labels = [
+        label.removeprefix(f"{number}. ")  # the key is the number
+        for number, label in enumerate(item.menu.labels, start=1)
+    ]
+    choices = tuple(map(CardChoice, labels))
+    return Card(item.menu.menu_id, (), choices, first_choice=item.menu.first, menu=True)
+
+
 def plain(text: str) -> tuple[blocks.Block, ...]:
     """Return text as a paragraph, unchanged."""
     return (blocks.Paragraph(blocks.Text(showable(text))),)
@@ -194,6 +206,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
 OTHER_VERSION = "the running hub's response does not match this version; restart the hub with this version"
 CALLS_REMEMBERED = 1_000
 ECHOES_REMEMBERED = 100
+MENUS_REMEMBERED = 100
 LOOKED_AT = 20
 
 T = TypeVar("T")
@@ -212,6 +225,7 @@ class RemoteTalk:
         self._calls: dict[str, CallItem] = {}
         self._headings: dict[int, str] = {}
         self._asked: set[str] = set()
+        self._menus: deque[str] = deque(maxlen=MENUS_REMEMBERED)
         self._running = False
         self._verbosity = Verbosity.OFF
         self._cut = False
@@ -225,7 +239,10 @@ class RemoteTalk:
         if self._thread_id is not None:
             body["thread_id"] = self._thread_id
         self._echoes.append(text)
-        sent = await self._api.post("/api/chat/send", body)
+        return self._follow_to(await self._api.post("/api/chat/send", body))
+
+    def _follow_to(self, sent: Mapping[str, Any]) -> bool:
+        """Follow the conversation in which the hub answers; return whether it keeps what was sent."""
         match sent:
             case {"thread_id": str(thread_id)}:
                 if thread_id != self._thread_id:
@@ -241,6 +258,11 @@ class RemoteTalk:
         return not str(sent.get("outcome", "")).startswith(ASKED_FOR)
 
     async def decide(self, gate_id: str, choice: int) -> str:
+        if gate_id in self._menus:
+            body = {"menu_id": gate_id, "choice": choice, "client_key": self._new_key()}
+            sent = await self._api.post("/api/chat/press", body)
+            self._follow_to(sent)
+            return str(sent.get("outcome", ""))
         return await self._resolve(request_id=gate_id, action=str(choice))
 
     async def approve_edited(self, gate_id: str, arguments: Mapping[str, Any], choice: int) -> str:
@@ -278,6 +300,8 @@ class RemoteTalk:
         found = await self._conversation(mine.id, SHOWN_BEFORE)
         for item in found.items:
             self._take_item(item, past=True)
+        for item in found.items[-1:]:
+            self._offer_menu(item)
         for approval in found.approvals:
             if approval.state == "open":
                 self._take_approval(approval)
@@ -398,6 +422,13 @@ class RemoteTalk:
             return
         if (event := said_in(item, self._calls, past=past)) is not None:
             self._feed.put(event)
+        if not past:
+            self._offer_menu(item)
+
+    def _offer_menu(self, item: Item) -> None:
+        if (menu := menu_in(item)) is not None:
+            self._menus.append(menu.gate_id)
+            self._feed.put(Asked(menu))
 
     def _take_step(self, call_id: str, tool: str, state: StepState) -> None:
         """Take a step; its end comes with its result, which is an item."""

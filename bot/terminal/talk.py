@@ -88,7 +88,8 @@ class Card:
     its identity: choices of a call that is changed get places that none had before.
 
     `arguments`: of the call that is asked about, where they can be edited; `free_text`: the next message is
-    an answer, too; `secret`: that is a credential.
+    an answer, too; `secret`: that is a credential; `menu`: nothing waits for it, such as a list of
+    conversations to switch to.
     """
 
     gate_id: str
@@ -98,6 +99,7 @@ class Card:
     free_text: bool = False
     secret: bool = False
     first_choice: int = 0
+    menu: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,6 +226,8 @@ class ChatTerminal:
 
     def _pressed(self, card: Card, choice: int | None) -> None:
         """Handle a card's key. `choice` None: edit its arguments."""
+        if card.menu:
+            self._view.menu = None
         if choice is not None:
             self._ask(self._talk.decide(card.gate_id, card.first_choice + choice))
         elif card.arguments is not None:
@@ -323,7 +325,8 @@ class ChatTerminal:
         if self._editing is not None:
             return Line(EDITING_HINT)
         if view.card is not None:
-            return Line("waiting for your answer:  ") + view.choices(view.card)
+            asked = "press a number:  " if view.card.menu else "waiting for your answer:  "
+            return Line(asked) + view.choices(view.card)
         if view.running:
             return Line("working…  Ctrl-C: stop")
         return styled(f"hubbub  ·  {self._where}  ·  /help  ·  Alt-Enter: new line  ·  Ctrl-D: exit", DIM)

@@ -54,10 +54,12 @@ def keys_of(card: Card) -> Sequence[str]:
 
 
 class View:
-    """One terminal's view. `cards` are the open ones, the oldest first."""
+    """One terminal's view. `cards` are the open ones, the oldest first; `menu`: the choices below the last
+    line, if it has some."""
 
     def __init__(self) -> None:
         self.cards: dict[str, Card] = {}
+        self.menu: Card | None = None
         self.running = False
         self.trouble = ""
         self._attempt = -1
@@ -68,7 +70,7 @@ class View:
     @property
     def card(self) -> Card | None:
         """The card that the keys answer."""
-        return next(iter(self.cards.values()), None)
+        return next(iter(self.cards.values()), self.menu)
 
     @property
     def confides(self) -> bool:
@@ -141,6 +143,7 @@ class View:
     def _said(self, said: Said, columns: int | None) -> list[Line]:
         if not said.past and said.author is Author.ASSISTANT:
             self._writing, self._written_chars = "", 0
+        self.menu = None
         lines = render(said.blocks, None if columns is None else columns - 2)
         lines += [styled(f"file: {name}", DIM) for name in said.files]
         if said.undone:
@@ -175,6 +178,9 @@ class View:
     def _asked(self, card: Card, columns: int | None) -> list[Line]:
         if self.cards.get(card.gate_id) == card:
             return []
+        if card.menu:
+            self.menu = card
+            return [*wrapped(self.choices(card), columns), Line()]
         self.cards[card.gate_id] = card
         lines = render(card.blocks, None if columns is None else columns - 2)
         return [*prefixed([*lines, self.choices(card)], _CARD_BAR), Line()]
@@ -201,6 +207,7 @@ class View:
         them any more."""
         left = list(self.cards.values())
         self.cards.clear()
+        self.menu = None
         self._changed(Rested())
         if not left:
             return []

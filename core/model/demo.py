@@ -36,10 +36,7 @@ _PHRASES = {
 }
 """An example phrase for each tool, in the order in which they are explained."""
 
-_REAL_MODEL = (
-    "To use a real model, add a [[models]] entry with its provider, model and api_key to hubbub.toml "
-    "and restart the hub."
-)
+_REAL_MODEL = "To use a real model, run `hubbub init`, and restart the hub."
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,12 @@ MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
 def links(page: Path) -> Iterator[Written]:
-    """Every link of a page, with the line its paragraph begins at."""
+    """Every link and picture of a page, with the line its paragraph begins at."""
     for block in MARKDOWN.parse((ROOT / page).read_text()):
         for token in block.children or []:
-            if token.type == "link_open":
-                yield Written(str(page), (block.map or [0])[0] + 1, str(token.attrs["href"]))
+            if token.type in {"link_open", "image"}:
+                leads_to = token.attrs["href" if token.type == "link_open" else "src"]
+                yield Written(str(page), (block.map or [0])[0] + 1, str(leads_to))
 
 
 def anchors(page: Path) -> set[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -101,6 +102,7 @@ async def test_make_run_serves_within_two_minutes_and_says_what_is_next(
     said = log.read_text()
     assert f"http://127.0.0.1:{port}/login#code=" in said
     assert "demo" in said
-    assert "config.example.toml" in said
+    assert "Next: .venv/bin/hubbub init" in said
+    assert re.search(r"library 20 of \d+: \S+", said), "it shows how far it is"
     assert "Traceback" not in said
     proof_record("fresh-clone", serves_after_s=took_s, limit_s=limit_s)

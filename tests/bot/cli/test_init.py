@@ -7,17 +7,31 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli.init import PLATFORMS, Answers, ChannelAnswer, ModelAnswer, configuration, judged
+from bot.cli.setup_trials import judged
 from bot.config.load import load
 from bot.config.sections import TelegramChannel
+from bot.config.setup_catalog import (
+    PLATFORMS,
+    PROVIDERS,
+    Answers,
+    ChannelAnswer,
+    ModelAnswer,
+    ProviderSetup,
+    configuration,
+    service_unit,
+)
+from bot.ops.probes import local_models
 from tests.bot.cli.in_process import command
 from tests.bot.cli.terminal import Terminal
-from tests.harness.process import Ended, HubProcess
+from tests.harness.process import STRANGER, Ended, HubProcess
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
+NO_SYSTEMD = {"PATH": ""}
 SECRETS = {"TELEGRAM_TOKEN": TOKEN, "OPENAI_API_KEY": KEY}
 
 
@@ -39,36 +53,97 @@ async def from_script(house: Hub, *words: str, env: dict[str, str] | None = None
 
 
 async def test_somebody_answers_its_questions_and_the_hub_runs(house: Hub) -> None:
-    """A wrong token is noticed before anything is written."""
+    """Every wrong answer is asked for again in its place; the account is that of who sends the code."""
     words = ["init", "--api-base-url", house.telegram.url]
-    async with Terminal(house.directory, *words) as terminal:
+    async with Terminal(house.directory, *words, env=NO_SYSTEMD) as terminal:
         await terminal.shows("Platforms, separated by commas (telegram, slack, discord, or none) [telegram]:")
+        terminal.types("whatsapp")
+        await terminal.shows("whatsapp is not a platform; use telegram, slack, discord or none")
+        await terminal.shows("[telegram]:")
+        terminal.types("")
+        await terminal.shows("https://t.me/BotFather")
+        await terminal.shows("from @BotFather (not shown): ")
+        terminal.types("")
+        await terminal.shows("is required")
+        await terminal.shows("from @BotFather (not shown): ")
+        terminal.types("1:refused")
+        await terminal.shows("channel telegram: NOT OK, the platform rejected the token")
+        await terminal.shows("(s)kip this platform? [t]:")
         terminal.types("")
         await terminal.shows("from @BotFather (not shown): ")
         terminal.types(TOKEN)
-        await terminal.shows("(leave empty to pair later)")
-        terminal.types(str(OWNER))
-        await terminal.shows("Model provider (openai, anthropic or demo) [openai]:")
-        terminal.types("")
-        await terminal.shows("Model name [gpt-5-mini]:")
-        terminal.types("sim-1")
-        await terminal.shows("API base URL [https://api.openai.com/v1]:")
+        await terminal.shows("channel telegram: ok, the token is valid: @")
+        shown = await terminal.shows("Waiting for it.")
+        code = shown.partition("in a private message: ")[2].split()[0]
+        house.telegram.add_user(STRANGER, first_name="Stan")
+        house.telegram.user_sends_text(STRANGER, "AAAAAAAA")
+        house.telegram.user_sends_text(OWNER, code.lower())
+        await terminal.shows(f"({OWNER}).")
+        await terminal.shows("Model provider, by number or name")
+        terminal.types("99")
+        await terminal.shows("99 is not a provider; use openai, anthropic, openrouter, ollama")
+        terminal.types("other")
+        await terminal.shows("API base URL")
+        terminal.types("example.com")
+        await terminal.shows("type an address that starts with http:// or https://")
         terminal.types(house.model.openai_base_url)
         await terminal.shows("the provider's API key (not shown; leave empty for none): ")
+        terminal.types("wrong-key")
+        await terminal.shows("Model name:")
+        terminal.types("sim-1")
+        await terminal.shows("model main: NOT OK, ")
+        await terminal.shows("Change the (m)odel or key, the (p)rovider, or (w)rite it anyway? [m]:")
+        terminal.types("m")
+        await terminal.shows("API base URL")
+        terminal.types(house.model.openai_base_url)
+        await terminal.shows("leave empty for none): ")
         terminal.types(KEY)
-        await terminal.shows("channel telegram: ok, the token is valid: @")
+        await terminal.shows("Model name:")
+        terminal.types("sim-1")
         await terminal.shows("model main: ok, replied in ")
         await terminal.shows("hubbub run")
         assert await terminal.ended() == 0
     assert TOKEN not in terminal.shown
     assert KEY not in terminal.shown
     toml, env = house.directory / "hubbub.toml", house.directory / "hubbub.env"
+    assert f'owner_identities = ["telegram:{OWNER}"]' in toml.read_text()
     assert stat.S_IMODE(env.stat().st_mode) == 0o600
     assert TOKEN not in toml.read_text()
     assert KEY not in toml.read_text()
     async with HubProcess(house.directory, env={"HUBBUB__HTTP__PORT": "0"}):
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
+
+
+async def test_run_again_it_changes_one_thing(house: Hub) -> None:
+    """Comments, mode and everything else of the file stay."""
+    assert (await from_script(house)).code == 0
+    toml = house.directory / "hubbub.toml"
+    before = toml.read_text().replace("[[models]]", "# mine\n[[models]] # the model\nthinking = 'low'")
+    toml.write_text(before)
+    toml.chmod(0o640)
+    words = ["init", "--base-url", house.model.anthropic_base_url]
+    async with Terminal(house.directory, *words, env=NO_SYSTEMD) as terminal:
+        await terminal.shows("hubbub.toml exists. What do you want to change?")
+        await terminal.shows("Number (empty: nothing):")
+        terminal.types("17")
+        await terminal.shows("choose a number from 1 to 6")
+        terminal.types("1")
+        await terminal.shows("Model provider, by number or name")
+        terminal.types("2")
+        await terminal.shows("the provider's API key")
+        terminal.types(KEY)
+        await terminal.shows("Model name [claude-sonnet-5-5]:")
+        terminal.types("sim-1")
+        await terminal.shows("Changed hubbub.toml and hubbub.env.")
+        assert await terminal.ended() == 0
+    assert stat.S_IMODE(toml.stat().st_mode) == 0o640
+    changed = before.replace('provider = "openai"', 'provider = "anthropic"')
+    changed = changed.replace("env:OPENAI_API_KEY", "env:ANTHROPIC_API_KEY")
+    changed = changed.replace(house.model.openai_base_url, house.model.anthropic_base_url)
+    assert toml.read_text() == changed
+    loaded = load(environ={}, cwd=house.directory).config
+    assert (loaded.models[0].provider, loaded.models[0].api_key.get_secret_value()) == ("anthropic", KEY)
 
 
 async def test_a_script_is_asked_nothing(house: Hub) -> None:
@@ -128,6 +203,9 @@ async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: Hub) 
     assert refused.code == 2
     assert refused.complaint == "hubbub.toml and hubbub.env would be replaced; add --force to allow it"
     async with Terminal(house.directory, "init") as terminal:
+        await terminal.shows("6  start over")
+        await terminal.shows("Number (empty: nothing):")
+        terminal.types("6")
         await terminal.shows("hubbub.toml and hubbub.env will be replaced. Continue? [y/N]:")
         terminal.types("")
         assert await terminal.ended() == 1
@@ -152,7 +230,7 @@ async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: Hub) 
         (["--no-input", "--platform", "fax"], "fax is not a platform; use telegram, slack, discord or none"),
         (
             ["--no-input", "--platform", "none", "--provider", "x"],
-            "x is not a provider; use openai, anthropic or demo",
+            "x is not a provider; use openai, anthropic, openrouter, ollama, lmstudio, vllm, other or demo",
         ),
     ],
 )
@@ -193,3 +271,38 @@ def test_any_answer_is_written_as_it_was_given(model: str, path: str, account: s
     assert (config.models[0].model, config.models[0].base_url) == (model, url)
     assert config.hub.owner_identities == (f"telegram:{account}",)
     assert config.channels["telegram"].api_base_url == url
+
+
+async def test_model_servers_are_looked_for_on_this_machine_only() -> None:
+    local = [one for one in PROVIDERS.values() if one.local]
+    assert [one.base_url for one in local] == [f"http://127.0.0.1:{port}/v1" for port in (11434, 1234, 8000)]
+    async with TestServer(_listing("llama", "qwen")) as server:
+        here = ProviderSetup("here", "here", "openai", f"http://127.0.0.1:{server.port}/v1")
+        elsewhere = ProviderSetup("there", "there", "openai", f"http://localhost:{server.port}/v1")
+        silent = ProviderSetup("silent", "silent", "openai", "http://127.0.0.1:1/v1")
+        assert await local_models([here, elsewhere, silent]) == {"here": ["llama", "qwen"]}
+
+
+def _listing(*models: str) -> web.Application:
+    """A model server that wants no key."""
+
+    async def listed(request: web.Request) -> web.Response:
+        del request
+        return web.json_response({"object": "list", "data": [{"id": name} for name in models]})
+
+    app = web.Application()
+    app.router.add_get("/v1/models", listed)
+    return app
+
+
+def test_a_unit_is_written_and_shown_and_nothing_is_started(tmp_path: Path) -> None:
+    """No `systemctl` is called: there is none on the path of this command."""
+    words = ("init", "--no-input", "--platform", "none", "--provider", "demo", "--service")
+    made = command(tmp_path, *words, env={"XDG_CONFIG_HOME": str(tmp_path / "home"), "PATH": ""})
+    unit = tmp_path / "home" / "systemd" / "user" / "hubbub.service"
+    assert (made.code, made.err) == (0, "")
+    assert unit.read_text() in made.out
+    assert "It is not enabled." in made.out
+    assert f"--config {tmp_path}/hubbub.toml" in unit.read_text()
+    assert f"WorkingDirectory={tmp_path}\n" in unit.read_text()
+    assert '"/a b/100%%/$$x" run' in service_unit("/a b/100%/$x", "/", "/c")

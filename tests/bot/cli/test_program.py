@@ -55,7 +55,7 @@ async def test_without_a_configuration_it_serves_and_says_what_to_do_next(
         assert (status, state["ready"], state["hub"], state["store"]) == (200, True, "open", "ok")
         assert await hub.stop(number) == 0
         assert "Console: http://" in hub.out
-        assert "config.example.toml" in hub.out
+        assert "Next: hubbub init" in hub.out
         assert "Traceback" not in hub.err
 
 

@@ -1,0 +1,83 @@
+"""Edits of hubbub.toml: what is asked for changes, and not a byte besides."""
+
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.config.edits import EditRefused, edited, replace_text
+
+FILE = """\
+# my hub
+[hub]            # who I am
+owner_identities = ["telegram:1"]   # me
+timezone="Europe/Berlin"
+
+# the model
+[[models]]
+provider = 'openai' # cheap
+model = "a"
+api_key = "vault:key"
+
+[[models]]
+name = "spare"
+provider = "demo"
+
+[mcp.files]
+command = [
+  "server", # a comment
+]
+"""
+
+
+@given(
+    model=st.text(st.characters(blacklist_categories=("Cs",)), max_size=12),
+    newline=st.sampled_from(["\n", "\r\n"]),
+    order=st.permutations(FILE.split("\n\n")),
+)
+def test_all_but_the_changed_value_stays(model: str, newline: str, order: list[str]) -> None:
+    entries = [part for part in order if "[[models]]" in part]
+    place = next(at for at, part in enumerate(entries) if 'model = "a"' in part)
+    text = "\n\n".join(part.strip("\n") for part in order) + "\n"
+    text = text.replace("\n", newline)
+    after = edited(text, {("models", place, "model"): model})
+    assert tomllib.loads(after)["models"][place]["model"] == model
+    before_key, _, rest = text.partition('model = "a"')
+    assert after.startswith(f"{before_key}model = ")
+    assert after.endswith(rest)
+
+
+def test_keys_and_tables_are_added_where_they_belong_and_removed() -> None:
+    after = edited(
+        FILE,
+        {
+            ("models", 0, "base_url"): "http://127.0.0.1:1/v1",
+            ("models", 0, "api_key"): None,
+            ("channels", "telegram", "token"): "env:T",
+            ("hub", "locale"): "en",
+        },
+    )
+    assert 'timezone="Europe/Berlin"\nlocale = "en"\n\n# the model' in after
+    assert 'model = "a"\nbase_url = "http://127.0.0.1:1/v1"\n\n[[models]]\nname' in after
+    assert after.endswith('  "server", # a comment\n]\n\n[channels.telegram]\ntoken = "env:T"\n')
+    assert "vault:key" not in after
+
+
+def test_what_a_program_cannot_edit_is_refused() -> None:
+    with pytest.raises(EditRefused, match=r"can't change hub\.locale"):
+        edited('hub.owner = "me"\n', {("hub", "locale"): "en"})
+
+
+def test_the_mode_stays_and_a_file_changed_meanwhile_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "hubbub.toml"
+    path.write_text(FILE)
+    path.chmod(0o640)
+    replace_text(path, FILE, "# new\n")
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("# new\n", 0o640)
+    with pytest.raises(EditRefused, match="was changed in the meantime"):
+        replace_text(path, FILE, "# newer\n")
+    assert path.read_text() == "# new\n"
+    assert list(tmp_path.iterdir()) == [path]
