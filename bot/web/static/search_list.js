@@ -86,7 +86,7 @@ export class SearchList {
   #searchKey(event) {
     if (event.key !== "ArrowDown") return;
     event.preventDefault();
-    this.rows.focus();
+    this.rows.focusFirst();
   }
 
   #show() {

@@ -56,6 +56,11 @@ export class VirtualList {
     return true;
   }
 
+  /** From the top, as after a search. */
+  focusFirst() {
+    if (this.#items.length) this.#go(0);
+  }
+
   #measure() {
     // Rows are as high as the design says, in units of the reader's own text size.
     const probe = getComputedStyle(this.list).getPropertyValue("--row-height");
