@@ -359,7 +359,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         serving = Serving(dependencies, channels, tools, turns, sock, seams.inbox)
         opened.enter_context(published(config.hub.data_dir, serving.access))
         _keep_lease(dependencies, channels, turns, seams.lease_s)
-        yield _app(dependencies, channels, tools, turns, serving, alone=seams.alone)
+        yield _app(dependencies, channels, tools, turns, serving, seams)
 
 
 def _set_timers(dependencies: Dependencies, channels: Channels, tools: Tools, turns: Turns) -> None:
@@ -369,10 +369,7 @@ def _set_timers(dependencies: Dependencies, channels: Channels, tools: Tools, tu
     timers.every("uploads.tidy", TIDY_EVERY_S, channels.uploads.tidy)
     config = dependencies.config
     deleted = DeletedFiles(
-        dependencies.store.threads,
-        channels.uploads,
-        config.workspace.dir,
-        config.hub.data_dir / SPILL_NAME,
+        dependencies.store.threads, channels.uploads, config.workspace.dir, config.hub.data_dir / SPILL_NAME
     )
     timers.every("threads.deleted", REMOVE_EVERY_S, deleted.look)
     timers.every("audit.linking", LINK_EVERY_S, tools.audit.look)
@@ -390,13 +387,7 @@ def _keep_lease(dependencies: Dependencies, channels: Channels, turns: Turns, le
 
 
 def _app(
-    dependencies: Dependencies,
-    channels: Channels,
-    tools: Tools,
-    turns: Turns,
-    serving: Serving,
-    *,
-    alone: bool,
+    dependencies: Dependencies, channels: Channels, tools: Tools, turns: Turns, serving: Serving, seams: Seams
 ) -> App:
     _set_timers(dependencies, channels, tools, turns)
     runs = {
@@ -419,7 +410,7 @@ def _app(
     if tools.extensions is not None:
         runs["extensions"] = tools.extensions.run
     return App(
-        alone=alone,
+        alone=seams.alone,
         url=serving.web.url,
         login_url=serving.login_url,
         live=dependencies.live,

@@ -97,12 +97,16 @@ FOUND = "Found you. I will answer here as soon as the hub runs."
 LONG_POLL_S, LOOK_AGAIN_S, MARGIN_S = 10, 1.0, 10
 
 
+async def _no_export(thread_id: str, limit_bytes: int) -> bytes:
+    raise FileNotFoundError(thread_id, limit_bytes)  # nothing is sent while an account is looked for
+
+
 async def account_that_sends(config: Config, name: str, code: str) -> Sender | str:
     """Wait for a private message with the code on this channel; its sender.
 
     Returns text instead if a person presses Enter (empty), or if the platform does not work (the reason)."""
     certificates, settings = Certificates(), config.channels[name]
-    channel = ChannelBuilder(SystemClock(), certificates).one(config, name, settings)
+    channel = ChannelBuilder(SystemClock(), certificates, _no_export).one(config, name, settings)
     inbox = CodeInbox(code)
     entered = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -36,19 +36,8 @@ from bot.terminal.talk import (
     Wrote,
 )
 from bot.web import blocks as pages
+from bot.web import items
 from bot.web.approvals import ApprovalPage
-from bot.web.items import (
-    AssistantItem,
-    CallItem,
-    GateItem,
-    Item,
-    NoticeItem,
-    OperatorItem,
-    OutcomeItem,
-    ResultItem,
-    SummaryItem,
-    UserItem,
-)
 from bot.web.threads import ConversationPage, ThreadsPage
 from channels.text import blocks
 from channels.text.blocks import Mark, showable
@@ -61,34 +50,34 @@ from core.store.accept import ASKED_FOR
 
 # What the API says of a conversation, as the values a terminal shows.
 
-ITEM: TypeAdapter[Item] = TypeAdapter(Item)
+ITEM: TypeAdapter[items.Item] = TypeAdapter(items.Item)
 SUMMARIZED = "— A summary now stands for the earlier messages. —"
 _DETAIL_NAMES = ("command", "path", "url", "query", "text")
 """Arguments that say best what a call does, in this order."""
 
 
-def said_in(item: Item, calls: Mapping[str, CallItem], *, past: bool) -> Event | None:
+def said_in(item: items.Item, calls: Mapping[str, items.CallItem], *, past: bool) -> Event | None:
     """Return an item's display; None for items shown otherwise. `calls`: earlier calls, by id."""
     match item:
-        case UserItem():
+        case items.UserItem():
             names = tuple(file.name for file in item.attachments)
             return Said(Author.PERSON, plain(item.text), item.sender.name, names, past, item.undone)
-        case AssistantItem() if item.text.strip():
+        case items.AssistantItem() if item.text.strip():
             return Said(Author.ASSISTANT, blocks_in(item.blocks), past=past, undone=item.undone)
-        case OperatorItem():
+        case items.OperatorItem():
             return Said(Author.OPERATOR, blocks_in(item.blocks), item.by, past=past, undone=item.undone)
-        case NoticeItem():
+        case items.NoticeItem():
             names = tuple(file.name for file in item.files)
             return Said(Author.HUB, blocks_in(item.blocks), files=names, past=past)
-        case ResultItem() if not past:
+        case items.ResultItem() if not past:
             call = calls.get(item.call_id)
             tool, detail = ("a tool", "") if call is None else (call.tool, detail_of(call.arguments))
             return Stepped(item.call_id, tool, StepState.ENDED, detail, item.status)
-        case OutcomeItem():
+        case items.OutcomeItem():
             return Settled(item.gate_id, item.text)
-        case SummaryItem():
+        case items.SummaryItem():
             return Said(Author.HUB, plain(SUMMARIZED), past=past, undone=item.undone)
-        case AssistantItem() | ResultItem() | CallItem() | GateItem():
+        case items.AssistantItem() | items.ResultItem() | items.CallItem() | items.GateItem():
             return None
         case _:
             assert_never(item)
@@ -132,9 +121,9 @@ def card_in(approval: ApprovalPage) -> Card:
     )
 
 
-def menu_in(item: Item) -> Card | None:
+def menu_in(item: items.Item) -> Card | None:
     """Return the choices below a line; None if it has none."""
-    if not isinstance(item, NoticeItem | AssistantItem) or item.menu is None:
+    if not isinstance(item, items.NoticeItem | items.AssistantItem) or item.menu is None:
         return None
     labels = [
         label.removeprefix(f"{number}. ")  # the key is the number
@@ -222,7 +211,7 @@ class RemoteTalk:
         self._thread_id: str | None = None
         self._seen = 0
         self._moved = asyncio.Event()
-        self._calls: dict[str, CallItem] = {}
+        self._calls: dict[str, items.CallItem] = {}
         self._headings: dict[int, str] = {}
         self._asked: set[str] = set()
         self._menus: deque[str] = deque(maxlen=MENUS_REMEMBERED)
@@ -401,8 +390,9 @@ class RemoteTalk:
             case _:
                 pass  # the same is told by an item, or concerns lists
 
-    def _take_change(self, item: Item) -> None:  # what is printed stays: a new first line is printed below
-        heading = item.text.partition("\n")[0] if isinstance(item, NoticeItem) else ""
+    def _take_change(self, item: items.Item) -> None:
+        # What is printed stays: a new first line is printed below.
+        heading = item.text.partition("\n")[0] if isinstance(item, items.NoticeItem) else ""
         if self._headings.get(item.seq, "") != heading:
             self._headings[item.seq] = heading
             self._feed.put(Said(Author.HUB, plain(heading)))
@@ -412,12 +402,12 @@ class RemoteTalk:
             failure = CandidateFailed(**{name: value for name, value in data.items() if name != "run"})
             self._feed.put(ModelFailed(texts.model_retry(failure, self._verbosity)))
 
-    def _take_item(self, item: Item, *, past: bool) -> None:
-        if isinstance(item, CallItem):
+    def _take_item(self, item: items.Item, *, past: bool) -> None:
+        if isinstance(item, items.CallItem):
             self._calls[item.call_id] = item
             if len(self._calls) > CALLS_REMEMBERED:
                 del self._calls[next(iter(self._calls))]
-        if not past and isinstance(item, UserItem) and item.text in self._echoes:
+        if not past and isinstance(item, items.UserItem) and item.text in self._echoes:
             self._echoes.remove(item.text)  # it stands on the screen since it was typed
             return
         if (event := said_in(item, self._calls, past=past)) is not None:
@@ -425,7 +415,7 @@ class RemoteTalk:
         if not past:
             self._offer_menu(item)
 
-    def _offer_menu(self, item: Item) -> None:
+    def _offer_menu(self, item: items.Item) -> None:
         if (menu := menu_in(item)) is not None:
             self._menus.append(menu.gate_id)
             self._feed.put(Asked(menu))

@@ -94,9 +94,6 @@ else:
     routine_definitions = LazyModule("core.store.sql.routine_definitions")
 
 
-STOPPED = "stopped"
-
-
 class Effects:
     """An executor of effects. It records the work left for the hub once they are committed.
 
@@ -372,7 +369,7 @@ class Effects:
         if on is None:
             return
         self._tx.run(
-            "UPDATE inbox SET outcome = ? WHERE thread_id = ? AND outcome = 'waiting'", STOPPED, on.id
+            "UPDATE inbox SET outcome = 'stopped' WHERE thread_id = ? AND outcome = 'waiting'", on.id
         )
         self._waiting = 0
         if on.active_turn_id is None:

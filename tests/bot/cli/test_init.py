@@ -270,7 +270,9 @@ def test_any_answer_is_written_as_it_was_given(model: str, path: str, account: s
     config = judged(answers, {"HUBBUB__HTTP__PORT": "not for this"})
     assert (config.models[0].model, config.models[0].base_url) == (model, url)
     assert config.hub.owner_identities == (f"telegram:{account}",)
-    assert config.channels["telegram"].api_base_url == url
+    settings = config.channels["telegram"]
+    assert isinstance(settings, TelegramChannel)
+    assert settings.api_base_url == url
 
 
 async def test_model_servers_are_looked_for_on_this_machine_only() -> None:

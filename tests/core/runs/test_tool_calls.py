@@ -11,7 +11,7 @@ import pytest
 from core.approvals import LoopLimits
 from core.clock import SystemClock
 from core.consent.facts import Autonomous, Mode
-from core.errors import StaleTurn, ToolFailed
+from core.errors import SignInRequired, StaleTurn, ToolFailed
 from core.gates import ConsentSettings
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
@@ -119,6 +119,9 @@ class Book:
     async def approval(self, asked: Sequence[Asked]) -> Paused:
         self.asked += [one.call.call_id for one in asked]
         return Paused()
+
+    async def sign_in(self, call: CallRow, tool: str, needed: SignInRequired) -> ToolResult | Paused:
+        raise AssertionError(f"{call} needs no sign-in: {tool}, {needed}")
 
     async def what_happened(self, call: CallRow) -> Paused:
         raise AssertionError(f"{call} has no effect")
