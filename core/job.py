@@ -124,7 +124,9 @@ class NewJob:
     `question`: the model's first message; None for the task.
     `priority`: higher ones of the same person start first.
     `parent`: the id of the job that this one repeats.
-    `review`: its owner accepts or rejects the result."""
+    `review`: its owner accepts or rejects the result.
+    `project`: the directory of the workspace that it works on a copy of, in a container; None: it works on
+    the host."""
 
     id: str
     owner_id: str
@@ -138,6 +140,7 @@ class NewJob:
     parent: str | None = None
     actor: str | None = None
     review: bool = False
+    project: str | None = None
 
     @property
     def title(self) -> str:
@@ -154,7 +157,8 @@ class JobRow:
     `rounds`: of the model so far. `thread_id`: see NewJob.
     `monitor_menu`: the id in the buttons of the message that shows it as it runs.
     `active_at`: the time of its last recorded step.
-    `plan_state`: None before the model was asked for a plan."""
+    `plan_state`: None before the model was asked for a plan.
+    `project`: see NewJob. `digest`: of the changes to its files that its owner may accept."""
 
     id: str
     short_id: str
@@ -184,6 +188,8 @@ class JobRow:
     active_at: int | None = None
     plan: JobPlan | None = None
     plan_state: PlanState | None = None
+    project: str | None = None
+    digest: str | None = None
 
 
 class JobEventKind(StrEnum):

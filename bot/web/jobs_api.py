@@ -21,8 +21,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. Times are integer
-    microseconds UTC."""
+    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `project`: the
+    directory of the workspace that it works on a copy of, in a container; null: it works on the host.
+    `digest`: of the changes that its owner may accept. Times are integer microseconds UTC."""
 
     id: str
     short_id: str
@@ -44,6 +45,8 @@ class JobView:
     repair_attempts: int
     thread_id: str | None
     parent: str | None
+    project: str | None
+    digest: str | None
     created_at: int
     started_at: int | None
     ended_at: int | None
@@ -72,6 +75,8 @@ class JobView:
             repair_attempts=row.repair_attempts,
             thread_id=row.thread_id,
             parent=row.parent,
+            project=row.project,
+            digest=row.digest,
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,
@@ -135,12 +140,15 @@ class EventsWanted(Given):
 
 
 class NewJobPage(Given):
-    """A job to start. `tools`: those it may use besides the ones that need no approval. `key`: makes a
-    repeated request harmless."""
+    """A job to start. `tools`: those it may use besides the ones that need no approval. `sandbox`: it is to
+    work in a container, on a copy of the workspace's directory `project`. `key`: makes a repeated request
+    harmless."""
 
     task: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
     tools: Annotated[list[ShortText], Field(max_length=100)] = Field(default_factory=list)
     priority: Annotated[int, Field(ge=-10, le=10)] = 0
+    sandbox: bool = False
+    project: Annotated[str, Field(max_length=1_000)] = "."
     key: ShortText | None = None
 
 
@@ -149,6 +157,19 @@ class JobMessage(Given):
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
     key: ShortText | None = None
+
+
+class Acceptance(Given):
+    """The acceptance of a job. `digest`: of the changes that the person saw."""
+
+    digest: Annotated[str, Field(max_length=64)] | None = None
+
+
+class ChangesView(Page):
+    """Changes to a project. `digest`: what a person accepts; `diff`: unified, for people."""
+
+    digest: str
+    diff: str
 
 
 class Rejection(Given):
@@ -181,7 +202,8 @@ class JobsApi:
             Endpoint("GET", f"{one}/events", self.events, events, query=EventsWanted, refusals=refusals),
             Endpoint("POST", f"{one}/prompt", self.prompt, JobView, body=JobMessage, refusals=refusals),
             Endpoint("POST", f"{one}/cancel", self.cancel, JobView, refusals=refusals),
-            Endpoint("POST", f"{one}/accept", self.accept, JobView, refusals=refusals),
+            Endpoint("POST", f"{one}/accept", self.accept, JobView, query=Acceptance, refusals=refusals),
+            Endpoint("GET", f"{one}/changes", self.changes, ChangesView, refusals=refusals),
             Endpoint("POST", f"{one}/reject", self.reject, JobView, body=Rejection, refusals=refusals),
             Endpoint("POST", f"{one}/restart", self.restart, JobView, refusals=refusals),
         ]
@@ -204,6 +226,7 @@ class JobsApi:
             tools=body.tools,
             priority=body.priority,
             thread_id=None if thread is None else thread.id,
+            project=body.project if body.sandbox else None,
         )
         return JobView.of(await _done(made))
 
@@ -249,8 +272,16 @@ class JobsApi:
         return JobView.of(await _done(self.registry.cancel(_caller(call), _named(call))))
 
     async def accept(self, call: Call) -> JobView:
-        """Accept the result of a job that was submitted."""
-        return JobView.of(await _done(self.registry.accept(_caller(call), _named(call))))
+        """Accept the result of a job that was submitted. If it has changes to a project, it is accepted once
+        the project has them; then `digest` must be theirs, if it is given."""
+        query: Acceptance = call.query
+        accepted = self.registry.accept(_caller(call), _named(call), query.digest)
+        return JobView.of(await _done(accepted))
+
+    async def changes(self, call: Call) -> ChangesView:
+        """Return the changes that a job in a container made to the copy of its project."""
+        found = await _done(self.registry.changes(_caller(call), _named(call)))
+        return ChangesView(digest=found.digest, diff=found.diff)
 
     async def reject(self, call: Call) -> JobView:
         """Reject the result of a job that was submitted."""

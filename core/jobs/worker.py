@@ -123,7 +123,7 @@ class JobWorker:
         job_id, store, clock = started.job.id, self._services.store, self._services.clock
         steps = await patiently(lambda: store.journal.run_steps(job_id), clock)
         path = ((JobState.STUCK, reason), (JobState.FAILED, f"{reason}, after {most} repairs"))
-        end = self._held(JobEnd(path, ended, run.trace(), result=partial_result(steps.said)))
+        end = self.held(JobEnd(path, ended, run.trace(), result=partial_result(steps.said)))
         repaired = await patiently(lambda: store.jobs.repair_job(job_id, end, most), clock)
         self._listener.outbox_ready(repaired.outbox)
         return repaired.again
@@ -134,7 +134,7 @@ class JobWorker:
 
     async def _end(self, job_id: str, outcome: Outcome, models: ModelTrace) -> bool:
         """Record the end; return False if a message of a person keeps the job at work."""
-        end = self._held(
+        end = self.held(
             JobEnd(
                 outcome.path,
                 ended,
@@ -152,7 +152,7 @@ class JobWorker:
         )
         return not recorded.heard
 
-    def _held(self, end: JobEnd) -> JobEnd:
+    def held(self, end: JobEnd) -> JobEnd:
         """Return the end of a job, which is told once quiet hours are over."""
         return end if self._quiet_hours is None else replace(end, told_at=self._told_at)
 

@@ -8,6 +8,7 @@ PROJECT = "/workspace"
 """Where a container finds its copy of the project: the only place of the host it may write to."""
 SOCKET_DIRECTORY = "/run/hubbub"
 """Where a container finds the directory with its socket to the hub, which it may only read."""
+SOCKET_NAME = "hub.sock"
 TEMPORARY = "/tmp"  # noqa: S108 - inside the container, and its own
 TEMPORARY_MB = 512
 PIDS = 256

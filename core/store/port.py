@@ -46,6 +46,7 @@ from core.usage import Reservation
 from core.users import Person, Principal, Role
 
 if TYPE_CHECKING:
+    from core.store.container_port import ContainerJobs
     from core.store.job_port import JobMonitors, Jobs
     from core.store.rows import AuditRow
 
@@ -434,6 +435,9 @@ class Store(Protocol):
 
     @property
     def job_monitors(self) -> "JobMonitors": ...
+
+    @property
+    def containers(self) -> "ContainerJobs": ...
 
     def watch(self, listener: ChangeListener) -> None:
         """Report every later commit that changed something visible, in the event loop."""

@@ -41,22 +41,30 @@ def interrupt(tx: Transaction, job_id: str) -> None:
         return
     _end(tx, job_id)
     if row[1] < len(plan_from_json(row[0]).steps):
-        _report(tx, job_id, INTERRUPTED)
+        report(tx, job_id, INTERRUPTED)
 
 
 def _end(tx: Transaction, job_id: str) -> None:
     tx.run("UPDATE jobs SET plan_state = ? WHERE id = ?", PlanState.ENDED.value, job_id)
 
 
-def _report(tx: Transaction, job_id: str, status: str) -> None:
+def report(
+    tx: Transaction,
+    job_id: str,
+    status: str,
+    state: JobState = JobState.IN_PROGRESS,
+    actor: str | None = None,
+) -> None:
     """Add a status to a job's events. Its state stays."""
     tx.run(
-        "INSERT INTO job_changes (job_id, seq, at, before, state, reason) VALUES (?1, ?2, ?3, ?4, ?4, ?5)",
+        "INSERT INTO job_changes (job_id, seq, at, before, state, reason, actor)"
+        " VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
         job_id,
         position(tx, job_id),
         tx.clock.now(),
-        JobState.IN_PROGRESS.value,
-        status,
+        state.value,
+        storable(status),
+        actor,
     )
     tx.changes.jobs.add(job_id)
 
@@ -88,7 +96,7 @@ class JobPlanUnits(Facet):
     ) -> None:
         thread_id = progress(tx, job_id)
         _end(tx, job_id)
-        _report(tx, job_id, status)
+        report(tx, job_id, status)
         if note is not None:
             append(tx, thread_id, job_id, [note])
         keep_models(tx, job_id, models)

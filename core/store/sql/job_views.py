@@ -13,7 +13,7 @@ from core.store.codecs import encode, message_from_json, refs_from_json, storabl
 from core.store.job_port import JobParts, SubtaskRow
 from core.store.rows import TurnState
 from core.store.sql.feed import position
-from core.store.sql.job_plans import plan_from_json
+from core.store.sql.job_plans import plan_from_json, report
 from core.store.sql.mapping import CALL_FROM, holds
 from core.store.sql.usage import used_by_job
 from core.store.transaction import Row, Transaction
@@ -30,7 +30,9 @@ JOB = (
     " (SELECT c.tool FROM calls c WHERE c.turn_id = j.id ORDER BY c.seq DESC LIMIT 1),"
     " j.review, j.monitor_menu,"
     " (SELECT e.at FROM entries e WHERE e.thread_id = j.id ORDER BY e.seq DESC LIMIT 1),"
-    " j.plan, j.plan_state"
+    " j.plan, j.plan_state,"
+    " (SELECT s.project FROM job_containers s WHERE s.job_id = j.id),"
+    " (SELECT s.digest FROM job_containers s WHERE s.job_id = j.id)"
 )
 
 
@@ -42,8 +44,10 @@ def job_of(row: Row) -> JobRow:
     budget = JobBudget(iterations=row[8], timeout_s=row[9], tokens=row[10])
     scope = tuple(json.loads(row[7]))
     id_, short_id, owner_id, key, title, task, state = row[:7]
-    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[11:-2])
-    plan, planned = row[-2:]
+    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[11:-4])
+    plan, planned, project, digest = row[-4:]
+    if project is not None:
+        job = replace(job, project=project, digest=digest)
     if planned is None:
         return job
     return replace(job, plan=None if plan is None else plan_from_json(plan), plan_state=PlanState(planned))
@@ -196,3 +200,11 @@ def record(
         actor,
     )
     tx.changes.jobs.add(job_id)
+
+
+def accept_changes(tx: Transaction, job: JobRow, reason: str, actor: str | None) -> JobRow:
+    """Record that a person accepted a job's changes. It is accepted once its project has them."""
+    report(tx, job.id, reason, job.state, actor)
+    tx.run("UPDATE job_containers SET accepted_by = ? WHERE job_id = ?", actor, job.id)
+    tx.run("UPDATE jobs SET reason = ? WHERE id = ?", storable(reason), job.id)
+    return replace(job, reason=reason)
