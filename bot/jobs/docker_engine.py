@@ -261,13 +261,14 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
 
         def started(client: docker.APIClient) -> None:
             stdin = client.attach_socket(container_id, params={"stdin": 1, "stream": 1})
+            connected: socket.socket = getattr(stdin, "_sock", stdin)
             try:
                 client.start(container_id)
-                connected = getattr(stdin, "_sock", stdin)
                 connected.sendall(said)
                 connected.shutdown(socket.SHUT_WR)
             finally:
                 stdin.close()
+                connected.close()
 
         await self._ask(started)
 

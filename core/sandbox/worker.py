@@ -197,11 +197,11 @@ async def work(hub: HubClient, tools: WorkerTools) -> None:
 
 def main() -> int:
     """Work on one job; return the exit code."""
+    # What the model's commands run as the same user may not look into this process, which knows the token.
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     token = sys.stdin.readline().strip()
     if not token:
         return REFUSED
-    # What the model's commands run as the same user may not look into this process, which knows the token.
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     hub = HubClient(f"{SOCKET_DIRECTORY}/{SOCKET_NAME}", token)

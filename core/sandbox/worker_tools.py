@@ -126,7 +126,7 @@ class WorkerTools:
         finally:
             _end_group(process)
         text = output.text()
-        if code == -signal.SIGKILL:
+        if code in {-signal.SIGKILL, 128 + signal.SIGKILL}:
             raise ToolError(f"{text}\nThe command was killed; it may have used up the container's memory.")
         if code != 0:
             raise ToolError(f"{text}\nThe command ended with exit code {code}.")
