@@ -147,6 +147,7 @@ class ContainerJobUnits(Facet):
             raise OutOfOrder(f"request {seq} is not the next one of job {job_id}")
         if not in_hand(tx, job_id):
             raise StaleTurn(f"job {job_id} is not in this hub's hand")
+        progress(tx, job_id)
         done = _applied(tx, job_id, effect)
         tx.run(
             "INSERT INTO job_requests (job_id, seq, at, kind, answer) VALUES (?, ?, ?, ?, ?)",
