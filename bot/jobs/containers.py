@@ -1,12 +1,11 @@
 """The manager of jobs in containers: it makes, starts, watches, collects and removes one container for each.
 
-A container outlives the hub: the next one finds it by its labels and goes on answering it. What belongs to no
-job that works is removed. Nothing of such a job ever runs on the host.
+A container outlives the hub: the next one finds it by its labels and answers it. Leftovers are removed.
+Nothing of such a job ever runs on the host.
 """
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import os
 import secrets
@@ -25,9 +24,10 @@ from bot.jobs.docker_engine import (
     missing_image,
 )
 from bot.jobs.job_socket import serving
+from bot.jobs.upkeep import ContainerUpkeep
 from bot.jobs.worker_image import COMMAND, VERSION_LABEL, worker_version
 from core.clock import SECOND_US, Clock
-from core.errors import HubError, ModelError, StaleTurn, StoreError, StoreUnavailable
+from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
 from core.job import JobLimits, JobState, RepairTerms
 from core.jobs.job_run import TokenBudget
@@ -41,16 +41,23 @@ from core.runs.unattended import partial_result
 from core.runs.unseen_models import UnseenModels
 from core.safety.paths import PathGuard, guard_of
 from core.sandbox.orchestrator import JobSession, SessionServices, hash_of
-from core.sandbox.policy import MB, ContainerPolicy, ContainerUser, RootRefused, container_user
+from core.sandbox.policy import (
+    HUB_LABEL,
+    JOB_LABEL,
+    MB,
+    ContainerPlaces,
+    ContainerPolicy,
+    ContainerUser,
+    RootRefused,
+    container_user,
+)
 from core.sandbox.project import (
     ChangesRefused,
     changes_between,
-    changes_from_json,
     copy_project,
     diff_of,
     remove_tree,
     result_of,
-    take_over,
     used_bytes,
 )
 from core.store.container_port import ContainerEnd, ContainerJobs, StartedContainer, StoredChanges
@@ -62,20 +69,15 @@ from core.usage import CallKind, Payer
 
 logger = logging.getLogger(__name__)
 
-CONTAINERS_NAME = "containers"
-"""The directory of the hub's data with the copies that containers work on."""
-HUB_LABEL, JOB_LABEL = "hubbub.hub", "hubbub.job"
 LOOK_EVERY_S = 1.0
 DAEMON_GONE_S = 60.0
 """How long a job waits for a Docker daemon that went away."""
 STARTS = 3
 """How often a container is made for a job whose worker has not asked for anything yet."""
-TIDY_EVERY_S = 300.0
 LOG_LINES = 10
 TIMED_OUT = "Execution timeout"
 TURNED_OFF = "Jobs in containers are turned off; set [sandbox] enabled = true, or start it without --sandbox."
 NO_SPACE = "The disk of the hub has less than twice [sandbox] disk_mb free; no container is started."
-WORKED_ON = frozenset({JobState.PENDING, JobState.IN_PROGRESS, JobState.STUCK, JobState.COMPLETED})
 
 
 class ContainerFailed(HubError):
@@ -90,30 +92,19 @@ class ContainerSettings:
     image: str
     memory_mb: int
     disk_mb: int
-    data_dir: Path
-    workspace: Path
+    places: ContainerPlaces
     guard: PathGuard
-
-    @property
-    def hub(self) -> str:
-        """The name of this hub among others at the same daemon."""
-        return hashlib.sha256(str(self.data_dir.resolve()).encode()).hexdigest()[:16]
-
-    def place(self, number: int) -> Path:
-        """Return the directory of a container's files."""
-        return self.data_dir.resolve() / CONTAINERS_NAME / str(number)
 
 
 def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
     """Return the configured limits of containers."""
-    sandbox, data_dir = loaded.config.sandbox, loaded.config.hub.data_dir
+    sandbox = loaded.config.sandbox
     return ContainerSettings(
         sandbox.enabled,
         sandbox.image,
         sandbox.memory_mb,
         sandbox.disk_mb,
-        data_dir,
-        workspace.root.absolute(),
+        ContainerPlaces(loaded.config.hub.data_dir.resolve(), workspace.root.absolute()),
         guard_of(workspace),
     )
 
@@ -156,9 +147,8 @@ class ContainerJobManager:
         ends: JobWorker,
         listener: OutboxListener,
     ) -> None:
-        """Keep the parts. `ends`: knows when the end of a job is told."""
+        """Keep the parts. `ends`: knows when people hear of the end of a job."""
         self.engine = engine
-        self._news = asyncio.Event()
         self._settings = settings
         self._containers = containers
         self._jobs = jobs
@@ -168,13 +158,16 @@ class ContainerJobManager:
         self._timezones = timezones
         self._ends = ends
         self._listener = listener
-        self._labels = {HUB_LABEL: settings.hub}
+        self.upkeep = ContainerUpkeep(
+            engine, settings.places, settings.guard, containers, listener, services.clock
+        )
+        self._labels = {HUB_LABEL: settings.places.hub}
 
     # --- claims ----------------------------------------------------------------------------------------
 
     async def begin_jobs(self, limits: JobLimits) -> Sequence[StartedJob]:
         """Start pending jobs in containers while there are slots."""
-        self._news.set()  # it is called whenever jobs have changed
+        self.upkeep.news.set()  # it is called whenever jobs have changed
         if not self._settings.enabled:
             limits = JobLimits(1, 1)  # each fails, and says why
         return await self._containers.begin_container_jobs(limits)
@@ -259,7 +252,7 @@ class ContainerJobManager:
     def _work_of(self, job: StartedContainer, session: JobSession) -> _Work:
         hub_uid, hub_gid = os.geteuid(), os.getegid()
         user = container_user(hub_uid, hub_gid, job.row.number)
-        place = self._settings.place(job.row.number)
+        place = self._settings.places.of(job.row.number)
         policy = ContainerPolicy(
             self._settings.image,
             user,
@@ -338,10 +331,10 @@ class ContainerJobManager:
         await self._removed(job_id)
         await self.engine.probe()
         await self._require_image()
-        free = os.statvfs(settings.data_dir)
+        free = os.statvfs(settings.places.data_dir)
         if free.f_bavail * free.f_frsize < 2 * settings.disk_mb * MB:
             raise ContainerFailed(NO_SPACE)
-        source = settings.workspace / work.job.row.project
+        source = settings.places.workspace / work.job.row.project
         limit_bytes = settings.disk_mb * MB
         await asyncio.to_thread(
             copy_project, source, work.copy, work.base, limit_bytes, settings.guard, work.owner
@@ -421,62 +414,7 @@ class ContainerJobManager:
 
     async def _forgotten(self, job: StartedJob) -> None:
         assert isinstance(job, StartedContainer)  # noqa: S101 - it claims no others
-        await asyncio.to_thread(remove_tree, self._settings.place(job.row.number))
-
-    # --- beside the jobs -------------------------------------------------------------------------------
-
-    async def run(self) -> None:
-        """Make accepted changes and remove what no job needs, until cancelled."""
-        tidied_s = -TIDY_EVERY_S
-        while True:
-            self._news.clear()
-            try:
-                await self._make_changes()
-                if self._clock.monotonic_s() - tidied_s >= TIDY_EVERY_S:
-                    tidied_s = self._clock.monotonic_s()
-                    await self._tidy()
-            except StoreUnavailable as error:
-                logger.warning("container.look_failed error=%s", error)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), TIDY_EVERY_S)
-
-    async def _make_changes(self) -> None:
-        """Make the changes that people accepted in their projects."""
-        settings = self._settings
-        for one in await self._containers.accepted_changes():
-            problem = None
-            try:
-                changes = changes_from_json(one.changes)
-                if changes.digest != one.digest:
-                    raise ChangesRefused("the changes are not those that were accepted")
-                copy, project = settings.place(one.number) / "project", settings.workspace / one.project
-                await asyncio.to_thread(take_over, changes, copy, project, settings.guard)
-            except (ChangesRefused, OSError) as error:
-                problem = f"The changes were not made: {error}"
-            settled = await self._containers.settle_changes(one.job_id, problem)
-            self._listener.outbox_ready(tuple(settled))
-            logger.info("container.changes job=%s made=%s", one.job_id, problem is None)
-            if problem is None:
-                await asyncio.to_thread(remove_tree, settings.place(one.number))
-
-    async def _tidy(self) -> None:
-        """Remove containers and copies of jobs that have ended. A job that works is never touched."""
-        root = self._settings.data_dir / CONTAINERS_NAME
-        try:
-            found = await self.engine.labelled(self._labels)
-            places = sorted(root.iterdir()) if root.is_dir() else []
-            # Read after them: what a job has begun to make meanwhile is not among them.
-            states = await self._containers.container_states()
-            working = {job_id for job_id, state in states.values() if state in WORKED_ON}
-            for container_id, labels in found.items():
-                if labels.get(JOB_LABEL) not in working:
-                    logger.info("container.orphan_removed container=%s", container_id[:12])
-                    await self.engine.remove(container_id)
-            for place in places:
-                if not place.name.isdecimal() or int(place.name) not in states:
-                    await asyncio.to_thread(remove_tree, place)
-        except (DockerUnreachable, DockerRefused) as error:
-            logger.info("container.not_tidied error=%s", error)
+        await asyncio.to_thread(remove_tree, self._settings.places.of(job.row.number))
 
 
 class ContainerEngine(JobScheduler):
@@ -495,7 +433,7 @@ class ContainerEngine(JobScheduler):
         self._manager = manager
 
     async def run(self) -> None:
-        """Carry out jobs, accepted changes, and the removal of what is left over, until cancelled."""
+        """Carry out jobs, accepted changes, and the removal of leftovers, until cancelled."""
         async with self._manager.engine, asyncio.TaskGroup() as group:
-            group.create_task(self._manager.run(), name="changes and leftovers of containers")
+            group.create_task(self._manager.upkeep.run(), name="changes and leftovers of containers")
             group.create_task(super().run(), name="jobs in containers")

@@ -27,7 +27,7 @@ from core.runs.registry import Run
 from core.runs.unseen_models import UnseenRun
 from core.safety.fencing import FENCE_RULE, fence_tool_output, head_and_tail, read_arguments, sanitise
 from core.safety.leaks import LeakDetector
-from core.sandbox.worker_tools import SPECS
+from core.sandbox.worker import SPECS
 from core.store.codecs import encode
 from core.store.container_port import (
     AskedForMessages,
@@ -156,7 +156,7 @@ class JobSession:
         self._token_hash = token_hash
 
     def close(self) -> None:
-        """Answer nothing more, and stop what is being answered."""
+        """Answer nothing more, and stop the answer that is being made."""
         self._token_hash = None
         if self._working is not None:
             self._working.cancel()
@@ -221,7 +221,7 @@ class JobSession:
                 pass
 
     async def _effect(self, asked: Mapping[str, Any]) -> RequestEffect:
-        """Return what a request comes to; for a model's reply, make the call."""
+        """Return the effect of a request; for a model's reply, make the call."""
         match asked:
             case {"kind": "model", "tools": bool(with_tools)}:
                 return await self._reply(with_tools=with_tools)

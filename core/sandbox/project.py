@@ -157,7 +157,7 @@ def _owned(root: Path, user: ContainerUser) -> None:
 
 
 def used_bytes(root: Path) -> int:
-    """Return what a directory takes on disk. Files that go meanwhile count as gone."""
+    """Return what a directory takes on disk. Files that vanish while it counts don't count."""
     total = 0
     for here, folders, files in os.walk(root):
         for name in (*folders, *files):
@@ -303,7 +303,7 @@ def take_over(changes: Changes, copy: Path, project: Path, guard: PathGuard) -> 
     for file in changes.files:
         now = _host_digest(guard, project / file.path)
         if now not in {file.before, file.after}:
-            raise ChangesRefused(f"{_shown(file.path)} was changed in the project meanwhile")
+            raise ChangesRefused(f"{_shown(file.path)} has changed in the project since")
         if file.after is not None:
             contents[file.path] = _accepted_content(copy, file)
     for file in changes.files:

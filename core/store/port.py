@@ -65,8 +65,7 @@ class Inbound(Protocol):
         """Deduplicate, judge and apply an inbound event (see store.accept), all or nothing.
 
         `send_now`: a message this puts into the outbox may be committed as `sending` if it is the only
-        one waiting for its address.
-        """
+        one waiting for its address."""
         ...
 
     async def spoken(self, event: ChoiceAnswer) -> InboundMessage | None:
@@ -80,8 +79,7 @@ class Inbound(Protocol):
         """Let a person speak in the assistant's place. The text is journalled in the thread, and `message`
         is sent to the thread's address.
 
-        An event that was accepted before changes nothing. Raises LookupError if there is no such
-        thread."""
+        An event that was accepted before changes nothing. Raises LookupError without such a thread."""
         ...
 
     async def stop_thread(
@@ -89,8 +87,7 @@ class Inbound(Protocol):
     ) -> Accepted:
         """Stop running and waiting work in a thread, as StopThread does.
 
-        `told`: makes the notice to the thread's people from the number of dropped waiting messages.
-        Raises LookupError if there is no such thread."""
+        `told`: makes the notice from the number of dropped waiting messages. Raises LookupError."""
         ...
 
     async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
@@ -444,9 +441,8 @@ class Store(Protocol):
         ...
 
     async def healthy(self) -> bool:
-        """Return True if the last commit succeeded. False stops accepting events (see /readyz).
-
-        After a failure it tries a commit, so that calling it detects when writing works again."""
+        """Return True if the last commit succeeded. False stops accepting events (see /readyz). After a
+        failure it tries a commit, so that calling it detects when writing works again."""
         ...
 
     async def close(self) -> None:

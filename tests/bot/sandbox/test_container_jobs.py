@@ -1,16 +1,22 @@
 """Jobs in containers, from the words that start one to the files that change once a person accepts."""
 
+import asyncio
 import contextlib
 import hashlib
+import json
+import os
 import re
 import sqlite3
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
 
+import aiohttp
 import pytest
 
-from core.job import JobState
+from core.job import JobEventKind, JobState
 from tests.harness.images import run
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, Hub, open_hub
 from tests.scenarios.test_jobs import becomes, started
@@ -61,13 +67,19 @@ async def test_a_job_edits_files_runs_tests_and_the_project_changes_once_its_dif
         assert (job.rounds, job.project) == (2, "app")
         assert "a + b" in notice.text
         assert "a - b" in add.read_text(), "the project is as it was"
-        house.telegram.user_presses_button(
-            OWNER, notice.id, data=notice.keyboard["inline_keyboard"][0][0]["callback_data"]
-        )
+        add.write_text("def add(a, b):\n    return a\n")
+        house.telegram.user_presses_button(OWNER, notice.id, 0)
+        await house.telegram.wait_text(OWNER, "add.py has changed in the project since", timeout_s=LIMIT_S)
+        add.write_text("def add(a, b):\n    return a - b\n")
+        shown = {"digest": job.digest, "diff": ANY}
+        assert await called(house, "GET", f"/jobs/{named}/changes") == (200, shown)
+        status, refused = await called(house, "POST", f"/jobs/{named}/accept?digest=another")
+        assert (status, refused["error"]["message"]) == (409, f"Job {named} has other changes than these.")
+        assert (await called(house, "POST", f"/jobs/{named}/accept?digest={job.digest}"))[0] == 200
         await becomes(house, named, JobState.ACCEPTED)
         assert "a + b" in add.read_text()
         assert (house.workspace / "app" / "log.txt").read_text() == "passed\n"
-        assert not list((tmp_path / "data" / "containers").iterdir())
+        await house.until(lambda: nothing_in(tmp_path / "data" / "containers"))
 
 
 async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Path, worker_image: str) -> None:
@@ -95,6 +107,7 @@ async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Pat
         assert known[0] not in {
             hashlib.sha256(word.encode()).hexdigest() for word in re.findall(r"[0-9a-f]{64}", told)
         }
+        assert [await asked(house, token) for token in ("", "Bearer x", f"Bearer {known[0]}")] == [401] * 3
         house.model.enqueue(text("It is green."))
         run("docker", "exec", container, "touch", "/workspace/go")
         await house.telegram.wait_text(OWNER, "It is green.", timeout_s=LIMIT_S)
@@ -162,8 +175,7 @@ async def test_what_goes_wrong_inside_ends_with_its_name_and_leaves_the_hub_unha
             if result:
                 events = await house.store.jobs.job_events(job.id, 0, 100)
                 assert any(result in one.text for one in events), (name, [one.text for one in events])
-        house.telegram.user_sends_text(OWNER, "say: still here")
-        await house.telegram.wait_text(OWNER, "still here")
+        assert (await house.readyz())[0] == 200
 
 
 def rows(house: Hub, sql: str) -> list[tuple[object, ...]]:
@@ -182,3 +194,52 @@ async def running(house: Hub) -> str:
 
     await house.until(there)
     return found[0]
+
+
+async def test_a_job_that_takes_too_long_ends_with_its_container(tmp_path: Path, worker_image: str) -> None:
+    async with house_with(tmp_path, worker_image, "[jobs]\ntimeout_s = 8") as house:
+        house.model.enqueue(tools(shell("sleep 61")))
+        named = await started(house, "/job --sandbox rest")
+        job = await becomes(house, named, JobState.FAILED)
+        assert job.reason == "Execution timeout"
+        events = await house.store.jobs.job_events(job.id, 0, 100)
+        states = [one.name for one in events if one.kind is JobEventKind.STATUS]
+        assert states == ["pending", "in_progress", "stuck", "failed"]
+
+
+async def test_a_missing_image_is_named_with_what_to_do(tmp_path: Path) -> None:
+    async with house_with(tmp_path, "hubbub-nowhere") as house:
+        job = await becomes(house, await started(house, "/job --sandbox rest"), JobState.FAILED)
+        assert job.reason == "Docker has no image hubbub-nowhere; run: hubbub sandbox build"
+
+
+async def nothing_in(directory: Path) -> bool:
+    return not list(directory.iterdir())
+
+
+async def called(house: Hub, method: str, path: str) -> tuple[int, dict[str, Any]]:
+    """The hub's answer to its owner's program."""
+    access = json.loads((house.directory / "data" / "api.json").read_text())
+    headers = {"Authorization": f"Bearer {access['token']}"}
+    async with (
+        aiohttp.ClientSession(access["url"], headers=headers) as session,
+        session.request(method, f"/api{path}") as answer,
+    ):
+        return answer.status, await answer.json()
+
+
+async def asked(house: Hub, authorization: str) -> int:
+    """The status of the hub's answer to one that is not the worker, on the worker's own socket."""
+    (place,) = (house.directory / "data" / "containers").glob("*/socket/hub.sock")
+    descriptor = os.open(place.parent, os.O_RDONLY)
+    try:
+        reader, writer = await asyncio.open_unix_connection(f"/proc/self/fd/{descriptor}/hub.sock")
+    finally:
+        os.close(descriptor)
+    body = b'{"seq": 2, "kind": "complete"}'
+    writer.write(f"POST /v1/requests HTTP/1.1\r\nHost: hub\r\nAuthorization: {authorization}\r\n".encode())
+    writer.write(f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+    status = int((await reader.readline()).split()[1])
+    writer.close()
+    await writer.wait_closed()
+    return status

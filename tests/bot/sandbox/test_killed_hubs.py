@@ -1,5 +1,5 @@
-"""The hub is killed again and again while a container works: the same container goes on, and nothing is done or
-counted twice."""
+"""The hub is killed again and again while a container works: the same container goes on, and nothing is done
+or counted twice."""
 
 import asyncio
 import contextlib
@@ -91,10 +91,9 @@ async def test_killed_as_its_container_is_made_or_collected_a_job_works_and_ends
         await town.telegram.wait_text(OWNER, "” submitted", timeout_s=LIMIT_S)
         await town.account()
         (job,) = json.loads(await town.command("jobs", "list", "--json"))
-        hub = town.hub
         await town.command("jobs", "accept", job["id"])
         async with asyncio.timeout(LIMIT_S):
-            while rows(town, "SELECT state FROM jobs") != [("accepted",)]:
+            while rows(town, "SELECT state FROM jobs") != [("accepted",)]:  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.05)
         await town.stop()
         assert (town.workspace / "out.txt").read_text() == "line\n"
