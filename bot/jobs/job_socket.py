@@ -28,8 +28,8 @@ BEARER = "Bearer "
 
 
 def listen_in(directory: Path, user: ContainerUser | None) -> socket.socket:
-    """Return a new socket that listens in a directory. `user`: the owner of the socket, who may connect to it;
-    None for the hub's own user.
+    """Return a new socket that listens in a directory. `user`: its owner, who may connect; None for the hub's
+    own user.
 
     It is bound through the directory's descriptor: the path of a socket has 107 bytes at most."""
     directory.mkdir(parents=True, exist_ok=True)

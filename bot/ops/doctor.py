@@ -27,13 +27,16 @@ from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
 from core.lazy_module import LazyModule
 from core.runs.actors import MANY
+from core.sandbox.policy import RootRefused, container_user
 from core.store.lock import is_held
 from core.store.sqlite.offline import open_listings, sealed_in
 from core.tools.builtin.shell import safe_environment
 
 if TYPE_CHECKING:
+    from bot.jobs import docker_engine
     from bot.ops import cli_trial
 else:
+    docker_engine = LazyModule("bot.jobs.docker_engine")
     cli_trial = LazyModule("bot.ops.cli_trial")
 
 # What `hubbub doctor` says about files: who can read what is secret, and can the hub work with them.
@@ -220,7 +223,24 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     findings += await probed(config, running=running)
     if any(model.provider == "cli" for model in config.models):
         findings += await cli_trial.cli_findings(loaded)
+    if config.sandbox.enabled:
+        findings.append(await _containers(loaded))
     return findings
+
+
+async def _containers(loaded: Loaded) -> Finding:
+    """Report whether a job can have a container now, and the user that it runs as."""
+    try:
+        user = container_user(os.geteuid(), os.getegid(), 0)
+    except RootRefused as error:
+        return broken("containers", str(error), "see the message")
+    problem = await docker_engine.sandbox_problem(loaded.environment, loaded.config.sandbox.image)
+    if problem is not None:
+        return broken("containers", problem, "see the message; jobs with --sandbox fail until then")
+    whose = "users of their own" if os.geteuid() == 0 else f"the hub's own user {user.uid}"
+    return fine(
+        "containers", f"Docker has {loaded.config.sandbox.image}; containers run as {whose}, never root"
+    )
 
 
 def _network(opened: Sequence[str]) -> Finding:

@@ -8,13 +8,13 @@ Needs nothing but the standard library. Its first line of input is the token tha
 """
 
 import asyncio
-import contextlib
 import ctypes
 import http.client
 import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -132,6 +132,11 @@ LISTED = 500
 SHELL_TIMEOUT_S = 120
 MAX_SHELL_TIMEOUT_S = 1_800
 CHUNK_BYTES = 1 << 16
+DRAIN_S = 2.0
+"""How long the rest of the output of a command that ended is waited for."""
+KILLS = 100
+LOOK_AGAIN_S = 0.02
+NICENESS = 19
 
 
 class ToolError(HubError):
@@ -214,27 +219,31 @@ class WorkerTools:
 
     async def _shell(self, given: Mapping[str, Any]) -> str:
         timeout_s = min(int(given.get("timeout_s", SHELL_TIMEOUT_S)), MAX_SHELL_TIMEOUT_S)
-        process = await asyncio.create_subprocess_exec(
-            "/bin/sh",
-            "-c",
-            str(given["command"]),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+        # No thread and no further process is needed to wait for it: it may leave no room for one.
+        process = subprocess.Popen(  # noqa: ASYNC220, S603 - a shell is what it is for
+            ["/bin/sh", "-c", str(given["command"])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             cwd=self._project,
             env=self._environment,
             start_new_session=True,
+            preexec_fn=_polite,
         )
         output = HeadAndTail(OUTPUT_LIMIT_BYTES)
+        draining = asyncio.create_task(_drain(process, output))
+        until_s = time.monotonic() + timeout_s
         try:
-            async with asyncio.timeout(timeout_s):
-                await _drain(process, output)
-                code = await process.wait()
-        except TimeoutError:
-            raise ToolError(f"{output.text()}\nStopped after {timeout_s} s.") from None
+            while (code := process.poll()) is None and time.monotonic() < until_s:  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_AGAIN_S)
         finally:
-            _end_group(process)
+            # What it left in the background would keep its output open.
+            await _end_group(process)
+            await asyncio.wait([draining], timeout=DRAIN_S)
+            draining.cancel()
         text = output.text()
+        if code is None:
+            raise ToolError(f"{text}\nStopped after {timeout_s} s.")
         if code in {-signal.SIGKILL, 128 + signal.SIGKILL}:
             raise ToolError(f"{text}\nThe command was killed; it may have used up the container's memory.")
         if code != 0:
@@ -283,16 +292,32 @@ class WorkerTools:
         return "\n".join([*names[:LISTED], *more]) or "The directory is empty."
 
 
-async def _drain(process: asyncio.subprocess.Process, output: HeadAndTail) -> None:
+async def _drain(process: subprocess.Popen[bytes], output: HeadAndTail) -> None:
     assert process.stdout is not None  # noqa: S101 - it was asked for
-    while chunk := await process.stdout.read(CHUNK_BYTES):
-        output.add(chunk)
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, process.stdout)
+    try:
+        while chunk := await reader.read(CHUNK_BYTES):
+            output.add(chunk)
+    finally:
+        transport.close()
 
 
-def _end_group(process: asyncio.subprocess.Process) -> None:
-    """Kill what the command left, in its own process group."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _polite() -> None:
+    """Leave the worker the processor that it needs to end the command, however many processes this makes."""
+    os.nice(NICENESS)
+
+
+async def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the command and all it left in its process group, also what goes on forking."""
+    for _ in range(KILLS):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            return
+        process.poll()
+        await asyncio.sleep(LOOK_AGAIN_S)
 
 
 class ContainerDelegate:

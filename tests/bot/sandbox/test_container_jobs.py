@@ -151,7 +151,7 @@ TROUBLES = {
         "it may have used up",
         None,
     ),
-    "a fork bomb": (":(){ :|:& };:; sleep 3", None, None),
+    "a fork bomb": ("f() { f | f & }; f; sleep 2", "Cannot fork", None),
     "a gigabyte of output": ("head -c 1000000000 /dev/zero | tr '\\0' x", "characters omitted", None),
     "a full disk": ("head -c 300000000 /dev/urandom > large; sleep 60", None, "disk limit"),
     "a full memory disk": ("head -c 300000000 /dev/zero > /tmp/large", "No space left", None),
