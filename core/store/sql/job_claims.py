@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from core.errors import StaleTurn
 from core.events import RunKind
 from core.job import JobLimits, JobRow, JobState
+from core.store.codecs import encode
 from core.store.rows import TurnStart
 from core.store.sql.job_views import JOB, change, job_of
 from core.store.sql.people import known_user
@@ -20,6 +21,8 @@ from core.usage import CallKind, Payer
 
 CHANNEL = "job"
 """The channel of a job's thread: no message comes from it, and none goes there."""
+OVER = encode({"over": True})
+"""The answer to a worker in a container whose job is done: no message reaches it any more."""
 
 
 def job_row(tx: Transaction, job_id: str) -> JobRow:

@@ -26,7 +26,7 @@ from core.store.container_port import (
 )
 from core.store.job_port import JobEnded
 from core.store.rows import TurnState
-from core.store.sql.job_claims import claim, job_row
+from core.store.sql.job_claims import OVER, claim, job_row
 from core.store.sql.job_monitor import tell_end
 from core.store.sql.job_plans import report
 from core.store.sql.job_views import change
@@ -41,7 +41,6 @@ from core.transcript import Note, ResultStatus, ToolResult
 from core.usage import Reservation
 
 CUT_SHORT = "The container ended before its result arrived; whether it took effect is not known."
-OVER = encode({"over": True})
 GO_ON = encode({"over": False})
 NOTHING = "{}"
 _KIND = {

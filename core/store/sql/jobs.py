@@ -28,7 +28,7 @@ from core.store.effects import CancelJob, JobEffect, JudgeJob, ShowJobs, StartJo
 from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
 from core.store.rows import TurnState
 from core.store.sql.feed import position
-from core.store.sql.job_claims import CHANNEL, claim, job_row
+from core.store.sql.job_claims import CHANNEL, OVER, claim, job_row
 from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
 from core.store.sql.job_plans import JobPlanUnits, interrupt
 from core.store.sql.job_views import (
@@ -204,8 +204,8 @@ def tell(tx: Transaction, owner_id: str, named: str, key: str, text: str) -> Job
         return None
     if job.state not in WORKING:
         raise JobRefused(f"Job {job.short_id} is {job.state}; it hears nothing any more.")
-    over = "SELECT 1 FROM job_requests WHERE job_id = ? AND kind = 'complete' AND answer LIKE '%true%'"
-    if tx.one(over, job.id) is not None:
+    over = "SELECT 1 FROM job_requests WHERE job_id = ? AND kind = 'complete' AND answer = ?"
+    if tx.one(over, job.id, OVER) is not None:
         raise JobRefused(f"Job {job.short_id} is done; it hears nothing any more.")
     tx.run(
         "INSERT INTO job_messages (job_id, key, text, at) VALUES (?, ?, ?, ?)"
