@@ -15,6 +15,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from bot.config.load import load
+from bot.jobs.docker_engine import sandbox_problem
 from bot.ops.doctor import examine, hub_findings
 from bot.ops.probes import Health
 from bot.runtime import AdminError
@@ -316,7 +317,10 @@ async def test_containers_without_docker_are_named_with_what_to_do(tmp_path: Pat
     async def status() -> StatusView:
         raise AdminError("unavailable", "no hub")
 
-    (found,) = [one for one in await examine(loaded, status) if one.what == "containers"]
+    async def problem() -> str | None:
+        return await sandbox_problem(loaded.environment, loaded.config.sandbox.image)
+
+    (found,) = [one for one in await examine(loaded, status, problem) if one.what == "containers"]
     assert found.health is Health.BROKEN
     assert "install and start Docker" in found.message
     gc.collect()  # the SDK leaves a socket that could not connect to it
