@@ -146,6 +146,7 @@ GET /events
 GET /grants
 GET /jobs
 GET /jobs/{id}
+GET /jobs/{id}/changes
 GET /jobs/{id}/events
 GET /jobs/{id}/parts
 GET /jobs/{id}/stream
