@@ -173,8 +173,7 @@ class Tools:
             dependencies.models,
             self.registry,
             self.pipeline,
-            # Containers can't be turned on yet: [sandbox] enabled is a key of a later version.
-            probe or DockerProbe(enabled=False, environment=loaded.environment),
+            probe or DockerProbe(enabled=config.sandbox.enabled, environment=loaded.environment),
             self.notices,
             channels.manager.open_thread,
             clock,

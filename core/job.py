@@ -131,7 +131,9 @@ class NewJob:
     `parent`: the id of the job that this one repeats.
     `review`: its owner accepts or rejects the result.
     `name`: its title; empty for the beginning of its task.
-    `run_id`: the routine's run whose work it is."""
+    `run_id`: the routine's run whose work it is.
+    `project`: the directory of the workspace that it works on a copy of, in a container; None: it works on
+    the host."""
 
     id: str
     owner_id: str
@@ -147,6 +149,7 @@ class NewJob:
     review: bool = False
     name: str = ""
     run_id: str | None = None
+    project: str | None = None
 
     @property
     def title(self) -> str:
@@ -166,7 +169,8 @@ class JobRow:
     `plan_state`: None before the model was asked for a plan.
     `origin`: the id of the first in a series of repeated jobs, which share its grants.
     `routine_id`: the routine whose work it is, and whose grants it has instead.
-    `missing_grants`: the grants its refused calls lacked, each a tool's name, a space and a pattern."""
+    `missing_grants`: the grants its refused calls lacked, each a tool's name, a space and a pattern.
+    `project`: see NewJob. `digest`: of the changes to its files that its owner may accept."""
 
     id: str
     short_id: str
@@ -199,6 +203,8 @@ class JobRow:
     origin: str = ""
     routine_id: str | None = None
     missing_grants: tuple[str, ...] = ()
+    project: str | None = None
+    digest: str | None = None
 
 
 class JobEventKind(StrEnum):

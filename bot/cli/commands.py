@@ -196,7 +196,7 @@ def _group(name: str, told: str) -> typer.Typer:
     return commands
 
 
-sandbox_commands = _group("sandbox", "Check the limits of containers.")
+sandbox_commands = _group("sandbox", "Build the image of containers, and check their limits.")
 replay_commands = _group("replay", "Check recorded conversations.")
 app.add_typer(threads_commands, name="threads")
 app.add_typer(approvals_commands, name="approvals")
@@ -251,6 +251,20 @@ def run(
     if replay is not None:
         raise typer.Exit(hub_process.replay_hub(config, replay, own, stays=True))
     raise typer.Exit(hub_process.run_hub(config, record, browser=browser))
+
+
+@sandbox_commands.command("build")
+def sandbox_build(
+    base: Annotated[
+        str,
+        typer.Option(
+            metavar="IMAGE", help="An image at Docker with Python 3.11 or newer and nothing else needed."
+        ),
+    ] = "python:3.11-slim-bookworm",
+    config: ConfigOption = None,
+) -> None:
+    """Build the image of workers from a base that Docker has, without any network."""
+    finish(lambda: containers.build_image(config, base))
 
 
 @sandbox_commands.command("status")

@@ -8,7 +8,7 @@ import typer
 
 from bot.cli.api import HubApi, with_api
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.web.jobs_api import JobEventView, JobView
+from bot.web.jobs_api import ChangesView, JobEventView, JobView
 
 JOBS = "/jobs"
 LOOK_EVERY_S = 1.0
@@ -43,6 +43,15 @@ def list_jobs(path: Path | None, limit: int, *, working: bool, as_json: bool) ->
 def show(path: Path | None, named: str, *, as_json: bool) -> None:
     """Print one job."""
     _print(with_api(path, lambda api: api.get(_of(named), JobView)), as_json=as_json)
+
+
+def show_changes(path: Path | None, named: str, *, as_json: bool) -> None:
+    """Print the changes of a job to its project."""
+    found = with_api(path, lambda api: api.get(f"{_of(named)}/changes", ChangesView))
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(printable_lines(found.diff))
 
 
 def act(path: Path | None, named: str, action: str, *, as_json: bool, text: str | None = None) -> None:

@@ -37,8 +37,10 @@ from core.lazy_module import LazyModule
 from core.store.lock import is_held
 
 if TYPE_CHECKING:
+    from bot.jobs import docker_engine
     from bot.ops import api_access
 else:
+    docker_engine = LazyModule("bot.jobs.docker_engine")
     api_access = LazyModule("bot.ops.api_access")
 
 
@@ -65,7 +67,13 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
         async with api_at(access) as api:
             return await api.get("/status", StatusView)
 
-    findings = asyncio.run(examine(loaded, status))
+    findings = asyncio.run(
+        examine(
+            loaded,
+            status,
+            lambda: docker_engine.sandbox_problem(loaded.environment, loaded.config.sandbox.image),
+        )
+    )
     redact = Redactor(secret_values(loaded.config))
     if as_json:
         print_json([{key: redact(str(value)) for key, value in asdict(one).items()} for one in findings])

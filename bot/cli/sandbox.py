@@ -1,4 +1,4 @@
-"""`hubbub sandbox status`: the limits of containers, checked on one that is made for it."""
+"""`hubbub sandbox`: the image of workers, and the limits of containers, checked on one made for it."""
 
 import asyncio
 import os
@@ -18,7 +18,9 @@ from bot.jobs.docker_engine import (
     DockerUnreachable,
     ImageMissing,
     PolicyViolated,
+    missing_image,
 )
+from bot.jobs.worker_image import VERSION_LABEL, build_context, worker_version
 from core.sandbox.policy import ContainerPolicy, RootRefused, container_user
 
 CHECKED = "hubbub.check"
@@ -45,6 +47,26 @@ def show_status(path: Path | None, *, as_json: bool) -> None:
         _tell(found)
     if found.problem is not None:
         raise CommandFailed(found.problem)
+
+
+def build_image(path: Path | None, base: str) -> None:
+    """Build the image of workers. Raises CommandFailed if Docker does not."""
+    asyncio.run(_built(load(path, secrets=False), base))
+
+
+async def _built(loaded: Loaded, base: str) -> None:
+    image = loaded.config.sandbox.image
+    async with DockerEngine(loaded.environment) as engine:
+        try:
+            await engine.image_id(base)
+            await engine.build(build_context(base), image, {VERSION_LABEL: worker_version()})
+        except ImageMissing as error:
+            raise CommandFailed(
+                f"Docker has no image {base}; pull it, or name another with --base"
+            ) from error
+        except (DockerUnreachable, DockerRefused) as error:
+            raise CommandFailed(str(error)) from error
+    typer.echo(f"Built {image}. Its workers are of version {worker_version()}.")
 
 
 def _tell(found: SandboxView) -> None:
@@ -80,7 +102,7 @@ async def _tried(engine: DockerEngine, policy: ContainerPolicy) -> SandboxView:
     try:
         await engine.remove(await engine.create(policy, ["true"], {CHECKED: "1"}))
     except ImageMissing:
-        return found(f"Docker has no image {policy.image}; build or pull it", docker=daemon.version)
+        return found(missing_image(policy.image), docker=daemon.version)
     except PolicyViolated as error:
         problem = "Docker made a container with other limits than asked for"
         return found(problem, docker=daemon.version, differences=error.differences)

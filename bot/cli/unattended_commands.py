@@ -345,8 +345,14 @@ def jobs_cancel(job: JobId, config: ConfigOption = None, as_json: JsonOption = F
 
 @jobs_commands.command("accept")
 def jobs_accept(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Accept the result of a job that was submitted."""
+    """Accept the result of a job that was submitted, and make the changes in its project."""
     finish(lambda: job_actions.act(config, job, "accept", as_json=as_json))
+
+
+@jobs_commands.command("diff")
+def jobs_diff(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Print the changes that a job in a container made to the copy of its project."""
+    finish(lambda: job_actions.show_changes(config, job, as_json=as_json))
 
 
 @jobs_commands.command("reject")

@@ -273,11 +273,7 @@ class Config(Section):
 
 PLANNED: tuple[tuple[str, ...], ...] = (
     ("sandbox", "chat_tools"),
-    ("sandbox", "disk_mb"),
     ("sandbox", "egress"),
-    ("sandbox", "enabled"),
-    ("sandbox", "max_parallel"),
-    ("sandbox", "max_per_user"),
     ("channels", "shared_threads"),
 )
 """Keys of later versions: refused like any unknown key, but with the reason."""

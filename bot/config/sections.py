@@ -422,12 +422,16 @@ class Jobs(Section):
 
 
 class Sandbox(Section):
-    """Containers: what they are made of, and how much they may use."""
+    """Jobs in containers: what these are made of, and how much they may use."""
 
+    enabled: bool = Field(default=False, json_schema_extra=RESTART)
     image: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         default="hubbub-worker", json_schema_extra=RESTART
     )
     memory_mb: Annotated[int, Field(ge=64, le=1_000_000)] = Field(default=2048, json_schema_extra=RESTART)
+    disk_mb: Annotated[int, Field(ge=1, le=1_000_000)] = Field(default=2048, json_schema_extra=RESTART)
+    max_parallel: Annotated[int, Field(ge=1, le=100)] = Field(default=2, json_schema_extra=RESTART)
+    max_per_user: Annotated[int, Field(ge=1, le=100)] = Field(default=2, json_schema_extra=RESTART)
 
 
 class Heartbeat(Section):

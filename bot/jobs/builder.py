@@ -10,7 +10,7 @@ from core.ids import Ids
 from core.job import JobBudget, JobLimits, RepairTerms
 from core.jobs.dispatch import JobDispatcher
 from core.jobs.readiness import Readiness
-from core.jobs.service import JobService
+from core.jobs.service import JobEngines, JobService
 from core.lazy_module import LazyModule
 from core.ports import OutboxListener
 from core.runs.lazy_engine import RunEngine, RunSignals
@@ -21,13 +21,16 @@ from core.tools.pipeline import CallPipeline
 from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
-    from bot.jobs import docker_engine
+    from bot.jobs import containers, docker_engine
     from core import routine_json, timezones
     from core.jobs import monitor, registry, scheduler, worker
     from core.model import plan_reply
     from core.runs import unattended, unseen_models
+    from core.sandbox import orchestrator
 else:
+    containers = LazyModule("bot.jobs.containers")
     docker_engine = LazyModule("bot.jobs.docker_engine")
+    orchestrator = LazyModule("core.sandbox.orchestrator")
     routine_json = LazyModule("core.routine_json")
     timezones = LazyModule("core.timezones")
     registry = LazyModule("core.jobs.registry")
@@ -49,7 +52,8 @@ def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDis
         return None
     micro_usd = round(jobs.max_usd * MICRO_USD) or None
     budget = JobBudget(jobs.max_iterations, jobs.timeout_s, jobs.max_tokens or None, micro_usd)
-    return JobDispatcher(pipeline, budget, ids, review=jobs.review is True)
+    contained = config.sandbox.enabled
+    return JobDispatcher(pipeline, budget, ids, review=jobs.review is True, containers=contained)
 
 
 def build_registry(
@@ -57,7 +61,9 @@ def build_registry(
 ) -> "registry.JobRegistry":
     """Build the operations on jobs."""
     dispatcher = build_dispatcher(config, pipeline, ids)
-    return registry.JobRegistry(store.jobs, store.job_monitors, dispatcher, ids, pipeline.shown, leaks)
+    return registry.JobRegistry(
+        store.jobs, store.job_monitors, dispatcher, ids, pipeline.shown, leaks, store.containers
+    )
 
 
 class DockerProbe:
@@ -90,28 +96,50 @@ def build_jobs(
     config, store, clock = dependencies.config, dependencies.store, dependencies.clock
     hook = dependencies.hooks.replies if dependencies.hooks is not None else None
 
+    def repair() -> RepairTerms:
+        jobs, slowest_s = config.jobs, max(model.timeout_s for model in config.models)
+        return RepairTerms(slowest_s, jobs.max_repairs, jobs.stuck_after_s)
+
     def build(signals: RunSignals) -> RunEngine:
-        return scheduler.JobScheduler(
-            store.jobs,
-            worker.JobWorker(
-                unattended.UnattendedServices(store, pipeline, clock, dependencies.ids),
-                unseen_models.UnseenModels(dependencies.models, dependencies.leaks, hook),
-                timezones.TimeZones(store.people.preferences, config.hub.timezone),
-                listener,
-                routine_json.read_hours(config.jobs.quiet_hours),
-                plan_reply.read_plan if config.jobs.use_planning else None,
-                reviews_doubts=config.jobs.review == "in_doubt",
-            ),
-            runs,
-            signals,
-            clock,
-            JobLimits(config.jobs.max_parallel, config.jobs.max_per_user),
-            RepairTerms(
-                max(model.timeout_s for model in config.models),
-                config.jobs.max_repairs,
-                config.jobs.stuck_after_s,
-            ),
+        models = unseen_models.UnseenModels(dependencies.models, dependencies.leaks, hook)
+        zones = timezones.TimeZones(store.people.preferences, config.hub.timezone)
+        of_host = worker.JobWorker(
+            unattended.UnattendedServices(store, pipeline, clock, dependencies.ids),
+            models,
+            zones,
+            listener,
+            routine_json.read_hours(config.jobs.quiet_hours),
+            plan_reply.read_plan if config.jobs.use_planning else None,
+            reviews_doubts=config.jobs.review == "in_doubt",
         )
+
+        def host(signals: RunSignals) -> RunEngine:
+            limits = JobLimits(config.jobs.max_parallel, config.jobs.max_per_user)
+            return scheduler.JobScheduler(store.jobs, of_host, runs, signals, clock, limits, repair())
+
+        def contained(signals: RunSignals) -> RunEngine:
+            limits = JobLimits(config.sandbox.max_parallel, config.sandbox.max_per_user)
+            docker = docker_engine.DockerEngine(dependencies.loaded.environment)
+            manager = containers.ContainerJobManager(
+                docker,
+                containers.settings_of(dependencies.loaded, pipeline.workspace),
+                store.containers,
+                store.jobs,
+                orchestrator.SessionServices(store.containers, clock, dependencies.ids, dependencies.leaks),
+                models,
+                zones,
+                of_host,
+                listener,
+            )
+            return containers.ContainerEngine(manager, runs, signals, clock, limits, repair())
+
+        async def is_contained(job_id: str) -> bool:
+            return await store.containers.container_row(job_id) is not None
+
+        async def expects() -> bool:
+            return config.sandbox.enabled or bool(await store.containers.container_states())
+
+        return JobEngines(signals, host, contained, is_contained, expects)
 
     timers = dependencies.timers
     return JobService(

@@ -4,6 +4,9 @@ The daemon is asked in separate threads, so that a slow one delays nothing else.
 """
 
 import asyncio
+import contextlib
+import io
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
@@ -12,7 +15,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 import docker
-from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import kwargs_from_env
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from requests.exceptions import RequestException
@@ -191,6 +194,16 @@ class Daemon:
     """Whether its default filter of system calls is on."""
 
 
+@dataclass(frozen=True, slots=True)
+class ContainerState:
+    """What a container does. `created`: it never ran. `out_of_memory`: something in it was killed for it."""
+
+    running: bool
+    created: bool
+    exit_code: int
+    out_of_memory: bool
+
+
 class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
     """Containers at the daemon that the environment names (DOCKER_HOST), or at the one of this machine."""
 
@@ -235,8 +248,89 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
         return container_id
 
     async def remove(self, container_id: str) -> None:
-        """Stop a container at once and remove it with what only it had."""
-        await self._ask(lambda client: client.remove_container(container_id, v=True, force=True))
+        """Stop a container at once and remove it with what only it had; one that is gone stays so."""
+
+        def removed(client: docker.APIClient) -> None:
+            with contextlib.suppress(NotFound):
+                client.remove_container(container_id, v=True, force=True)
+
+        await self._ask(removed)
+
+    async def start(self, container_id: str, said: bytes) -> None:
+        """Start a container; its program reads `said` from its standard input, and then the end."""
+
+        def started(client: docker.APIClient) -> None:
+            stdin = client.attach_socket(container_id, params={"stdin": 1, "stream": 1})
+            connected: socket.socket = getattr(stdin, "_sock", stdin)
+            try:
+                client.start(container_id)
+                connected.sendall(said)
+                connected.shutdown(socket.SHUT_WR)
+            finally:
+                stdin.close()
+                connected.close()
+
+        await self._ask(started)
+
+    async def state(self, container_id: str) -> ContainerState | None:
+        """Return what a container does; None if it is gone."""
+
+        def told(client: docker.APIClient) -> ContainerState | None:
+            try:
+                said = client.inspect_container(container_id)["State"]
+            except NotFound:
+                return None
+            return ContainerState(
+                said["Status"] in {"running", "paused"},
+                said["Status"] == "created",
+                int(said["ExitCode"]),
+                bool(said["OOMKilled"]),
+            )
+
+        return await self._ask(told)
+
+    async def pause(self, container_id: str) -> None:
+        """Stop a container where it is."""
+        await self._ask(lambda client: client.pause(container_id))
+
+    async def last_output(self, container_id: str, lines: int) -> str:
+        """Return the end of what a container printed."""
+        said = await self._ask(lambda client: client.logs(container_id, tail=lines))
+        return bytes(said).decode(errors="replace").strip()
+
+    async def labelled(self, labels: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+        """Return all labels of each container that has those, by its ID."""
+        wanted = {"label": [f"{name}={value}" for name, value in labels.items()]}
+        found = await self._ask(lambda client: client.containers(all=True, filters=wanted))
+        return {str(one["Id"]): dict(one.get("Labels") or {}) for one in found}
+
+    async def image_labels(self, name: str) -> Mapping[str, str]:
+        """Return the labels of an image at the daemon. Raises ImageMissing, DockerUnreachable."""
+        said = await self._ask(lambda client: client.inspect_image(name))
+        return dict(said["Config"].get("Labels") or {})
+
+    async def build(self, context: bytes, name: str, labels: Mapping[str, str]) -> None:
+        """Build an image from a context, a tar archive, without any network. Raises DockerRefused with the
+        end of what the build printed."""
+
+        def built(client: docker.APIClient) -> None:
+            said = client.build(
+                fileobj=io.BytesIO(context),
+                custom_context=True,
+                tag=name,
+                rm=True,
+                forcerm=True,
+                network_mode="none",
+                labels=dict(labels),
+                decode=True,
+            )
+            printed: list[str] = []
+            for line in said:
+                printed.append(str(line.get("stream") or line.get("error") or ""))
+                if "error" in line:
+                    raise DockerRefused("".join(printed[-20:]).strip())
+
+        await self._ask(built)
 
     async def _inspected(self, container_id: str) -> Inspected:
         said = await self._ask(lambda client: client.inspect_container(container_id))
@@ -269,3 +363,21 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
 
     async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+async def sandbox_problem(environment: Mapping[str, str], image: str) -> str | None:
+    """Return why no container of that image can run now, with what to do; None if one can."""
+    async with DockerEngine(environment) as engine:
+        try:
+            await engine.probe()
+            await engine.image_id(image)
+        except ImageMissing:
+            return missing_image(image)
+        except (DockerUnreachable, DockerRefused) as error:
+            return str(error)
+    return None
+
+
+def missing_image(image: str) -> str:
+    """Return what to do about an image that is not there."""
+    return f"Docker has no image {image}; run: hubbub sandbox build"

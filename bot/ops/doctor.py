@@ -28,6 +28,7 @@ from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
 from core.lazy_module import LazyModule
 from core.runs.actors import MANY
+from core.sandbox.policy import RootRefused, container_user
 from core.store.lock import is_held
 from core.store.sqlite.offline import open_listings, sealed_in
 from core.tools.builtin.shell import safe_environment
@@ -193,9 +194,11 @@ UNPAUSE = "check hubbub approvals list, then run hubbub tools unpause, or send /
 Status = Callable[[], Awaitable[StatusView]]
 
 
-async def examine(loaded: Loaded, status: Status) -> list[Finding]:
+async def examine(
+    loaded: Loaded, status: Status, sandbox_problem: Callable[[], Awaitable[str | None]]
+) -> list[Finding]:
     """Return all findings. `status` asks the running hub, and raises AdminError if that does not
-    answer."""
+    answer. `sandbox_problem`: returns why no container can run now; None if one can."""
     config = loaded.config
     data_dir = config.hub.data_dir
     findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
@@ -224,7 +227,22 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     findings += await probed(config, running=running)
     if any(model.provider == "cli" for model in config.models):
         findings += await cli_trial.cli_findings(loaded)
+    if config.sandbox.enabled:
+        findings.append(await _containers(config.sandbox.image, sandbox_problem))
     return findings
+
+
+async def _containers(image: str, sandbox_problem: Callable[[], Awaitable[str | None]]) -> Finding:
+    """Report whether a job can have a container now, and the user that it runs as."""
+    try:
+        user = container_user(os.geteuid(), os.getegid(), 0)
+    except RootRefused as error:
+        return broken("containers", str(error), "see the message")
+    problem = await sandbox_problem()
+    if problem is not None:
+        return broken("containers", problem, "see the message; jobs with --sandbox fail until then")
+    whose = "users of their own" if os.geteuid() == 0 else f"the hub's own user {user.uid}"
+    return fine("containers", f"Docker has {image}; containers run as {whose}, never root")
 
 
 def _network(opened: Sequence[str]) -> Finding:

@@ -21,7 +21,8 @@ T = TypeVar("T")
 class JobView:
     """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
     routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
-    Times are integer microseconds UTC."""
+    `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on the host.
+    `digest`: of the changes that its owner may accept. Times are integer microseconds UTC."""
 
     id: str
     short_id: str
@@ -46,6 +47,8 @@ class JobView:
     parent: str | None
     routine_id: str | None
     missing_grants: list[str]
+    project: str | None
+    digest: str | None
     created_at: int
     started_at: int | None
     ended_at: int | None
@@ -77,6 +80,8 @@ class JobView:
             parent=row.parent,
             routine_id=row.routine_id,
             missing_grants=list(row.missing_grants),
+            project=row.project,
+            digest=row.digest,
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,
@@ -140,12 +145,15 @@ class EventsWanted(Given):
 
 
 class NewJobPage(Given):
-    """A job to start. `tools`: those it may use besides the ones that need no approval. `key`: makes a
-    repeated request harmless."""
+    """A job to start. `tools`: those it may use besides the ones that need no approval. `sandbox`: it is to
+    work in a container, on a copy of the workspace's directory `project`. `key`: makes a repeated request
+    harmless."""
 
     task: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
     tools: Annotated[list[ShortText], Field(max_length=100)] = Field(default_factory=list)
     priority: Annotated[int, Field(ge=-10, le=10)] = 0
+    sandbox: bool = False
+    project: Annotated[str, Field(max_length=1_000)] = "."
     key: ShortText | None = None
 
 
@@ -154,6 +162,19 @@ class JobMessage(Given):
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
     key: ShortText | None = None
+
+
+class Acceptance(Given):
+    """The acceptance of a job. `digest`: of the changes that the person saw."""
+
+    digest: Annotated[str, Field(max_length=64)] | None = None
+
+
+class ChangesView(Page):
+    """Changes to a project. `digest`: what a person accepts; `diff`: unified, for people."""
+
+    digest: str
+    diff: str
 
 
 class Rejection(Given):
@@ -186,7 +207,8 @@ class JobsApi:
             Endpoint("GET", f"{one}/events", self.events, events, query=EventsWanted, refusals=refusals),
             Endpoint("POST", f"{one}/prompt", self.prompt, JobView, body=JobMessage, refusals=refusals),
             Endpoint("POST", f"{one}/cancel", self.cancel, JobView, refusals=refusals),
-            Endpoint("POST", f"{one}/accept", self.accept, JobView, refusals=refusals),
+            Endpoint("POST", f"{one}/accept", self.accept, JobView, query=Acceptance, refusals=refusals),
+            Endpoint("GET", f"{one}/changes", self.changes, ChangesView, refusals=refusals),
             Endpoint("POST", f"{one}/reject", self.reject, JobView, body=Rejection, refusals=refusals),
             Endpoint("POST", f"{one}/restart", self.restart, JobView, refusals=refusals),
         ]
@@ -209,6 +231,7 @@ class JobsApi:
             tools=body.tools,
             priority=body.priority,
             thread_id=None if thread is None else thread.id,
+            project=body.project if body.sandbox else None,
         )
         return JobView.of(made)
 
@@ -254,8 +277,16 @@ class JobsApi:
         return JobView.of(await self.registry.cancel(call.principal, call.named))
 
     async def accept(self, call: Call) -> JobView:
-        """Accept the result of a job that was submitted."""
-        return JobView.of(await self.registry.accept(call.principal, call.named))
+        """Accept the result of a job that was submitted. If it has changes to a project, it is accepted once
+        the project has them; then `digest` must be theirs, if it is given."""
+        query: Acceptance = call.query
+        accepted = self.registry.accept(call.principal, call.named, query.digest)
+        return JobView.of(await accepted)
+
+    async def changes(self, call: Call) -> ChangesView:
+        """Return the changes that a job in a container made to the copy of its project."""
+        found = await self.registry.changes(call.principal, call.named)
+        return ChangesView(digest=found.digest, diff=found.diff)
 
     async def reject(self, call: Call) -> JobView:
         """Reject the result of a job that was submitted."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from core.jobs.dispatch import JobDispatcher
 
 USAGES = {
-    "job": "Type /job and what is to be done, or /job --tools NAME,NAME and what is to be done.",
+    "job": "Type /job and what is to be done. /job --tools NAME,NAME gives it more tools; /job --sandbox lets"
+    " it work in a container, /job --sandbox=DIRECTORY on that directory of the workspace.",
     "jobs": "/jobs takes no arguments; /status ID shows one job.",
     "status": "Type /status alone, or /status and the ID of a job.",
     "cancel": "Type /cancel and the ID of a job; /jobs lists them.",
@@ -27,6 +28,7 @@ USAGES = {
 }
 NO_JOBS = "Jobs are turned off in this hub."
 TOOLS = "--tools"
+SANDBOX = "--sandbox"
 
 
 def command(
@@ -46,6 +48,10 @@ def command(
 
 def _start(rest: str, key: str, dispatcher: "JobDispatcher", principal: Principal) -> Effect | None:
     tools: Sequence[str] = ()
+    project: str | None = None
+    flag, _, task = rest.partition(" ")
+    if flag.split("=")[0] == SANDBOX:
+        project, rest = flag.partition("=")[2] or ".", task.strip()
     flag, *words = rest.split(maxsplit=2)[:3] or [""]
     if flag == TOOLS:
         if len(words) != 2:
@@ -53,7 +59,7 @@ def _start(rest: str, key: str, dispatcher: "JobDispatcher", principal: Principa
         tools, rest = [tool for tool in words[0].split(",") if tool], words[1]
     if not rest:
         return None
-    return StartJob(dispatcher.new(principal, rest, key=key, tools=tools), notices.progress)
+    return StartJob(dispatcher.new(principal, rest, key=key, tools=tools, project=project), notices.progress)
 
 
 def pressed(

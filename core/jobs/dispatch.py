@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.consent.roles import Access
+from core.errors import ToolDenied
 from core.extension import is_of_server
 from core.ids import Ids
 from core.job import MAX_TASK_CHARS, JobBudget, JobRefused, JobRow, NewJob
 from core.names import quoted
 from core.safety.fencing import fence_tool_output
+from core.safety.paths import guard_of
 from core.store.routine_rows import DayLeft
 from core.tool import Data
 from core.tools.pipeline import CallPipeline
@@ -40,9 +42,18 @@ class RoutineWork:
 
 class JobDispatcher:
     """The maker of new jobs. `budget`: the configured limits of each; `review`: their owners accept or reject
-    their results."""
+    their results; `containers`: there may be jobs in containers."""
 
-    def __init__(self, pipeline: CallPipeline, budget: JobBudget, ids: Ids, *, review: bool = False) -> None:
+    def __init__(
+        self,
+        pipeline: CallPipeline,
+        budget: JobBudget,
+        ids: Ids,
+        *,
+        review: bool = False,
+        containers: bool = False,
+    ) -> None:
+        self._containers = containers
         self._review = review
         self._pipeline = pipeline
         self._budget = budget
@@ -57,10 +68,13 @@ class JobDispatcher:
         tools: Sequence[str] = (),
         priority: int = 0,
         thread_id: str | None = None,
+        project: str | None = None,
     ) -> NewJob:
         """Return a job for a person, to be stored next. Raises JobRefused.
 
-        `tools`: those it may use besides the ones that need no approval."""
+        `tools`: those it may use besides the ones that need no approval.
+        `project`: the directory of the workspace that it is to work on a copy of, in a container; None: it is
+        to work on the host. A job that is to work in a container never works on the host."""
         self._require_permission(owner)
         if not task.strip():
             raise JobRefused("a job needs a task")
@@ -71,12 +85,13 @@ class JobDispatcher:
             owner_id=owner.user_id,
             key=key,
             task=task.strip(),
-            scope=self._scope(owner, tools),
+            scope=self._scope(owner, tools) if project is None else (),
             budget=self._budget,
             thread_id=thread_id,
             priority=priority,
             actor=owner.user_id,
             review=self._review,
+            project=None if project is None else self._project(project, tools),
         )
 
     def refusal(self, owner: Principal, tools: Sequence[str]) -> str | None:
@@ -109,6 +124,18 @@ class JobDispatcher:
             actor=None,
         )
 
+    def _project(self, project: str, tools: Sequence[str]) -> str:
+        if not self._containers:
+            raise JobRefused(
+                "Jobs in containers are turned off in this hub; see [sandbox] in its configuration."
+            )
+        if tools:
+            raise JobRefused("A job in a container has the container's own tools; name no others.")
+        try:
+            return guard_of(self._pipeline.workspace).name(project)
+        except ToolDenied as error:
+            raise JobRefused(f"A job can't work on {quoted(project[:200])}: {error.reason}.") from error
+
     def again(self, owner: Principal, job: JobRow, *, key: str) -> NewJob:
         """Return a job that repeats one that has ended, and knows what became of it. Raises JobRefused."""
         # What an extension brought is there again only if it is still active.
@@ -120,6 +147,7 @@ class JobDispatcher:
             key=key,
             tools=[tool for tool in job.scope if tool in named],
             priority=job.priority,
+            project=job.project,
         )
         before = "\n\n".join(filter(None, (job.reason, job.result or "")))[:_PREVIOUS_CHARS]
         told = fence_tool_output(f"job {job.short_id}", before)

@@ -116,6 +116,8 @@ def _with_menu(job: JobRow, blocks: tuple[Block, ...], menu_id: str) -> Message:
 
 def judged(job: JobRow, menu_id: str) -> Message:
     """Return the answer to a person who accepted or rejected a job."""
+    if job.state is JobState.SUBMITTED:
+        return Message((Plain(f"Job {job.short_id}: its changes are being made in the project."),))
     word = "accepted" if job.state is JobState.ACCEPTED else "rejected"
     return _with_menu(job, (Plain(f"Job {job.short_id} “{job.title}” is {word}."),), menu_id)
 

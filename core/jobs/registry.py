@@ -23,6 +23,7 @@ from core.jobs import notices
 from core.jobs.dispatch import JobDispatcher
 from core.safety.fencing import sanitise, unfence
 from core.safety.leaks import LeakDetector
+from core.store.container_port import ContainerJobs, StoredChanges
 from core.store.job_port import JobMonitors, JobParts, Jobs, SubtaskRow
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
@@ -42,6 +43,7 @@ class JobRegistry:
         ids: Ids,
         shown: Callable[[CallRow], str],
         leaks: LeakDetector,
+        containers: ContainerJobs,
     ) -> None:
         """Keep the parts. `shown`: a call's arguments as people see them."""
         self._jobs = jobs
@@ -50,6 +52,7 @@ class JobRegistry:
         self._ids = ids
         self._shown = shown
         self._leaks = leaks
+        self._containers = containers
 
     async def create(
         self,
@@ -60,8 +63,10 @@ class JobRegistry:
         tools: Sequence[str] = (),
         priority: int = 0,
         thread_id: str | None = None,
+        project: str | None = None,
     ) -> JobRow:
-        """Dispatch a job. A repeated `key` returns the job that has it. Raises JobRefused."""
+        """Dispatch a job, with a `project` in a container. A repeated `key` returns the job that has it.
+        Raises JobRefused."""
         new = self._maker().new(
             by,
             task,
@@ -69,6 +74,7 @@ class JobRegistry:
             tools=tools,
             priority=priority,
             thread_id=thread_id,
+            project=project,
         )
         return await self._jobs.save_job(new)
 
@@ -125,12 +131,24 @@ class JobRegistry:
         )
         return self._known(changed, named)
 
-    async def accept(self, by: Principal, named: str) -> JobRow:
-        """Accept the result of a job that was submitted. Raises NoSuchJob, IllegalChange."""
+    async def accept(self, by: Principal, named: str, digest: str | None = None) -> JobRow:
+        """Accept the result of a job that was submitted. `digest`: of the changes that the person saw. Raises
+        NoSuchJob, IllegalChange, JobRefused."""
+        job = await self.find(by, named)
+        if digest is not None and digest != job.digest:
+            raise JobRefused(f"Job {job.short_id} has other changes than these.")
         changed = await self._jobs.change_job(
             by.user_id, named, JobState.ACCEPTED, f"Accepted by {by.name}", actor=by.user_id
         )
         return self._known(changed, named)
+
+    async def changes(self, by: Principal, named: str) -> StoredChanges:
+        """Return the changes of a job in a container. Raises NoSuchJob, and JobRefused if it has none."""
+        job = await self.find(by, named)
+        found = await self._containers.changes_of(job.id)
+        if found is None:
+            raise JobRefused(f"Job {job.short_id} has changed no files of a project.")
+        return replace(found, diff=self._leaks.redacted(found.diff))
 
     async def reject(self, by: Principal, named: str, reason: str = "") -> JobRow:
         """Reject the result of a job that was submitted. Raises NoSuchJob, JobRefused."""
@@ -172,10 +190,17 @@ class JobsInWords:
         self._registry = registry
 
     async def create(
-        self, by: Principal, thread_id: str, task: str, tools: Sequence[str], priority: int, key: str
+        self,
+        by: Principal,
+        thread_id: str,
+        task: str,
+        tools: Sequence[str],
+        priority: int,
+        key: str,
+        project: str | None,
     ) -> str:
         job = await self._registry.create(
-            by, task, key=key, tools=tools, priority=priority, thread_id=thread_id
+            by, task, key=key, tools=tools, priority=priority, thread_id=thread_id, project=project
         )
         return notices.created(job)
 

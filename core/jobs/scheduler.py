@@ -8,6 +8,7 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from core.cancellation import LeftRunning
 from core.clock import Clock
@@ -15,11 +16,10 @@ from core.errors import StaleTurn, StoreUnavailable
 from core.events import RunKind, RunResult
 from core.job import JobLimits, RepairTerms
 from core.jobs.notices import in_words
-from core.jobs.worker import JobWorker
 from core.runs.lazy_engine import RunSignals
 from core.runs.pulse import Pulse
 from core.runs.registry import Run, RunRegistry
-from core.store.job_port import Jobs, StartedJob
+from core.store.job_port import StartedJob
 from core.store.rows import UnfinishedRun
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,28 @@ REPAIR_EVERY_S = 30.0
 """The interval between two looks at what the jobs are waiting for."""
 AGAIN_S = 5.0
 """The wait after a look that failed because the store could not be written."""
+
+
+class Claims(Protocol):
+    """The store's units by which jobs of a kind come into this hub's hand; see core.store.job_port.Jobs."""
+
+    async def begin_jobs(self, limits: JobLimits) -> Sequence[StartedJob]: ...
+
+    async def resume_job(self, job_id: str) -> StartedJob | None: ...
+
+    async def stopped_jobs(self, job_ids: Sequence[str]) -> Sequence[str]: ...
+
+
+class Worker(Protocol):
+    """What carries such jobs out; see core.jobs.worker.JobWorker."""
+
+    async def work(self, started: StartedJob, run: Run) -> bool: ...
+
+    async def close(self, started: StartedJob, run: Run, left_running: str | None) -> None: ...
+
+    async def repair(self, started: StartedJob, run: Run, reason: str, most: int) -> StartedJob | None: ...
+
+    async def set_aside(self, job_id: str, reason: str) -> None: ...
 
 
 @dataclass(slots=True)
@@ -46,8 +68,8 @@ class JobScheduler:
 
     def __init__(
         self,
-        jobs: Jobs,
-        worker: JobWorker,
+        jobs: Claims,
+        worker: Worker,
         registry: RunRegistry,
         signals: RunSignals,
         clock: Clock,

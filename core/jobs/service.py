@@ -1,7 +1,7 @@
 """Jobs as the rest of the hub sees them. Light: the first job loads what carries jobs out."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.runs.lazy_engine import LazyEngine, RunEngine, RunSignals
@@ -9,6 +9,7 @@ from core.runs.lazy_engine import LazyEngine, RunEngine, RunSignals
 if TYPE_CHECKING:
     from core.store.feed import Changes
     from core.store.job_port import Jobs
+    from core.store.rows import UnfinishedRun
 
 
 class Monitor(Protocol):
@@ -21,6 +22,63 @@ class Monitor(Protocol):
     async def run(self) -> None:
         """Run until cancelled."""
         ...
+
+
+class JobEngines:
+    """Implementation of core.runs.lazy_engine.RunEngine: jobs of the host, and jobs in containers.
+
+    Neither engine claims the jobs of the other. `contained`: builds the second one, once there is a job for
+    it; `expects`: returns whether there may be one."""
+
+    def __init__(
+        self,
+        signals: RunSignals,
+        host: Callable[[RunSignals], RunEngine],
+        contained: Callable[[RunSignals], RunEngine],
+        is_contained: Callable[[str], Awaitable[bool]],
+        expects: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._signals = signals
+        self._of_host, self._of_contained = RunSignals(), RunSignals()
+        self._host = host(self._of_host)
+        self._build = contained
+        self._contained: RunEngine | None = None
+        self._is_contained = is_contained
+        self._expects = expects
+
+    async def resume(self, run: "UnfinishedRun") -> None:
+        await (await self._engine_of(run.run_id)).resume(run)
+
+    async def join(self, run: "UnfinishedRun", timeout_s: float) -> None:
+        await (await self._engine_of(run.run_id)).join(run, timeout_s)
+
+    async def set_aside(self, run: "UnfinishedRun") -> None:
+        await (await self._engine_of(run.run_id)).set_aside(run)
+
+    def unfinished(self) -> Sequence[str]:
+        others = () if self._contained is None else self._contained.unfinished()
+        return (*self._host.unfinished(), *others)
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._host.run(), name="scheduler of jobs on the host")
+            running = False
+            while True:
+                if not running and (self._contained is not None or await self._expects()):
+                    running = True
+                    group.create_task(self._loaded().run(), name="scheduler of jobs in containers")
+                await self._signals.something()
+                self._of_host.wake()
+                self._of_contained.wake()
+
+    async def _engine_of(self, job_id: str) -> RunEngine:
+        return self._loaded() if await self._is_contained(job_id) else self._host
+
+    def _loaded(self) -> RunEngine:
+        if self._contained is None:
+            self._contained = self._build(self._of_contained)
+        return self._contained
 
 
 class JobService(LazyEngine[RunEngine]):

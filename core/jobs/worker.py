@@ -131,7 +131,7 @@ class JobWorker:
         steps = await patiently(lambda: store.journal.run_steps(job_id), clock)
         path = ((JobState.STUCK, reason), (JobState.FAILED, f"{reason}, after {most} repairs"))
         missing = await self._missing_grants(started)
-        end = self._held(
+        end = self.held(
             JobEnd(path, ended, run.trace(), result=partial_result(steps.said), missing_grants=missing)
         )
         repaired = await patiently(lambda: store.jobs.repair_job(job_id, end, most), clock)
@@ -167,7 +167,7 @@ class JobWorker:
         self, job_id: str, outcome: Outcome, models: ModelTrace, missing: tuple[str, ...] = ()
     ) -> bool:
         """Record the end; return False if a message of a person keeps the job at work."""
-        end = self._held(
+        end = self.held(
             JobEnd(
                 outcome.path,
                 ended,
@@ -186,7 +186,7 @@ class JobWorker:
         )
         return not recorded.heard
 
-    def _held(self, end: JobEnd) -> JobEnd:
+    def held(self, end: JobEnd) -> JobEnd:
         """Return the end of a job, which is told once quiet hours are over."""
         return end if self._quiet_hours is None else replace(end, told_at=self._told_at)
 

@@ -1,5 +1,6 @@
 """What a container of the hub may do. Everything that is not here, it may not."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,9 @@ PROJECT = "/workspace"
 """Where a container finds its copy of the project: the only place of the host it may write to."""
 SOCKET_DIRECTORY = "/run/hubbub"
 """Where a container finds the directory with its socket to the hub, which it may only read."""
+HUB_LABEL, JOB_LABEL = "hubbub.hub", "hubbub.job"
+"""The labels by which a hub knows its containers."""
+SOCKET_NAME = "hub.sock"
 TEMPORARY = "/tmp"  # noqa: S108 - inside the container, and its own
 TEMPORARY_MB = 512
 PIDS = 256
@@ -74,3 +78,26 @@ class ContainerPolicy:
             ("processors", f"{self.cpus}"),
             ("system calls", "Docker's default filter"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPlaces:
+    """The places of what containers work on. `data_dir`: the hub's; `workspace`: what projects are in. Both
+    absolute, links resolved or not."""
+
+    data_dir: Path
+    workspace: Path
+
+    @property
+    def hub(self) -> str:
+        """The name of this hub among others at the same daemon."""
+        return hashlib.sha256(str(self.data_dir).encode()).hexdigest()[:16]
+
+    @property
+    def root(self) -> Path:
+        """The directory with the files of all containers."""
+        return self.data_dir / "containers"
+
+    def of(self, number: int) -> Path:
+        """Return the directory of one container's files."""
+        return self.root / str(number)

@@ -48,6 +48,7 @@ from core.usage import Reservation
 from core.users import Person, Principal, Role
 
 if TYPE_CHECKING:
+    from core.store.container_port import ContainerJobs
     from core.store.job_port import JobMonitors, Jobs
     from core.store.rows import AuditRow
 
@@ -66,8 +67,7 @@ class Inbound(Protocol):
         """Deduplicate, judge and apply an inbound event (see store.accept), all or nothing.
 
         `send_now`: a message this puts into the outbox may be committed as `sending` if it is the only
-        one waiting for its address.
-        """
+        one waiting for its address."""
         ...
 
     async def spoken(self, event: ChoiceAnswer) -> InboundMessage | None:
@@ -81,8 +81,7 @@ class Inbound(Protocol):
         """Let a person speak in the assistant's place. The text is journalled in the thread, and `message`
         is sent to the thread's address.
 
-        An event that was accepted before changes nothing. Raises LookupError if there is no such
-        thread."""
+        An event that was accepted before changes nothing. Raises LookupError without such a thread."""
         ...
 
     async def stop_thread(
@@ -90,8 +89,7 @@ class Inbound(Protocol):
     ) -> Accepted:
         """Stop running and waiting work in a thread, as StopThread does.
 
-        `told`: makes the notice to the thread's people from the number of dropped waiting messages.
-        Raises LookupError if there is no such thread."""
+        `told`: makes the notice from the number of dropped waiting messages. Raises LookupError."""
         ...
 
     async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
@@ -435,14 +433,16 @@ class Store(Protocol):
     @property
     def job_monitors(self) -> "JobMonitors": ...
 
+    @property
+    def containers(self) -> "ContainerJobs": ...
+
     def watch(self, listener: ChangeListener) -> None:
         """Report every later commit that changed something visible, in the event loop."""
         ...
 
     async def healthy(self) -> bool:
-        """Return True if the last commit succeeded. False stops accepting events (see /readyz).
-
-        After a failure it tries a commit, so that calling it detects when writing works again."""
+        """Return True if the last commit succeeded. False stops accepting events (see /readyz). After a
+        failure it tries a commit, so that calling it detects when writing works again."""
         ...
 
     async def close(self) -> None:

@@ -47,7 +47,7 @@ PLANTS = [
     Plant("core-knows-no-platform", {"core/runs/planted.py": "def f():\n    import telegram"}),
     Plant("core-knows-no-platform", {"core/model/planted.py": "import starlette.requests"}),
     Plant("core-is-plain", {"core/inbound/planted.py": "from pydantic import BaseModel"}),
-    Plant("core-layers", {"core/sandbox/planted.py": "import core.jobs"}),
+    Plant("core-layers", {"core/model/planted.py": "import core.audit"}),
     Plant("core-layers", {"core/texts.py": "import core.vault", "core/vault.py": ""}),
     Plant("core-layers", {"core/safety/planted.py": "import core.sandbox", "core/sandbox/planted.py": ""}),
     Plant("core-layers", {"core/unplaced.py": ""}),

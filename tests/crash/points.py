@@ -99,6 +99,12 @@ COMMITS = frozenset(
         "end_subtask",
         "change_job",
         "tell_job",
+        "begin_container_jobs",
+        "adopt_container_job",
+        "arm_container",
+        "answer_request",
+        "end_container_job",
+        "settle_changes",
         # going out
         "claim_outbox",
         "record_part_sent",
@@ -202,6 +208,11 @@ READS = frozenset(
         "job_events",
         "stopped_jobs",
         "has_waiting_jobs",
+        "answer_to",
+        "accepted_changes",
+        "container_row",
+        "container_states",
+        "changes_of",
         "run_steps",
     }
 )

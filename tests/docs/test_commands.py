@@ -26,7 +26,7 @@ VARIABLES = {
 }
 STAYS = {"run", "chat"}
 """These go on until they are ended; tests of their own run them."""
-ASKS = {"init", "login", "secrets set", "config reload", "status", "sandbox status"}
+ASKS = {"init", "login", "secrets set", "config reload", "status", "sandbox build", "sandbox status"}
 """These need somebody at a terminal, a hub that runs, or Docker."""
 FIRST = ("permissions", "set", "shell", "default")
 """Makes the database that other commands look at."""

@@ -78,6 +78,14 @@ def cancel_of_routine(tx: Transaction, routine_id: str, reason: str) -> None:
         ask_to_stop(tx, row[0])
 
 
+def accept_changes(tx: Transaction, job: JobRow, reason: str, actor: str | None) -> JobRow:
+    """Record that a person accepted a job's changes. It is accepted once its project has them."""
+    report(tx, job.id, reason, job.state, actor)
+    tx.run("UPDATE job_containers SET accepted_by = ? WHERE job_id = ?", actor, job.id)
+    tx.run("UPDATE jobs SET reason = ? WHERE id = ?", storable(reason), job.id)
+    return replace(job, reason=reason)
+
+
 INTERRUPTED = "Plan interrupted by user message, re-evaluating…"
 
 
@@ -98,24 +106,19 @@ def interrupt(tx: Transaction, job_id: str) -> None:
         return
     _end(tx, job_id)
     if row[1] < len(plan_from_json(row[0]).steps):
-        _report(tx, job_id, INTERRUPTED)
+        report(tx, job_id, INTERRUPTED)
 
 
 def _end(tx: Transaction, job_id: str) -> None:
     tx.run("UPDATE jobs SET plan_state = ? WHERE id = ?", PlanState.ENDED.value, job_id)
 
 
-def _report(tx: Transaction, job_id: str, status: str) -> None:
-    """Add a status to a job's events. Its state stays."""
-    tx.run(
-        "INSERT INTO job_changes (job_id, seq, at, before, state, reason) VALUES (?1, ?2, ?3, ?4, ?4, ?5)",
-        job_id,
-        position(tx, job_id),
-        tx.clock.now(),
-        JobState.IN_PROGRESS.value,
-        status,
-    )
-    tx.changes.jobs.add(job_id)
+def report(
+    tx: Transaction,
+    job_id: str,
+    status: str,
+    state: JobState = JobState.IN_PROGRESS,
+    actor: str | None = None,
 
 
 class JobPlanUnits(Facet):
@@ -145,7 +148,7 @@ class JobPlanUnits(Facet):
     ) -> None:
         thread_id = progress(tx, job_id)
         _end(tx, job_id)
-        _report(tx, job_id, status)
+        report(tx, job_id, status)
         if note is not None:
             append(tx, thread_id, job_id, [note])
         keep_models(tx, job_id, models)

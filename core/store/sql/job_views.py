@@ -28,7 +28,10 @@ JOB = (
     " (SELECT c.tool FROM calls c WHERE c.turn_id = j.id ORDER BY c.seq DESC LIMIT 1),"
     " j.review, j.monitor_menu,"
     " (SELECT e.at FROM entries e WHERE e.thread_id = j.id ORDER BY e.seq DESC LIMIT 1),"
-    " j.plan, j.plan_state, j.origin, j.routine_id, j.missing_grants, j.day_tokens, j.day_micro_usd"
+    " j.plan, j.plan_state, j.origin, j.routine_id, j.missing_grants,"
+    " (SELECT s.project FROM job_containers s WHERE s.job_id = j.id),"
+    " (SELECT s.digest FROM job_containers s WHERE s.job_id = j.id),"
+    " j.day_tokens, j.day_micro_usd"
 )
 
 
@@ -47,13 +50,14 @@ def job_of(row: Row) -> JobRow:
     budget = JobBudget(*row[8:12], *row[-2:])
     scope = tuple(json.loads(row[7]))
     id_, short_id, owner_id, key, title, task, state = row[:7]
-    job = JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-7])
-    plan, planned, origin, routine_id, missing = row[-7:-2]
+    plan, planned, origin, routine_id, missing, project, digest = row[-9:-2]
     job = replace(
-        job,
+        JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-9]),
         origin=origin,
         routine_id=routine_id,
         missing_grants=() if missing is None else tuple(json.loads(missing)),
+        project=project,
+        digest=digest,
     )
     if planned is None:
         return job

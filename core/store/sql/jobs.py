@@ -10,8 +10,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from core.errors import StaleTurn
-from core.events import RunKind
 from core.job import (
     MAX_QUEUED,
     MAX_QUEUED_EACH,
@@ -27,9 +25,10 @@ from core.messages import Message
 from core.store.codecs import storable
 from core.store.effects import CancelJob, JobEffect, JudgeJob, ShowJobs, StartJob, TellJob
 from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
-from core.store.rows import TurnStart, TurnState
+from core.store.rows import TurnState
 from core.store.sql.feed import position
-from core.store.sql.job_changes import JobPlanUnits, ask_to_stop, change, interrupt, record
+from core.store.sql.job_changes import JobPlanUnits, accept_changes, ask_to_stop, change, interrupt, record
+from core.store.sql.job_claims import CHANNEL, OVER, claim, job_row
 from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
 from core.store.sql.job_views import (
     COUNTS,
@@ -48,23 +47,12 @@ from core.store.sql.people import known_user, preferences, user
 from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run, settle, standing, steps
 from core.store.sql.subtasks import with_subtasks
-from core.store.sql.turns import append, keep_models, models_of, progress, start_turn, thread
+from core.store.sql.turns import append, keep_models, models_of, progress, thread
 from core.store.sql.usage import unanswered, used_by_job_so_far
 from core.store.transaction import Transaction
 from core.store.units import reads, writes
 from core.transcript import AssistantSaid, Note, UserSaid
-from core.usage import CallKind, Payer, Reservation
-
-CHANNEL = "job"
-"""The channel of a job's thread: no message comes from it, and none goes there."""
-
-
-def _job(tx: Transaction, job_id: str) -> JobRow:
-    row = tx.one(f"SELECT {JOB} FROM jobs j WHERE j.id = ?", job_id)
-    if row is None:
-        raise StaleTurn(f"there is no job {job_id}")
-    return job_of(row)
-
+from core.usage import Reservation
 
 # --- dispatch -------------------------------------------------------------------------------------------
 
@@ -116,8 +104,15 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         new.budget.day_tokens,
         new.budget.day_micro_usd,
     )
+    if new.project is not None:
+        tx.run(
+            "INSERT INTO job_containers (job_id, number, project)"
+            " SELECT ?, coalesce(max(number), 0) + 1, ? FROM job_containers",
+            new.id,
+            new.project,
+        )
     record(tx, new.id, None, JobState.PENDING, "Created", new.actor)
-    return _job(tx, new.id)
+    return job_row(tx, new.id)
 
 
 def _require_room(tx: Transaction, owner_id: str) -> None:
@@ -143,52 +138,15 @@ def change_for(
     job = find(tx, owner_id, named)
     if job is None:
         return None
+    if to is JobState.ACCEPTED and job.state is JobState.SUBMITTED and job.digest is not None:
+        return accept_changes(tx, job, reason, actor)
     changed = change(tx, job, to, reason, actor)
     ask_to_stop(tx, job.id)
     return changed
 
 
-# --- the start ------------------------------------------------------------------------------------------
-
-
-def _choose(tx: Transaction, running: dict[str, int], limits: JobLimits) -> str | None:
-    """Return the job to start next: of the person with the fewest running ones, who waited longest."""
-    waiting = tx.all(
-        "SELECT owner_id, (SELECT coalesce(max(o.started_at), 0) FROM jobs o WHERE o.owner_id = j.owner_id)"
-        " FROM jobs j WHERE state = 'pending' GROUP BY owner_id"
-    )
-    turn = sorted(
-        (running.get(owner_id, 0), last_started, owner_id)
-        for owner_id, last_started in waiting
-        if running.get(owner_id, 0) < limits.max_per_user
-    )
-    if not turn:
-        return None
-    row = tx.one(
-        "SELECT id FROM jobs WHERE state = 'pending' AND owner_id = ?"
-        " ORDER BY priority DESC, created_at, id LIMIT 1",
-        turn[0][2],
-    )
-    return None if row is None else row[0]
-
-
-def _begin(tx: Transaction, job_id: str) -> TurnStart:
-    """Start a pending job with its journal."""
-    job = change(tx, _job(tx, job_id), JobState.IN_PROGRESS, "Scheduled for execution")
-    row = tx.one("SELECT coalesce(question, task) FROM jobs WHERE id = ?", job_id)
-    question = UserSaid("" if row is None else row[0])
-    on, owner = thread(tx, job_id), known_user(tx, job.owner_id)
-    events = [f"job:{job_id}"]
-    payer = Payer(CallKind.JOB, job_id, owner.user_id, on.id, job.routine_id)
-    begun = start_turn(tx, on, owner, job_id, [question], CHANNEL, on.address, events=events, payer=payer)
-    tx.run(
-        "UPDATE runs SET kind = ?, consent_thread = ? WHERE id = ?", RunKind.JOB.value, job.thread_id, job_id
-    )
-    return begun
-
-
-def _started(tx: Transaction, job_id: str, reserved: Reservation | None = None) -> StartedJob:
-    job = _job(tx, job_id)
+def started(tx: Transaction, job_id: str, reserved: Reservation | None = None) -> StartedJob:
+    job = job_row(tx, job_id)
     row = tx.one("SELECT spent_us FROM runs WHERE id = ?", job_id)
     return StartedJob(
         job,
@@ -202,7 +160,7 @@ def _started(tx: Transaction, job_id: str, reserved: Reservation | None = None) 
     )
 
 
-def _in_hand(tx: Transaction, job_id: str) -> bool:
+def in_hand(tx: Transaction, job_id: str) -> bool:
     held = "SELECT 1 FROM runs WHERE id = ? AND state = 'running' AND fence = ?"
     return tx.one(held, job_id, tx.lease.fence) is not None
 
@@ -222,7 +180,7 @@ def _repair(tx: Transaction, job: JobRow, end: JobEnd, most: int) -> StartedJob:
     )
     stuck = change(tx, job, *end.path[0])
     change(tx, stuck, JobState.IN_PROGRESS, f"Taken up again: repair {job.repair_attempts + 1} of {most}")
-    return _started(tx, job.id)
+    return started(tx, job.id)
 
 
 # --- messages and the end -------------------------------------------------------------------------------
@@ -234,6 +192,9 @@ def tell(tx: Transaction, owner_id: str, named: str, key: str, text: str) -> Job
         return None
     if job.state not in WORKING:
         raise JobRefused(f"Job {job.short_id} is {job.state}; it hears nothing any more.")
+    over = "SELECT 1 FROM job_requests WHERE job_id = ? AND kind = 'complete' AND answer = ?"
+    if tx.one(over, job.id, OVER) is not None:
+        raise JobRefused(f"Job {job.short_id} is done; it hears nothing any more.")
     tx.run(
         "INSERT INTO job_messages (job_id, key, text, at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (job_id, key) DO NOTHING",
@@ -260,7 +221,7 @@ def join(tx: Transaction, job_id: str) -> tuple[UserSaid, ...]:
     return said
 
 
-def _is_waited_for(tx: Transaction, job_id: str) -> bool:
+def is_waited_for(tx: Transaction, job_id: str) -> bool:
     waiting = "SELECT 1 FROM job_messages WHERE job_id = ? AND joined_at IS NULL LIMIT 1"
     return tx.one(waiting, job_id) is not None
 
@@ -282,7 +243,7 @@ def _end(tx: Transaction, job: JobRow, end: JobEnd) -> JobEnded:
     )
     if job.thread_id is None:
         return JobEnded()
-    message, note = end.told(_job(tx, job.id), before, _new_menu(tx, job.id))
+    message, note = end.told(job_row(tx, job.id), before, _new_menu(tx, job.id))
     message = replace(message, files=end.files)
     on = thread(tx, job.thread_id)
     append(tx, on.id, on.active_turn_id, [Note(note)])
@@ -292,6 +253,22 @@ def _end(tx: Transaction, job: JobRow, end: JobEnd) -> JobEnded:
             hold(tx, job.id, message, until)
             return JobEnded()
     return JobEnded(tell_end(tx, job.id, on.id, message))
+
+
+def end_run(tx: Transaction, job_id: str, end: JobEnd) -> JobEnded:
+    """End the run of a job, unless messages keep it at work."""
+    if not in_hand(tx, job_id):
+        return JobEnded()
+    job = job_row(tx, job_id)
+    if job.state is not JobState.IN_PROGRESS:
+        close_run(tx, job_id, TurnState.STOPPED, models=end.models)
+        tx.changes.jobs.add(job_id)
+        return JobEnded()
+    if end.hears and is_waited_for(tx, job_id):
+        if end.answer is not None:
+            append(tx, progress(tx, job_id), job_id, [AssistantSaid(end.answer.text, end.answer.origin)])
+        return JobEnded(heard=True)
+    return _end(tx, job, end)
 
 
 def _new_menu(tx: Transaction, job_id: str) -> str:
@@ -341,32 +318,19 @@ class JobUnits(JobPlanUnits):
 
     @writes
     def begin_jobs(self, tx: Transaction, limits: JobLimits) -> Sequence[StartedJob]:
-        counted = tx.all(
-            "SELECT principal_id, count(*) FROM runs WHERE kind = 'job' AND state = 'running'"
-            " GROUP BY principal_id"
-        )
-        running: dict[str, int] = {owner_id: count for owner_id, count in counted}
-        begun: list[TurnStart] = []
-        while sum(running.values()) < limits.max_parallel:
-            job_id = _choose(tx, running, limits)
-            if job_id is None:
-                break
-            start = _begin(tx, job_id)
-            owner_id = start.principal.user_id
-            running[owner_id] = running.get(owner_id, 0) + 1
-            begun.append(start)
-        return tuple(_started(tx, start.turn_id, start.reserved) for start in begun)
+        begun = claim(tx, limits, contained=False)
+        return tuple(started(tx, start.turn_id, start.reserved) for start in begun)
 
     @writes
     def resume_job(self, tx: Transaction, job_id: str) -> StartedJob | None:
-        if not _in_hand(tx, job_id):
+        if not in_hand(tx, job_id):
             return None
-        if _job(tx, job_id).state is not JobState.IN_PROGRESS:
+        if job_row(tx, job_id).state is not JobState.IN_PROGRESS:
             close_run(tx, job_id, TurnState.STOPPED)
             return None
         settle(tx, job_id, goes_on=True)
         resume(tx, job_id)
-        return _started(tx, job_id)
+        return started(tx, job_id)
 
     @writes
     def join_job_messages(self, tx: Transaction, job_id: str) -> Sequence[UserSaid]:
@@ -374,24 +338,13 @@ class JobUnits(JobPlanUnits):
 
     @writes
     def end_job(self, tx: Transaction, job_id: str, end: JobEnd) -> JobEnded:
-        if not _in_hand(tx, job_id):
-            return JobEnded()
-        job = _job(tx, job_id)
-        if job.state is not JobState.IN_PROGRESS:
-            close_run(tx, job_id, TurnState.STOPPED, models=end.models)
-            tx.changes.jobs.add(job_id)
-            return JobEnded()
-        if end.hears and _is_waited_for(tx, job_id):
-            if end.answer is not None:
-                append(tx, progress(tx, job_id), job_id, [AssistantSaid(end.answer.text, end.answer.origin)])
-            return JobEnded(heard=True)
-        return _end(tx, job, end)
+        return end_run(tx, job_id, end)
 
     @writes
     def repair_job(self, tx: Transaction, job_id: str, end: JobEnd, most: int) -> JobRepaired:
-        if not _in_hand(tx, job_id):
+        if not in_hand(tx, job_id):
             return JobRepaired()
-        job = _job(tx, job_id)
+        job = job_row(tx, job_id)
         if job.state is not JobState.IN_PROGRESS:
             close_run(tx, job_id, TurnState.STOPPED, models=end.models)
             tx.changes.jobs.add(job_id)
@@ -439,4 +392,5 @@ class JobUnits(JobPlanUnits):
     @reads
     def has_waiting_jobs(self, tx: Transaction) -> bool:
         waiting = "SELECT id FROM jobs WHERE state = 'pending'"
-        return tx.one(f"{waiting} UNION {UNSHOWN} UNION {HELD} LIMIT 1") is not None
+        accepted = "SELECT job_id FROM job_containers WHERE accepted_by IS NOT NULL"
+        return tx.one(f"{waiting} UNION {UNSHOWN} UNION {HELD} UNION {accepted} LIMIT 1") is not None

@@ -27,6 +27,7 @@ from core.store.units import Engine
 
 if TYPE_CHECKING:
     from core.store.sql import (
+        job_containers,
         job_monitor,
         jobs,
         routine_definitions,
@@ -38,6 +39,7 @@ else:
     # A hub without routines and jobs never needs these.
     jobs = LazyModule("core.store.sql.jobs")
     job_monitor = LazyModule("core.store.sql.job_monitor")
+    job_containers = LazyModule("core.store.sql.job_containers")
     routine_runs = LazyModule("core.store.sql.routine_runs")
     routine_views = LazyModule("core.store.sql.routine_views")
     routine_definitions = LazyModule("core.store.sql.routine_definitions")
@@ -121,6 +123,11 @@ class SqlViews:
     def job_monitors(self) -> "job_monitor.JobMonitorUnits":
         """The messages that show jobs."""
         return job_monitor.JobMonitorUnits(self.facet_engine)
+
+    @property
+    def containers(self) -> "job_containers.ContainerJobUnits":
+        """Jobs in containers."""
+        return job_containers.ContainerJobUnits(self.facet_engine)
 
 
 class SqlStore(SqlViews):

@@ -20,9 +20,16 @@ class Told(Protocol):
     """Operations on jobs in words."""
 
     async def create(
-        self, by: Principal, thread_id: str, task: str, tools: Sequence[str], priority: int, key: str
+        self,
+        by: Principal,
+        thread_id: str,
+        task: str,
+        tools: Sequence[str],
+        priority: int,
+        key: str,
+        project: str | None,
     ) -> str:
-        """Create a job."""
+        """Create a job. `project`: see core.jobs.dispatch.JobDispatcher.new."""
         ...
 
     async def listed(self, by: Principal, *, working: bool) -> str:
@@ -84,11 +91,22 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
         task: Annotated[str, "what is to be done, with everything the job must know"],
         tools: Annotated[list[str] | None, "tools it may use besides those that need no approval"] = None,
         priority: Annotated[int, "higher ones start first", Field(ge=-10, le=10)] = 0,
+        sandbox: Annotated[bool, "let it work in a container, on a copy of a project"] = False,
+        project: Annotated[
+            str, "with sandbox: the directory of the workspace to copy", Field(max_length=1_000)
+        ] = ".",
     ) -> str:
-        """Start a job, which works in the background by itself. Its result is sent to this
-        conversation."""
+        """Start a job, which works in the background by itself. Its result is sent to this conversation. In a
+        container it has a shell and files of its own, and no network; the project itself changes only once
+        the person accepts what the job changed."""
         made = told().create(
-            call.principal, call.thread_id, task, tools or (), priority, call.idempotency_key
+            call.principal,
+            call.thread_id,
+            task,
+            tools or (),
+            priority,
+            call.idempotency_key,
+            project if sandbox else None,
         )
         return await _said(made)
 

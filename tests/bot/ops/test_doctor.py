@@ -1,6 +1,7 @@
 """`hubbub doctor`: every finding says how a thing is and what to do; exit 1 if something is broken."""
 
 import asyncio
+import gc
 import json
 import socket
 import sqlite3
@@ -13,7 +14,11 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from bot.ops.doctor import hub_findings
+from bot.config.load import load
+from bot.jobs.docker_engine import sandbox_problem
+from bot.ops.doctor import examine, hub_findings
+from bot.ops.probes import Health
+from bot.runtime import AdminError
 from bot.views import StatusView
 from core.clock import SystemClock
 from tests.bot.cli.in_process import command
@@ -302,3 +307,20 @@ async def test_a_thousand_conversations_at_work(at_work: int, *, warned: bool) -
 
     found = await hub_findings(status)
     assert ("1000 conversations are at work; answers may take long" in str(found)) is warned
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_containers_without_docker_are_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.toml").write_text("[sandbox]\nenabled = true\n")
+    loaded = load(tmp_path / "hubbub.toml", environ={"DOCKER_HOST": f"unix://{tmp_path}/nothing.sock"})
+
+    async def status() -> StatusView:
+        raise AdminError("unavailable", "no hub")
+
+    async def problem() -> str | None:
+        return await sandbox_problem(loaded.environment, loaded.config.sandbox.image)
+
+    (found,) = [one for one in await examine(loaded, status, problem) if one.what == "containers"]
+    assert found.health is Health.BROKEN
+    assert "install and start Docker" in found.message
+    gc.collect()  # the SDK leaves a socket that could not connect to it

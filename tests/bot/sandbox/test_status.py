@@ -54,5 +54,8 @@ def test_the_limits_are_checked_on_a_container_that_is_gone_afterwards(tmp_path:
             run("docker", "image", "rm", "--force", f"{image}-loose")
     configured(tmp_path, "hubbub-nowhere")
     missing = command(tmp_path, "sandbox", "status")
-    assert (missing.code, missing.err.strip()) == (1, "Docker has no image hubbub-nowhere; build or pull it")
+    assert (missing.code, missing.err.strip()) == (
+        1,
+        "Docker has no image hubbub-nowhere; run: hubbub sandbox build",
+    )
     assert run(*LABELLED) == ""

@@ -147,6 +147,7 @@ GET /extensions
 GET /grants
 GET /jobs
 GET /jobs/{id}
+GET /jobs/{id}/changes
 GET /jobs/{id}/events
 GET /jobs/{id}/parts
 GET /jobs/{id}/stream

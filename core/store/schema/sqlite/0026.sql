@@ -306,3 +306,26 @@ CREATE TABLE extensions (
     changed_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX extensions_of_person ON extensions (owner_id);
+
+-- Jobs in containers. `number`: of the container's user and directory.
+CREATE TABLE job_containers (
+    job_id      TEXT NOT NULL PRIMARY KEY REFERENCES jobs (id),
+    number      INTEGER NOT NULL UNIQUE,
+    project     TEXT NOT NULL,  -- the directory of the workspace that it works on a copy of; '.': all of it
+    token_hash  TEXT,  -- of what its worker names itself by; null: no request is answered
+    changes     TEXT,  -- JSON: the files in which its copy differs at its end
+    digest      TEXT,  -- of the changes: what a person accepts
+    diff        TEXT,  -- the changes as people read them
+    accepted_by TEXT  -- the person who accepted them, until the files of the project are changed
+) STRICT, WITHOUT ROWID;
+CREATE INDEX job_containers_accepted ON job_containers (job_id) WHERE accepted_by IS NOT NULL;
+
+-- What workers in containers asked for, each with the answer that a repetition gets as well.
+CREATE TABLE job_requests (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    seq    INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    kind   TEXT NOT NULL CHECK (kind IN ('model', 'result', 'note', 'messages', 'complete')),
+    answer TEXT NOT NULL,
+    PRIMARY KEY (job_id, seq)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,339 @@
+"""The hub's side of a worker in a container: its model, its journal, and the messages of people.
+
+A worker can't be trusted: what it runs may speak in its place. It names itself by a token, asks for one thing
+after the other, and gets no more than its job may have. The conversation is the journal in the store, which
+the worker never sends; keys of providers and other people's work are nowhere in its reach. An answer is
+stored, with its effect, before it is given, so that a repeated request is answered as it was the first time.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+from core.clock import SECOND_US, Clock
+from core.errors import HubError, StaleTurn, StoreError
+from core.ids import Ids
+from core.jobs.job_run import MAX_LINES, MAX_OUTPUT_TOKENS, IterationsUsedUp, TokenBudget
+from core.model.base import CallRequest, ModelReply, ModelRequest, ToolSpec
+from core.names import folded, quoted
+from core.off_loop import off_loop
+from core.runs.registry import Run
+from core.runs.unseen_models import UnseenRun
+from core.safety.fencing import FENCE_RULE, fence_tool_output, head_and_tail, read_arguments, sanitise
+from core.safety.leaks import LeakDetector
+from core.sandbox.worker import SPECS
+from core.store.codecs import encode
+from core.store.container_port import (
+    AskedForMessages,
+    CallEnded,
+    ContainerJobs,
+    Noted,
+    OutOfOrder,
+    Replied,
+    RequestEffect,
+    SaidComplete,
+    StartedContainer,
+)
+from core.store.rows import CallState, NewCall
+from core.store.units import patiently
+from core.tool import Effect
+from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolCalled, ToolResult, in_call_order
+
+MAX_REQUEST_BYTES = 1_000_000
+RESULT_CHARS = 30_000
+NOTE_CHARS = 2_000
+TOOL_CHARS = 64
+ENDED = encode({"ended": True})
+"""The answer to a worker whose job has ended. It is not stored: there is nothing more to be answered."""
+
+FINISH = ToolSpec(
+    "finish",
+    "End the job with its result. Call it alone, once everything is done or nothing more can be done.",
+    {
+        "type": "object",
+        "properties": {
+            "result": {"type": "string", "description": "what was done and found, for the job's owner"},
+            "test_output": {"type": "string", "description": "the end of what the tests printed, if any ran"},
+            "artifacts": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "paths of the files that the owner should look at",
+            },
+            "open_points": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "what is not done, and why",
+            },
+        },
+        "required": ["result"],
+        "additionalProperties": False,
+    },
+)
+"""The call that ends a job; plain words end it as well."""
+
+
+class NotTheWorker(HubError):
+    """Error for a request without the token of the job, or after its end."""
+
+
+class BadRequest(HubError):
+    """Error for a request that is none of a worker's."""
+
+
+def hash_of(token: str) -> str:
+    """Return what the store knows of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionServices:
+    """The services of every session."""
+
+    containers: ContainerJobs
+    clock: Clock
+    ids: Ids
+    leaks: LeakDetector
+
+
+class JobSession:
+    """The requests of one job's worker, one at a time.
+
+    `over`: set once the worker said that its work is done, or the job failed. `failure`: why it did."""
+
+    def __init__(
+        self,
+        services: SessionServices,
+        job: StartedContainer,
+        run: Run,
+        models: UnseenRun,
+        budget: TokenBudget,
+        timezone: str,
+    ) -> None:
+        self._services = services
+        self._job = job.job
+        self._owner = job.owner
+        self._run = run
+        self._models = models
+        self._budget = budget
+        self._timezone = timezone
+        self._said: list[Said] = list(job.steps.said)
+        open_calls = (call for call in job.steps.calls if call.state is not CallState.ENDED)
+        self._open = {call.call_id: call.tool for call in open_calls}
+        self._rounds = self._job.rounds
+        self._token_hash = job.row.token_hash
+        self._last_seq = job.row.last_seq
+        self._asking = asyncio.Lock()
+        self._working: asyncio.Task[Any] | None = None
+        self.over = asyncio.Event()
+        self.failure: HubError | None = None
+        if job.row.complete:
+            self.over.set()
+
+    @property
+    def begun(self) -> bool:
+        """Whether the worker has asked for anything yet."""
+        return self._last_seq > 0
+
+    @property
+    def last_words(self) -> str:
+        """What the model said last."""
+        said = (one.text for one in reversed(self._said) if isinstance(one, AssistantSaid) and one.text)
+        return next(said, "").strip()
+
+    @property
+    def journal(self) -> Sequence[Said]:
+        """The journal of the job."""
+        return self._said
+
+    def armed(self, token_hash: str) -> None:
+        """Answer the worker that knows this token, and no other."""
+        self._token_hash = token_hash
+
+    def close(self) -> None:
+        """Answer nothing more, and stop the answer that is being made."""
+        self._token_hash = None
+        if self._working is not None:
+            self._working.cancel()
+
+    async def answer(self, token: str, body: bytes) -> str:
+        """Return the answer to a request as JSON. Raises NotTheWorker, BadRequest, OutOfOrder, StoreError."""
+        known = self._token_hash
+        if known is None or not hmac.compare_digest(known, hash_of(token)):
+            raise NotTheWorker("this is not the token of the job")
+        seq, asked = _read(body)
+        async with self._asking:
+            stored = await self._services.containers.answer_to(self._job.id, seq)
+            if stored is not None:
+                return stored
+            if self._token_hash is None or self.over.is_set():
+                return ENDED
+            if seq != self._last_seq + 1:
+                raise OutOfOrder(f"request {seq} is not the next one")
+            self._working = asyncio.current_task()
+            try:
+                return await self._answered(seq, asked)
+            finally:
+                self._working = None
+
+    async def _answered(self, seq: int, asked: Mapping[str, Any]) -> str:
+        try:
+            effect = await self._effect(asked)
+            job_id, containers = self._job.id, self._services.containers
+            done = await patiently(
+                lambda: containers.answer_request(job_id, seq, effect), self._services.clock
+            )
+        except (BadRequest, OutOfOrder, StoreError) as error:
+            if not isinstance(error, StaleTurn):
+                raise
+            return ENDED
+        except HubError as error:
+            self.failure = error
+            self.over.set()
+            return ENDED
+        self._last_seq = seq
+        self._note(effect)
+        self._said.extend(done.joined)
+        if isinstance(effect, SaidComplete) and json.loads(done.answer)["over"]:
+            self.over.set()
+        return done.answer
+
+    def _note(self, effect: RequestEffect) -> None:
+        """Keep in memory what the store has now."""
+        match effect:
+            case Replied(said, calls, models, _):
+                self._run.kept(models)
+                self._said.append(said)
+                self._said.extend(ToolCalled(call.call_id, call.tool, call.arguments) for call in calls)
+                self._open |= {call.call_id: call.tool for call in calls}
+                self._rounds += bool(calls)
+            case CallEnded(result):
+                self._said.append(result)
+                self._open.pop(result.call_id, None)
+            case Noted(text):
+                self._said.append(Note(text))
+            case _:
+                pass
+
+    async def _effect(self, asked: Mapping[str, Any]) -> RequestEffect:
+        """Return the effect of a request; for a model's reply, make the call."""
+        match asked:
+            case {"kind": "model", "tools": bool(with_tools)}:
+                return await self._reply(with_tools=with_tools)
+            case {
+                "kind": "result",
+                "call": str(call_id),
+                "status": "ok" | "error" as status,
+                "text": str(text),
+            }:
+                tool = self._open.get(call_id)
+                if tool is None:
+                    raise BadRequest("there is no such call without a result")
+                clean = await off_loop(len(text), lambda: self._cleaned(tool, text))
+                return CallEnded(ToolResult(call_id, ResultStatus(status), clean))
+            case {"kind": "note", "text": str(text)}:
+                return Noted(self._services.leaks.redacted(sanitise(text[:NOTE_CHARS])))
+            case {"kind": "messages"}:
+                return AskedForMessages()
+            case {"kind": "complete"}:
+                return SaidComplete()
+            case _:
+                raise BadRequest("this is no request of a worker")
+
+    def _cleaned(self, tool: str, text: str) -> str:
+        within, _ = head_and_tail(text, RESULT_CHARS)
+        return fence_tool_output(tool, self._services.leaks.redacted(sanitise(within)))
+
+    # --- the model -------------------------------------------------------------------------------------
+
+    async def _reply(self, *, with_tools: bool) -> Replied:
+        """Call the model on the journal, within the job's limits and budgets."""
+        most = self._job.budget.iterations
+        if self._rounds >= most:
+            raise IterationsUsedUp(f"Maximum iterations exceeded ({most})")
+        if self._open:
+            raise BadRequest("calls have no results yet")
+        request = ModelRequest(
+            system=self._prompt(with_tools=with_tools),
+            conversation=tuple(in_call_order(self._said)),
+            tools=(*SPECS, FINISH) if with_tools else (),
+            max_output_tokens=MAX_OUTPUT_TOKENS,
+        )
+        reply = await self._models.reply(request, self._budget.reserve)
+        reply, finished = _ending(reply)
+        calls = () if reply.truncated or not with_tools else tuple(map(self._intent, reply.calls))
+        given = [{"id": call.call_id, "tool": call.tool, "arguments": call.arguments} for call in calls]
+        if reply.truncated:  # the worker is told that there were some; none runs
+            given = [{"id": "", "tool": call.tool[:TOOL_CHARS], "arguments": ""} for call in reply.calls]
+        answer = {"text": reply.text, "calls": given, "stop": reply.stop.value, "finished": finished}
+        said = AssistantSaid(reply.text, reply.origin)
+        return Replied(said, calls, self._run.trace(), encode(answer))
+
+    def _intent(self, call: CallRequest) -> NewCall:
+        return NewCall(
+            self._services.ids.row_id(),
+            call.tool[:TOOL_CHARS],
+            call.arguments,
+            Effect.NONE,  # none on the host
+            self._rounds + 1,
+        )
+
+    def _prompt(self, *, with_tools: bool) -> str:
+        moment = datetime.fromtimestamp(self._services.clock.now() / SECOND_US, ZoneInfo(self._timezone))
+        owner = quoted(self._owner.name)
+        alone = (
+            f"You are working on a job for {owner} by yourself, in a container with a copy of a project in "
+            f"the current directory. There is no network, and no one to ask; {owner} may send you messages "
+            f"meanwhile. The real project changes only if {owner} accepts what you changed in the copy."
+        )
+        tools = (
+            "Run the project's tests if there are any. Call finish with the result when you are done."
+            if with_tools
+            else "You can't use tools any more: say what was done and what is left."
+        )
+        end = "Never claim to have done something that no tool result shows, and say what is left undone."
+        now = f"It is {moment:%A, %Y-%m-%d %H:%M} ({folded(self._timezone)})."
+        return f"{alone} {tools} {FENCE_RULE}\n\n{end}\n\n{now}"
+
+
+def _read(body: bytes) -> tuple[int, Mapping[str, Any]]:
+    try:
+        asked = read_arguments(body.decode())
+    except (HubError, UnicodeDecodeError) as error:
+        raise BadRequest("this is not JSON") from error
+    seq = asked.get("seq")
+    if not isinstance(seq, int) or isinstance(seq, bool) or not 0 < seq < 1 << 31:
+        raise BadRequest("a request has a number")
+    return seq, asked
+
+
+def _ending(reply: ModelReply) -> tuple[ModelReply, bool]:
+    """Return a reply that calls finish as the last words it is, and whether it is that."""
+    if reply.truncated or not any(call.tool == FINISH.name for call in reply.calls):
+        return reply, False
+    others = tuple(call for call in reply.calls if call.tool != FINISH.name)
+    if others:  # they come first, and the model ends the job once it knows their results
+        return replace(reply, calls=others), False
+    try:
+        given = read_arguments(reply.calls[0].arguments)
+    except HubError:
+        given = {"result": reply.text or reply.calls[0].arguments}
+    return replace(reply, text=_last_words(given, reply.text), calls=()), True
+
+
+def _last_words(given: Mapping[str, Any], said: str) -> str:
+    """Return the end of a job that the model gave as a call."""
+    parts = [str(given.get("result") or said or "Done.")]
+    if tests := str(given.get("test_output") or "").strip():
+        parts.append(f"Tests:\n```\n{tests[-RESULT_CHARS // 10 :]}\n```")
+    for name, heading in (("artifacts", "Files"), ("open_points", "Not done")):
+        listed = given.get(name)
+        if isinstance(listed, list) and listed:
+            lines = [f"- {line}" for line in cast("list[Any]", listed)[:MAX_LINES]]
+            parts.append("\n".join([f"{heading}:", *lines]))
+    return "\n\n".join(parts)

@@ -1,0 +1,165 @@
+"""The store's units for jobs in containers: part of core.store.port.Store, with the same promises."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from core.errors import HubError
+from core.events import ModelTrace
+from core.job import JobLimits, JobState
+from core.ports import OutboxRow
+from core.store.job_port import JobEnd, JobEnded, StartedJob
+from core.store.rows import NewCall
+from core.transcript import AssistantSaid, ToolResult, UserSaid
+
+
+class OutOfOrder(HubError):
+    """Error for a request of a worker that is neither its next one nor one that was answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRow:
+    """What the store knows of a job's container. `number`: of its user and directory; `project`: see NewJob;
+    `token_hash`: None if no request of its is answered; `last_seq`: of its newest request, 0 for none;
+    `complete`: this request said that its work is done."""
+
+    number: int
+    project: str
+    token_hash: str | None
+    last_seq: int
+    complete: bool
+
+
+NO_CONTAINER = ContainerRow(0, ".", None, 0, complete=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedContainer(StartedJob):
+    """A job in a container that this hub carries out."""
+
+    row: ContainerRow = NO_CONTAINER
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """A reply of the model, with the calls that the worker makes. `answer`: for the worker, as JSON."""
+
+    said: AssistantSaid
+    calls: tuple[NewCall, ...]
+    models: ModelTrace
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """The outcome of a call."""
+
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A note for the model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedForMessages:
+    """The worker wants to hear the messages that wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaidComplete:
+    """The worker says that its work is done, which is true unless messages wait."""
+
+
+RequestEffect = Replied | CallEnded | Noted | AskedForMessages | SaidComplete
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The stored answer to a request. `joined`: the messages that were journalled with it, the first time."""
+
+    answer: str
+    joined: Sequence[UserSaid] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChanges:
+    """The changes of a job to its project. `files`: as JSON; `digest`: of these; `diff`: for people."""
+
+    files: str
+    digest: str
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEnd:
+    """The end of a job in a container. `changes`: of its project's files."""
+
+    end: JobEnd
+    changes: StoredChanges | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedChanges:
+    """Changes that a person accepted and that the project does not have yet."""
+
+    job_id: str
+    number: int
+    project: str
+    changes: str
+    digest: str
+
+
+class ContainerJobs(Protocol):
+    """The units of jobs in containers."""
+
+    async def begin_container_jobs(self, limits: JobLimits) -> Sequence[StartedContainer]:
+        """Start pending jobs in containers while there are slots; see Jobs.begin_jobs."""
+        ...
+
+    async def adopt_container_job(self, job_id: str) -> StartedContainer | None:
+        """Go on with a job of an ended hub, whose container may still work. Return None if this hub does not
+        have it in hand, or it was cancelled: then its journal is closed."""
+        ...
+
+    async def arm_container(self, job_id: str, token_hash: str) -> None:
+        """Let a job's worker be answered, if it knows the token. Raises StaleTurn."""
+        ...
+
+    async def answer_to(self, job_id: str, seq: int) -> str | None:
+        """Return the answer that a request got; None if it got none yet."""
+        ...
+
+    async def answer_request(self, job_id: str, seq: int, effect: RequestEffect) -> Answered:
+        """Store a request's effect and answer in one transaction, or return the answer that it got before.
+
+        Raises StaleTurn, OutOfOrder."""
+        ...
+
+    async def end_container_job(self, job_id: str, end: ContainerEnd) -> JobEnded:
+        """End a job's run as Jobs.end_job does. From then on no request of its worker is answered."""
+        ...
+
+    async def accepted_changes(self) -> Sequence[AcceptedChanges]:
+        """Return the changes that people accepted, until `settle_changes`."""
+        ...
+
+    async def settle_changes(self, job_id: str, problem: str | None) -> Sequence[OutboxRow]:
+        """Record that the project has the changes, which makes the job accepted; or why it does not, so that
+        its owner may try again or reject it."""
+        ...
+
+    async def container_row(self, job_id: str) -> ContainerRow | None:
+        """Return what is known of a job's container; None if it works on the host."""
+        ...
+
+    async def container_states(self) -> Mapping[int, tuple[str, JobState]]:
+        """Return the job and its state of every container number whose files may still be needed."""
+        ...
+
+    async def changes_of(self, job_id: str) -> StoredChanges | None:
+        """Return the changes of a job to its project; None if there are none."""
+        ...

@@ -1,0 +1,223 @@
+"""Jobs in containers: what their workers ask for, each request once, and the changes that people accept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import assert_never
+
+from core.errors import StaleTurn
+from core.job import JobLimits, JobState
+from core.messages import plain
+from core.ports import OutboxRow
+from core.store.codecs import encode, storable
+from core.store.container_port import (
+    AcceptedChanges,
+    Answered,
+    AskedForMessages,
+    CallEnded,
+    ContainerEnd,
+    ContainerRow,
+    Noted,
+    OutOfOrder,
+    Replied,
+    RequestEffect,
+    SaidComplete,
+    StartedContainer,
+    StoredChanges,
+)
+from core.store.job_port import JobEnded
+from core.store.rows import TurnState
+from core.store.sql.job_claims import OVER, claim, job_row
+from core.store.sql.job_monitor import tell_end
+from core.store.sql.job_plans import report
+from core.store.sql.job_views import change
+from core.store.sql.jobs import end_run, in_hand, is_waited_for, join, started
+from core.store.sql.recovery import resume
+from core.store.sql.run_journal import close_run
+from core.store.sql.steps import end_calls, finish_calls, record_reply
+from core.store.sql.turns import append, keep_models, progress
+from core.store.transaction import Transaction
+from core.store.units import Facet, reads, writes
+from core.transcript import Note, ResultStatus, ToolResult
+from core.usage import Reservation
+
+CUT_SHORT = "The container ended before its result arrived; whether it took effect is not known."
+GO_ON = encode({"over": False})
+NOTHING = "{}"
+_KIND = {
+    Replied: "model",
+    CallEnded: "result",
+    Noted: "note",
+    AskedForMessages: "messages",
+    SaidComplete: "complete",
+}
+
+
+def row_of(tx: Transaction, job_id: str) -> ContainerRow | None:
+    row = tx.one("SELECT number, project, token_hash FROM job_containers WHERE job_id = ?", job_id)
+    if row is None:
+        return None
+    last = tx.one(
+        "SELECT seq, kind, answer FROM job_requests WHERE job_id = ? ORDER BY seq DESC LIMIT 1", job_id
+    )
+    complete = last is not None and last[1] == "complete" and last[2] == OVER
+    number, project, token_hash = row
+    return ContainerRow(number, project, token_hash, 0 if last is None else last[0], complete)
+
+
+def _known(tx: Transaction, job_id: str) -> ContainerRow:
+    row = row_of(tx, job_id)
+    if row is None:
+        raise StaleTurn(f"job {job_id} has no container")
+    return row
+
+
+def _started(tx: Transaction, job_id: str, reserved: Reservation | None = None) -> StartedContainer:
+    job = started(tx, job_id, reserved)
+    given = {one.name: getattr(job, one.name) for one in fields(job)}
+    return StartedContainer(**given, row=_known(tx, job_id))
+
+
+def _applied(tx: Transaction, job_id: str, effect: RequestEffect) -> Answered:
+    """Apply what a worker asked for, and return the answer."""
+    match effect:
+        case Replied(said, calls, models, answer):
+            record_reply(tx, job_id, said, calls, ())
+            keep_models(tx, job_id, models)
+            return Answered(answer)
+        case CallEnded(result):
+            finish_calls(tx, job_id, [result])
+            return Answered(NOTHING)
+        case Noted(text):
+            append(tx, progress(tx, job_id), job_id, [Note(text)])
+            return Answered(NOTHING)
+        case AskedForMessages():
+            joined = join(tx, job_id)
+            return Answered(encode({"joined": len(joined)}), joined)
+        case SaidComplete():
+            return Answered(GO_ON if is_waited_for(tx, job_id) else OVER)
+        case _:
+            assert_never(effect)
+
+
+def _cut_short(tx: Transaction, job_id: str) -> None:
+    """Give the calls whose results never arrived an outcome that says so."""
+    calls = tx.all(
+        "SELECT id, thread_id FROM calls WHERE turn_id = ? AND state <> 'ended' ORDER BY seq", job_id
+    )
+    for call_id, thread_id in calls:
+        end_calls(tx, thread_id, job_id, [ToolResult(call_id, ResultStatus.UNKNOWN, CUT_SHORT)])
+
+
+class ContainerJobUnits(Facet):
+    """The units of ContainerJobs."""
+
+    @writes
+    def begin_container_jobs(self, tx: Transaction, limits: JobLimits) -> Sequence[StartedContainer]:
+        return tuple(_started(tx, one.turn_id, one.reserved) for one in claim(tx, limits, contained=True))
+
+    @writes
+    def adopt_container_job(self, tx: Transaction, job_id: str) -> StartedContainer | None:
+        if not in_hand(tx, job_id):
+            return None
+        if job_row(tx, job_id).state is not JobState.IN_PROGRESS:
+            self._close(tx, job_id)
+            close_run(tx, job_id, TurnState.STOPPED)
+            return None
+        resume(tx, job_id)
+        return _started(tx, job_id)
+
+    @writes
+    def arm_container(self, tx: Transaction, job_id: str, token_hash: str) -> None:
+        progress(tx, job_id)
+        tx.run("UPDATE job_containers SET token_hash = ? WHERE job_id = ?", token_hash, job_id)
+
+    @reads
+    def answer_to(self, tx: Transaction, job_id: str, seq: int) -> str | None:
+        row = tx.one("SELECT answer FROM job_requests WHERE job_id = ? AND seq = ?", job_id, seq)
+        return None if row is None else row[0]
+
+    @writes
+    def answer_request(self, tx: Transaction, job_id: str, seq: int, effect: RequestEffect) -> Answered:
+        known = tx.one("SELECT answer FROM job_requests WHERE job_id = ? AND seq = ?", job_id, seq)
+        if known is not None:
+            return Answered(known[0])
+        last = tx.one("SELECT coalesce(max(seq), 0) FROM job_requests WHERE job_id = ?", job_id)
+        if last is None or last[0] + 1 != seq:
+            raise OutOfOrder(f"request {seq} is not the next one of job {job_id}")
+        if not in_hand(tx, job_id):
+            raise StaleTurn(f"job {job_id} is not in this hub's hand")
+        progress(tx, job_id)
+        done = _applied(tx, job_id, effect)
+        tx.run(
+            "INSERT INTO job_requests (job_id, seq, at, kind, answer) VALUES (?, ?, ?, ?, ?)",
+            job_id,
+            seq,
+            tx.clock.now(),
+            _KIND[type(effect)],
+            done.answer,
+        )
+        return done
+
+    @writes
+    def end_container_job(self, tx: Transaction, job_id: str, end: ContainerEnd) -> JobEnded:
+        if in_hand(tx, job_id):
+            _cut_short(tx, job_id)
+        done = end_run(tx, job_id, end.end)
+        if not done.heard:
+            self._close(tx, job_id)
+            if end.changes is not None and job_row(tx, job_id).state is JobState.SUBMITTED:
+                tx.run(
+                    "UPDATE job_containers SET changes = ?, digest = ?, diff = ? WHERE job_id = ?",
+                    storable(end.changes.files),
+                    end.changes.digest,
+                    storable(end.changes.diff),
+                    job_id,
+                )
+        return done
+
+    def _close(self, tx: Transaction, job_id: str) -> None:
+        tx.run("UPDATE job_containers SET token_hash = NULL WHERE job_id = ?", job_id)
+
+    @reads
+    def accepted_changes(self, tx: Transaction) -> Sequence[AcceptedChanges]:
+        rows = tx.all(
+            "SELECT c.job_id, c.number, c.project, c.changes, c.digest FROM job_containers c"
+            " JOIN jobs j ON j.id = c.job_id WHERE c.accepted_by IS NOT NULL AND j.state = 'submitted'"
+            " ORDER BY c.number"
+        )
+        return [AcceptedChanges(*row) for row in rows]
+
+    @writes
+    def settle_changes(self, tx: Transaction, job_id: str, problem: str | None) -> Sequence[OutboxRow]:
+        row = tx.one("SELECT accepted_by FROM job_containers WHERE job_id = ?", job_id)
+        job = job_row(tx, job_id)
+        if row is None or row[0] is None or job.state is not JobState.SUBMITTED:
+            return ()
+        tx.run("UPDATE job_containers SET accepted_by = NULL WHERE job_id = ?", job_id)
+        if problem is None:
+            change(tx, job, JobState.ACCEPTED, job.reason, row[0])
+            said = f"✅ Job {job.short_id} “{job.title}” is accepted: the project has its changes."
+        else:
+            report(tx, job_id, problem, job.state)
+            tx.run("UPDATE jobs SET reason = ? WHERE id = ?", problem, job_id)
+            said = f"Job {job.short_id} “{job.title}”: {problem}"
+        if job.thread_id is None:
+            return ()
+        return tell_end(tx, job_id, job.thread_id, plain(said))
+
+    @reads
+    def container_row(self, tx: Transaction, job_id: str) -> ContainerRow | None:
+        return row_of(tx, job_id)
+
+    @reads
+    def container_states(self, tx: Transaction) -> Mapping[int, tuple[str, JobState]]:
+        rows = tx.all(
+            "SELECT c.number, j.id, j.state FROM job_containers c JOIN jobs j ON j.id = c.job_id"
+            " WHERE j.state IN ('pending', 'in_progress', 'stuck', 'completed', 'submitted')"
+        )
+        return {number: (job_id, JobState(state)) for number, job_id, state in rows}
+
+    @reads
+    def changes_of(self, tx: Transaction, job_id: str) -> StoredChanges | None:
+        row = tx.one("SELECT changes, digest, diff FROM job_containers WHERE job_id = ?", job_id)
+        return None if row is None or row[1] is None else StoredChanges(*row)

@@ -1,0 +1,244 @@
+"""Jobs in containers, from the words that start one to the files that change once a person accepts."""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import re
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from core.job import JobEventKind, JobState
+from tests.harness.images import run
+from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, Hub, open_hub
+from tests.scenarios.test_jobs import becomes, started
+from tests.simulators.model import ToolCall, text, tools
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@contextlib.asynccontextmanager
+async def house_with(directory: Path, image: str, more: str = "") -> AsyncIterator[Hub]:
+    """A hub whose workspace has a small project, and whose containers are small."""
+    sandbox = f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = 256\ndisk_mb = 100\n{more}\n'
+    async with open_hub(directory, extra=sandbox) as house:
+        (house.workspace / "app").mkdir()
+        (house.workspace / "app" / "add.py").write_text("def add(a, b):\n    return a - b\n")
+        (house.workspace / "app" / "check.py").write_text("from add import add\nassert add(2, 3) == 5\n")
+        yield house
+        assert containers(house) == []
+
+
+def containers(house: Hub) -> list[str]:
+    """The containers of this hub."""
+    name = hashlib.sha256(str((house.directory / "data").resolve()).encode()).hexdigest()[:16]
+    return run("docker", "ps", "--all", "--quiet", "--filter", f"label=hubbub.hub={name}").split()
+
+
+def shell(command: str, **more: object) -> ToolCall:
+    return ToolCall("shell", {"command": command, **more})
+
+
+async def test_a_job_edits_files_runs_tests_and_the_project_changes_once_its_diff_is_accepted(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+        add = house.workspace / "app" / "add.py"
+        house.model.enqueue(tools(ToolCall("edit_file", {"path": "add.py", "old": "a - b", "new": "a + b"})))
+        house.model.enqueue(tools(shell("python3 check.py && echo passed > log.txt && id -u")))
+        house.model.enqueue(
+            tools(
+                ToolCall(
+                    "finish", {"result": "I mended add.", "test_output": "passed", "artifacts": ["log.txt"]}
+                )
+            )
+        )
+        named = await started(house, "/job --sandbox=app mend add")
+        notice = await house.telegram.wait_text(OWNER, "I mended add.", timeout_s=LIMIT_S)
+        job = await becomes(house, named, JobState.SUBMITTED)
+        assert (job.rounds, job.project) == (2, "app")
+        assert "a + b" in notice.text
+        assert "a - b" in add.read_text(), "the project is as it was"
+        add.write_text("def add(a, b):\n    return a\n")
+        house.telegram.user_presses_button(OWNER, notice.id, 0)
+        await house.telegram.wait_text(OWNER, "add.py has changed in the project since", timeout_s=LIMIT_S)
+        add.write_text("def add(a, b):\n    return a - b\n")
+        status, shown = await called(house, "GET", f"/jobs/{named}/changes")
+        assert (status, shown["digest"], "+    return a + b" in shown["diff"]) == (200, job.digest, True)
+        status, refused = await called(house, "POST", f"/jobs/{named}/accept?digest=another")
+        assert (status, refused["error"]["message"]) == (409, f"Job {named} has other changes than these.")
+        assert (await called(house, "POST", f"/jobs/{named}/accept?digest={job.digest}"))[0] == 200
+        await becomes(house, named, JobState.ACCEPTED)
+        assert "a + b" in add.read_text()
+        assert (house.workspace / "app" / "log.txt").read_text() == "passed\n"
+        await house.until(lambda: nothing_in(tmp_path / "data" / "containers"))
+
+
+async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Path, worker_image: str) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+        house.model.enqueue(tools(shell("while [ ! -e go ]; do sleep 0.1; done; echo went")))
+        named = await started(house, "/job --sandbox wait for a word")
+        job = await becomes(house, named, JobState.IN_PROGRESS)
+        container = await running(house)
+        await house.model.wait_requests(timeout_s=LIMIT_S)
+        house.telegram.user_sends_text(OWNER, f"/prompt {named} make it green")
+        await house.telegram.wait_text(OWNER, f"Job {named} hears it before its next step.")
+        inside = run(
+            "docker",
+            "exec",
+            container,
+            "sh",
+            "-c",
+            "cat /proc/*/environ /proc/*/cmdline /proc/*/mem 2>&1 | tr '\\0' '\\n'",
+        )
+        told = inside + run("docker", "inspect", container) + run("docker", "logs", container)
+        told += run("docker", "history", "--no-trunc", worker_image)
+        assert KEY not in told
+        assert "Permission denied" in inside, "nothing looks into the worker, not even as its own user"
+        (known,) = rows(house, "SELECT token_hash FROM job_containers")
+        assert known[0] not in {
+            hashlib.sha256(word.encode()).hexdigest() for word in re.findall(r"[0-9a-f]{64}", told)
+        }
+        assert [await asked(house, token) for token in ("", "Bearer x", f"Bearer {known[0]}")] == [401] * 3
+        house.model.enqueue(text("It is green."))
+        run("docker", "exec", container, "touch", "/workspace/go")
+        await house.telegram.wait_text(OWNER, "It is green.", timeout_s=LIMIT_S)
+        heard = [one["content"] for one in house.model.log[-1].body["messages"] if one["role"] == "user"]
+        assert heard == ["wait for a word", "make it green"]
+        assert rows(house, "SELECT token_hash FROM job_containers") == [(None,)]
+        events = [(one.kind.value, one.name) for one in await house.store.jobs.job_events(job.id, 0, 100)]
+        assert events[:5] == [
+            ("status", "pending"),
+            ("status", "in_progress"),
+            ("message", "user"),
+            ("tool_use", "shell"),
+            ("tool_result", "shell"),
+        ]
+        assert events[-1] == ("result", "submitted")
+
+
+async def test_a_cancelled_job_ends_on_both_sides_within_three_seconds(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+        house.model.enqueue(tools(shell("sleep 61")))
+        named = await started(house, "/job --sandbox rest")
+        await running(house)
+        await house.model.wait_requests(timeout_s=LIMIT_S)
+        house.telegram.user_sends_text(OWNER, f"/cancel {named}")
+        await house.telegram.wait_text(OWNER, f"Job {named} is cancelled.")
+        began = time.monotonic()
+
+        async def gone() -> bool:
+            return not containers(house)
+
+        await house.until(gone)
+        assert time.monotonic() - began < 3
+        await becomes(house, named, JobState.CANCELLED)
+
+
+TROUBLES = {
+    "a container that runs out of memory": (
+        "python3 -c 'x = bytearray(400_000_000)'",
+        "it may have used up",
+        None,
+    ),
+    "a fork bomb": ("f() { f | f & }; f; sleep 2", "Cannot fork", None),
+    "a gigabyte of output": ("head -c 1000000000 /dev/zero | tr '\\0' x", "characters omitted", None),
+    "a full disk": ("head -c 300000000 /dev/urandom > large; sleep 60", None, "disk limit"),
+    "a full memory disk": ("head -c 300000000 /dev/zero > /tmp/large", "No space left", None),
+    "the end of the worker": ("kill -9 $PPID; sleep 1", None, "The container ended with exit code"),
+}
+
+
+async def test_what_goes_wrong_inside_ends_with_its_name_and_leaves_the_hub_unharmed(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image, "max_parallel = 6\nmax_per_user = 6") as house:
+        for command, _, _ in TROUBLES.values():
+            house.model.rule(re.escape(f"do: {command}"), tools(shell(command)))
+        jobs = {}
+        for number, (name, (command, _, _)) in enumerate(TROUBLES.items(), start=1):
+            jobs[name] = await started(house, f"/job --sandbox do: {command}", number)
+        for name, (_, result, reason) in TROUBLES.items():
+            job = await becomes(house, jobs[name], JobState.FAILED if reason else JobState.COMPLETED)
+            if reason:
+                assert reason in job.reason, name
+            if result:
+                events = await house.store.jobs.job_events(job.id, 0, 100)
+                assert any(result in one.text for one in events), (name, [one.text for one in events])
+        assert (await house.readyz())[0] == 200
+
+
+def rows(house: Hub, sql: str) -> list[tuple[object, ...]]:
+    """What the hub's database says, read beside it."""
+    with contextlib.closing(sqlite3.connect(f"file:{house.database}?mode=ro", uri=True)) as database:
+        return database.execute(sql).fetchall()
+
+
+async def running(house: Hub) -> str:
+    """The container of the one job, once it runs."""
+    found: list[str] = []
+
+    async def there() -> bool:
+        found[:] = containers(house)
+        return bool(found)
+
+    await house.until(there)
+    return found[0]
+
+
+async def test_a_job_that_takes_too_long_ends_with_its_container(tmp_path: Path, worker_image: str) -> None:
+    async with house_with(tmp_path, worker_image, "[jobs]\ntimeout_s = 8") as house:
+        house.model.enqueue(tools(shell("sleep 61")))
+        named = await started(house, "/job --sandbox rest")
+        job = await becomes(house, named, JobState.FAILED)
+        assert job.reason == "Execution timeout"
+        events = await house.store.jobs.job_events(job.id, 0, 100)
+        states = [one.name for one in events if one.kind is JobEventKind.STATUS]
+        assert states == ["pending", "in_progress", "stuck", "failed"]
+
+
+async def test_a_missing_image_is_named_with_what_to_do(tmp_path: Path) -> None:
+    async with house_with(tmp_path, "hubbub-nowhere") as house:
+        job = await becomes(house, await started(house, "/job --sandbox rest"), JobState.FAILED)
+        assert job.reason == "Docker has no image hubbub-nowhere; run: hubbub sandbox build"
+
+
+async def nothing_in(directory: Path) -> bool:
+    return not list(directory.iterdir())
+
+
+async def called(house: Hub, method: str, path: str) -> tuple[int, dict[str, Any]]:
+    """The hub's answer to its owner's program."""
+    access = json.loads((house.directory / "data" / "api.json").read_text())
+    headers = {"Authorization": f"Bearer {access['token']}"}
+    async with (
+        aiohttp.ClientSession(access["url"], headers=headers) as session,
+        session.request(method, f"/api{path}") as answer,
+    ):
+        return answer.status, await answer.json()
+
+
+async def asked(house: Hub, authorization: str) -> int:
+    """The status of the hub's answer to one that is not the worker, on the worker's own socket."""
+    (place,) = (house.directory / "data" / "containers").glob("*/socket/hub.sock")
+    descriptor = os.open(place.parent, os.O_RDONLY)
+    try:
+        reader, writer = await asyncio.open_unix_connection(f"/proc/self/fd/{descriptor}/hub.sock")
+    finally:
+        os.close(descriptor)
+    body = b'{"seq": 2, "kind": "complete"}'
+    writer.write(f"POST /v1/requests HTTP/1.1\r\nHost: hub\r\nAuthorization: {authorization}\r\n".encode())
+    writer.write(f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+    status = int((await reader.readline()).split()[1])
+    writer.close()
+    await writer.wait_closed()
+    return status

@@ -1,0 +1,127 @@
+"""Jobs in containers in the store: their claims, each request once, and the changes that a person accepts."""
+
+import pytest
+
+from core.errors import StaleTurn
+from core.events import NO_MODELS
+from core.job import JobLimits, JobRefused, JobRow, JobState
+from core.store.container_port import (
+    AskedForMessages,
+    CallEnded,
+    ContainerEnd,
+    Noted,
+    OutOfOrder,
+    Replied,
+    SaidComplete,
+    StoredChanges,
+)
+from core.store.job_port import JobEnd
+from core.store.rows import NewCall
+from core.tool import Effect
+from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult
+from tests.contracts.store.bench import Bench
+from tests.contracts.store.test_jobs import dispatched, end, started, told
+
+TWO = JobLimits(2, 2)
+SUBMITTED = JobEnd(((JobState.COMPLETED, "done"), (JobState.SUBMITTED, "waits")), told, result="done")
+CHANGES = StoredChanges("[]", "d1", "+line")
+
+
+async def contained(world: Bench, name: str = "job", owner: str = "ada") -> JobRow:
+    return await dispatched(world, name, owner, project="app", scope=())
+
+
+async def begun(world: Bench, limits: JobLimits = TWO) -> list[str]:
+    return [one.job.id for one in await world.store.containers.begin_container_jobs(limits)]
+
+
+async def test_the_host_claims_no_job_of_a_container_and_each_kind_has_its_own_limits(world: Bench) -> None:
+    for number in range(3):
+        await contained(world, f"c{number}")
+        await dispatched(world, f"h{number}")
+    assert await started(world, JobLimits(2, 2)) == ["h0", "h1"]
+    assert await begun(world) == ["c0", "c1"]
+    assert (await started(world, JobLimits(2, 2)), await begun(world)) == ([], [])
+    await world.store.jobs.end_job("h0", end())
+    assert (await begun(world), await started(world, JobLimits(2, 2))) == ([], ["h2"])
+    (c0, c1) = [await world.store.containers.container_row(name) for name in ("c0", "c1")]
+    assert c0 is not None
+    assert c1 is not None
+    assert c0.number != c1.number
+    assert await world.store.containers.container_row("h0") is None
+
+
+async def test_a_request_has_its_effect_once_and_its_repetition_the_first_answer(world: Bench) -> None:
+    job = await contained(world)
+    await begun(world)
+    answer = world.store.containers.answer_request
+    call = NewCall("call", "shell", "{}", Effect.NONE, 1)
+    reply = Replied(AssistantSaid("hm"), (call,), NO_MODELS, '{"calls":1}')
+    result = CallEnded(ToolResult("call", ResultStatus.OK, "out"))
+    for _ in range(2):
+        assert (await answer(job.id, 1, AskedForMessages())).answer == '{"joined":0}'
+        assert (await answer(job.id, 2, reply)).answer == '{"calls":1}'
+        assert (await answer(job.id, 3, result)).answer == "{}"
+        assert (await answer(job.id, 4, Noted("n"))).answer == "{}"
+    for seq in (6, 7):
+        with pytest.raises(OutOfOrder):
+            await answer(job.id, seq, Noted("n"))
+    said = (await world.store.journal.run_steps(job.id)).said
+    assert [one.kind for one in said] == ["user", "assistant", "call", "result", "note"]
+    assert said[-1] == Note("n")
+    assert await world.store.containers.answer_to(job.id, 3) == "{}"
+    assert await world.store.containers.answer_to(job.id, 5) is None
+    row = await world.store.containers.container_row(job.id)
+    assert row is not None
+    assert (row.last_seq, row.complete) == (4, False)
+
+
+async def test_a_job_is_complete_unless_a_message_waits_and_hears_none_afterwards(world: Bench) -> None:
+    job = await contained(world)
+    await begun(world)
+    answer = world.store.containers.answer_request
+    await world.store.jobs.tell_job("ada", job.id, "k", "make it green")
+    assert (await answer(job.id, 1, SaidComplete())).answer == '{"over":false}'
+    assert [one.text for one in (await answer(job.id, 2, AskedForMessages())).joined] == ["make it green"]
+    assert (await answer(job.id, 3, SaidComplete())).answer == '{"over":true}'
+    with pytest.raises(JobRefused, match="is done; it hears nothing any more"):
+        await world.store.jobs.tell_job("ada", job.id, "k2", "and blue")
+
+
+async def test_with_its_end_a_job_is_answered_nothing_more(world: Bench) -> None:
+    job = await contained(world)
+    await begun(world)
+    containers = world.store.containers
+    await containers.arm_container(job.id, "hash")
+    call = NewCall("call", "shell", "{}", Effect.NONE, 1)
+    await containers.answer_request(job.id, 1, Replied(AssistantSaid(""), (call,), NO_MODELS, "{}"))
+    await containers.end_container_job(job.id, ContainerEnd(end(JobState.FAILED)))
+    row = await containers.container_row(job.id)
+    assert row is not None
+    assert row.token_hash is None
+    with pytest.raises(StaleTurn):
+        await containers.answer_request(job.id, 2, Noted("n"))
+    (only,) = (await world.store.journal.run_steps(job.id)).calls
+    assert only.state.value == "ended"
+    assert await containers.changes_of(job.id) is None
+
+
+async def test_accepted_changes_make_a_job_accepted_only_once_they_are_settled(world: Bench) -> None:
+    job = await contained(world)
+    await begun(world)
+    containers, jobs = world.store.containers, world.store.jobs
+    await containers.end_container_job(job.id, ContainerEnd(SUBMITTED, CHANGES))
+    assert await containers.changes_of(job.id) == CHANGES
+    for problem, state in (("changed since", JobState.SUBMITTED), (None, JobState.ACCEPTED)):
+        assert await containers.accepted_changes() == []
+        accepted = await jobs.change_job("ada", job.id, JobState.ACCEPTED, "Accepted by Ada", actor="ada")
+        assert accepted is not None
+        assert accepted.state is JobState.SUBMITTED
+        assert await jobs.has_waiting_jobs()
+        (one,) = await containers.accepted_changes()
+        assert (one.project, one.digest, one.changes) == ("app", "d1", "[]")
+        await containers.settle_changes(job.id, problem)
+        now = await jobs.job("ada", job.id)
+        assert now is not None
+        assert now.state is state
+        assert now.reason == (problem or "Accepted by Ada")

@@ -1,0 +1,46 @@
+"""Jobs that are to work in a container where there is none: refused or failed with a hint."""
+
+from pathlib import Path
+
+import pytest
+
+from core.job import JobState
+from tests.harness.telegram_hub import OWNER, open_hub
+from tests.scenarios.test_jobs import becomes, started
+from tests.simulators.model import ToolCall, tools
+
+
+async def test_without_docker_a_job_fails_with_a_hint_and_does_nothing_on_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    async with open_hub(tmp_path, extra="[sandbox]\nenabled = true\n") as house:
+        house.model.enqueue(tools(ToolCall("shell", {"command": "touch here"})))
+        job = await becomes(house, await started(house, "/job --sandbox touch here"), JobState.FAILED)
+        assert job.reason.startswith("no Docker daemon answers; install and start Docker")
+        assert (len(house.model.log), list(house.workspace.iterdir())) == (0, [])
+        # Jobs of the host are as they were.
+        await becomes(house, await started(house, "/job say hello", 2), JobState.COMPLETED)
+
+
+@pytest.mark.parametrize(
+    "said, answer",
+    [
+        (
+            "/job --sandbox=../out tidy up",
+            'A job can\'t work on "../out": the path is outside the workspace.',
+        ),
+        ("/job --sandbox", "Type /job and what is to be done."),
+        ("/job --sandbox --tools time tidy up", "A job in a container has the container's own tools"),
+    ],
+)
+async def test_a_job_that_no_container_can_take_is_refused(tmp_path: Path, said: str, answer: str) -> None:
+    async with open_hub(tmp_path, extra="[sandbox]\nenabled = true\n") as house:
+        house.telegram.user_sends_text(OWNER, said)
+        await house.telegram.wait_text(OWNER, answer)
+
+
+async def test_where_containers_are_turned_off_none_is_promised(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        house.telegram.user_sends_text(OWNER, "/job --sandbox tidy up")
+        await house.telegram.wait_text(OWNER, "Jobs in containers are turned off in this hub")
