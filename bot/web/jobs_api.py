@@ -21,8 +21,8 @@ T = TypeVar("T")
 class JobView:
     """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
     routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
-    `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on the host.
-    `digest`: of the changes that its owner may accept. Times are integer microseconds UTC."""
+    `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on
+    the host. `digest`: of the changes that its owner may accept. Times are integer microseconds UTC."""
 
     id: str
     short_id: str

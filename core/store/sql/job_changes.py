@@ -119,6 +119,19 @@ def report(
     status: str,
     state: JobState = JobState.IN_PROGRESS,
     actor: str | None = None,
+) -> None:
+    """Add a status to a job's events. Its state stays."""
+    tx.run(
+        "INSERT INTO job_changes (job_id, seq, at, before, state, reason, actor)"
+        " VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
+        job_id,
+        position(tx, job_id),
+        tx.clock.now(),
+        state.value,
+        storable(status),
+        actor,
+    )
+    tx.changes.jobs.add(job_id)
 
 
 class JobPlanUnits(Facet):
