@@ -64,7 +64,7 @@ from core.users import Role
 if TYPE_CHECKING:
     from bot.mcp.extensions import ExtensionManager
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
-    from core.jobs.readiness import ContainerProbe
+    from core.jobs.dispatch import ContainerProbe
     from core.people.notices import Notices
     from core.safety.network import Lookup
     from core.tools.mcp.server import McpServers

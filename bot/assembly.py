@@ -54,7 +54,7 @@ from core.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from bot.mcp.extensions import ExtensionManager
-    from core.jobs.readiness import ContainerProbe
+    from core.jobs.dispatch import ContainerProbe
     from core.jobs.registry import JobsInWords
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords

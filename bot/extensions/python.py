@@ -81,7 +81,7 @@ def _tools(found: Any) -> Sequence[Tool]:
 
 def _limited(tool: Tool, trusted: Collection[str]) -> Tool:
     """Return the tool without what only its own word speaks for: that it needs no approval, may be repeated
-    and shows nobody anything."""
+    and shows no one anything."""
     if tool.name in trusted:
         return replace(tool, foreign=True)
     asks = Requirement.ASK if tool.requirement is Requirement.NEVER else tool.requirement

@@ -8,8 +8,7 @@ from bot.config.schema import Config
 from bot.parts import Dependencies
 from core.ids import Ids
 from core.job import JobBudget, JobLimits, RepairTerms
-from core.jobs.dispatch import JobDispatcher
-from core.jobs.readiness import Readiness
+from core.jobs.dispatch import JobDispatcher, Readiness
 from core.jobs.service import JobEngines, JobService
 from core.lazy_module import LazyModule
 from core.ports import OutboxListener

@@ -30,10 +30,9 @@ from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
 from core.job import JobLimits, JobState, RepairTerms
-from core.jobs.job_run import TokenBudget
 from core.jobs.notices import ended
 from core.jobs.scheduler import JobScheduler
-from core.jobs.worker import JobWorker
+from core.jobs.worker import JobWorker, left_of
 from core.ports import OutboxListener
 from core.runs.lazy_engine import RunSignals
 from core.runs.registry import Run, RunRegistry
@@ -193,12 +192,13 @@ class ContainerJobManager:
         assert isinstance(started, StartedContainer)  # noqa: S101 - it claims no others
         job = started.job
         run.earlier = started.models
-        payer = Payer(CallKind.JOB, job.id, job.owner_id)
+        payer = Payer(CallKind.JOB, job.id, job.owner_id, routine_id=job.routine_id)
         models = self._models.begin(run.report, payer, started.models.spent, run.keep, started.reserved)
         run.models = models.models
-        budget = TokenBudget(job.budget.tokens, started.used_tokens, models.models.meter)
         zone = await self._timezones.of(job.owner_id)
-        session = JobSession(self._services, started, run, models, budget, zone)
+        session = JobSession(
+            self._services, started, run, models, left_of(started, models.models.meter), zone
+        )
         left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
         failed = JobState.FAILED
         try:

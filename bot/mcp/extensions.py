@@ -34,7 +34,7 @@ else:
     build = LazyModule("bot.mcp.build")
 
 CONNECTED_WITHIN_S = 20.0
-"""The wait of whoever adds an extension: a package manager may fetch the program first."""
+"""The wait of the person who adds an extension: a package manager may fetch the program first."""
 MISSING = "The hub's extra `mcp` is not installed. Run: pip install 'hubbub[mcp]'"
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ class ExtensionManager:
         return shown
 
     def state_of(self, one: Extension) -> str:
-        """Describe the state of an extension of anybody's."""
+        """Describe the state of any person's extension."""
         if one.name in self._loaded.config.mcp:
             return "not used: the configuration has a server of this name"
         if not one.enabled:

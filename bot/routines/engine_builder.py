@@ -8,7 +8,7 @@ from bot.jobs.builder import build_dispatcher
 from bot.platforms import readable_files
 from core.clock import Clock
 from core.ids import Ids
-from core.jobs.readiness import ContainerProbe
+from core.jobs.dispatch import ContainerProbe
 from core.messages import Message
 from core.people.notices import Notices, Recipient
 from core.routine_json import read_hours

@@ -22,7 +22,7 @@ from core.tools.pipeline import CallPipeline
 
 if TYPE_CHECKING:
     from bot.routines import engine_builder
-    from core.jobs.readiness import ContainerProbe
+    from core.jobs.dispatch import ContainerProbe
     from core.people.notices import Notices
     from core.routine import Match
     from core.routines import heartbeat

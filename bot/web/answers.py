@@ -52,7 +52,7 @@ _OUTCOMES: dict[str, tuple[Option | None, ...]] = {
 
 class ApprovalsQuery(Given):
     """Open ones, the oldest first; or decided ones, the latest first. `before`: `next` of the page before;
-    `query`: part of what was asked, of the outcome or of the requester's name; `outcome`: decided ones that
+    `query`: part of the request, of the outcome or of the requester's name; `outcome`: decided ones that
     were agreed to, or those that were not."""
 
     state: Annotated[str, Field(pattern="^(pending|decided)$")] = "pending"

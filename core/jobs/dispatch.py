@@ -6,6 +6,8 @@ in its loop.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
 
 from core.consent.roles import Access
 from core.errors import ToolDenied
@@ -24,6 +26,34 @@ CREATE = "create_job"
 """People whose role has this tool may have jobs, however they ask for one."""
 _PREVIOUS_CHARS = 8_000
 NO_LIMIT = DayLeft()
+
+
+# The state of containers, which decides before each full job of a routine whether it may run.
+
+
+class Readiness(StrEnum):
+    """The state of containers. HOST: they are turned off, so jobs run on the host; READY: on, and Docker
+    answers; UNREACHABLE: on, and it does not."""
+
+    HOST = "host"
+    READY = "ready"
+    UNREACHABLE = "unreachable"
+
+
+UNREACHABLE_TEXT = (
+    "Containers are turned on ([sandbox] enabled = true), but Docker does not answer, so no job was started. "
+    "Start Docker and check it with `hubbub sandbox status`, or set [sandbox] enabled = false to run jobs on "
+    "the host."
+)
+"""The reason a full job is refused, with the fix."""
+
+
+class ContainerProbe(Protocol):
+    """The look at containers before each full job."""
+
+    async def readiness(self) -> Readiness:
+        """Return their state now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class IterationsUsedUp(HubError):
 class JobTerms:
     """The terms of one start of a job.
 
-    `spending`: what is left of its budget, and of its routine's for the day. `timezone`: its owner's."""
+    `spending`: the rest of its budget, and of its routine's for the day. `timezone`: its owner's."""
 
     job: JobRow
     spending: tuple[SpendingLimit, ...]

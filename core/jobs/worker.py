@@ -85,7 +85,7 @@ class JobWorker:
             run.models.meter.alive = run.pulse.beat
         scope = self._scope_of(started)
         terms = JobTerms(
-            job, _left_of(started, models.models.meter), scope, await self._timezones.of(job.owner_id)
+            job, left_of(started, models.models.meter), scope, await self._timezones.of(job.owner_id)
         )
         doing = PlannedRun(
             self._services, _start_of(started, run, models, scope), terms, read=self._read_plan
@@ -213,8 +213,8 @@ def _start_of(started: StartedJob, run: Run, models: UnseenRun, scope: Autonomou
     )
 
 
-def _left_of(started: StartedJob, meter: RunMeter) -> tuple[SpendingLimit, ...]:
-    """Return what earlier starts of a job have left of its own budget, and of its routine's for the day."""
+def left_of(started: StartedJob, meter: RunMeter) -> tuple[SpendingLimit, ...]:
+    """Return the rest of a job's own budget, and of its routine's for the day."""
     budget = started.job.budget
 
     def limit(tokens: int | None, micro_usd: int | None, over_tokens: str, over_money: str) -> SpendingLimit:

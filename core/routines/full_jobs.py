@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from core.clock import Clock
 from core.errors import ToolDenied
 from core.job import JobRow, JobState
-from core.jobs.dispatch import JobDispatcher, RoutineWork
-from core.jobs.readiness import UNREACHABLE_TEXT, ContainerProbe, Readiness
+from core.jobs.dispatch import UNREACHABLE_TEXT, ContainerProbe, JobDispatcher, Readiness, RoutineWork
 from core.names import quoted
 from core.routine import FullJob, Lightweight, RunStatus
 from core.routine_json import input_from_json

@@ -19,10 +19,11 @@ from zoneinfo import ZoneInfo
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, StaleTurn, StoreError
 from core.ids import Ids
-from core.jobs.job_run import MAX_LINES, MAX_OUTPUT_TOKENS, IterationsUsedUp, TokenBudget
+from core.jobs.job_run import MAX_LINES, MAX_OUTPUT_TOKENS, IterationsUsedUp
 from core.model.base import CallRequest, ModelReply, ModelRequest, ToolSpec
 from core.names import folded, quoted
 from core.off_loop import off_loop
+from core.runs.metering import SpendingLimit
 from core.runs.registry import Run
 from core.runs.unseen_models import UnseenRun
 from core.safety.fencing import FENCE_RULE, fence_tool_output, head_and_tail, read_arguments, sanitise
@@ -112,7 +113,7 @@ class JobSession:
         job: StartedContainer,
         run: Run,
         models: UnseenRun,
-        budget: TokenBudget,
+        spending: Sequence[SpendingLimit],
         timezone: str,
     ) -> None:
         self._services = services
@@ -120,7 +121,7 @@ class JobSession:
         self._owner = job.owner
         self._run = run
         self._models = models
-        self._budget = budget
+        self._spending = spending
         self._timezone = timezone
         self._said: list[Said] = list(job.steps.said)
         open_calls = (call for call in job.steps.calls if call.state is not CallState.ENDED)
@@ -264,7 +265,7 @@ class JobSession:
             tools=(*SPECS, FINISH) if with_tools else (),
             max_output_tokens=MAX_OUTPUT_TOKENS,
         )
-        reply = await self._models.reply(request, self._budget.reserve)
+        reply = await self._models.reply(request, self._reserve)
         reply, finished = _ending(reply)
         calls = () if reply.truncated or not with_tools else tuple(map(self._intent, reply.calls))
         given = [{"id": call.call_id, "tool": call.tool, "arguments": call.arguments} for call in calls]
@@ -273,6 +274,11 @@ class JobSession:
         answer = {"text": reply.text, "calls": given, "stop": reply.stop.value, "finished": finished}
         said = AssistantSaid(reply.text, reply.origin)
         return Replied(said, calls, self._run.trace(), encode(answer))
+
+    def _reserve(self, tokens: int) -> int:
+        for limit in self._spending:
+            tokens = limit.reserve(tokens)
+        return tokens
 
     def _intent(self, call: CallRequest) -> NewCall:
         return NewCall(

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.app import Seams
 from core.job import JobRow, JobState
-from core.jobs.readiness import Readiness
+from core.jobs.dispatch import Readiness
 from core.routine import RunStatus
 from core.store.routine_rows import RoutineRunRow
 from tests.bot.web.api_client import client

@@ -26,10 +26,9 @@ from core.store.container_port import (
 )
 from core.store.job_port import JobEnded
 from core.store.rows import TurnState
-from core.store.sql.job_changes import report
+from core.store.sql.job_changes import change, report
 from core.store.sql.job_claims import OVER, claim, job_row
 from core.store.sql.job_monitor import tell_end
-from core.store.sql.job_views import change
 from core.store.sql.jobs import end_run, in_hand, is_waited_for, join, started
 from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run
