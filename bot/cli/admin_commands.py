@@ -297,7 +297,7 @@ SecretArgument = Annotated[
 
 @grants_commands.command("list")
 def grants_list(user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List the grants people gave with "Always allow", or to one routine or job."""
+    """List people's grants, also those to one routine or job."""
     finish(lambda: admin.list_grants(config, user, as_json=as_json))
 
 

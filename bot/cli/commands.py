@@ -90,7 +90,7 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Create a configuration by answering a few questions, or change one thing of it.
+    """Create a configuration by answering questions, or change it.
 
     Tests each token and the model, then writes hubbub.toml and hubbub.env. Run again, it changes what you
     choose and keeps everything else in the file.
@@ -263,7 +263,7 @@ def sandbox_build(
     ] = "python:3.11-slim-bookworm",
     config: ConfigOption = None,
 ) -> None:
-    """Build the image of workers from a base that Docker has, without any network."""
+    """Build the image of workers, without any network."""
     finish(lambda: containers.build_image(config, base))
 
 

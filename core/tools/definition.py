@@ -51,10 +51,21 @@ _MAX_REPORTED = 5
 
 
 def object_schema(model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the JSON schema for a model: an object, without pydantic's generated titles."""
+    """Return the JSON schema for a model: an object, without pydantic's generated titles.
+
+    A parameter that may be null, and is if it is left out, is described as one that may be left out: each
+    model reads all tools with each request, and this is a tenth of them."""
     schema = cast(dict[str, Any], _without_titles(model.model_json_schema()))
-    schema.setdefault("properties", {})
-    return schema
+    given = cast(dict[str, dict[str, Any]], schema.get("properties", {}))
+    return {**schema, "properties": {name: _left_out(part) for name, part in given.items()}}
+
+
+def _left_out(part: dict[str, Any]) -> dict[str, Any]:
+    match part:
+        case {"anyOf": [value, {"type": "null"}], "default": None, **rest}:
+            return {**value, **rest}
+        case _:
+            return part
 
 
 def _without_titles(node: Any, *, names: bool = False) -> Any:
@@ -111,9 +122,9 @@ class ArgumentReader:
 
 
 def _refuses_blank(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
-    """Return whether "" can only mean "left out": the field takes null, or takes no strings at all."""
+    """Return whether "" can only mean "left out": the field is null then, or takes no strings at all."""
     kinds = _kinds(part, definitions)
-    return "null" in kinds or "string" not in kinds
+    return "default" not in part or "null" in kinds or "string" not in kinds
 
 
 def _kinds(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> set[str]:

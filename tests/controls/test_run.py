@@ -197,7 +197,7 @@ def test_a_node_id_covers_what_it_names() -> None:
 def test_the_projects_own_controls_are_well_formed_and_apply() -> None:
     for control in read_controls(ROOT / "tests" / "controls"):
         for node_id in control.must_fail:
-            path, _, test = node_id.partition("[")[0].rpartition("::")
+            path, *_, test = node_id.partition("[")[0].split("::")
             assert f"def {test}(" in (ROOT / path).read_text(), f"{control.name}: {node_id}"
         applied = subprocess.run(
             ["git", "apply", "--check", str(control.patch)],

@@ -130,6 +130,7 @@ READS = frozenset(
         "signed_in_for",
         "deleted_files",
         "unknown_calls",
+        "extensions",
         "failing_tools",
         "job_counts",
         "next_job_notice",

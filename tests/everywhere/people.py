@@ -221,7 +221,7 @@ class Console:
                 await asyncio.sleep(LOOK_AGAIN_S)
         menu_id, _, choice = found.partition(" ")
         if not choice:  # of a card
-            (card,) = (await self._page())["approvals"]
+            (card,) = [one for one in (await self._page())["approvals"] if one["state"] == "open"]
             status, answer = await self._api.resolve(card["gate_id"], found)
             assert status == 200, answer
             return
@@ -234,7 +234,7 @@ class Console:
         if self.thread_id is None:
             return [] if self._gone is None else [self._gone]
         page = await self._page()
-        cards = {card["gate_id"]: card for card in page["approvals"]}
+        cards = {card["gate_id"]: card for card in page["approvals"] if card["state"] == "open"}
         return [
             in_console(item, cards.get(item.get("gate_id")))
             for item in page["items"]

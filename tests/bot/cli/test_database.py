@@ -157,6 +157,9 @@ FAULTS = {
         " SELECT thread_id, seq + 1000, turn_id, at, kind, text, call_id, name FROM entries"
         " WHERE kind = 'result'"
     ),
+    "a routine's run is running without a journal or a job": (
+        "UPDATE routine_runs SET state = 'running', ended_at = NULL"
+    ),
     "an undo and an entry have one position": "UPDATE entries SET undone = 1",
     "a running turn was undone": "UPDATE entries SET undone = 100000",
     "a thread can undo more turns than it has": "UPDATE threads SET checkpoints = 21",

@@ -122,7 +122,8 @@ class ConsoleSubject(HubSubject):
         page = self._page
         if not page:
             return []
-        asked = {one["gate_id"]: [c["label"] for c in one["choices"]] for one in page["approvals"]}
+        cards = [one for one in page["approvals"] if one["state"] == "open"]
+        asked = {one["gate_id"]: [c["label"] for c in one["choices"]] for one in cards}
         outcomes = {one["gate_id"]: one["text"] for one in page["items"] if one["kind"] == "outcome"}
         seen = [_seen(item, asked, outcomes) for item in page["items"]]
         live = page["live"]
