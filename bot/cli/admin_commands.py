@@ -108,7 +108,7 @@ def users_timezone(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set a person's time zone, as quiet hours and the heartbeat use it."""
+    """Set a person's time zone, for quiet hours and the heartbeat."""
     wanted = None if zone.strip().lower() == "default" else zone
     body = {"user_id": user, "timezone": wanted}
     finish(lambda: api.change(config, "/users/timezone", body, as_json=as_json))
@@ -229,7 +229,7 @@ def policy_test(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Apply the current rules to past tool calls, or to a job before it runs.
+    """Apply the current rules to past calls, or to those of a job.
 
     Lists the calls that would be decided differently, or what the job would be refused.
 

@@ -190,7 +190,7 @@ def routines_test(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Test whether a message would fire a routine, and what its runs would be refused; nothing runs.
+    """Test what fires a routine, and what its runs would be refused.
 
     Judges the tools and grants that the routine names, and the calls given."""
     finish(lambda: routine_actions.test(config, name, text, call or (), as_json=as_json))
@@ -345,13 +345,13 @@ def jobs_cancel(job: JobId, config: ConfigOption = None, as_json: JsonOption = F
 
 @jobs_commands.command("accept")
 def jobs_accept(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Accept the result of a job that was submitted, and make the changes in its project."""
+    """Accept a job's result; its changes are made in the project."""
     finish(lambda: job_actions.act(config, job, "accept", as_json=as_json))
 
 
 @jobs_commands.command("diff")
 def jobs_diff(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Print the changes that a job in a container made to the copy of its project."""
+    """Print the changes of a job in a container to its project's copy."""
     finish(lambda: job_actions.show_changes(config, job, as_json=as_json))
 
 

@@ -72,6 +72,7 @@ class HttpConnector:
         transport = _Bounded(inner, told)
         timeout = httpx2.Timeout(self._limit_s, read=None)
         failed: ServerFailed | None = None
+        cancelling = _cancelling()
         try:
             async with (
                 httpx2.AsyncClient(
@@ -91,14 +92,18 @@ class HttpConnector:
                     failed = error
         except* _CUT_OFF as errors:
             failed = failed or ServerFailed(transport.trouble or _words(errors))
-        if any(
-            connection.cancelled for connection in told
-        ):  # a failure of the transport's tasks took its place
+        if _cancelling() > cancelling:  # a failure of the transport's tasks took its place
             raise asyncio.CancelledError
         if isinstance(failed, SignInNeeded):
             raise failed
         if failed is not None:
             raise ServerFailed(transport.trouble or str(failed)) from failed
+
+
+def _cancelling() -> int:
+    """Return how often this task was asked to end, but for what the transport asked and took back."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _words(errors: BaseExceptionGroup) -> str:

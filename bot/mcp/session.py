@@ -59,7 +59,6 @@ class SdkConnection:
         self._limit_s = limit_s
         self._news = asyncio.Event()
         self._lost: str | None = None
-        self.cancelled = False
 
     @property
     def process(self) -> ProcessInfo | None:
@@ -184,9 +183,6 @@ async def greeted(
             yield connection
         except ServerFailed as error:
             failed = error
-        except asyncio.CancelledError:
-            connection.cancelled = True  # closing may fail, and hide it
-            raise
     if failed is not None:
         raise failed
 
