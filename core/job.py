@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.errors import HubError, IllegalChange
+from core.messages import Address
 
 
 class JobState(StrEnum):
@@ -125,7 +126,8 @@ class NewJob:
 
     `key`: unique among its owner's jobs; repeated, it names the job that is there.
     `scope`: the tools that its runs may call, fixed from here on.
-    `thread_id`: the conversation that hears of it; None for none.
+    `thread_id`: the conversation that hears of it; None for none, or for their conversation for notices.
+    `told_in`: the channel of that conversation, and its address there.
     `question`: the model's first message; None for the task.
     `priority`: higher ones of the same person start first.
     `parent`: the id of the job that this one repeats.
@@ -150,6 +152,7 @@ class NewJob:
     name: str = ""
     run_id: str | None = None
     project: str | None = None
+    told_in: tuple[str, Address] | None = None
 
     @property
     def title(self) -> str:

@@ -10,8 +10,10 @@ from pydantic import Field
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.items import SentFile, sent_files
+from channels.webchat import WEB
 from core.job import MAX_TASK_CHARS, JobEvent, JobRow
 from core.jobs.registry import JobRegistry
+from core.messages import Address
 from core.store.feed import Threads
 
 T = TypeVar("T")
@@ -220,7 +222,7 @@ class JobsApi:
         return [JobView.of(row) for row in rows]
 
     async def create(self, call: Call) -> JobView:
-        """Start a job. Its result is sent to the caller's active conversation."""
+        """Start a job. Its result is sent to the caller's active conversation, or to their notices."""
         body: NewJobPage = call.body
         by = call.principal
         thread = await self._threads.active_thread(by.user_id)
@@ -231,6 +233,7 @@ class JobsApi:
             tools=body.tools,
             priority=body.priority,
             thread_id=None if thread is None else thread.id,
+            told_in=(WEB, Address(by.user_id)),
             project=body.project if body.sandbox else None,
         )
         return JobView.of(made)

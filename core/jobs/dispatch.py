@@ -14,6 +14,7 @@ from core.errors import ToolDenied
 from core.extension import is_of_server
 from core.ids import Ids
 from core.job import MAX_TASK_CHARS, JobBudget, JobRefused, JobRow, NewJob
+from core.messages import Address
 from core.names import quoted
 from core.safety.fencing import fence_tool_output
 from core.safety.paths import guard_of
@@ -98,6 +99,7 @@ class JobDispatcher:
         tools: Sequence[str] = (),
         priority: int = 0,
         thread_id: str | None = None,
+        told_in: tuple[str, Address] | None = None,
         project: str | None = None,
     ) -> NewJob:
         """Return a job for a person, to be stored next. Raises JobRefused.
@@ -118,6 +120,7 @@ class JobDispatcher:
             scope=self._scope(owner, tools) if project is None else (),
             budget=self._budget,
             thread_id=thread_id,
+            told_in=told_in,
             priority=priority,
             actor=owner.user_id,
             review=self._review,

@@ -21,6 +21,7 @@ from core.job import (
 )
 from core.jobs import notices
 from core.jobs.dispatch import JobDispatcher
+from core.messages import Address
 from core.safety.fencing import sanitise, unfence
 from core.safety.leaks import LeakDetector
 from core.store.container_port import ContainerJobs, StoredChanges
@@ -63,10 +64,11 @@ class JobRegistry:
         tools: Sequence[str] = (),
         priority: int = 0,
         thread_id: str | None = None,
+        told_in: tuple[str, Address] | None = None,
         project: str | None = None,
     ) -> JobRow:
         """Dispatch a job, with a `project` in a container. A repeated `key` returns the job that has it.
-        Raises JobRefused."""
+        `told_in`: see NewJob. Raises JobRefused."""
         new = self._maker().new(
             by,
             task,
@@ -74,6 +76,7 @@ class JobRegistry:
             tools=tools,
             priority=priority,
             thread_id=thread_id,
+            told_in=told_in,
             project=project,
         )
         return await self._jobs.save_job(new)

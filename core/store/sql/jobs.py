@@ -24,9 +24,11 @@ from core.job import (
 from core.messages import Message
 from core.store.codecs import storable
 from core.store.effects import CancelJob, JobEffect, JudgeJob, ShowJobs, StartJob, TellJob
+from core.store.facets import NoticeAddress
 from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
 from core.store.rows import TurnState
 from core.store.sql.feed import position
+from core.store.sql.inbox import notices_thread
 from core.store.sql.job_changes import JobPlanUnits, accept_changes, ask_to_stop, change, interrupt, record
 from core.store.sql.job_claims import CHANNEL, OVER, claim, job_row
 from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
@@ -66,6 +68,9 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
     _require_room(tx, new.owner_id)
     now = tx.clock.now()
     origin, routine_id = lineage(tx, new)
+    heard_in = new.thread_id
+    if heard_in is None and new.told_in is not None:
+        heard_in = notices_thread(tx, new.owner_id, NoticeAddress(*new.told_in))
     tx.run(
         "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at, kind)"
         " VALUES (?1, ?2, ?3, ?1, '', ?4, ?5, ?5, 'job')",
@@ -93,7 +98,7 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
         new.budget.tokens,
         new.budget.micro_usd,
         new.priority,
-        new.thread_id,
+        heard_in,
         new.parent,
         int(new.review),
         now,

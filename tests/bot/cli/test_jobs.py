@@ -35,6 +35,16 @@ async def page(house: Hub, *words: str) -> Any:
     return json.loads(out)
 
 
+async def test_a_job_of_a_person_who_never_wrote_is_told_of_in_their_notices(house: Hub) -> None:
+    async with client(house.directory) as api:
+        _, job = await api.ask("POST", "/api/jobs", {"task": "say it"})
+        await becomes(house, job["short_id"], JobState.COMPLETED)
+        (thread,) = (await api.get("/api/threads"))["threads"]
+        assert (thread["channel"], thread["title"]) == ("web", "Notices")
+        lines = (await api.get(f"/api/threads/{thread['id']}"))["items"]
+        assert any(f"Job {job['short_id']}" in one["text"] and "You said" in one["text"] for one in lines)
+
+
 async def test_jobs_are_started_looked_at_told_cancelled_and_restarted(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
