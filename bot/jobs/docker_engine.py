@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 import docker
+from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import kwargs_from_env
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -355,14 +356,24 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
             ) from error
 
     def _connected(self) -> docker.APIClient:
+        settings = kwargs_from_env(environment=self._environment)
+        _require_listener(settings.get("base_url") or DEFAULT_UNIX_SOCKET)
         # Two threads may both connect at first; each client works, and the second stays.
         if self._client is None:
-            settings = kwargs_from_env(environment=self._environment)
             self._client = docker.APIClient(version="auto", timeout=ANSWER_LIMIT_S, **settings)
         return self._client
 
     async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _require_listener(url: str) -> None:
+    """Raise OSError if nothing listens on a Unix socket: the library would leave its own socket open."""
+    scheme, _, path = url.partition("://")
+    if scheme.endswith("unix"):
+        with socket.socket(socket.AF_UNIX) as tried:
+            tried.settimeout(ANSWER_LIMIT_S)
+            tried.connect(path)
 
 
 async def sandbox_problem(environment: Mapping[str, str], image: str) -> str | None:

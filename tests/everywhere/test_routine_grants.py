@@ -1,5 +1,6 @@
 """What a routine was refused is allowed below its notice, at every platform alike, and can be taken back."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ async def granted(town: HubEverywhere, name: str) -> list[dict[str, Any]]:
     """The grants of a routine, as the API lists them."""
     async with client(town.directory) as api:
         return [one for one in await api.get("/api/grants") if one["subject"] == f"routine “nightly {name}”"]
+
+
+async def has_grants(town: HubEverywhere, name: str, count: int) -> bool:
+    return len(await granted(town, name)) == count
 
 
 async def revoke(town: HubEverywhere, name: str, nth: int) -> None:
@@ -98,6 +103,7 @@ async def test_a_refused_call_is_allowed_at_every_platform_and_refused_again_onc
             await person.presses(ALLOW)
             await person.sees("may do this from its next run on")
             await person.presses(ALLOW)
+            await town.until(partial(has_grants, town, name, 2))
             given = [(one["tool"], one["pattern"].partition(" [")[0]) for one in await granted(town, name)]
             assert given == [("shell", "make test"), ("write_file", "note.md")], name
 
