@@ -44,6 +44,7 @@ async def picture_console(directory: Path) -> bytes:
         await console.log_in(await hub.link())
         await console.say_in_a_new_thread("write plan.md: - call Ada about the roof\n- book the train")
         await expect(console.card()).to_contain_text("plan.md")
+        await expect(page.get_by_text("No conversations yet.")).to_have_count(0)
         await console.card().scroll_into_view_if_needed()
         return await page.screenshot(animations="disabled", caret="hide")
 
@@ -120,9 +121,9 @@ def _line(segments: Sequence[Segment], place: int) -> str:
 async def main() -> None:
     """Write the pictures."""
     PLACE.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         (PLACE / "approve.png").write_bytes(await picture_console(Path(place)))
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         text = await picture_terminal(Path(place))
     (PLACE / "terminal.svg").write_text(re.sub(r"(?<=/approve )\S{10}|(?<=/deny )\S{10}", "k3f9a7mzq2", text))
 
