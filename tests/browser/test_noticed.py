@@ -168,6 +168,10 @@ async def test_the_console_opens_without_a_network_and_keeps_nothing_of_the_hub(
         await console.log_in(await hub.link())
         await console.say_in_a_new_thread("say: a secret matter")
         await console.sees("a secret matter")
+        # From here on every request of the page goes through the worker.
+        await page.wait_for_function("() => navigator.serviceWorker.controller !== null")
+        await console.reload()
+        await console.sees("a secret matter")
         kept: list[str] = await page.evaluate(KEPT)
         assert {"/", "/static/main.js", "/static/pages/why.js"} <= set(kept)
         assert not [path for path in kept if path != "/" and not path.startswith("/static/")]
