@@ -145,7 +145,6 @@ async def test_a_sentence_is_found_and_jumped_to_and_the_palette_leads_everywher
     await expect(page.get_by_role("button", name=re.compile("Latest|new"))).to_be_visible()
     await page.keyboard.press("Control+k")
     await page.keyboard.type("rout")
-    await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Routines")).to_be_attached()
     await page.keyboard.press("Control+k")

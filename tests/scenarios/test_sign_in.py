@@ -291,6 +291,7 @@ async def test_what_a_server_names_is_judged_as_any_address(tmp_path: Path) -> N
         assert not issuer.clients
 
 
+@pytest.mark.slow
 async def test_the_console_has_the_link_and_takes_the_address(tmp_path: Path) -> None:
     async with open_house(tmp_path) as house:
         me, app = house.scene.owner, house.scene.place.app

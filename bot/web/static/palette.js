@@ -72,7 +72,7 @@ class Palette {
       if (signal.aborted) return;
       const titles = page.threads.map((thread) => this.#leads(titleOf(thread), thread.channel, link("chat", thread.id)));
       const said = hits.found.map((hit) => this.#leads(clip(hit.excerpt, 90), hit.title, hitLink(hit)));
-      this.#show([...this.#named(), ...titles, ...said]);
+      this.#show([...this.#named(), ...titles, ...said], this.#at); // these come below what is chosen already
     } catch (error) {
       if (!signal.aborted) complain(error);
     }
@@ -83,10 +83,10 @@ class Palette {
     return { label, about, work: () => this.context.navigate(hash) };
   }
 
-  /** @param {Entry[]} entries */
-  #show(entries) {
+  /** @param {Entry[]} entries @param {number} [at] the chosen one */
+  #show(entries, at = 0) {
     this.#entries = entries;
-    this.#at = 0;
+    this.#at = at;
     const none = h("li", { class: "muted" }, "Nothing found yet.");
     this.list.replaceChildren(...(entries.length ? entries.map((one, index) => this.#option(one, index)) : [none]));
     this.#mark();
