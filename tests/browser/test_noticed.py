@@ -128,7 +128,7 @@ async def test_what_happens_elsewhere_is_marked_until_it_is_looked_at(
     assert complaints.lines == []
 
 
-async def test_a_sentence_is_found_and_jumped_to_and_the_palette_leads_everywhere(
+async def test_a_sentence_is_found_and_jumped_to(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page
@@ -143,14 +143,6 @@ async def test_a_sentence_is_found_and_jumped_to_and_the_palette_leads_everywher
     await expect(page.locator(".message.found")).to_contain_text("heron")
     await expect(page.locator(".message.found")).to_be_in_viewport()
     await expect(page.get_by_role("button", name=re.compile("Latest|new"))).to_be_visible()
-    await page.keyboard.press("Control+k")
-    await page.keyboard.type("rout")
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", name="Routines")).to_be_attached()
-    await page.keyboard.press("Control+k")
-    await page.keyboard.type("heron stands")
-    await page.get_by_role("option").filter(has_text="the heron").last.click()
-    await expect(page.locator(".message.found")).to_be_in_viewport()
     await page.locator(".feed").focus()
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Always allow")
