@@ -36,6 +36,10 @@ class Way:
             return
         with contextlib.suppress(OSError):
             there = await asyncio.open_connection(self._host, self._port)
+            if self._cut:  # meanwhile
+                writer.transport.abort()
+                there[1].transport.abort()
+                return
             self._open |= {writer, there[1]}
             try:
                 async with asyncio.TaskGroup() as group:
