@@ -60,6 +60,11 @@ class Console:
         await self.say(text)
         return await self.in_a_thread()
 
+    async def files_are_there(self, count: int) -> None:
+        """So many files are attached, and the hub has them all."""
+        await expect(self.page.locator(".chip")).to_have_count(count)
+        await expect(self.page.locator(".chip[aria-busy=true]")).to_have_count(0)
+
     def card(self, gate_id: str = "") -> Locator:
         """A question; without an id the first that is open."""
         if gate_id:

@@ -52,6 +52,7 @@ OVERLAPS = """
   while (walker.nextNode()) {
     const node = walker.currentNode, parent = node.parentElement;
     if (!node.data.trim() || parent.closest('.visually-hidden, .skip, [hidden], script, noscript')) continue;
+    if (!parent.checkVisibility()) continue; // what is folded away has a box as well
     const range = document.createRange();
     range.selectNodeContents(node);
     for (const whole of range.getClientRects()) {

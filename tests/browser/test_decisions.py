@@ -216,7 +216,7 @@ async def test_a_file_goes_with_a_message_by_drop_by_button_and_pasted(
         await page.dispatch_event(".conversation", "drop", {"dataTransfer": dropped})
         pasted = await page.evaluate_handle(FILE, ["pasted.txt", "by pasting"])
         await pasted.evaluate(PASTE)
-        await expect(page.locator(".chip")).to_have_count(3)
+        await console.files_are_there(3)
         await expect(page.locator(".chip").nth(1)).to_contain_text("7 B")
         await expect(page.locator(".chip").last).to_contain_text("10 B")
         await console.say("here they are")
@@ -233,7 +233,7 @@ async def test_an_unsent_message_keeps_its_files(console: Console, complaints: C
     await page.locator("input[type=file]").set_input_files(
         {"name": "kept.txt", "mimeType": "text/plain", "buffer": b"kept"}
     )
-    await expect(page.locator(".chip")).to_contain_text("4 B")
+    await console.files_are_there(1)
     await page.context.set_offline(True)
     await console.say("here it is")
     await expect(page.locator(".composer .problem")).to_be_visible()

@@ -93,7 +93,7 @@ async def test_turns_are_taken_back_and_a_conversation_is_named_and_set(
     await page.get_by_label("Conversation menu").press("Enter")
     await page.get_by_role("button", name="Delete").press("Enter")
     await page.get_by_role("button", name="Delete it for good, not exported?").press("Enter")
-    await expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
+    await expect(page.locator("#announcer")).to_contain_text("Deleted.")
     threads = (await hub.api("GET", "/threads"))["threads"]
     assert thread not in [one["id"] for one in threads]
     assert complaints.lines == []
@@ -129,9 +129,12 @@ async def test_lists_are_walked_with_arrows_and_left_with_escape(
 async def test_the_theme_and_the_way_out(console: Console) -> None:
     page = console.page
     await console.open("why")
+    await expect(page.locator("main h1")).to_be_visible()
     await tab_to(page, "Theme: auto")
     await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Theme: light")).to_be_focused()
     await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Theme: dark")).to_be_focused()
     assert await page.evaluate("() => document.documentElement.dataset.theme") == "dark"
     await console.reload()
     assert await page.evaluate("() => document.documentElement.dataset.theme") == "dark"

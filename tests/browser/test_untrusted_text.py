@@ -65,7 +65,7 @@ async def test_names_of_files_and_threads_are_text(
         {"name": f"{MARKUP[:60]}.txt", "mimeType": "text/plain", "buffer": b"x"}
     )
     await expect(console.page.locator(".chip")).to_contain_text("<img src=x")
-    await expect(console.page.locator(".chip")).to_contain_text("1 B")
+    await console.files_are_there(1)
     await console.say(MARKUP)
     await console.in_a_thread()
     await expect(console.messages("user").first).to_contain_text("<img src=x class=planted")

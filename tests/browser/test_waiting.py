@@ -71,7 +71,7 @@ async def test_an_unanswered_gate_reminds_once_and_then_denies(browser: Browser,
             await expect(settled.get_by_role("button", name=name)).to_have_count(0)
         await console.sees("Done:")
         await expect(console.messages("notice").filter(has_text="Still waiting")).to_have_count(1)
-        await expect(page.locator(".nav-count")).to_be_hidden()
+        await expect(page.get_by_role("link", name="Approvals", exact=True)).to_be_visible()
         await console.open("approvals/history")
         await expect(settled.first).to_contain_text("Not approved: no answer in time.")
         assert not (house.workspace / "made").exists()

@@ -32,6 +32,7 @@ export class ThreadMenu {
 
   #close() {
     this.element.open = false;
+    this.body.replaceChildren(); // opened again, it shows nothing of before
     this.line.focus();
   }
 

@@ -61,7 +61,7 @@ export class Uploads {
     const remove = iconButton("close", `Remove ${file.name}`, () => this.#remove(chip));
     const chip = h(
       "li",
-      { class: "chip" },
+      { class: "chip", "aria-busy": "true" },
       icon("file"),
       h("span", { class: "name", title: file.name }, file.name),
       state,
@@ -75,6 +75,7 @@ export class Uploads {
     api.upload(file, progress, entry.cancel.signal).then(
       (kept) => {
         entry.id = kept.id;
+        chip.ariaBusy = "false";
         state.textContent = size(kept.size_bytes);
         this.#changed();
       },
@@ -84,6 +85,7 @@ export class Uploads {
 
   #fail(entry, chip, state, words) {
     entry.failed = true;
+    chip.ariaBusy = "false";
     chip.classList.add("bad");
     state.textContent = words;
     announce(words);

@@ -95,7 +95,7 @@ class ChannelsPage {
   async #changeExtension(work, problem) {
     problem.hidden = true;
     try {
-      announce((await work()).outcome ?? "Done.");
+      toast((await work()).outcome ?? "Done.");
       await this.extensions.load();
     } catch (error) {
       problem.textContent = error.message;
