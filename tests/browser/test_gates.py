@@ -118,7 +118,7 @@ async def test_a_late_press_shows_who_decided(
             await route.abort()
 
         await blind.route("**/api/events*", refused)
-        # Mended only then: a browser makes a request that is cut off on a kept connection once more by itself.
+        # Mended only then: a browser repeats by itself a request that is cut off on a kept connection.
         way.cut()
         await expect(blind.get_by_text("Not connected.")).to_be_visible()
         way.mend()

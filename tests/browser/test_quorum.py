@@ -105,7 +105,7 @@ async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
             await route.abort()
 
         await page.route("**/api/events*", refused)
-        # Mended only then: a browser makes a request that is cut off on a kept connection once more by itself.
+        # Mended only then: a browser repeats by itself a request that is cut off on a kept connection.
         way.cut()
         await expect(page.get_by_text("Not connected.")).to_be_visible()
         way.mend()
