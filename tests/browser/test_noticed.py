@@ -37,6 +37,12 @@ async () => {
   return kept.map((one) => new URL(one.url).pathname);
 }
 """
+BEEN = """
+() => {
+  window.been = [];
+  window.addEventListener('hashchange', () => window.been.push(location.hash));
+}
+"""
 
 
 @pytest.fixture
@@ -160,6 +166,7 @@ async def test_the_palette_takes_every_key_and_does_what_it_shows_as_chosen(
     thread = await console.say_in_a_new_thread("say: the routes of the heron")
     await console.sees("the routes of the heron")
     await console.open("chat/new")
+    await page.route("**/static/palette.js", lambda route: route.abort())  # a page that is open has it
     await page.keyboard.press("Control+k")
     await page.keyboard.type("rout")
     await page.keyboard.press("ArrowDown")
@@ -206,13 +213,14 @@ async def test_who_went_elsewhere_while_a_message_was_sent_stays_there(
     await reached.wait()
     await console.open("routines")
     await expect(page.get_by_role("heading", name="Routines")).to_be_attached()
+    await page.evaluate(BEEN)
     async with page.expect_response("**/api/chat/send") as sent:
         released.set()
     await (await sent.value).finished()
     await page.get_by_role("link", name="Inbox").click()
-    await expect(page).to_have_url(re.compile("#/chat$"))
-    await page.locator(".row").filter(has_text="begun and left").first.click()
+    await page.locator(".row").filter(has_text="begun and left").first.get_by_role("link").click()
     await console.sees("begun and left")
+    assert await page.evaluate("() => window.been") == ["#/chat", f"#/chat/{console.thread_id}"]
     assert complaints.lines == []
 
 
