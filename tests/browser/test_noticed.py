@@ -1,9 +1,10 @@
 """What happens is noticed: answers, settled cards, unread conversations, toasts, notifications; and keys."""
 
+import asyncio
 import re
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
@@ -34,6 +35,12 @@ async () => {
   await navigator.serviceWorker.ready;
   const kept = await (await caches.open('hubbub-shell')).keys();
   return kept.map((one) => new URL(one.url).pathname);
+}
+"""
+BEEN = """
+() => {
+  window.been = [];
+  window.addEventListener('hashchange', () => window.been.push(location.hash));
 }
 """
 
@@ -147,6 +154,73 @@ async def test_a_sentence_is_found_and_jumped_to(
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Always allow")
     await page.keyboard.press("Escape")
+    assert complaints.lines == []
+
+
+async def test_the_palette_takes_every_key_and_does_what_it_shows_as_chosen(
+    console: Console, complaints: Complaints
+) -> None:
+    page = console.page
+    option = page.get_by_role("option")
+    chosen = page.get_by_role("option", selected=True)
+    thread = await console.say_in_a_new_thread("say: the routes of the heron")
+    await console.sees("the routes of the heron")
+    await console.open("chat/new")
+    await page.route("**/static/palette.js", lambda route: route.abort())  # a page that is open has it
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("rout")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(re.compile("#/routines$"))
+    await expect(page.get_by_role("heading", name="Routines")).to_be_attached()
+    finding = asyncio.Event()
+
+    async def held(route: Route) -> None:
+        await finding.wait()
+        await route.continue_()
+
+    await page.route("**/api/search?*", held)
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("rout")
+    await page.keyboard.press("ArrowDown")
+    await expect(chosen).to_contain_text("Routines")
+    pressed = await chosen.element_handle()
+    finding.set()
+    await expect(option.filter(has_text="the routes of the heron").first).to_be_visible()
+    await expect(chosen).to_contain_text("Routines")
+    assert await pressed.evaluate("(one) => one.isConnected")  # a click that has begun on it still counts
+    await page.get_by_role("combobox").fill("heron")
+    await option.filter(has_text="the routes of the heron").last.click()
+    await page.wait_for_url(re.compile(f"#/chat/{thread}"))
+    await console.sees("the routes of the heron")
+    assert complaints.lines == []
+
+
+async def test_who_went_elsewhere_while_a_message_was_sent_stays_there(
+    console: Console, complaints: Complaints
+) -> None:
+    page = console.page
+    reached, released = asyncio.Event(), asyncio.Event()
+
+    async def held(route: Route) -> None:
+        reached.set()
+        await released.wait()
+        await route.continue_()
+
+    await page.route("**/api/chat/send", held)
+    await console.open("chat/new")
+    await console.say("say: begun and left")
+    await reached.wait()
+    await console.open("routines")
+    await expect(page.get_by_role("heading", name="Routines")).to_be_attached()
+    await page.evaluate(BEEN)
+    async with page.expect_response("**/api/chat/send") as sent:
+        released.set()
+    await (await sent.value).finished()
+    await page.get_by_role("link", name="Inbox").click()
+    await page.locator(".row").filter(has_text="begun and left").first.get_by_role("link").click()
+    await console.sees("begun and left")
+    assert await page.evaluate("() => window.been") == ["#/chat", f"#/chat/{console.thread_id}"]
     assert complaints.lines == []
 
 

@@ -264,6 +264,7 @@ export class ConversationView {
       throw error;
     });
     shown?.taken(sent?.outcome === "waiting");
+    if (this.#closed) return; // somebody who went elsewhere meanwhile stays there
     if (sent?.thread_id && sent.thread_id !== this.id) this.context.navigate(`#/chat/${sent.thread_id}`);
   }
 

@@ -1,6 +1,8 @@
 /** Keys that work on every page: the palette, the sheet of shortcuts, and answers to the card that asks. */
 
 import { composing } from "./dom.js";
+// At hand before its key is pressed: a palette still being loaded would leave the next keys to what is below it.
+import { openPalette } from "./palette.js";
 
 const TYPED_INTO = "input:not([type=checkbox]), textarea, select, [contenteditable]";
 const ANSWERS = { a: "approve", d: "deny", A: "always", e: "edit" };
@@ -21,8 +23,7 @@ export class Keys {
     document.removeEventListener("keydown", this.listen);
   }
 
-  async palette() {
-    const { openPalette } = await import("./palette.js");
+  palette() {
     openPalette(this.context, this.shell);
   }
 

@@ -1,7 +1,7 @@
 /** The command palette: pages, actions, conversations and what was said, by a few typed letters. */
 
 import * as api from "./api.js";
-import { h, settled } from "./dom.js";
+import { composing, h, settled } from "./dom.js";
 import { clip, titleOf } from "./format.js";
 import { link } from "./router.js";
 import { complain } from "./toasts.js";
@@ -39,7 +39,8 @@ class Palette {
     });
     this.element = h("dialog", { class: "palette", "aria-label": "Command palette" }, this.field, this.list);
     const find = settled(() => this.#find(), TYPING_MS);
-    this.field.addEventListener("input", () => [this.#show(this.#named()), find()]);
+    // What was found for other words is let go at once: it would come in below these.
+    this.field.addEventListener("input", () => [this.#asked.abort(), this.#show(this.#named()), find()]);
     this.field.addEventListener("keydown", (event) => this.#key(event));
     this.element.addEventListener("click", (event) => event.target === this.element && this.element.close());
     this.element.addEventListener("close", () => [find.cancel(), this.#asked.abort(), this.element.remove()]);
@@ -59,7 +60,6 @@ class Palette {
   }
 
   async #find() {
-    this.#asked.abort();
     this.#asked = new AbortController();
     const { signal } = this.#asked;
     const query = this.#words;
@@ -72,7 +72,7 @@ class Palette {
       if (signal.aborted) return;
       const titles = page.threads.map((thread) => this.#leads(titleOf(thread), thread.channel, link("chat", thread.id)));
       const said = hits.found.map((hit) => this.#leads(clip(hit.excerpt, 90), hit.title, hitLink(hit)));
-      this.#show([...this.#named(), ...titles, ...said], this.#at); // these come below what is chosen already
+      this.#add([...titles, ...said]);
     } catch (error) {
       if (!signal.aborted) complain(error);
     }
@@ -83,12 +83,21 @@ class Palette {
     return { label, about, work: () => this.context.navigate(hash) };
   }
 
-  /** @param {Entry[]} entries @param {number} [at] the chosen one */
-  #show(entries, at = 0) {
-    this.#entries = entries;
-    this.#at = at;
-    const none = h("li", { class: "muted" }, "Nothing found yet.");
-    this.list.replaceChildren(...(entries.length ? entries.map((one, index) => this.#option(one, index)) : [none]));
+  /** @param {Entry[]} entries */
+  #show(entries) {
+    this.#entries = [];
+    this.#at = 0;
+    this.list.replaceChildren(h("li", { class: "muted" }, "Nothing found yet."));
+    this.#add(entries);
+  }
+
+  /** Below what is shown, which stays as it is, under the pointer too. @param {Entry[]} more */
+  #add(more) {
+    const before = this.#entries.length;
+    const options = more.map((one, index) => this.#option(one, before + index));
+    this.#entries = [...this.#entries, ...more];
+    if (before) this.list.append(...options);
+    else if (options.length) this.list.replaceChildren(...options);
     this.#mark();
   }
 
@@ -119,7 +128,7 @@ class Palette {
       event.preventDefault();
       this.#at = (this.#at + step + this.#entries.length) % this.#entries.length;
       this.#mark();
-    } else if (event.key === "Enter" && !event.isComposing) {
+    } else if (event.key === "Enter" && !composing(event)) {
       event.preventDefault();
       this.#take(this.#at);
     }

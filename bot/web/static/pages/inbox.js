@@ -74,6 +74,8 @@ function speaksHere(context, thread) {
 
 /** A conversation that has not begun. */
 class Beginning {
+  #left = false;
+
   /** @param {Context} context @param {(thread: string) => void} onBegun */
   constructor(context, onBegun) {
     this.context = context;
@@ -107,7 +109,9 @@ class Beginning {
     this.#takeDrops();
   }
 
-  close() {}
+  close() {
+    this.#left = true;
+  }
 
   focus() {
     this.composer.focus();
@@ -121,6 +125,7 @@ class Beginning {
 
   async #send(text, attachments) {
     const sent = await retried((key) => api.send({ text, new: true, client_key: key, attachments }));
+    if (this.#left) return; // somebody who went elsewhere meanwhile stays there
     if (sent.thread_id) {
       this.onBegun(sent.thread_id);
       this.context.navigate(link("chat", sent.thread_id), { replace: true });
