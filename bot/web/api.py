@@ -21,7 +21,7 @@ from bot.operator.settings import SettingsService
 from bot.operator.thread_export import ThreadExports
 from bot.runtime import version
 from bot.views import StatusView
-from bot.web.accounts import Accounts
+from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
 from bot.web.chat import Chat, SentFiles
@@ -224,10 +224,11 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    people = People(store, ids, parts.login, parts.url, parts.status, parts.states, parts.models)
+    people = People(store, ids, parts.status, parts.states, parts.models)
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *parts.accounts.endpoints(), *threads.endpoints(), *chat.endpoints()]
+    found += KeysApi(store, ids, parts.login, parts.url).endpoints()
     found += ConversationsApi(store).endpoints()
     found += [
         *parts.prompts.endpoints(),
