@@ -223,7 +223,7 @@ class ChannelsPage {
       {},
       h("span", { class: "name" }, account.name || account.platform_user_id),
       h("span", { class: "muted" }, `${words} · ${account.via}`),
-      mayRevoke ? confirmButton("Remove access", `Remove the access of ${words}?`, revoke) : null,
+      mayRevoke ? confirmButton("Remove access", `Remove access to ${words}?`, revoke) : null,
       problem,
     );
   }
