@@ -17,18 +17,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from bot.runtime import LOGIN_PATH
 from bot.web.auth import LONGEST_KEY, SESSION_HEADER, AccessRules, hash_of, hash_of_session, new_key
-from bot.web.console import LOGIN_PATH
 from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
 from bot.web.errors import error_response, on_invalid
 from core.clock import SECOND_US, Clock
 from core.errors import StoreUnavailable
+from core.store.pairing import INVITATION_LIFE_US, invitation_hash
 from core.store.port import KeyKind, Keys
 from core.users import Principal
 
 CODE_LIFE_US = 15 * 60 * SECOND_US
 SESSION_LIFE_S = 14 * 86_400
-INVITATION_LIFE_US = 3 * 86_400 * SECOND_US
 MAX_CODES = 20
 """Links that are good at the same time; the oldest make room."""
 MAX_WRONG = 10
@@ -64,9 +64,7 @@ class LoginService:
         """Return a code that logs a member in once, and when it expires (microseconds UTC). It outlives
         restarts: the store holds its hash."""
         code, until = new_key(), self._clock.now() + INVITATION_LIFE_US
-        await self._keys.keep_key(
-            _hash_of_invitation(code), KeyKind.INVITATION, user.user_id, until, by.user_id
-        )
+        await self._keys.keep_key(invitation_hash(code), KeyKind.INVITATION, user.user_id, until, by.user_id)
         return code, until
 
     @property
@@ -92,7 +90,7 @@ class LoginService:
         return secret
 
     async def _redeem(self, code: str, session: str, until: int) -> bool:
-        invitation = _hash_of_invitation(code)
+        invitation = invitation_hash(code)
         # Read first: strangers' guesses cause no writes.
         if await self._keys.key_holder(invitation, KeyKind.INVITATION) is None:
             return False
@@ -105,10 +103,6 @@ class LoginService:
         for known in found:
             self._codes.remove(known)
         return any(now < known.until for known in found)
-
-
-def _hash_of_invitation(code: str) -> str:
-    return hash_of(f"invitation: {code}")
 
 
 class LoginCode(Given):

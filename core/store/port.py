@@ -96,6 +96,7 @@ class Inbound(Protocol):
     async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
         """Bind this key of the person to that thread; their session stays as it is. Return False if
         they own no such thread on the channel."""
+        ...
 
 
 class Turns(Protocol):
@@ -231,7 +232,6 @@ class UnfinishedRuns(Protocol):
 
     async def release_runs(self, run_ids: Sequence[str]) -> None:
         """Release unfinished runs at an orderly shutdown, so that their starts do not count as crashes."""
-        ...
 
     async def start_waiting(self, thread_id: str, next_turn_id: str) -> TurnStart | None:
         """Start a turn on the waiting inputs of a thread that has no active turn."""

@@ -144,7 +144,9 @@ async def test_an_invited_member_has_their_own_conversations_and_nothing_else(
     await expect(shown).to_have_value(re.compile("/login#code="))
     member = people.locator(".card").filter(has_text=IMAGE)
     await expect(member).to_contain_text("the console · paired")
-    await console.page.evaluate("() => document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    await console.page.evaluate(
+        "() => document.querySelectorAll('details').forEach((one) => one.open = true)"
+    )
     assert await misfits(console.page) + await barriers(console.page) == []
     await nothing_planted(console)
     async with tab(browser, complaints) as page:

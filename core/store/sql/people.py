@@ -209,7 +209,7 @@ class KeyUnits(Facet):
         expires_at: int | None,
         by: str | None = None,
     ) -> None:
-        _keep_key(tx, hash_, kind, user_id, expires_at, by or user_id)
+        store_key(tx, hash_, kind, user_id, expires_at, by or user_id)
 
     @writes
     def redeem_invitation(self, tx: Transaction, hash_: str, session: str, expires_at: int) -> bool:
@@ -220,7 +220,7 @@ class KeyUnits(Facet):
             tx.clock.now(),
         )
         if row is not None:
-            _keep_key(tx, session, KeyKind.SESSION, row[0], expires_at, row[0])
+            store_key(tx, session, KeyKind.SESSION, row[0], expires_at, row[0])
         return row is not None
 
     @reads
@@ -255,9 +255,10 @@ _MADE = {
 }
 
 
-def _keep_key(
+def store_key(
     tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None, by: str
 ) -> None:
+    """Store a key; see Keys.keep_key."""
     # Expired keys make room.
     now = tx.clock.now()
     tx.run("DELETE FROM api_keys WHERE expires_at <= ?", now)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest_asyncio
 from starlette.routing import BaseRoute, Mount, Route
 
-from bot.web.login import INVITATION_LIFE_US
 from core.clock import SECOND_US
+from core.store.pairing import INVITATION_LIFE_US
 from tests.bot.web.api_client import Client, client
 from tests.bot.web.test_login import Page, handed_in
-from tests.harness.telegram_hub import Hub, open_hub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 
 ASK_SHELL = '[roles.member]\ntools = ["shell"]\n'
 WATCH = {
@@ -83,6 +83,33 @@ async def test_invitations_have_their_time_and_their_people(house: Hub, api: Cli
         ({"user_id": "nobody"}, 404),
     ):
         assert (await api.refusal("POST", "/api/invitations", body))[0] == status, body
+
+
+async def test_the_owner_invites_in_a_chat(tmp_path: Path) -> None:
+    public = 'port = 0\npublic_url = "https://hub.example"'
+    async with open_hub(tmp_path, http=public) as house, client(house.directory) as api:
+        house.telegram.user_sends_text(OWNER, "/invite Mia  Li")
+        said = await house.telegram.wait_text(
+            OWNER, "This link lets Mia Li into the console.", timeout_s=LIMIT_S
+        )
+        url = said.text.rpartition("\n")[2]
+        assert url.startswith("https://hub.example/login#code=")
+        status, page = await handed_in(api, url.replace("https://hub.example", api.url))
+        assert status == 201
+        mia = Page(api.http, api.url, page["secret"])
+        _, me = await mia.ask("GET", "/api/me")
+        assert (me["name"], me["role"]) == ("Mia Li", "member")
+        status, refused = await mia.ask("POST", "/api/chat/send", {"text": "/invite Bo"})
+        assert (status, refused["answer"]) == (202, "Only the owner of this assistant can invite people.")
+        assert len(await api.get("/api/users")) == 2
+        house.telegram.user_sends_text(OWNER, "/invite")
+        await house.telegram.wait_text(OWNER, "Type /invite and the name", timeout_s=LIMIT_S)
+
+
+async def test_without_a_public_address_a_chat_gets_no_link(house: Hub, api: Client) -> None:
+    sent = await api.send("/invite Mia")
+    assert "hubbub users invite NAME" in sent["answer"]
+    assert len(await api.get("/api/users")) == 1
 
 
 async def test_removed_access_ends_sessions_and_invitations_for_good(api: Client) -> None:
