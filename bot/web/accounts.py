@@ -204,7 +204,7 @@ class KeysApi:
                 InvitationPage,
                 body=NewInvitation,
                 status=201,
-                refusals=(404, 409, 503),
+                refusals=(404, 409, 422, 503),
                 owner_only=True,
             ),
             Endpoint("POST", "/logout", self.logout, None, status=200),
@@ -241,7 +241,7 @@ class KeysApi:
         body: NewInvitation = call.body
         name = (body.name or "").strip()
         if (body.user_id is None) == (not name):
-            raise AdminError("invalid", "give the name of a new member, or the ID of a member", "name")
+            raise AdminError("unusable", "give the name of a new member, or the ID of a member", "name")
         if not self._url:
             raise AdminError("unavailable", "the console needs a running hub; start one with: hubbub run")
         user_id = body.user_id

@@ -76,9 +76,9 @@ async def test_invitations_have_their_time_and_their_people(house: Hub, api: Cli
     assert (await handed_in(api, page["url"]))[0] == 403
     owner = (await api.get("/api/me"))["user_id"]
     for body, status in (
-        ({}, 400),
-        ({"name": " "}, 400),
-        ({"name": "Mia", "user_id": page["user_id"]}, 400),
+        ({}, 422),
+        ({"name": " "}, 422),
+        ({"name": "Mia", "user_id": page["user_id"]}, 422),
         ({"user_id": owner}, 409),
         ({"user_id": "nobody"}, 404),
     ):
