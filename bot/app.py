@@ -135,7 +135,7 @@ class Serving:
 
     def login_url(self) -> str:
         """Return a link that logs one browser in."""
-        return login_url(self.people_reach, self.login)
+        return login_url(self.people_reach, self.login.new_code())
 
     async def readiness(self) -> Readiness:
         """Return whether the hub can do its work."""

@@ -13,7 +13,7 @@ from bot.config.types import DATABASE_NAME
 from bot.live import Live
 from bot.models.builder import first_call, sees
 from bot.ops.metrics import Metrics
-from bot.runtime import StartError, needed_to_start
+from bot.runtime import LOGIN_PATH, StartError, needed_to_start
 from bot.timers import ScheduledTimers
 from bot.tools import (
     build_approvals,
@@ -39,7 +39,7 @@ from core.inbound.rules import InboundRules
 from core.inbound.sessions import SessionManager
 from core.lazy_module import LazyModule
 from core.messages import Message, WhileBusy
-from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
+from core.people.access import Access, ChannelAccess, Console, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices, ToPerson
 from core.runs.chat import ChatDelegate
 from core.runs.context import ChatPrompts
@@ -225,6 +225,7 @@ def build_rules(
         jobs,
         WhileBusy(config.agent.while_busy),
         servers,
+        Console(f"{config.http.public_url}{LOGIN_PATH}" if config.http.public_url else "", WEB),
     )
 
 

@@ -16,6 +16,7 @@ from core.errors import HubError, StoreError
 
 CHANNELS_PATH = "/channels"
 """Below it the endpoints that platforms call are mounted, by the channel's name."""
+LOGIN_PATH = "/login"
 CALLBACK_PATH = "/oauth/callback"
 """The page to which browsers return from an authorization server."""
 LISTEN_BACKLOG = 128

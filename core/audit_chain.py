@@ -57,6 +57,7 @@ class AuditKind(StrEnum):
     LOGOUT = "logout"
     TOKEN_MADE = "token_made"  # noqa: S105 - the name of an event
     TOKENS_REVOKED = "tokens_revoked"
+    INVITED = "invited"
     PRUNED = "pruned"
     THREAD_DELETED = "thread_deleted"
     EXTENSION = "extension"

@@ -59,6 +59,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("skills", "list the skills that a message can use"),
     ("extensions", "list your extensions; /extensions enable, disable or remove NAME changes one"),
     ("link", "link another account of yours"),
+    ("invite", "let a person use the console: /invite NAME (owner only)"),
     ("help", "list the commands"),
 )
 """The commands offered in each platform's own menu, with their descriptions."""

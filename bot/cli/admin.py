@@ -105,6 +105,21 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
         typer.echo(printable(f"{user_id}: {name.strip()}, {account or 'without an account yet'}"))
 
 
+def invite(path: Path | None, wanted: str, *, as_json: bool) -> None:
+    """Print a new member's link to the console, or another one of a member who is known by ID."""
+    if not wanted.strip():
+        raise CommandFailed("a member needs a name", USAGE)
+    body = {"user_id" if _USER_ID.fullmatch(wanted.strip()) else "name": wanted.strip()}
+    page = with_api(path, lambda api: api.post("/invitations", dict[str, Any], body))
+    if as_json:
+        print_json(page)
+        return
+    typer.echo(printable(page["url"]))
+    where = " Only this machine can open it: set http.public_url for others." if page["here_only"] else ""
+    typer.echo(printable(f"For {page['name']}, once, until {when(page['expires_at'])} UTC.{where}"), err=True)
+
+
+_USER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ACCOUNT = re.compile(r"[a-z][\w-]*:[\w-]+")
 """The form of an account, which no user's name has."""
 

@@ -84,6 +84,16 @@ def users_add(
     finish(lambda: admin.add_user(config, name, account, as_json=as_json))
 
 
+@users_commands.command("invite")
+def users_invite(
+    name: Annotated[str, typer.Argument(metavar="NAME|USER", help="A new member's name, or a member's ID.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a link that lets a member use the console. It works once and expires after 3 days."""
+    finish(lambda: admin.invite(config, name, as_json=as_json))
+
+
 @users_commands.command("link")
 def users_link(
     user: Annotated[str, typer.Argument(metavar="USER", help="The user's ID; see `users list`.")],

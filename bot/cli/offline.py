@@ -19,7 +19,7 @@ from bot.routines.service import resting_routines
 from bot.runtime import AdminError
 from bot.tools import build_effective_policy, build_tools, workspace_of
 from bot.views import StatusView
-from bot.web.accounts import Accounts
+from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import Caller, SoleCaller
 from bot.web.conversations import ConversationsApi
@@ -85,7 +85,8 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         jobs = JobsApi(lambda: build_registry(config, store, pipeline(), ids, leaks), store.threads)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
-            *People(store, ids, login, "", _no_status, dict, models).endpoints(),
+            *People(store, ids, _no_status, dict, models).endpoints(),
+            *KeysApi(store, ids, login, "").endpoints(),
             *Accounts(pairing, owner).endpoints(),
             *SettingsApi(store, settings, NoReloader()).endpoints(),
             *ApprovalsApi(store.feed, inbox, presenter, clock, ids).endpoints(),

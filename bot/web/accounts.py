@@ -1,14 +1,22 @@
-"""Accounts on the platforms: requests for pairing, links, and their end, for the API."""
+"""Accounts on the platforms and keys to the hub, for the API: pairing, links, invitations, and their end."""
+
+from urllib.parse import urlsplit
 
 from pydantic import Field
+from starlette.responses import JSONResponse, Response
 
 from bot.runtime import AdminError
 from bot.views import DecisionView, PairingRequestView
+from bot.web.auth import LOOPBACK_HOSTS, hash_of, new_key
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText, decision_endpoint
+from bot.web.login import LoginService, login_url
+from channels.webchat import WEB
+from core.ids import Ids
 from core.people.pairing import PairAs, PairingService
 from core.store.pairing import ClaimRefused, Decision, PairingApproved
-from core.users import Principal
+from core.store.port import KeyKind, Store
+from core.users import Principal, Role
 
 
 class PairingApproval(Given):
@@ -108,3 +116,154 @@ def _settled(decision: Decision) -> DecisionView:
         principal = decision.principal
         return DecisionView(id=account, outcome=f"allowed as {principal.name} ({principal.role.value})")
     return DecisionView(id=account, outcome="denied")
+
+
+# Keys: tokens, login links, invitations and their end.
+
+
+class TokenOf(Given):
+    """A person."""
+
+    user_id: ShortText
+
+
+class NewInvitation(Given):
+    """A new member by `name`, or one who is known, by `user_id`."""
+
+    name: ShortText | None = None
+    user_id: ShortText | None = None
+
+
+class TokenPage(Page):
+    """A new token. It is shown only once."""
+
+    token: str
+
+
+class RevokedPage(Page):
+    """The number of revoked tokens."""
+
+    revoked: int
+
+
+class InvitationPage(Page):
+    """A link that logs a member's browser in, once, until it expires. It is shown only once. `here_only`: it
+    can be opened on the hub's machine only, since no `public_url` is configured."""
+
+    url: str
+    user_id: str
+    name: str
+    expires_at: int
+    here_only: bool
+
+
+class LoginLink(Page):
+    """A link that logs in a browser. It works once and expires after 15 minutes."""
+
+    url: str
+
+
+class KeysApi:
+    """One method per endpoint. `url`: the hub's address for people; empty while no hub runs."""
+
+    def __init__(self, store: Store, ids: Ids, login: LoginService, url: str) -> None:
+        self._store = store
+        self._ids = ids
+        self._login = login
+        self._url = url
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint(
+                "POST",
+                "/tokens",
+                self.token,
+                TokenPage,
+                body=TokenOf,
+                status=201,
+                refusals=(404, 409),
+                owner_only=True,
+            ),
+            Endpoint(
+                "POST", "/tokens/revoke", self.revoke_tokens, RevokedPage, body=TokenOf, owner_only=True
+            ),
+            Endpoint(
+                "POST",
+                "/login-links",
+                self.login_link,
+                LoginLink,
+                status=201,
+                owner_only=True,
+                tokens_only=True,
+            ),
+            Endpoint(
+                "POST",
+                "/invitations",
+                self.invite,
+                InvitationPage,
+                body=NewInvitation,
+                status=201,
+                refusals=(404, 409, 422, 503),
+                owner_only=True,
+            ),
+            Endpoint("POST", "/logout", self.logout, None, status=200),
+        ]
+
+    async def token(self, call: Call) -> TokenPage:
+        """Create a token that lets a program, or a person without a platform, act as this member."""
+        body: TokenOf = call.body
+        user = await self._member(body.user_id)
+        token = new_key()
+        await self._store.keys.keep_key(hash_of(token), KeyKind.TOKEN, user.user_id, None)
+        return TokenPage(token=token)
+
+    async def revoke_tokens(self, call: Call) -> RevokedPage:
+        """Revoke all tokens of a member, and end their access to the console."""
+        body: TokenOf = call.body
+        revoked = await self._store.keys.drop_keys_of(body.user_id, KeyKind.TOKEN)
+        await self._store.people.revoke_account(WEB, body.user_id)
+        return RevokedPage(revoked=revoked)
+
+    async def login_link(self, call: Call) -> LoginLink:
+        """Create a link that logs in a browser."""
+        del call
+        return LoginLink(url=login_url(self._url, self._login.new_code()))
+
+    async def logout(self, call: Call) -> Response:
+        """End this browser's session."""
+        if call.caller.by_session:
+            await self._store.keys.drop_key(call.caller.key_hash)
+        return JSONResponse({})
+
+    async def invite(self, call: Call) -> InvitationPage:
+        """Invite a member to the console."""
+        body: NewInvitation = call.body
+        name = (body.name or "").strip()
+        if (body.user_id is None) == (not name):
+            raise AdminError("unusable", "give the name of a new member, or the ID of a member", "name")
+        if not self._url:
+            raise AdminError("unavailable", "the console needs a running hub; start one with: hubbub run")
+        user_id = body.user_id
+        if user_id is None:
+            user_id = self._ids.row_id()
+            await self._store.people.ensure_user(user_id, Role.MEMBER, name)
+        user = await self._member(user_id)
+        code, until = await self._login.invite(user, call.principal)
+        return InvitationPage(
+            url=login_url(self._url, code),
+            user_id=user.user_id,
+            name=user.name,
+            expires_at=until,
+            here_only=urlsplit(self._url).hostname in LOOPBACK_HOSTS,
+        )
+
+    async def _member(self, user_id: str) -> Principal:
+        """Return a member, who has an account for their keys from now on. Raises AdminError."""
+        user = await self._store.people.user(user_id)
+        if user is None:
+            raise AdminError("not_found", "no user has this ID; list the users", "user_id")
+        if user.role is not Role.MEMBER:
+            raise AdminError("refused", f"this is for members; {user.name} is {user.role}", "user_id")
+        await self._store.people.link_account(user.user_id, WEB, user.user_id, user.name)
+        return user

@@ -21,7 +21,7 @@ from bot.operator.settings import SettingsService
 from bot.operator.thread_export import ThreadExports
 from bot.runtime import version
 from bot.views import StatusView
-from bot.web.accounts import Accounts
+from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
 from bot.web.chat import Chat, SentFiles
@@ -143,7 +143,7 @@ def _query_parameters(query: type[Given], schemas: dict[str, Any]) -> list[dict[
     if query is Nothing:
         return []
     schema = TypeAdapter(query).json_schema(ref_template=_REF)
-    schemas.update(schema.pop("$defs", {}))
+    _add(schemas, schema.pop("$defs", {}))
     required = schema.get("required", ())
     return [
         {"name": name, "in": "query", "required": name in required, "schema": _given(part)}
@@ -174,12 +174,19 @@ def _responses(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     return {str(endpoint.status): good, **also, **refusals}
 
 
+def _add(schemas: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add schemas by name. Raises TypeError if another one has the name of one of them."""
+    for name, schema in more.items():
+        if schemas.setdefault(name, schema) != schema:
+            raise TypeError(f"two models of the API are named {name}")
+
+
 def _schema(type_: Any, mode: Any, schemas: dict[str, Any]) -> dict[str, Any]:
     schema = TypeAdapter(type_).json_schema(mode=mode, ref_template=_REF)
-    schemas.update(schema.pop("$defs", {}))
+    _add(schemas, schema.pop("$defs", {}))
     name = schema.get("title")
     if schema.get("type") == "object" and name:
-        schemas[name] = schema
+        _add(schemas, {name: schema})
         return {"$ref": _REF.format(model=name)}
     return schema
 
@@ -224,10 +231,11 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    people = People(store, ids, parts.login, parts.url, parts.status, parts.states, parts.models)
+    people = People(store, ids, parts.status, parts.states, parts.models)
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *parts.accounts.endpoints(), *threads.endpoints(), *chat.endpoints()]
+    found += KeysApi(store, ids, parts.login, parts.url).endpoints()
     found += ConversationsApi(store).endpoints()
     found += [
         *parts.prompts.endpoints(),

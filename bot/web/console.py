@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-LOGIN_PATH = "/login"
+from bot.runtime import LOGIN_PATH
+
 WORKER = "worker.js"
 """Served at the root as well: a service worker has power only over paths below its own."""
 STATIC = Path(__file__).with_name("static")

@@ -2,9 +2,9 @@
 
 A link carries its code after `#`, which no browser sends: the console's script hands it in, once, and
 stores the
-secret it gets for its own origin. Codes live in memory, for a quarter of an hour; sessions are stored as
-hashes, so
-that a restart keeps them. A session's secret is made at login, so it cannot be planted.
+secret it gets for its own origin. The owner's codes live in memory, for a quarter of an hour; invitations
+of members and sessions are stored as hashes, so that a restart keeps them. A session's secret is made at
+login, so it cannot be planted.
 """
 
 import hmac
@@ -17,12 +17,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from bot.runtime import LOGIN_PATH
 from bot.web.auth import LONGEST_KEY, SESSION_HEADER, AccessRules, hash_of, hash_of_session, new_key
-from bot.web.console import LOGIN_PATH
 from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
 from bot.web.errors import error_response, on_invalid
 from core.clock import SECOND_US, Clock
 from core.errors import StoreUnavailable
+from core.store.pairing import INVITATION_LIFE_US, invitation_hash
 from core.store.port import KeyKind, Keys
 from core.users import Principal
 
@@ -59,6 +60,13 @@ class LoginService:
         self._codes.append(_Code(hash_of(code), self._clock.now() + CODE_LIFE_US))
         return code
 
+    async def invite(self, user: Principal, by: Principal) -> tuple[str, int]:
+        """Return a code that logs a member in once, and when it expires (microseconds UTC). It outlives
+        restarts: the store holds its hash."""
+        code, until = new_key(), self._clock.now() + INVITATION_LIFE_US
+        await self._keys.keep_key(invitation_hash(code), KeyKind.INVITATION, user.user_id, until, by.user_id)
+        return code, until
+
     @property
     def overrun(self) -> bool:
         """Return whether recent wrong codes are over the limit."""
@@ -69,16 +77,24 @@ class LoginService:
     async def log_in(self, code: str, before: str = "") -> str | None:
         """Return a new session's secret for a good code, which is then used up and ends the session `before`;
         None for any other code."""
-        if not self._use_up(code):
+        secret = new_key()
+        until = self._clock.now() + SESSION_LIFE_S * SECOND_US
+        if self._use_up(code):
+            await self._keys.keep_key(hash_of_session(secret), KeyKind.SESSION, self._owner.user_id, until)
+        elif not await self._redeem(code, hash_of_session(secret), until):
             if not self.overrun:
                 self._wrong.append(self._clock.now())
             return None
-        secret = new_key()
-        until = self._clock.now() + SESSION_LIFE_S * SECOND_US
-        await self._keys.keep_key(hash_of_session(secret), KeyKind.SESSION, self._owner.user_id, until)
         if before:
             await self._keys.drop_key(hash_of_session(before))
         return secret
+
+    async def _redeem(self, code: str, session: str, until: int) -> bool:
+        invitation = invitation_hash(code)
+        # Read first: strangers' guesses cause no writes.
+        if await self._keys.key_holder(invitation, KeyKind.INVITATION) is None:
+            return False
+        return await self._keys.redeem_invitation(invitation, session, until)
 
     def _use_up(self, code: str) -> bool:
         """Use up a code. Every stored code is compared, so that the time taken reveals nothing."""
@@ -95,9 +111,9 @@ class LoginCode(Given):
     code: Annotated[str, Field(max_length=LONGEST_KEY)]
 
 
-def login_url(url: str, login: LoginService) -> str:
-    """Return a fresh login link."""
-    return f"{url}{LOGIN_PATH}#code={login.new_code()}"
+def login_url(url: str, code: str) -> str:
+    """Return the login link with this code."""
+    return f"{url}{LOGIN_PATH}#code={code}"
 
 
 def login_routes(service: LoginService, gate: AccessRules) -> list[Route]:

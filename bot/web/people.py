@@ -5,14 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from starlette.responses import JSONResponse, Response
 
 from bot.runtime import AdminError, version
 from bot.views import DecisionView, StatusView, UserView
-from bot.web.auth import hash_of, new_key
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, decision_endpoint
-from bot.web.login import LoginService, login_url
 from bot.web.stream import ChannelStates
 from channels.webchat import WEB
 from core import texts
@@ -21,7 +18,7 @@ from core.lazy_module import LazyModule
 from core.preferences import Preferences, Thinking
 from core.store.feed import Explanations
 from core.store.pairing import NoiseRow
-from core.store.port import KeyKind, Store
+from core.store.port import Store
 from core.store.rows import Explanation
 from core.users import Person, Role
 
@@ -53,12 +50,6 @@ class ModelOf(Given):
     thinking: Thinking | None = None
 
 
-class TokenOf(Given):
-    """A person."""
-
-    user_id: ShortText
-
-
 class CommandPage(Page):
     """A command, without its slash, and what it does."""
 
@@ -77,24 +68,6 @@ class Me(Page):
     commands: tuple[CommandPage, ...]
 
 
-class TokenPage(Page):
-    """A new token. It is shown only once."""
-
-    token: str
-
-
-class RevokedPage(Page):
-    """The number of revoked tokens."""
-
-    revoked: int
-
-
-class LoginLink(Page):
-    """A link that logs in a browser. It works once and expires after 15 minutes."""
-
-    url: str
-
-
 class People:
     """One method per endpoint. `models`: the names of the configured ones."""
 
@@ -102,16 +75,12 @@ class People:
         self,
         store: Store,
         ids: Ids,
-        login: LoginService,
-        url: str,
         status: Callable[[], Awaitable[StatusView]],
         states: ChannelStates,
         models: Sequence[str],
     ) -> None:
         self._store = store
         self._ids = ids
-        self._login = login
-        self._url = url
         self._status = status
         self._states = states
         self._models = models
@@ -125,29 +94,6 @@ class People:
             Endpoint("POST", "/users", self.add_user, UserView, body=NewUser, status=201, owner_only=True),
             decision_endpoint("/users/timezone", self.set_timezone, TimezoneOf, (404, 422, 503)),
             decision_endpoint("/users/model", self.choose_model, ModelOf, (404, 422, 503)),
-            Endpoint(
-                "POST",
-                "/tokens",
-                self.token,
-                TokenPage,
-                body=TokenOf,
-                status=201,
-                refusals=(404, 409),
-                owner_only=True,
-            ),
-            Endpoint(
-                "POST", "/tokens/revoke", self.revoke_tokens, RevokedPage, body=TokenOf, owner_only=True
-            ),
-            Endpoint(
-                "POST",
-                "/login-links",
-                self.login_link,
-                LoginLink,
-                status=201,
-                owner_only=True,
-                tokens_only=True,
-            ),
-            Endpoint("POST", "/logout", self.logout, None, status=200),
         ]
 
     async def me(self, call: Call) -> Me:
@@ -206,36 +152,6 @@ class People:
     async def _prefer(self, user_id: str, changed: Callable[[Preferences], Preferences]) -> None:
         if not await self._store.people.set_preferences(user_id, changed):
             raise AdminError("not_found", f"no user has the id {user_id}; list the users", "user_id")
-
-    async def token(self, call: Call) -> TokenPage:
-        """Create a token that lets a program, or a person without a platform, act as this member."""
-        body: TokenOf = call.body
-        user = await self._store.people.user(body.user_id)
-        if user is None:
-            raise AdminError("not_found", "no user has this ID; list the users", "user_id")
-        if user.role is not Role.MEMBER:
-            raise AdminError("refused", f"tokens are for members; {user.name} is {user.role}", "user_id")
-        await self._store.people.link_account(user.user_id, WEB, user.user_id, user.name)
-        token = new_key()
-        await self._store.keys.keep_key(hash_of(token), KeyKind.TOKEN, user.user_id, None)
-        return TokenPage(token=token)
-
-    async def revoke_tokens(self, call: Call) -> RevokedPage:
-        """Revoke all tokens of a member."""
-        body: TokenOf = call.body
-        await self._store.people.revoke_account(WEB, body.user_id)
-        return RevokedPage(revoked=await self._store.keys.drop_keys_of(body.user_id, KeyKind.TOKEN))
-
-    async def login_link(self, call: Call) -> LoginLink:
-        """Create a link that logs in a browser."""
-        del call
-        return LoginLink(url=login_url(self._url, self._login))
-
-    async def logout(self, call: Call) -> Response:
-        """End this browser's session."""
-        if call.caller.by_session:
-            await self._store.keys.drop_key(call.caller.key_hash)
-        return JSONResponse({})
 
 
 # How the hub is doing: its channels, and what became of messages.

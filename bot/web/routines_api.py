@@ -143,7 +143,7 @@ class Draft(Given):
     text: Annotated[str, Field(max_length=100_000)] | None = None
 
 
-class Trial(Given):
+class RoutineTrial(Given):
     """A trial message, and calls to judge: each a tool's name, a space and its arguments."""
 
     text: Annotated[str, Field(max_length=100_000)] | None = None
@@ -193,7 +193,7 @@ class RoutinesApi:
             Endpoint("POST", f"{one}/disable", self.disable, RoutineView, refusals=refusals),
             Endpoint("POST", f"{one}/fire", self.fire, FiredView, refusals=refusals),
             Endpoint("GET", f"{one}/runs", self.runs, list[RunView], query=Runs, refusals=refusals),
-            Endpoint("POST", f"{one}/test", self.test, RoutineTestView, body=Trial, refusals=refusals),
+            Endpoint("POST", f"{one}/test", self.test, RoutineTestView, body=RoutineTrial, refusals=refusals),
             Endpoint("POST", "/routine-drafts", self.draft, DraftView, body=Draft),
             Endpoint(
                 "GET", "/routine-calendar", self.calendar, CalendarView, query=Days, refusals=(422, 503)
@@ -247,7 +247,7 @@ class RoutinesApi:
 
     async def test(self, call: Call) -> RoutineTestView:
         """Test whether a message would fire a routine, and what its runs would be refused; nothing runs."""
-        body: Trial = call.body
+        body: RoutineTrial = call.body
         row, owner = await self._found(call), call.principal
         text = body.text
         trial = None if text is None else try_text(row, text, self._moment(call))

@@ -57,6 +57,7 @@ class WebServer:
     """Serves routes on a socket until cancelled."""
 
     def __init__(self, sock: socket.socket, routes: Sequence[BaseRoute]) -> None:
+        self.routes = tuple(routes)
         self._sock = sock
         config = Config(
             _secured(Starlette(routes=list(routes), exception_handlers={HTTPException: on_http_error})),
@@ -145,6 +146,11 @@ class OnDemand:
         self._make = make
         self._made: ASGIApp | None = None
         self._making = asyncio.Lock()
+
+    @property
+    def routes(self) -> Sequence[BaseRoute]:
+        """The routes of the application, once it is built."""
+        return getattr(self._made, "routes", ())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

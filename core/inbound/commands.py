@@ -37,7 +37,7 @@ from core.inbound.thread_settings import thread_setting
 from core.lazy_module import LazyModule
 from core.messages import InboundMessage, plain
 from core.people import pairing_texts
-from core.people.access import Access
+from core.people.access import Access, Console
 from core.people.pairing import Claim, ClaimRules
 from core.runs.skills import Skill, in_words
 from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused
@@ -52,7 +52,15 @@ from core.store.effects import (
     SetTimezone,
     StopThread,
 )
-from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
+from core.store.pairing import (
+    CODE_LIFE_US,
+    INVITATION_LIFE_US,
+    ClaimRefused,
+    MemberInvited,
+    PairingApproved,
+    PairingDenied,
+    invitation_hash,
+)
 from core.store.rows import TurnState
 from core.store.search import SearchHit
 from core.users import Principal, Role
@@ -417,3 +425,22 @@ def link(event: InboundMessage, code: str, view: AcceptView, ids: Ids, now: int)
         return refused("guests can't link accounts", pairing_texts.GUESTS_CANNOT_LINK)
     offer = OfferLink(ids.code(), now + CODE_LIFE_US)
     return Verdict("command: /link", (offer, Say(plain(pairing_texts.link_code(offer.code)))))
+
+
+def invite(
+    event: InboundMessage, name: str, view: AcceptView, console: Console, ids: Ids, now: int
+) -> Verdict:
+    """Add a member, and give the owner a link that lets them into the console."""
+    if view.principal.role is not Role.OWNER:
+        return refused("only the owner can invite people", pairing_texts.ONLY_OWNER_INVITES)
+    if not event.direct:
+        return refused("invitations are made in private", pairing_texts.INVITE_IN_PRIVATE)
+    if not name:
+        return refused("/invite: no name", pairing_texts.INVITE_USAGE)
+    if not console.url:
+        return refused("no public address", pairing_texts.INVITE_NEEDS_ADDRESS)
+    code = "".join(ids.code() for _ in range(3))
+    until = now + INVITATION_LIFE_US
+    invited = MemberInvited(ids.row_id(), name[:200], console.channel, invitation_hash(code), until)
+    said = Say(plain(pairing_texts.invitation(invited.name, f"{console.url}#code={code}")))
+    return Verdict("command: /invite", (invited, said))

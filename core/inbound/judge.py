@@ -20,6 +20,7 @@ from core.inbound.commands import (
     claimed,
     command,
     interrupt,
+    invite,
     link,
     pause,
     runs,
@@ -39,6 +40,7 @@ from core.inbound.submission import (
     Delete,
     Extensions,
     Grants,
+    Invite,
     Link,
     Pause,
     Rewinding,
@@ -307,10 +309,8 @@ class EventJudge:
     def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
         if self._over_limit(view):
             return Verdict(TOO_MANY_MESSAGES, answer=texts.TOO_MANY_PRESSES, counts=False, noise=True)
-        if event.form is not None:
-            confided = self._capture.form(event, view)
-            if confided is not None:
-                return confided
+        if event.form is not None and (confided := self._capture.form(event, view)) is not None:
+            return confided
         if view.job is not None:
             rules = self._rules
             return job_commands.pressed(event, view.job, rules.jobs, view.principal, rules.ids, self._now)
@@ -346,7 +346,7 @@ class EventJudge:
     def _command(
         self,
         event: InboundMessage,
-        submission: Command | Rewinding | Threading | Timezone | AboutJob | Extensions,
+        submission: Command | Rewinding | Threading | Timezone | AboutJob | Extensions | Invite,
         view: AcceptView,
     ) -> Verdict:
         rules = self._rules
@@ -359,6 +359,8 @@ class EventJudge:
             return job_commands.command(name, rest, event.key, rules.jobs, view.principal)
         if isinstance(submission, Threading):
             return thread_commands.choose(submission, view, rules.ids, event.scope, direct=event.direct)
+        if isinstance(submission, Invite):
+            return invite(event, submission.name, view, rules.console, rules.ids, self._now)
         if isinstance(submission, Rewinding):
             return checkpoint_commands.rewind(submission, view, rules.ids)
         policy, ids = rules.effective_policy, rules.ids

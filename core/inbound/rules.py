@@ -10,7 +10,7 @@ from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.extension_commands import ServersOf, no_servers
 from core.inbound.sessions import SessionManager
 from core.messages import WhileBusy
-from core.people.access import Access
+from core.people.access import NO_CONSOLE, Access, Console
 
 if TYPE_CHECKING:
     from core.jobs.dispatch import JobDispatcher
@@ -26,7 +26,8 @@ class InboundRules:
     `models`: what `/status` says of a running turn's models.
     `skills`: what `/skills` lists. `configured`: what `/model` lists, see `thread_setting`.
     `jobs`: the maker of jobs; None where there are none.
-    `while_busy`: of messages that say nothing else. `servers`: what `/extensions` shows."""
+    `while_busy`: of messages that say nothing else. `servers`: what `/extensions` shows.
+    `console`: what `/invite` invites to."""
 
     access: Access
     sessions: SessionManager
@@ -40,3 +41,4 @@ class InboundRules:
     jobs: "JobDispatcher | None" = None
     while_busy: WhileBusy = WhileBusy.QUEUE
     servers: ServersOf = no_servers
+    console: Console = NO_CONSOLE

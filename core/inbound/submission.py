@@ -89,6 +89,13 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class Invite:
+    """The command `/invite NAME`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Undo:
     """The command `/undo`. `turns`: how many turns to take back; None if that is no number from 1."""
 
@@ -265,6 +272,7 @@ Submission = (
     | BareAnswer
     | ApprovePairing
     | Link
+    | Invite
     | UnknownCommand
 )
 
@@ -350,6 +358,7 @@ _WITH_ARGUMENTS: Mapping[str, Callable[[str], Submission]] = {
     "stop": lambda _: Stop(),  # with any arguments: the person wants the turn to end
     "interrupt": lambda _: Stop(),
     "link": lambda rest: Link(normalise_code(rest)),
+    "invite": lambda rest: Invite(_one_line(rest)),
     "undo": lambda rest: Undo(_number(rest) if rest else 1),
     "new": lambda rest: NewThread(_one_line(rest)),
     "thread": lambda rest: _use_thread(_one_line(rest)),

@@ -33,6 +33,18 @@ class GroupMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Console:
+    """The console as invitations name it. `url`: its login page; empty while only the hub's machine reaches
+    it. `channel`: of its people's accounts."""
+
+    url: str
+    channel: str
+
+
+NO_CONSOLE = Console("", "")
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelAccess:
     """One channel's rules. `allow`: platform user ids that are allowed as members."""
 

@@ -18,6 +18,19 @@ KNOWN_ALREADY = (
 GUESTS_CANNOT_LINK = "Guests can't link accounts. Ask the owner to pair you first."
 CODES_IN_PRIVATE = "Codes work in private conversations only. Send me /link in a direct message."
 
+ONLY_OWNER_INVITES = "Only the owner of this assistant can invite people."
+INVITE_IN_PRIVATE = "Invitations are made in private conversations only. Send me /invite in a direct message."
+INVITE_USAGE = "Type /invite and the name of the new member."
+INVITE_NEEDS_ADDRESS = (
+    "Only the hub's machine can open the console. Set public_url in [http] first, or run there: "
+    "hubbub users invite NAME"
+)
+
+
+def invitation(name: str, url: str) -> str:
+    """Return the message to the owner with a new member's link."""
+    return f"This link lets {name} into the console. It works once and expires in 3 days.\n{url}"
+
 
 def ask_owner(channel: str, code: str) -> str:
     """Return the reply to a stranger: their code, and instructions for the owner."""

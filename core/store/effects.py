@@ -11,7 +11,7 @@ from core.messages import Message
 from core.preferences import ThreadSettings
 from core.store.checkpoints import MenuKind
 from core.store.facets import SealedSecret
-from core.store.pairing import PairingApproved
+from core.store.pairing import MemberInvited, PairingApproved
 
 if TYPE_CHECKING:  # imported for typing only: most events have nothing to do with routines and jobs
     from collections.abc import Callable, Sequence
@@ -409,6 +409,7 @@ class UseExtensions:
 Confided = SetSecrets | ForgetCredentials | AwaitCode | TakeCode
 
 JobEffect = StartJob | CancelJob | TellJob | JudgeJob | ShowJobs
+Automation = FireRoutine | PauseRoutine | GrantToRoutine | UseExtensions | JobEffect
 
 Effect = (
     QueueInput
@@ -434,9 +435,6 @@ Effect = (
     | OfferLink
     | NoteWrongCode
     | PairingApproved
-    | FireRoutine
-    | PauseRoutine
-    | GrantToRoutine
-    | UseExtensions
-    | JobEffect
+    | MemberInvited
+    | Automation
 )

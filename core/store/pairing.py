@@ -5,6 +5,7 @@ shown to the owner. Limiting the number of guesses protects them (WrongCodes). A
 read the database needs no code.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,13 @@ RATE_WINDOW_US = 60 * SECOND_US
 """The window over which a sender's events are counted."""
 CODE_LIFE_US = 15 * 60 * SECOND_US
 """The validity of a code; also the window for counting wrong codes and notified strangers."""
+
+INVITATION_LIFE_US = 3 * 86_400 * SECOND_US
+
+
+def invitation_hash(code: str) -> str:
+    """Return the stored form of an invitation's code, which no other key has."""
+    return hashlib.sha256(f"invitation: {code}".encode()).hexdigest()
 
 
 class RequestState(StrEnum):
@@ -121,6 +129,18 @@ class PairingApproved:
     principal: Principal
     by: str
     message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class MemberInvited:
+    """A new member, who logs in to the console with the code that `hash` was made of, until `expires_at`.
+    `channel`: of the console."""
+
+    user_id: str
+    name: str
+    channel: str
+    hash: str
+    expires_at: int
 
 
 @dataclass(frozen=True, slots=True)

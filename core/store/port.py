@@ -54,10 +54,11 @@ if TYPE_CHECKING:
 
 
 class KeyKind(StrEnum):
-    """The kind of a key: a browser session, or a token for programs."""
+    """The kind of a key: a browser session, a token for programs, or an invitation to begin a session."""
 
     SESSION = "session"
     TOKEN = "token"  # noqa: S105 - the kind of a key, not a key
+    INVITATION = "invitation"
 
 
 class Inbound(Protocol):
@@ -117,11 +118,9 @@ class Turns(Protocol):
         """Journal a model reply with the calls it asks for. Counts a round if there are any.
 
         `refused`: the outcomes of calls that are not run."""
-        ...
 
     async def record_notes(self, turn_id: str, notes: Sequence[Note]) -> None:
         """Journal notes from the hub to the model."""
-        ...
 
     async def join_waiting(self, turn_id: str) -> Sequence[UserSaid]:
         """Journal the inputs that wait to join the turn, of its person and from where it answers: the oldest
@@ -165,7 +164,6 @@ class Turns(Protocol):
         """Return once this hub surely still has what it has in hand. Raises LeaseLost.
 
         Call it after `mark_running` and before the effect: the process may have been suspended."""
-        ...
 
     async def record_process(self, call_id: str, process: ProcessInfo) -> None:
         """Record the child process of a running call, so that a later hub can end it."""
@@ -234,7 +232,6 @@ class UnfinishedRuns(Protocol):
 
     async def release_runs(self, run_ids: Sequence[str]) -> None:
         """Release unfinished runs at an orderly shutdown, so that their starts do not count as crashes."""
-        ...
 
     async def start_waiting(self, thread_id: str, next_turn_id: str) -> TurnStart | None:
         """Start a turn on the waiting inputs of a thread that has no active turn."""
@@ -312,17 +309,22 @@ class People(Protocol):
 class Keys(Protocol):
     """The units for API keys and their holders. `hash`: the key's hash; the key itself is never stored."""
 
-    async def keep_key(self, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None) -> None:
-        """Store a key for a user, valid until then (microseconds UTC; None: no expiry)."""
-        ...
+    async def keep_key(
+        self, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None, by: str | None = None
+    ) -> None:
+        """Store a key for a user, valid until then (microseconds UTC; None: no expiry). `by`: the person who
+        made it; None: the user."""
 
     async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None:
         """Return the key's user, as they are now. None if the key is unknown or expired."""
+
+    async def redeem_invitation(self, hash_: str, session: str, expires_at: int) -> bool:
+        """Use up an invitation: its user's session with the hash `session` begins. Return False if the
+        invitation is unknown, used or expired."""
         ...
 
     async def drop_key(self, hash_: str) -> None:
         """Delete a key."""
-        ...
 
     async def drop_keys_of(self, user_id: str, kind: KeyKind) -> int:
         """Delete all of a user's keys of a kind. Return how many there were."""
@@ -438,7 +440,6 @@ class Store(Protocol):
 
     def watch(self, listener: ChangeListener) -> None:
         """Report every later commit that changed something visible, in the event loop."""
-        ...
 
     async def healthy(self) -> bool:
         """Return True if the last commit succeeded. False stops accepting events (see /readyz). After a
@@ -447,4 +448,3 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish all units already submitted, then close the database."""
-        ...

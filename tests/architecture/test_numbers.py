@@ -93,6 +93,7 @@ NUMBERS = {
     "core.store.facets.HELD": 4_611_686_018_427_387_904,
     "core.store.lease.LEASE_S": 30.0,
     "core.store.pairing.CODE_LIFE_US": 900_000_000,
+    "core.store.pairing.INVITATION_LIFE_US": 259_200_000_000,
     "core.store.sqlite.store.GROUP_LIMIT": 256,
     "core.store.sqlite.store.LINGER_S": 0.005,
     "core.store.sqlite.store.QUEUE_LIMIT": 1_024,

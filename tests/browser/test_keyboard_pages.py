@@ -94,7 +94,7 @@ async def test_a_person_is_paired_answered_found_and_removed(
     await expect(page.get_by_text("Model: thinking off")).to_be_visible()
     await tab_to(page, "Remove access")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("button", name="Remove the access of telegram 9?")).to_be_focused()
+    await expect(page.get_by_role("button", name="Remove access to telegram 9?")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("· revoked")).to_be_visible()
     assert complaints.lines == []

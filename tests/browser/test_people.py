@@ -1,14 +1,16 @@
 """People of a platform in the console: they are the owner, or refused; what they call themselves is text."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
-from tests.browser.chromium import Complaints
+from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
+from tests.browser.screens import barriers, misfits
 from tests.harness.process import STRANGER, HubProcess, running_hub
 from tests.harness.telegram_hub import LIMIT_S
 from tests.simulators.telegram import TelegramSimulator
@@ -127,6 +129,51 @@ async def test_names_people_gave_themselves_are_text_everywhere(
     await shown_in("why", ".event .name")
     await expect(page.locator(".event-text").filter(has_text=SCRIPT).first).to_be_visible()
     assert complaints.lines == []
+
+
+async def test_an_invited_member_has_their_own_conversations_and_nothing_else(
+    console: Console, browser: Browser, telegram: TelegramSimulator, complaints: Complaints
+) -> None:
+    owners = await console.say_in_a_new_thread("for the owner alone")
+    await console.open("channels")
+    people = console.page.get_by_role("region", name="People")
+    await people.get_by_text("Invite a member to the console").click()
+    await people.get_by_label("Name").fill(IMAGE)
+    await people.get_by_label("Name").press("Enter")
+    shown = people.get_by_label(f"Link for {IMAGE}")
+    await expect(shown).to_have_value(re.compile("/login#code="))
+    member = people.locator(".card").filter(has_text=IMAGE)
+    await expect(member).to_contain_text("the console · paired")
+    await console.page.evaluate(
+        "() => document.querySelectorAll('details').forEach((one) => one.open = true)"
+    )
+    assert await misfits(console.page) + await barriers(console.page) == []
+    await nothing_planted(console)
+    async with tab(browser, complaints) as page:
+        theirs = Console(page, console.url)
+        await theirs.log_in(await shown.input_value())
+        pages = page.get_by_role("navigation", name="Pages").get_by_role("link")
+        await expect(pages).to_have_text([re.compile("Inbox"), re.compile("Approvals")])
+        await expect(page.get_by_text("for the owner alone")).to_have_count(0)
+        await theirs.say_in_a_new_thread("run: echo theirs")
+        await expect(theirs.card()).to_be_visible()
+        await console.open("approvals")
+        await expect(console.card()).to_contain_text(IMAGE)
+        await nothing_planted(console)
+        await theirs.decide("Approve")
+        await theirs.sees("I ran")
+        for place in ("channels", "home", "usage", "routines"):
+            await theirs.open(place)
+            await expect(page.get_by_role("heading", name="Inbox")).to_be_attached()
+        await theirs.open(f"chat/{owners}")
+        await expect(page.get_by_role("heading", name="Conversation not found")).to_be_visible()
+        await theirs.open("approvals")
+        assert await misfits(page) + await barriers(page) == []
+        await console.open("channels")
+        await member.get_by_role("button", name="Remove access").click()
+        await member.get_by_role("button", name="Remove access to the console?").click()
+        await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
+        await nothing_planted(theirs)
 
 
 async def nothing_planted(console: Console) -> None:

@@ -42,6 +42,7 @@ COMMITS = frozenset(
         "escalate_gate",
         "revoke_grant",
         "keep_key",
+        "redeem_invitation",
         "drop_key",
         "drop_keys_of",
         "set_preferences",

@@ -121,6 +121,9 @@ export const revokeGrant = (id) => change("/grants/revoke", { id });
 export const channels = () => ask("/channels");
 export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");
+/** @param {{name?: string, user_id?: string}} member
+ *  @returns {Promise<{url: string, user_id: string, name: string, expires_at: number, here_only: boolean}>} */
+export const invite = (member) => change("/invitations", member);
 /** @param {{user_id: string, model: string | null, thinking: string | null}} choice */
 export const chooseModel = (choice) => change("/users/model", choice);
 export const extensions = () => ask("/extensions");

@@ -64,7 +64,7 @@ class Console {
   async #route() {
     const route = parse(location.hash);
     const wanted = ALIASES[route.page] ?? route.page;
-    const name = wanted in PAGES ? wanted : "chat";
+    const name = wanted in PAGES && this.shell.links.has(wanted) ? wanted : "chat";
     if (name !== this.#name) {
       const first = this.#page === null;
       this.#page?.close();

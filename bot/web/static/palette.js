@@ -157,7 +157,9 @@ function fixedEntries(context, shell) {
   const does = [...shell.element.querySelectorAll(".nav-foot button")].filter((one) => !one.hidden);
   return [
     { label: "New conversation", about: "start", work: goes(link("chat", "new")) },
-    { label: "New routine", about: "start", work: goes(link("routines", "new")) },
+    ...(shell.links.has("routines")
+      ? [{ label: "New routine", about: "start", work: goes(link("routines", "new")) }]
+      : []),
     ...pages,
     ...does.map((one) => ({ label: one.getAttribute("aria-label") ?? "", about: "action", work: () => one.click() })),
   ];

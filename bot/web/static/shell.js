@@ -16,6 +16,8 @@ const PAGES = /** @type {const} */ ([
   ["usage", "Usage"],
   ["why", "Why"],
 ]);
+/** All that members see: their own conversations, and approvals they may decide. */
+export const OF_MEMBERS = new Set(["chat", "approvals"]);
 /** Behind "More" where there is no room for all. */
 const LESS_OFTEN = new Set(["channels", "usage", "why"]);
 const THEMES = ["auto", "light", "dark"];
@@ -23,7 +25,8 @@ const THEMES = ["auto", "light", "dark"];
 export class Shell {
   /** @param {Context} context */
   constructor(context) {
-    this.links = new Map(PAGES.map(([page, label]) => [page, navLink(page, label)]));
+    const pages = PAGES.filter(([page]) => context.me.role === "owner" || OF_MEMBERS.has(page));
+    this.links = new Map(pages.map(([page, label]) => [page, navLink(page, label)]));
     this.pending = h("span", { class: "nav-count", hidden: true });
     this.unread = h("span", { class: "nav-count unread", hidden: true });
     this.links.get("approvals")?.append(this.pending);
@@ -191,6 +194,7 @@ function askForLink(heading, ...words) {
     h("p", {}, "On the hub's machine, run"),
     h("p", {}, h("code", { class: "command" }, "hubbub login")),
     h("p", {}, "and open the link it prints. The link works once and expires after 15 minutes."),
+    h("p", {}, "If you were invited, ask the owner for a new invitation."),
   );
 }
 

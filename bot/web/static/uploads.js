@@ -57,7 +57,7 @@ export class Uploads {
 
   /** @param {File} file */
   #start(file) {
-    const state = h("span", { class: "muted" }, size(file.size));
+    const state = h("span", { class: "muted" }, "0 %");
     const remove = iconButton("close", `Remove ${file.name}`, () => this.#remove(chip));
     const chip = h(
       "li",

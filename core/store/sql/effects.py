@@ -10,6 +10,7 @@ from core.ports import OutboxRow
 from core.store.accept import WAITING
 from core.store.codecs import storable
 from core.store.effects import (
+    Automation,
     AwaitCode,
     BranchThread,
     CancelJob,
@@ -60,7 +61,7 @@ from core.store.effects import (
     UseExtensions,
 )
 from core.store.facets import HELD
-from core.store.pairing import PairingApproved
+from core.store.pairing import MemberInvited, PairingApproved
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
 from core.store.sql import (
     checkpoints,
@@ -172,14 +173,12 @@ class Effects:
                 self._keep(effect)
             case OpenMenu() | Say() | SayAtTimes() | TakeAwayMessage() | SettleMenu():
                 self._tell(effect)
-            case OfferLink() | NoteWrongCode() | PairingApproved():
+            case OfferLink() | NoteWrongCode() | PairingApproved() | MemberInvited():
                 self._admit_others(effect)
             case _:
                 self._automate(effect)
 
-    def _automate(
-        self, effect: FireRoutine | PauseRoutine | GrantToRoutine | UseExtensions | JobEffect
-    ) -> None:
+    def _automate(self, effect: Automation) -> None:
         match effect:
             case UseExtensions(change, said):
                 user_id = self._principal.user_id
@@ -297,11 +296,12 @@ class Effects:
         gate_id = None if message.speaks else message.gate_id
         self.said.append(Draft(event.channel, event.address, message, self._tx.ids.row_id(), gate_id))
 
-    def _admit_others(self, effect: OfferLink | NoteWrongCode | PairingApproved) -> None:
-        event = self._event
+    def _admit_others(self, effect: OfferLink | NoteWrongCode | PairingApproved | MemberInvited) -> None:
+        event, user_id = self._event, self._principal.user_id
         match effect:
+            case MemberInvited():
+                pairing.invite(self._tx, effect, user_id)
             case OfferLink():
-                user_id = self._principal.user_id
                 pairing.offer_link(self._tx, user_id, event.channel, event.sender, event.address, effect)
             case NoteWrongCode():
                 pairing.note_wrong_code(self._tx, pairing.guesser_of(event.channel, event.sender))

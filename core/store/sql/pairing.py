@@ -17,6 +17,7 @@ from core.store.pairing import (
     ClaimView,
     Decision,
     LinkOffer,
+    MemberInvited,
     PairingApproved,
     PairingDenied,
     PairingRequest,
@@ -24,6 +25,7 @@ from core.store.pairing import (
     Settled,
     WrongCodes,
 )
+from core.store.port import KeyKind
 from core.store.rows import Draft
 from core.store.sql import kill_switch, people
 from core.store.sql.audit import record
@@ -86,6 +88,13 @@ def approve_pairing(tx: Transaction, granted: PairingApproved) -> Draft:
     to = granted.principal
     record(tx, AuditKind.PAIRED, _account(request), actor=granted.by, user=to.user_id, role=to.role.value)
     return Draft(request.channel, request.address, granted.message, tx.ids.row_id())
+
+
+def invite(tx: Transaction, invited: MemberInvited, by: str) -> None:
+    """Add a member, with an account of the console and a key that begins its session."""
+    user_id = people.ensure_user(tx, invited.user_id, Role.MEMBER, invited.name).user_id
+    people.link_account(tx, user_id, invited.channel, Sender(user_id, invited.name), by)
+    people.store_key(tx, invited.hash, KeyKind.INVITATION, user_id, invited.expires_at, by)
 
 
 def _account(request: PairingRequest) -> str:

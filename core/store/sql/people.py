@@ -176,6 +176,9 @@ def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str
     if row is None:
         return False
     record(tx, AuditKind.ACCOUNT_REVOKED, f"{channel}:{platform_user_id}", actor=by, user=row[0])
+    # The account named as its user is the one that keys speak for: without it none may be left.
+    if row[0] == platform_user_id:
+        tx.run("DELETE FROM api_keys WHERE user_id = ?", row[0])
     return True
 
 
@@ -198,21 +201,27 @@ class KeyUnits(Facet):
 
     @writes
     def keep_key(
-        self, tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None
+        self,
+        tx: Transaction,
+        hash_: str,
+        kind: KeyKind,
+        user_id: str,
+        expires_at: int | None,
+        by: str | None = None,
     ) -> None:
-        # Expired keys make room.
-        now = tx.clock.now()
-        tx.run("DELETE FROM api_keys WHERE expires_at <= ?", now)
-        tx.run(
-            "INSERT INTO api_keys (hash, kind, user_id, created_at, expires_at) VALUES (?, ?, ?, ?, ?)",
+        store_key(tx, hash_, kind, user_id, expires_at, by or user_id)
+
+    @writes
+    def redeem_invitation(self, tx: Transaction, hash_: str, session: str, expires_at: int) -> bool:
+        row = tx.one(
+            "DELETE FROM api_keys WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING user_id",
             hash_,
-            kind.value,
-            user_id,
-            now,
-            expires_at,
+            KeyKind.INVITATION.value,
+            tx.clock.now(),
         )
-        made = AuditKind.LOGIN if kind is KeyKind.SESSION else AuditKind.TOKEN_MADE
-        record(tx, made, user_id, actor=user_id, expires_at=expires_at)
+        if row is not None:
+            store_key(tx, session, KeyKind.SESSION, row[0], expires_at, row[0])
+        return row is not None
 
     @reads
     def key_holder(self, tx: Transaction, hash_: str, kind: KeyKind) -> Principal | None:
@@ -237,3 +246,28 @@ class KeyUnits(Facet):
         if dropped:
             record(tx, AuditKind.TOKENS_REVOKED, user_id, what=kind.value, keys=dropped)
         return dropped
+
+
+_MADE = {
+    KeyKind.SESSION: AuditKind.LOGIN,
+    KeyKind.TOKEN: AuditKind.TOKEN_MADE,
+    KeyKind.INVITATION: AuditKind.INVITED,
+}
+
+
+def store_key(
+    tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None, by: str
+) -> None:
+    """Store a key; see Keys.keep_key."""
+    # Expired keys make room.
+    now = tx.clock.now()
+    tx.run("DELETE FROM api_keys WHERE expires_at <= ?", now)
+    tx.run(
+        "INSERT INTO api_keys (hash, kind, user_id, created_at, expires_at) VALUES (?, ?, ?, ?, ?)",
+        hash_,
+        kind.value,
+        user_id,
+        now,
+        expires_at,
+    )
+    record(tx, _MADE[kind], user_id, actor=by, expires_at=expires_at)

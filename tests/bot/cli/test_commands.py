@@ -358,6 +358,13 @@ async def test_people_are_paired_linked_and_removed(tmp_path: Path, *, running: 
         user_id = json.loads(added.out)["id"]
         linked = await hubbub(tmp_path, "users", "link", user_id, "telegram:10")
         assert (linked.code, linked.out) == (0, "telegram:10: allowed as Cy\n")
+        invited = await hubbub(tmp_path, "users", "invite", user_id)
+        if running:
+            assert (invited.code, "/login#code=" in invited.out) == (0, True)
+            assert invited.err.startswith("For Cy, once, until ")
+        else:
+            assert (invited.code, invited.out) == (1, "")
+            assert invited.complaint == "the console needs a running hub; start one with: hubbub run"
         zoned = await hubbub(tmp_path, "users", "timezone", user_id, "asia/tokyo")
         assert (zoned.code, zoned.out) == (0, f"{user_id}: time zone Asia/Tokyo\n")
         unknown = await hubbub(tmp_path, "users", "timezone", user_id, "Asia/Tokio")

@@ -176,10 +176,14 @@ async def test_pausing_secrets_and_logins_are_recorded(world: Bench) -> None:
     await store.keys.drop_key("hash")
     await store.keys.keep_key("hash", KeyKind.TOKEN, "ada", None)
     await store.keys.drop_keys_of("ada", KeyKind.TOKEN)
+    await store.keys.keep_key("hash", KeyKind.INVITATION, "ada", world.clock.now() + 1, by="ben")
+    assert await store.keys.redeem_invitation("hash", "session", world.clock.now() + 1)
+    assert not await store.keys.redeem_invitation("hash", "another", world.clock.now() + 1)
     assert await kinds(world, "tools") == [("paused", "ada"), ("resumed", "ada")]
     assert await kinds(world, "token") == [("secret_set", "ada"), ("secret_deleted", "ben")]
-    recorded = [kind for kind, _ in await kinds(world, "ada")]
-    assert recorded == ["login", "logout", "token_made", "tokens_revoked"]
+    own = [(kind, "ada") for kind in ("login", "logout", "token_made")]
+    end = [("tokens_revoked", None), ("invited", "ben"), ("login", "ada")]
+    assert await kinds(world, "ada") == [*own, *end]
 
 
 async def test_accounts_and_roles_are_recorded(world: Bench) -> None:

@@ -3,10 +3,12 @@
 import * as api from "../api.js";
 import { button, confirmButton, h, icon, settled } from "../dom.js";
 import { fromNow, inFull, shortTime } from "../format.js";
+import { inviteAgain, inviteForm } from "../invitations.js";
 import { complaint, failure, field, form, loading, note, timeView } from "../parts.js";
 import { toast } from "../toasts.js";
 
 const HINTS_MS = 150;
+const WEB = "web";
 const EFFORTS = ["off", "low", "medium", "high"];
 const PHASES = { running: "good", starting: "busy", "backing off": "attention", failed: "bad", stopped: "" };
 
@@ -35,6 +37,7 @@ class ChannelsPage {
       (one) => this.#person(one),
       ["No users yet."],
     );
+    this.people.element.append(inviteForm(() => this.#people()));
     this.extensions = new Section(
       "Extensions",
       () => api.extensions(),
@@ -186,6 +189,7 @@ class ChannelsPage {
       accounts.length
         ? h("ul", { class: "accounts" }, ...accounts)
         : h("p", { class: "muted" }, "No accounts yet."),
+      user.role === "member" ? inviteAgain(user) : null,
       this.#model(user),
     );
   }
@@ -210,7 +214,7 @@ class ChannelsPage {
   }
 
   #account(account) {
-    const words = `${account.channel} ${account.platform_user_id}`;
+    const words = account.channel === WEB ? "the console" : `${account.channel} ${account.platform_user_id}`;
     const problem = complaint();
     const mayRevoke = account.via === "paired" || account.via === "linked";
     const revoke = () => this.#decide(() => api.revoke(account.channel, account.platform_user_id), problem);
@@ -219,18 +223,17 @@ class ChannelsPage {
       {},
       h("span", { class: "name" }, account.name || account.platform_user_id),
       h("span", { class: "muted" }, `${words} · ${account.via}`),
-      mayRevoke ? confirmButton("Remove access", `Remove the access of ${words}?`, revoke) : null,
+      mayRevoke ? confirmButton("Remove access", `Remove access to ${words}?`, revoke) : null,
       problem,
     );
   }
 }
 
-/** Without the accounts that are the hub's own doors: this console and the command line. */
+/** Without the accounts that are the hub's own doors: the owner's console, and the command line. */
 function onPlatforms(user) {
-  return {
-    ...user,
-    accounts: user.accounts.filter(({ channel }) => channel !== "web" && !channel.startsWith("(")),
-  };
+  const own = (/** @type {string} */ channel) =>
+    channel.startsWith("(") || (channel === WEB && user.role === "owner");
+  return { ...user, accounts: user.accounts.filter(({ channel }) => !own(channel)) };
 }
 
 /** The row's buttons make room for how it ended. @param {HTMLElement} row @param {string} text */

@@ -277,6 +277,9 @@ CREATE INDEX routines_done ON routines (done_at) WHERE done_at IS NOT NULL;
 PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'')')
 WHERE type = 'table' AND name = 'gates';
+-- Invitations to the console.
+UPDATE sqlite_schema SET sql = replace(sql, '''token'')', '''token'', ''invitation'')')
+WHERE type = 'table' AND name = 'api_keys';
 PRAGMA writable_schema = RESET;
 ALTER TABLE gates ADD COLUMN link TEXT;
 -- Sign-ins that people began at a server: their link was shown.

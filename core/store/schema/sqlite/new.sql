@@ -102,7 +102,7 @@ CREATE INDEX wrong_codes_by_time ON wrong_codes (at);
 -- Sessions of browsers and tokens of members. Only hashes are kept; the holder alone knows the key.
 CREATE TABLE api_keys (
     hash       TEXT NOT NULL PRIMARY KEY,
-    kind       TEXT NOT NULL CHECK (kind IN ('session', 'token')),
+    kind       TEXT NOT NULL CHECK (kind IN ('session', 'token', 'invitation')),
     user_id    TEXT NOT NULL REFERENCES users (id),
     created_at INTEGER NOT NULL,
     expires_at INTEGER
