@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, printable
-from bot.cli.show import existing_database
+from bot.cli.parameters import existing_database
 from bot.config.load import load
 from bot.ops.api_access import ApiAccess, read_access
 from bot.runtime import HTTPX_COMMAND_LINE, AdminError, left_out, needed_to_start

@@ -10,8 +10,9 @@ import typer
 
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, when, whole
+from bot.cli.parameters import existing_database
 from bot.cli.routine_actions import tell_expected
-from bot.cli.show import asked, existing_database
+from bot.cli.show import asked
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy

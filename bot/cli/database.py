@@ -11,7 +11,7 @@ import typer
 
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, printable
-from bot.cli.show import existing_database
+from bot.cli.parameters import existing_database
 from bot.config.load import database_of, load
 from bot.runtime import needed_to_start
 from core.audit.linker import HEADS_NAME

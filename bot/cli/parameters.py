@@ -37,3 +37,10 @@ UserOption = Annotated[
 def finish(command: Callable[[], None]) -> NoReturn:
     """Run a command, and end the process with its exit code."""
     raise typer.Exit(exit_codes.ended(command))
+
+
+def existing_database(database: Path) -> Path:
+    """Return the path if the database exists. Raises CommandFailed."""
+    if not database.is_file():
+        raise exit_codes.CommandFailed(f"There is no database in {database.parent} yet; start the hub first.")
+    return database

@@ -12,6 +12,7 @@ import typer
 
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
+from bot.cli.parameters import existing_database
 from bot.config.load import database_of
 from bot.operator.thread_export import WHOLE_THREAD, says_something, speaker, thread_markdown
 from bot.views import (
@@ -38,13 +39,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 """More entries than any thread has."""
-
-
-def existing_database(database: Path) -> Path:
-    """Return the path if the database exists. Raises CommandFailed."""
-    if not database.is_file():
-        raise CommandFailed(f"There is no database in {database.parent} yet; start the hub first.")
-    return database
 
 
 def asked(path: Path | None, question: Callable[["SqlViews"], Awaitable[T]]) -> T:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 from pydantic import Field
 
@@ -12,9 +12,11 @@ from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.items import SentFile, sent_files
 from channels.webchat import WEB
 from core.job import MAX_TASK_CHARS, JobEvent, JobRow
-from core.jobs.registry import JobRegistry
 from core.messages import Address
 from core.store.feed import Threads
+
+if TYPE_CHECKING:
+    from core.jobs.registry import JobRegistry
 
 T = TypeVar("T")
 
@@ -188,12 +190,12 @@ class Rejection(Given):
 class JobsApi:
     """One method per endpoint; core.jobs.registry does the rest. `build`: called by the first request."""
 
-    def __init__(self, build: Callable[[], JobRegistry], threads: Threads) -> None:
+    def __init__(self, build: Callable[[], "JobRegistry"], threads: Threads) -> None:
         self._build = build
         self._threads = threads
 
     @cached_property
-    def registry(self) -> JobRegistry:
+    def registry(self) -> "JobRegistry":
         """The operations on jobs."""
         return self._build()
 

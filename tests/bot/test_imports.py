@@ -65,3 +65,9 @@ async def test_a_hub_loads_nothing_that_only_rare_paths_need(tmp_path: Path) -> 
 
 async def test_a_deferred_value_is_made_when_asked_for(tmp_path: Path) -> None:
     assert await output_of(COMMAND_LINE, tmp_path) == ["False", "True", "True", "True"]
+
+
+async def test_a_command_that_lists_through_the_running_hub_loads_no_store(tmp_path: Path) -> None:
+    loaded = await output_of("import sys, bot.cli.job_actions\nprint(*sys.modules)", tmp_path)
+    assert "bot.cli.api" in loaded
+    assert [name for name in loaded if name.startswith(("core.store.sql", "core.jobs.", "core.runs."))] == []
