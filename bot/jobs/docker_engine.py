@@ -4,7 +4,6 @@ The daemon is asked in separate threads, so that a slow one delays nothing else.
 """
 
 import asyncio
-import contextlib
 import io
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Self, TypeVar
 
 import docker
@@ -28,6 +28,9 @@ Answer = TypeVar("Answer")
 THREADS = 8
 ANSWER_LIMIT_S = 30
 """How long one answer of the daemon may take."""
+READ_BYTES = 64 * 1024
+FRAME_BYTES = 8
+"""Length of the header before each piece of output: the stream, three zeros, the piece's length."""
 SECCOMP = "name=seccomp,profile=default"
 
 
@@ -205,6 +208,37 @@ class ContainerState:
     out_of_memory: bool
 
 
+class Attached:
+    """The streams of a started container. Once they are closed, its program reads the end of its input."""
+
+    def __init__(self, held: Any, connected: socket.socket) -> None:
+        self._held = held
+        self._connected = connected
+        connected.setblocking(False)
+
+    async def say(self, said: bytes) -> None:
+        """Write to its standard input. Raises OSError if it is gone."""
+        await asyncio.get_running_loop().sock_sendall(self._connected, said)
+
+    async def printed(self, take: Callable[[bytes], None]) -> None:
+        """Hand over what it prints, stdout and stderr together, until it ends. Raises OSError."""
+        loop, rest, left = asyncio.get_running_loop(), b"", 0
+        while piece := await loop.sock_recv(self._connected, READ_BYTES):
+            rest += piece
+            while rest:
+                if not left and len(rest) < FRAME_BYTES:
+                    break
+                if not left:
+                    left, rest = int.from_bytes(rest[4:FRAME_BYTES], "big"), rest[FRAME_BYTES:]
+                take(rest[:left])
+                left, rest = max(left - len(rest), 0), rest[left:]
+
+    def close(self) -> None:
+        """Close the streams; the container is not waited for."""
+        self._held.close()
+        self._connected.close()
+
+
 class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
     """Containers at the daemon that the environment names (DOCKER_HOST), or at the one of this machine."""
 
@@ -252,8 +286,13 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
         """Stop a container at once and remove it with what only it had; one that is gone stays so."""
 
         def removed(client: docker.APIClient) -> None:
-            with contextlib.suppress(NotFound):
+            try:
                 client.remove_container(container_id, v=True, force=True)
+            except NotFound:
+                pass
+            except APIError as error:
+                if error.status_code != HTTPStatus.CONFLICT:  # which is: its removal is in progress
+                    raise
 
         await self._ask(removed)
 
@@ -272,6 +311,22 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
                 connected.close()
 
         await self._ask(started)
+
+    async def start_attached(self, container_id: str) -> Attached:
+        """Start a container and return its streams, which the caller closes."""
+
+        def started(client: docker.APIClient) -> Attached:
+            held = client.attach_socket(
+                container_id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+            )
+            client.start(container_id)
+            return Attached(held, getattr(held, "_sock", held))
+
+        return await self._ask(started)
+
+    async def exit_code(self, container_id: str) -> int:
+        """Return the exit code of a container that ends now."""
+        return int((await self._ask(lambda client: client.wait(container_id)))["StatusCode"])
 
     async def state(self, container_id: str) -> ContainerState | None:
         """Return what a container does; None if it is gone."""

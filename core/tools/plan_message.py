@@ -12,6 +12,9 @@ from core.safety.shell.lexer import Joiner, Plan, Program, Redirect, Step, ToFil
 if TYPE_CHECKING:
     from core.tools.leader import Job
 
+MARSHAL_VERSION = 4
+"""Read by every Python that a leader runs on, which in a container is not the hub's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -40,7 +43,7 @@ def encode(command: Command) -> bytes:
         tuple(os.fsencode(path) for path in command.closed),
         {_bytes(name): _bytes(value) for name, value in command.environment.items()},
     )
-    message = marshal.dumps(job)
+    message = marshal.dumps(job, MARSHAL_VERSION)
     return len(message).to_bytes(LENGTH_BYTES, "big") + message
 
 

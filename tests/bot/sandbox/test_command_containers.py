@@ -1,0 +1,134 @@
+"""Commands in containers that wait for them: whose files they see, and how they end."""
+
+import asyncio
+import contextlib
+import os
+import sys
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from bot.jobs.docker_engine import DockerEngine
+from bot.jobs.worker_image import WAITING_LABEL, CommandContainers, WaitingTerms
+from core.clock import SystemClock
+from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
+from core.safety.fencing import HeadAndTail
+from core.sandbox.policy import PROJECT
+from core.tools.plan_message import Command, one_program
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
+ROOT = Path(__file__).parents[3]
+LONG_S = 120.0
+
+
+@contextlib.asynccontextmanager
+async def hub(
+    image: str, tmp_path: Path, environment: dict[str, str] | None = None, name: str = "", most: int = 4
+) -> AsyncIterator[tuple[CommandContainers, DockerEngine, str]]:
+    name = name or uuid.uuid4().hex[:16]
+    async with DockerEngine(dict(os.environ) if environment is None else environment) as engine:
+        terms = WaitingTerms(image, 256, name, tmp_path / "people", most, 600)
+        containers = CommandContainers(engine, terms, SystemClock())
+        try:
+            yield containers, engine, name
+        finally:
+            await containers.close()
+
+
+async def said(containers: CommandContainers, person: str, line: str, limit_s: float = LONG_S) -> str:
+    output = HeadAndTail(64 * 1024)
+    command = Command(one_program("/bin/sh", "-c", line), PROJECT, {"PATH": "/usr/bin:/bin"})
+    code = await containers.run(person, command, output, limit_s)
+    return f"{code} {output.text()}"
+
+
+async def left(engine: DockerEngine, name: str) -> list[str]:
+    return list(await engine.labelled({WAITING_LABEL: name}))
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(LONG_S):
+        while not await holds():  # noqa: ASYNC110 - another process does it
+            await asyncio.sleep(0.05)
+
+
+async def test_person_sees_own_files_only_and_finds_them_again(worker_image: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of the host")
+    async with hub(worker_image, tmp_path) as (containers, engine, name):
+        assert await said(containers, "ada", "echo 1 > note; id -u | grep -cx 0; sleep 999 &") == "0 0\n"
+        both = await asyncio.gather(
+            said(containers, "bob", f"ls -A; cat {secret} 2>&1 | grep -c host"),
+            said(containers, "ada", "cat note; exit 3"),
+        )
+        assert both == ["1 0\n", "3 1\n"]
+        await containers.close()
+        assert await left(engine, name) == []
+        assert await said(containers, "ada", "cat note; ps -e 2>/dev/null | grep -c sleep") == "1 1\n0\n"
+    assert (containers.files_of("ada") / "note").read_text() == "1\n"
+
+
+async def test_no_more_containers_wait_than_configured(worker_image: str, tmp_path: Path) -> None:
+    async with hub(worker_image, tmp_path, most=1) as (containers, engine, name):
+        assert await asyncio.gather(*(said(containers, who, "echo ok") for who in "abc")) == ["0 ok\n"] * 3
+        cancelled = asyncio.create_task(said(containers, "d", "echo ok"))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+
+        async def one_waits() -> bool:
+            return len(await left(engine, name)) == 1
+
+        await until(one_waits)
+        await containers.close()
+        assert await left(engine, name) == []
+
+
+async def test_commands_end_at_their_limits_and_whole_output_comes(worker_image: str, tmp_path: Path) -> None:
+    async with hub(worker_image, tmp_path) as (containers, _, _):
+        with pytest.raises(ToolTimeout, match="begun"):
+            await said(containers, "ada", "echo begun; sleep 999", limit_s=3)
+        with pytest.raises(OutcomeUnknown, match="out of memory"):
+            await said(containers, "ada", "exec tail /dev/zero")
+        output = await said(containers, "ada", "yes | head -c 300000; echo the end")
+        assert output.startswith("0 y\n")
+        assert output.endswith("y\nthe end\n")
+
+
+async def run_on(image: str, directory: str, name: str) -> None:
+    """Run a command without an end, in a hub that is going to be killed."""
+    async with hub(image, Path(directory), name=name) as (containers, _, _):
+        await said(containers, "ada", "setsid sleep 999 & echo begun > begun; sleep 999")
+
+
+async def test_killed_hub_leaves_nothing_running(worker_image: str, tmp_path: Path) -> None:
+    name = uuid.uuid4().hex[:16]
+    given = (worker_image, str(tmp_path), name)
+    line = f"import asyncio; from {__name__} import run_on; asyncio.run(run_on(*{given!r}))"
+    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", line, cwd=ROOT)
+    async with hub(worker_image, tmp_path, name=name) as (containers, engine, _):
+        begun = containers.files_of("ada") / "begun"
+        await until(lambda: asyncio.to_thread(begun.exists))
+        found = await left(engine, name)
+        killed.kill()
+        await killed.wait()
+
+        async def all_ended() -> bool:
+            states = [await engine.state(container_id) for container_id in found]
+            return all(state is None or not state.running for state in states)
+
+        await until(all_ended)
+        await containers.end_leftovers()
+        assert found
+        assert await left(engine, name) == []
+        assert await said(containers, "ada", "ls") == "0 begun\n"
+
+
+async def test_without_docker_nothing_runs(tmp_path: Path) -> None:
+    gone = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
+    async with hub("any", tmp_path, gone) as (containers, _, _):
+        with pytest.raises(ToolFailed, match="nor run on the host: no Docker daemon answers"):
+            await said(containers, "ada", f"touch {tmp_path}/ran")
+    assert not (tmp_path / "ran").exists()
