@@ -213,6 +213,13 @@ TROUBLES = {
         "it may have used up",
         None,
     ),
+    # Many small programs, so that the worker is the largest one.
+    "a worker that runs out of memory": (
+        "head -c 120000000 /dev/zero > /tmp/large; "
+        "for n in $(seq 60); do python3 -c 'import time; time.sleep(60)' & done; sleep 60",
+        None,
+        "Out of memory",
+    ),
     "a fork bomb": ("f() { f | f & }; f; sleep 2", "Cannot fork", None),
     "a gigabyte of output": ("head -c 1000000000 /dev/zero | tr '\\0' x", "characters omitted", None),
     "a full disk": ("head -c 300000000 /dev/urandom > large; sleep 60", None, "disk limit"),
@@ -224,7 +231,7 @@ TROUBLES = {
 async def test_what_goes_wrong_inside_ends_with_its_name_and_leaves_the_hub_unharmed(
     tmp_path: Path, worker_image: str
 ) -> None:
-    async with house_with(tmp_path, worker_image, "max_parallel = 6\nmax_per_user = 6") as house:
+    async with house_with(tmp_path, worker_image, "max_parallel = 7\nmax_per_user = 7") as house:
         for command, _, _ in TROUBLES.values():
             house.model.rule(re.escape(f"do: {command}"), tools(shell(command)))
         jobs = {}
