@@ -162,6 +162,7 @@ class Tools:
             self.registry,
             channels.manager,
             lambda: self.routines.job_changed(),
+            lookup,
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         watching = [dependencies.metrics, dependencies.live, self.audit]

@@ -84,7 +84,9 @@ async def _checked(loaded: Loaded) -> SandboxView:
             user = container_user(os.geteuid(), os.getegid(), 0)
         except RootRefused as error:
             return SandboxView(None, section.image, {}, problem=str(error))
-        policy = ContainerPolicy(section.image, user, section.memory_mb, Path(directory))
+        policy = ContainerPolicy(
+            section.image, user, section.memory_mb, Path(directory), egress=section.egress
+        )
         async with DockerEngine(loaded.environment) as engine:
             return await _tried(engine, policy)
 

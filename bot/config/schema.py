@@ -273,7 +273,6 @@ class Config(Section):
 
 PLANNED: tuple[tuple[str, ...], ...] = (
     ("sandbox", "chat_tools"),
-    ("sandbox", "egress"),
     ("channels", "shared_threads"),
 )
 """Keys of later versions: refused like any unknown key, but with the reason."""

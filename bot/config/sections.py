@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, SecretStr
 from bot.config.types import (
     RESTART,
     Count,
+    Destination,
     Limit,
     Name,
     Seconds,
@@ -432,6 +433,7 @@ class Sandbox(Section):
     disk_mb: Annotated[int, Field(ge=1, le=1_000_000)] = Field(default=2048, json_schema_extra=RESTART)
     max_parallel: Annotated[int, Field(ge=1, le=100)] = Field(default=2, json_schema_extra=RESTART)
     max_per_user: Annotated[int, Field(ge=1, le=100)] = Field(default=2, json_schema_extra=RESTART)
+    egress: tuple[Destination, ...] = Field(default=(), json_schema_extra=RESTART)
 
 
 class Heartbeat(Section):

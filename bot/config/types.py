@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from core.safety.network import destination
+
 RESTART: dict[str, Any] = {"restart": True}
 """The mark of a key that is read only at a start."""
 NO_USER = "is not a user ID; use the owner's or one that `hubbub users list` shows"
@@ -89,6 +91,11 @@ class Unopened(SecretStr):
         raise LookupError("the configuration was loaded without its secrets")
 
 
+def _destination(text: str) -> str:
+    destination(text)
+    return text
+
+
 Text = Annotated[str, AfterValidator(_not_blank)]
 Name = Annotated[str, AfterValidator(_name)]
 ToolName = Annotated[str, AfterValidator(_tool_name)]
@@ -100,6 +107,8 @@ Zone = Annotated[str, AfterValidator(_timezone)]
 Identity = Annotated[str, AfterValidator(_identity)]
 User = Annotated[str, AfterValidator(_user)]
 """A user's id: the owner's is the name in [hub] owner, everybody else's a UUID, dashed or plain."""
+Destination = Annotated[str, AfterValidator(_destination)]
+"""A host name and a port: NAME:PORT."""
 FilePath = Annotated[Path, BeforeValidator(_path)]
 """As written; bot.config.load makes it absolute, starting at the directory of the file that says it."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

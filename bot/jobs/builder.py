@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.config.schema import Config
 from bot.parts import Dependencies
+from bot.tools import network_guard
 from core.ids import Ids
 from core.job import JobBudget, JobLimits, RepairTerms
 from core.jobs.dispatch import JobDispatcher, Readiness
@@ -14,13 +15,14 @@ from core.lazy_module import LazyModule
 from core.ports import OutboxListener
 from core.runs.lazy_engine import RunEngine, RunSignals
 from core.runs.registry import RunRegistry
+from core.safety import network
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.tools.pipeline import CallPipeline
 from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
-    from bot.jobs import containers, docker_engine
+    from bot.jobs import containers, docker_engine, job_socket
     from core import routine_json, timezones
     from core.jobs import monitor, registry, scheduler, worker
     from core.model import plan_reply
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 else:
     containers = LazyModule("bot.jobs.containers")
     docker_engine = LazyModule("bot.jobs.docker_engine")
+    job_socket = LazyModule("bot.jobs.job_socket")
     orchestrator = LazyModule("core.sandbox.orchestrator")
     routine_json = LazyModule("core.routine_json")
     timezones = LazyModule("core.timezones")
@@ -90,6 +93,7 @@ def build_jobs(
     runs: RunRegistry,
     listener: OutboxListener,
     changed: Callable[[], None],
+    lookup: "network.Lookup | None",
 ) -> JobService:
     """Build what carries jobs out. `changed`: called with every change of a job."""
     config, store, clock = dependencies.config, dependencies.store, dependencies.clock
@@ -118,6 +122,8 @@ def build_jobs(
 
         def contained(signals: RunSignals) -> RunEngine:
             limits = JobLimits(config.sandbox.max_parallel, config.sandbox.max_per_user)
+            allowed = frozenset(map(network.destination, config.sandbox.egress))
+            guard = network_guard(config, lookup)
             docker = docker_engine.DockerEngine(dependencies.loaded.environment)
             manager = containers.ContainerJobManager(
                 docker,
@@ -129,6 +135,7 @@ def build_jobs(
                 zones,
                 of_host,
                 listener,
+                job_socket.EgressTerms(allowed, guard) if allowed else None,
             )
             return containers.ContainerEngine(manager, runs, signals, clock, limits, repair())
 

@@ -23,7 +23,7 @@ from bot.jobs.docker_engine import (
     PolicyViolated,
     missing_image,
 )
-from bot.jobs.job_socket import serving
+from bot.jobs.job_socket import EgressBroker, EgressTerms, serving
 from bot.jobs.upkeep import ContainerUpkeep
 from bot.jobs.worker_image import COMMAND, VERSION_LABEL, worker_version
 from core.clock import SECOND_US, Clock
@@ -93,6 +93,8 @@ class ContainerSettings:
     disk_mb: int
     places: ContainerPlaces
     guard: PathGuard
+    egress: Sequence[str]
+    """As configured, each NAME:PORT."""
 
 
 def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
@@ -105,6 +107,7 @@ def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
         sandbox.disk_mb,
         ContainerPlaces(loaded.config.hub.data_dir.resolve(), workspace.root.absolute()),
         guard_of(workspace),
+        sandbox.egress,
     )
 
 
@@ -145,8 +148,10 @@ class ContainerJobManager:
         timezones: TimeZones,
         ends: JobWorker,
         listener: OutboxListener,
+        egress: EgressTerms | None,
     ) -> None:
         """Keep the parts. `ends`: knows when people hear of the end of a job."""
+        self._egress = egress
         self.engine = engine
         self._settings = settings
         self._containers = containers
@@ -196,14 +201,14 @@ class ContainerJobManager:
         models = self._models.begin(run.report, payer, started.models.spent, run.keep, started.reserved)
         run.models = models.models
         zone = await self._timezones.of(job.owner_id)
-        session = JobSession(
-            self._services, started, run, models, left_of(started, models.models.meter), zone
-        )
+        left = left_of(started, models.models.meter)
+        session = JobSession(self._services, started, run, models, left, zone, self._settings.egress)
+        egress = EgressBroker(job.id, self._egress) if self._egress is not None else None
         left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
         failed = JobState.FAILED
         try:
             work = self._work_of(started, session)
-            async with serving(session, work.sockets, work.owner):
+            async with serving(session, work.sockets, work.owner, egress):
                 try:
                     async with asyncio.timeout(left_s):
                         await self._watched(work)
@@ -260,6 +265,7 @@ class ContainerJobManager:
             place / "project",
             place / "socket",
             temporary_mb=min(512, self._settings.memory_mb // 2),
+            egress=self._settings.egress,
         )
         return _Work(job, session, policy, place, None if hub_uid else user)
 

@@ -192,6 +192,19 @@ class NetworkGuard:
             raise ToolDenied("it is not a web address: the host name is not valid")
 
 
+def destination(text: str) -> tuple[str, int]:
+    """Return the host name, in lower case, and the port of an operator's NAME:PORT. Raises ValueError, whose
+    text is "problem; what to do"."""
+    name, _, port = text.lower().rpartition(":")
+    number = int(port) if re.fullmatch("[0-9]{1,5}", port) else 0
+    if not name or not 0 < number < 65536:
+        raise ValueError("is not a host name with a port; use NAME:PORT, such as files.example.org:443")
+    name = name.rstrip(".")
+    if not _HOST_NAME.fullmatch(name) or _NUMBER.fullmatch(name.rpartition(".")[2]):
+        raise ValueError("does not begin with a host name; use NAME:PORT, such as files.example.org:443")
+    return name, number
+
+
 def _is_localhost(host: str) -> bool:
     return f".{host.rstrip('.')}".endswith(".localhost")
 

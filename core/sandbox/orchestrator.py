@@ -115,6 +115,7 @@ class JobSession:
         models: UnseenRun,
         spending: Sequence[SpendingLimit],
         timezone: str,
+        egress: Sequence[str],
     ) -> None:
         self._services = services
         self._job = job.job
@@ -123,6 +124,7 @@ class JobSession:
         self._models = models
         self._spending = spending
         self._timezone = timezone
+        self._egress = egress
         self._said: list[Said] = list(job.steps.said)
         open_calls = (call for call in job.steps.calls if call.state is not CallState.ENDED)
         self._open = {call.call_id: call.tool for call in open_calls}
@@ -292,9 +294,15 @@ class JobSession:
     def _prompt(self, *, with_tools: bool) -> str:
         moment = datetime.fromtimestamp(self._services.clock.now() / SECOND_US, ZoneInfo(self._timezone))
         owner = quoted(self._owner.name)
+        network = "There is no network, and no one to ask"
+        if self._egress:
+            network = (
+                f"The only network is https to {', '.join(self._egress)}, by the proxy that HTTPS_PROXY "
+                "names, and there is no one to ask"
+            )
         alone = (
             f"You are working on a job for {owner} by yourself, in a container with a copy of a project in "
-            f"the current directory. There is no network, and no one to ask; {owner} may send you messages "
+            f"the current directory. {network}; {owner} may send you messages "
             f"meanwhile. The real project changes only if {owner} accepts what you changed in the copy."
         )
         tools = (

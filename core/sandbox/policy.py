@@ -1,6 +1,7 @@
 """What a container of the hub may do. Everything that is not here, it may not."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ SOCKET_DIRECTORY = "/run/hubbub"
 HUB_LABEL, JOB_LABEL = "hubbub.hub", "hubbub.job"
 """The labels by which a hub knows its containers."""
 SOCKET_NAME = "hub.sock"
+EGRESS_NAME = "egress.sock"
+"""The socket beside it that leads to the hosts an operator named; there is none if there are none."""
 TEMPORARY = "/tmp"  # noqa: S108 - inside the container, and its own
 TEMPORARY_MB = 512
 PIDS = 256
@@ -63,11 +66,15 @@ class ContainerPolicy:
     temporary_mb: int = TEMPORARY_MB
     pids: int = PIDS
     cpus: int = CPUS
+    egress: Sequence[str] = ()
+    """The hosts that it reaches through the hub, each NAME:PORT."""
 
     def rows(self) -> tuple[tuple[str, str], ...]:
         """Return the policy as people read it: what it is about, and what holds."""
+        network = "none" if self.socket_directory is None else "none but a socket to the hub"
+        through = f"; through the hub {', '.join(self.egress)}" if self.egress else ""
         return (
-            ("network", "none" if self.socket_directory is None else "none but a socket to the hub"),
+            ("network", network + through),
             ("user", f"{self.user.uid}:{self.user.gid}, no capabilities, no new privileges"),
             (
                 "file system",

@@ -8,6 +8,7 @@ Needs nothing but the standard library. Its first line of input is the token tha
 """
 
 import asyncio
+import contextlib
 import ctypes
 import http.client
 import json
@@ -17,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from core.model.base import CallRequest, ModelReply, StopReason, ToolSpec
 from core.runs.budget import Exhausted
 from core.runs.loop import LoopOutcome, run_agentic_loop
 from core.safety.fencing import HeadAndTail, head_and_tail, read_arguments
-from core.sandbox.policy import PROJECT, SOCKET_DIRECTORY, SOCKET_NAME, TEMPORARY
+from core.sandbox.policy import EGRESS_NAME, PROJECT, SOCKET_DIRECTORY, SOCKET_NAME, TEMPORARY
 from core.transcript import Entry, Origin, ResultStatus
 from core.usage import NOTHING_USED
 
@@ -161,7 +162,7 @@ _FILE = {"path": _text("of the file, from the project on")}
 SPECS = (
     _spec(
         "shell",
-        "Run a command with sh in the project. There is no network.",
+        "Run a command with sh in the project.",
         {"command": _text("the command")},
         {"timeout_s": {"type": "integer", "minimum": 1, "maximum": MAX_SHELL_TIMEOUT_S}},
     ),
@@ -386,13 +387,41 @@ class ContainerDelegate:
         return ()
 
 
-async def work(hub: HubClient, tools: WorkerTools) -> None:
+@contextlib.asynccontextmanager
+async def forwarding(path: str) -> AsyncGenerator[Mapping[str, str]]:
+    """Pass connections from a port of loopback on to the hub's socket; give the variables that name the port.
+    Gives none where there is no such socket. Who is let through is the hub's business."""
+    if not os.path.exists(path):  # noqa: ASYNC240 - a file in memory
+        yield {}
+        return
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(OSError):
+            from_hub, to_hub = await asyncio.open_unix_connection(path)
+            with contextlib.closing(to_hub):
+                await asyncio.gather(_pass_on(reader, to_hub), _pass_on(from_hub, writer))
+
+    async with await asyncio.start_server(forward, "127.0.0.1", 0) as server:
+        proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        names = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
+        yield {**dict.fromkeys(names, proxy), "NO_PROXY": "localhost,127.0.0.1"}
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while piece := await reader.read(CHUNK_BYTES):
+        writer.write(piece)
+        await writer.drain()
+    writer.write_eof()
+
+
+async def work(hub: HubClient) -> None:
     """Work until the hub takes the result. Raises HubLost, HubRefused, JobOver."""
-    delegate = ContainerDelegate(hub, tools)
-    while True:
-        await run_agentic_loop(delegate)
-        if (await hub.ask("complete"))["over"]:
-            return
+    async with forwarding(f"{SOCKET_DIRECTORY}/{EGRESS_NAME}") as proxies:
+        delegate = ContainerDelegate(hub, WorkerTools(Path(PROJECT), {**ENVIRONMENT, **proxies}))
+        while True:
+            await run_agentic_loop(delegate)
+            if (await hub.ask("complete"))["over"]:
+                return
 
 
 def main() -> int:
@@ -406,7 +435,7 @@ def main() -> int:
     os.dup2(null, 0)
     hub = HubClient(f"{SOCKET_DIRECTORY}/{SOCKET_NAME}", token)
     try:
-        asyncio.run(work(hub, WorkerTools(Path(PROJECT), ENVIRONMENT)))
+        asyncio.run(work(hub))
     except HubLost:
         return LOST
     except HubRefused:

@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ import aiohttp
 import pytest
 
 from core.job import JobEventKind, JobState
+from core.safety.network import Lookup
+from tests.core.tools.website import SITE, Website
 from tests.harness.images import run
-from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, Hub, open_hub
+from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.scenarios.test_jobs import becomes, started
 from tests.simulators.model import ToolCall, text, tools
 
@@ -25,10 +27,15 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @contextlib.asynccontextmanager
-async def house_with(directory: Path, image: str, more: str = "") -> AsyncIterator[Hub]:
+async def house_with(
+    directory: Path, image: str, more: str = "", lookup: Lookup | None = None
+) -> AsyncIterator[Hub]:
     """A hub whose workspace has a small project, and whose containers are small."""
     sandbox = f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = 256\ndisk_mb = 100\n{more}\n'
-    async with open_hub(directory, extra=sandbox) as house:
+    async with open_hub(directory, extra=sandbox, start=False) as house:
+        house.lookup = lookup
+        await house.start()
+        await house.telegram.wait_polling(TOKEN, LIMIT_S)
         (house.workspace / "app").mkdir()
         (house.workspace / "app" / "add.py").write_text("def add(a, b):\n    return a - b\n")
         (house.workspace / "app" / "check.py").write_text("from add import add\nassert add(2, 3) == 5\n")
@@ -124,6 +131,62 @@ async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Pat
         assert events[-1] == ("result", "submitted")
 
 
+GO_OUT = """
+import http.client, os, socket, urllib.parse
+proxy = urllib.parse.urlsplit(os.environ["HTTPS_PROXY"])
+def ask(host, port):
+    connection = http.client.HTTPConnection(proxy.hostname, proxy.port)
+    connection.set_tunnel(host, port)
+    try:
+        connection.request("GET", "/from-inside")
+        return connection.getresponse().read().decode()
+    except OSError as error:
+        return str(error)
+print("named:", ask("{site}", {port}))
+print("address:", ask("127.0.0.1", {port}))
+print("port:", ask("{site}", 22))
+try:
+    socket.create_connection(("127.0.0.1", {port}), 2)
+except OSError as error:
+    print("direct:", type(error).__name__)
+"""
+
+
+async def test_a_job_reaches_the_hosts_that_the_operator_named_and_nothing_else(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async def on_this_machine(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    async with Website() as site:
+        egress = f'egress = ["{SITE}:{site.port}"]\n[network]\nallow_private = ["127.0.0.1:{site.port}"]'
+        async with house_with(tmp_path, worker_image, egress, on_this_machine) as house:
+            script = GO_OUT.replace("{site}", SITE).replace("{port}", str(site.port))
+            go = tools(shell(f"python3 - <<'END'\n{script}\nEND"))
+            wait = tools(shell("while [ ! -e go ]; do sleep 0.1; done"))
+            for reply in (go, wait, go, text("I was out.")):
+                house.model.enqueue(reply)
+            named = await started(house, "/job --sandbox go out")
+            await house.model.wait_requests(2, timeout_s=LIMIT_S)
+            await house.stop()  # the same container finds the next hub's proxy
+            await house.start()
+            run("docker", "exec", await running(house), "touch", "/workspace/go")
+            await house.telegram.wait_text(OWNER, "I was out.", timeout_s=LIMIT_S)
+            job = await becomes(house, named, JobState.SUBMITTED)
+            results = [
+                one.text
+                for one in await house.store.jobs.job_events(job.id, 0, 100)
+                if one.kind is JobEventKind.TOOL_RESULT
+            ]
+            for said in (results[0], results[2]):
+                assert "named: hello from /from-inside" in said
+                assert "address: Tunnel connection failed: 403" in said
+                assert "port: Tunnel connection failed: 403" in said
+                assert "direct: ConnectionRefusedError" in said
+            assert site.paths == ["/from-inside"] * 2
+            assert f"The only network is https to {SITE}:{site.port}" in json.dumps(house.model.log[0].body)
+
+
 async def test_a_cancelled_job_ends_on_both_sides_within_three_seconds(
     tmp_path: Path, worker_image: str
 ) -> None:
@@ -150,6 +213,13 @@ TROUBLES = {
         "it may have used up",
         None,
     ),
+    # Many small programs, so that the worker is the largest one.
+    "a worker that runs out of memory": (
+        "head -c 120000000 /dev/zero > /tmp/large; "
+        "for n in $(seq 60); do python3 -c 'import time; time.sleep(60)' & done; sleep 60",
+        None,
+        "Out of memory",
+    ),
     "a fork bomb": ("f() { f | f & }; f; sleep 2", "Cannot fork", None),
     "a gigabyte of output": ("head -c 1000000000 /dev/zero | tr '\\0' x", "characters omitted", None),
     "a full disk": ("head -c 300000000 /dev/urandom > large; sleep 60", None, "disk limit"),
@@ -161,7 +231,7 @@ TROUBLES = {
 async def test_what_goes_wrong_inside_ends_with_its_name_and_leaves_the_hub_unharmed(
     tmp_path: Path, worker_image: str
 ) -> None:
-    async with house_with(tmp_path, worker_image, "max_parallel = 6\nmax_per_user = 6") as house:
+    async with house_with(tmp_path, worker_image, "max_parallel = 7\nmax_per_user = 7") as house:
         for command, _, _ in TROUBLES.values():
             house.model.rule(re.escape(f"do: {command}"), tools(shell(command)))
         jobs = {}

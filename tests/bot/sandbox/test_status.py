@@ -14,7 +14,9 @@ LABELLED = ("docker", "ps", "--all", "--quiet", "--filter", "label=hubbub.check"
 
 
 def configured(directory: Path, image: str) -> None:
-    (directory / "hubbub.toml").write_text(f'[sandbox]\nimage = "{image}"\nmemory_mb = 64\n')
+    (directory / "hubbub.toml").write_text(
+        f'[sandbox]\nimage = "{image}"\nmemory_mb = 64\negress = ["files.example.org:443"]\n'
+    )
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -22,7 +24,7 @@ def test_without_docker_the_limits_are_shown_and_the_way_to_get_it(tmp_path: Pat
     configured(tmp_path, "any")
     done = command(tmp_path, "sandbox", "status", env={"DOCKER_HOST": f"unix://{tmp_path}/nothing.sock"})
     assert done.code == 1
-    assert "network       none" in done.out
+    assert "network       none; through the hub files.example.org:443" in done.out
     assert "not checked" in done.out
     assert "install and start Docker" in done.err
     gc.collect()  # the SDK leaves a socket that could not connect to it
