@@ -60,6 +60,7 @@ class AuditKind(StrEnum):
     PRUNED = "pruned"
     THREAD_DELETED = "thread_deleted"
     EXTENSION = "extension"
+    SETTINGS = "settings"
 
 
 class ChainKey:

@@ -14,10 +14,11 @@ const PAGES = /** @type {const} */ ([
   ["jobs", "Jobs"],
   ["channels", "Channels"],
   ["usage", "Usage"],
+  ["settings", "Settings"],
   ["why", "Why"],
 ]);
 /** Behind "More" where there is no room for all. */
-const LESS_OFTEN = new Set(["channels", "usage", "why"]);
+const LESS_OFTEN = new Set(["channels", "usage", "settings", "why"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {
