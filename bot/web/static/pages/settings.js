@@ -151,7 +151,8 @@ const card = (title, ...parts) => h("section", { class: "card", "aria-label": ti
 
 /** @param {Setting} one */
 function labelOf(one) {
-  const words = one.key.slice(one.key.indexOf(".") + 1).replaceAll("_", " ");
+  const name = one.key.slice(one.key.indexOf(".") + 1).replaceAll("_", " ");
+  const words = `${name[0].toUpperCase()}${name.slice(1)}`;
   return one.variable ? `${words} (set by ${one.variable})` : words;
 }
 
