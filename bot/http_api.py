@@ -8,7 +8,7 @@ from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.jobs.builder import build_registry
 from bot.operator.reload import ChannelReloader
-from bot.operator.settings import SettingsService
+from bot.operator.settings import SettingsFile, SettingsService
 from bot.parts import Dependencies
 from bot.routines.management import routines_api
 from bot.runtime import StartError, version
@@ -101,6 +101,7 @@ def build_api(
         settings=SettingsService(
             store, dependencies.ring, tool_names, clock, gate.owner.user_id, tools.pause, reloading
         ),
+        settings_file=SettingsFile(loaded, store, reloading.next_start, gate.owner.user_id),
         reloading=reloading,
         web=channels.webchat,
         live=dependencies.live,

@@ -61,6 +61,7 @@ class AuditKind(StrEnum):
     PRUNED = "pruned"
     THREAD_DELETED = "thread_deleted"
     EXTENSION = "extension"
+    SETTINGS = "settings"
 
 
 class ChainKey:

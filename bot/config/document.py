@@ -184,10 +184,10 @@ class Document:
     """Keys whose value came from elsewhere by a reference: not to be shown."""
 
 
-def read(source: Path, cwd: Path) -> Document:
-    """Read the file. Raises ConfigError if it can't be read, or is not TOML."""
+def read(source: Path, cwd: Path, text: str | None = None) -> Document:
+    """Read the file, or `text` in its place. Raises ConfigError if it can't be read, or is not TOML."""
     try:
-        text = (cwd / source).read_bytes().decode("utf-8-sig")
+        text = (cwd / source).read_bytes().decode("utf-8-sig") if text is None else text
     except FileNotFoundError as error:
         raise ConfigError([f"{source}: no such file; create it or choose another one"]) from error
     except OSError as error:

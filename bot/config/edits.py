@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.config.document import KeyPath, places
+from bot.config.document import KeyPath, locate, places
 
 Value = str | bool | int | float | Sequence[str]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -41,6 +41,35 @@ def edited(text: str, changes: Mapping[KeyPath, Value | None]) -> str:
         names = ", ".join(".".join(map(str, path)) for path in changes)
         raise EditRefused(f"can't change {names} without changing other lines; edit the file by hand")
     return text
+
+
+def moved_first(text: str, table: str, index: int) -> str:
+    """Return the document with this entry of an array of tables in the first one's place, and the reverse.
+
+    Comments above an entry's header stay where they are. Raises EditRefused if that changes other keys."""
+    wanted = tomllib.loads(text)
+    entries = wanted[table]
+    entries[0], entries[index] = entries[index], entries[0]
+    _, ends = places(text)
+    lines, moved = locate(text), text
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+    try:
+        first, other = (
+            slice(starts[lines[table, at] - 1], _line_end(text, ends[table, at])) for at in (0, index)
+        )
+        between = text[first.stop : other.start]
+        moved = text[: first.start] + text[other] + between + text[first] + text[other.stop :]
+        same = index > 0 and tomllib.loads(moved) == wanted
+    except (KeyError, tomllib.TOMLDecodeError):
+        same = False
+    if not same:
+        raise EditRefused(f"can't move {table}.{index} without changing other lines; edit the file by hand")
+    return moved
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
 
 
 def literal(value: Value) -> str:

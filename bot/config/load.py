@@ -62,8 +62,9 @@ class Loaded:
     source: Path | None
     environment: Mapping[str, str] = field(repr=False)
     environment_file: Path | None = None
-    again: "Callable[[], Loaded] | None" = field(default=None, repr=False, compare=False)
-    """Loads the configuration again, from the same files and variables. Raises ConfigError."""
+    again: "Callable[..., Loaded] | None" = field(default=None, repr=False, compare=False)
+    """Loads the configuration again, from the same files and variables. `text=`: in place of the
+    file's. Raises ConfigError."""
 
     @property
     def database(self) -> Path:
@@ -83,8 +84,10 @@ def load(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     secrets: bool = True,
+    text: str | None = None,
 ) -> Loaded:
-    """Return the configuration in force. `environ` and `cwd` default to the process's own.
+    """Return the configuration in force. `environ` and `cwd` default to the process's own; `text` is read in
+    place of the file's.
 
     `secrets` False is for callers that need none: references in their places stay unopened, and need not
     lead anywhere.
@@ -99,7 +102,7 @@ def load(
     # Everything that judges values, for those who need no more than to know where the database is.
 
     return Loaded(
-        config_of(source, environ, cwd, secrets=secrets),
+        config_of(source, environ, cwd, secrets=secrets, text=text),
         source,
         MappingProxyType(dict(environ)),
         cwd / beside if (cwd / beside).is_file() else None,
@@ -402,10 +405,12 @@ def _telegram(config: Config, name: str, channel: TelegramChannel) -> Iterator[P
 # The configuration as values: the file's document with variables and references worked in, then judged.
 
 
-def config_of(source: Path | None, environ: Mapping[str, str], cwd: Path, *, secrets: bool) -> Config:
+def config_of(
+    source: Path | None, environ: Mapping[str, str], cwd: Path, *, secrets: bool, text: str | None = None
+) -> Config:
     """Return the configuration. Raises ConfigError with every problem found."""
     base = cwd if source is None else (cwd / source).parent
-    document = read(source, cwd) if source else Document({}, Where(None, {}))
+    document = read(source, cwd, text) if source else Document({}, Where(None, {}))
     problems = [*apply_overrides(document, environ), *apply_references(document, environ, secrets=secrets)]
     problems += apply_vault(document, _data_dir(document, base), environ, secrets=secrets)
     config = None if problems else validate(document)

@@ -7,7 +7,7 @@ same token: it may have been allowed again.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -95,8 +95,12 @@ class ChannelReloader:
                 ]
             return ReloadView(
                 channels=tuple(change.result() for change in changes),
-                next_start=tuple(_differences(self._running, written)),
+                next_start=tuple(self.next_start(written)),
             )
+
+    def next_start(self, written: Config) -> Sequence[str]:
+        """Return the keys that differ from the running configuration."""
+        return tuple(differences(self._running, written))
 
     async def _written(self) -> Config:
         if self._loaded.again is None:
@@ -132,7 +136,7 @@ def _changed_secrets(old: ChannelSection, new: ChannelSection) -> Mapping[str, S
     }
 
 
-def _differences(old: object, new: object, *path: str) -> Iterator[str]:
+def differences(old: object, new: object, *path: str) -> Iterator[str]:
     """Yield the keys whose values differ."""
     if old == new:
         return
@@ -142,7 +146,7 @@ def _differences(old: object, new: object, *path: str) -> Iterator[str]:
         return
     for key in dict.fromkeys([*before, *after]):
         if key in before and key in after:
-            yield from _differences(before[key], after[key], *path, key)
+            yield from differences(before[key], after[key], *path, key)
         else:
             yield ".".join((*path, key))
 
@@ -150,10 +154,10 @@ def _differences(old: object, new: object, *path: str) -> Iterator[str]:
 def _entries(value: object) -> Mapping[str, object] | None:
     match value:
         case BaseModel():
-            return dict(value)
+            return {name: inner for name, inner in value}
         case Mapping():
             return {str(key): inner for key, inner in value.items()}
-        case tuple():
+        case tuple() | list():
             return {str(index): inner for index, inner in enumerate(value)}
         case _:
             return None

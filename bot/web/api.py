@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from bot.live import Live
 from bot.operator.reload import Reloader
-from bot.operator.settings import SettingsService
+from bot.operator.settings import SettingsFile, SettingsService
 from bot.operator.thread_export import ThreadExports
 from bot.runtime import version
 from bot.views import StatusView
@@ -34,7 +34,7 @@ from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
 from bot.web.people import People, StatusApi
 from bot.web.routines_api import RoutinesApi
-from bot.web.settings import ApprovalPolicies, SettingsApi
+from bot.web.settings import ApprovalPolicies, SettingsApi, SettingsFileApi
 from bot.web.stream import ChannelStates, JobStreams
 from bot.web.threads import PromptsApi, Threads
 from bot.web.uploads import FileUploads
@@ -201,6 +201,7 @@ class ApiParts:
     accounts: Accounts
     approvals: ApprovalsApi
     settings: SettingsService
+    settings_file: SettingsFile
     reloading: Reloader
     web: WebChannel
     live: Live
@@ -244,6 +245,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),
+        *SettingsFileApi(parts.settings_file).endpoints(),
         *ApprovalPolicies(store, parts.effective_policy).endpoints(),
     ]
     found += [

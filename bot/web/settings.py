@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr
 
 from bot.operator.reload import Reloader, ReloadView
-from bot.operator.settings import SettingsService
+from bot.operator.settings import SettingsFile, SettingsFileView, SettingsService
 from bot.views import DecisionView, GrantView, PermissionView
 from bot.web.auth import Caller
 from bot.web.blocks import Page
@@ -216,6 +216,47 @@ def _changing(
         owner_only=owner_only,
         tokens_only=tokens_only,
     )
+
+
+class NewSettings(Given):
+    """A change of the configuration file. `version`: of the text as seen; `confirmed`: said to be meant."""
+
+    version: ShortText
+    changes: dict[ShortText, bool | int | float | ShortText | None] = Field({}, max_length=100)
+    default_model: Annotated[int, Field(ge=1, le=1000)] | None = None
+    confirmed: bool = False
+
+
+class SettingsFileApi:
+    """One method per endpoint. For the owner only."""
+
+    def __init__(self, file: SettingsFile) -> None:
+        self._file = file
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        same = {"answer": SettingsFileView, "refusals": (409, 422, 503), "owner_only": True}
+        return [
+            Endpoint("GET", "/settings", self.read, **same),
+            Endpoint("POST", "/settings", self.change, body=NewSettings, **same),
+            Endpoint("POST", "/settings/undo", self.undo, body=NewSettings, **same),
+        ]
+
+    async def read(self, call: Call) -> SettingsFileView:
+        """Return the configuration file's settings."""
+        del call
+        return await self._file.view()
+
+    async def change(self, call: Call) -> SettingsFileView:
+        """Change the configuration file: keys, or else the default model."""
+        new: NewSettings = call.body
+        if new.default_model is not None:
+            return await self._file.make_default(new.version, new.default_model, confirmed=new.confirmed)
+        return await self._file.change(new.version, new.changes, confirmed=new.confirmed)
+
+    async def undo(self, call: Call) -> SettingsFileView:
+        """Bring back the configuration file before its last change."""
+        return await self._file.undo(call.body.version, confirmed=call.body.confirmed)
 
 
 # How people want to be asked in one conversation, and what was executed there.

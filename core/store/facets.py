@@ -237,6 +237,10 @@ class Consents(Protocol):
         """Revoke a grant. Return False if there is none."""
         ...
 
+    async def note_settings(self, keys: Sequence[str], by: str) -> None:
+        """Record in the audit the keys of the configuration file that a person changes."""
+        ...
+
     async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
         """Return a person's tool settings, or (None) everyone's, ordered by user and tool."""
         ...

@@ -102,6 +102,7 @@ EVERYWHERE = {
     "jobs": "jobs",
     "channels": "channels",
     "usage": "usage",
+    "settings": "settings",
     "why": "why",
 }
 

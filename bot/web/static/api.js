@@ -190,6 +190,12 @@ export const tools = () => ask("/tools");
 /** @param {boolean} paused */
 export const pauseTools = (paused) => change(paused ? "/tools/pause" : "/tools/unpause");
 
+/** The configuration file. @param {{signal: AbortSignal}} how */
+export const settings = ({ signal }) => ask("/settings", { signal });
+/** @param {string} where "" or "/undo" @param {Object<string, any>} body */
+export const changeSettings = (where, body) => change(`/settings${where}`, body);
+export const testModels = () => change("/models/test");
+
 /** A file as it is, for pages that show it. @param {string} url the file's own @returns {Promise<Blob>} */
 export async function file(url) {
   const response = await reached(url, { headers: proof() });

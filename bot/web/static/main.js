@@ -23,6 +23,7 @@ const PAGES = {
   jobs: async () => (await import("./pages/jobs.js")).jobsPage,
   channels: async () => (await import("./pages/channels.js")).channelsPage,
   usage: async () => (await import("./pages/usage.js")).usagePage,
+  settings: async () => (await import("./pages/settings.js")).settingsPage,
   why: async () => (await import("./pages/why.js")).whyPage,
 };
 /** Old addresses. @type {Object<string, string>} */

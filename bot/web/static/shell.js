@@ -14,12 +14,13 @@ const PAGES = /** @type {const} */ ([
   ["jobs", "Jobs"],
   ["channels", "Channels"],
   ["usage", "Usage"],
+  ["settings", "Settings"],
   ["why", "Why"],
 ]);
 /** All that members see: their own conversations, and approvals they may decide. */
 export const OF_MEMBERS = new Set(["chat", "approvals"]);
 /** Behind "More" where there is no room for all. */
-const LESS_OFTEN = new Set(["channels", "usage", "why"]);
+const LESS_OFTEN = new Set(["channels", "usage", "settings", "why"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {

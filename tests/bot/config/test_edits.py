@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.config.edits import EditRefused, edited, replace_text
+from bot.config.edits import EditRefused, edited, moved_first, replace_text
 
 FILE = """\
 # my hub
@@ -48,6 +48,9 @@ def test_all_but_the_changed_value_stays(model: str, newline: str, order: list[s
     before_key, _, rest = text.partition('model = "a"')
     assert after.startswith(f"{before_key}model = ")
     assert after.endswith(rest)
+    other = moved_first(after, "models", 1)
+    assert tomllib.loads(other)["models"] == tomllib.loads(after)["models"][::-1]
+    assert sorted(other.splitlines()) == sorted(after.splitlines())
 
 
 def test_keys_and_tables_are_added_where_they_belong_and_removed() -> None:
@@ -69,6 +72,10 @@ def test_keys_and_tables_are_added_where_they_belong_and_removed() -> None:
 def test_what_a_program_cannot_edit_is_refused() -> None:
     with pytest.raises(EditRefused, match=r"can't change hub\.locale"):
         edited('hub.owner = "me"\n', {("hub", "locale"): "en"})
+    subtable = '[[models]]\nname = "a"\n[models.options]\nx = "y"\n[[models]]\nname = "b"\n'
+    for text in ('models = [{name = "a"}, {name = "b"}]\n', subtable):
+        with pytest.raises(EditRefused, match=r"can't move models\.1"):
+            moved_first(text, "models", 1)
 
 
 def test_the_mode_stays_and_a_file_changed_meanwhile_is_refused(tmp_path: Path) -> None:
