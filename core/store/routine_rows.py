@@ -253,7 +253,7 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class DueNotice:
-    """A notice about a run that is due to its owner. `files`: those that the run's job hands over."""
+    """A notice about a run that is due to its owner. `files`: handed over by the run's job."""
 
     run_id: str
     routine_id: str
