@@ -131,13 +131,15 @@ class Lightweight:
 @dataclass(frozen=True, slots=True)
 class FullJob:
     """A separate job; `description`: its task. `allowed_tools`: its tools besides the ones that need no
-    approval; `grants`: as of Lightweight."""
+    approval; `grants`: as of Lightweight. `sandbox`: the directory of the workspace that it works on a copy
+    of, in a container; None: it works on the host."""
 
     title: str
     description: str
     max_iterations: int = 25
     allowed_tools: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
+    sandbox: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

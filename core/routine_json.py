@@ -310,6 +310,7 @@ def _action(form: Form) -> Action:
                 max_iterations=form.number("max_iterations", usual_job.max_iterations),
                 allowed_tools=form.texts("allowed_tools"),
                 grants=form.texts("grants", exact=True),
+                sandbox=form.text_or_none("sandbox"),
             )
         case _:
             return Lightweight("")

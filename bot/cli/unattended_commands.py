@@ -72,6 +72,10 @@ Tools = Annotated[
 Iterations = Annotated[
     int | None, typer.Option(metavar="N", min=1, max=200, help="Maximum number of rounds of a full job.")
 ]
+Sandbox = Annotated[
+    str | None,
+    typer.Option(metavar="DIRECTORY", help="A full job's container works on a copy of this directory."),
+]
 Cooldown = Annotated[
     int | None,
     typer.Option("--cooldown", metavar="SECONDS", help="Minimum time between two runs, in seconds."),
@@ -96,6 +100,7 @@ def routines_add(
     full_job: FullJob = None,
     tools: Tools = None,
     max_iterations: Iterations = None,
+    sandbox: Sandbox = None,
     timezone: Zone = None,
     match: Match = None,
     consume: Consume = None,
@@ -117,7 +122,8 @@ def routines_add(
         trigger = _trigger(schedule, timezone, match, consume, webhook, secret, signature, event)
         page = routine_actions.page_of(file, given)
         page["trigger"] = page.get("trigger", {}) | trigger if trigger else page.get("trigger", _MANUAL)
-        action = _action(page.get("action", {}), prompt, remind, full_job, tools, max_iterations)
+        held = page.get("action", {})
+        action = _action(held, prompt, remind, full_job, tools, max_iterations, sandbox)
         page["action"] = action
         routine_actions.add(config, page, as_json=as_json)
 
@@ -223,6 +229,7 @@ def _action(
     full_job: str | None,
     tools: str | None,
     max_iterations: int | None,
+    sandbox: str | None,
 ) -> dict[str, Any]:
     """Return the action of the options, over the one of a file."""
     kind = held.get("type", "lightweight")
@@ -230,6 +237,7 @@ def _action(
     kind = kind if full_job is None else "full_job"
     named = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
     given: dict[str, Any] = {"text": remind, "title": full_job, "max_iterations": max_iterations}
+    given["sandbox"] = sandbox
     given["description" if kind == "full_job" else "prompt"] = prompt
     given["allowed_tools"] = named
     if named and kind == "lightweight":

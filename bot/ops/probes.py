@@ -176,6 +176,24 @@ def provider(what: str, host: str, name: str, answer: Answer, path: str) -> Find
             return warning(what, f"{host} does not list models (HTTP {status})", advice)
 
 
+def search_engine(what: str, host: str, answer: Answer) -> Finding:
+    """Judge the answer to a search as the tool `web_search` makes it."""
+    match answer.status, answer.page:
+        case 200, {"results": [*_]}:
+            return fine(what, f"{host} answers searches")
+        case 403, _:
+            return broken(
+                what, f"{host} does not give out JSON", "add json to search.formats in its settings.yml"
+            )
+        case 429, _:
+            return warning(what, f"{host} refuses searches: too many", "let the hub pass its limiter")
+        case 200, _:
+            advice = "base_url of [web_search] is its address without /search"
+            return broken(what, f"{host} does not answer like SearXNG", advice)
+        case status, _:
+            return broken(what, f"{host} could not search (HTTP {status})", "look at its log")
+
+
 def clock(host: str, date: str | None) -> list[Finding]:
     """Compare this machine's clock with the time in an answer."""
     try:
@@ -289,6 +307,15 @@ class Probes:
             return [broken(what, f"can't reach {host}: {error}", "check the network and base_url")]
         return [provider(what, host, model.model, answer, path)]
 
+    async def search(self, base_url: str) -> Finding:
+        """Check that the search engine answers a search."""
+        what, host = "web search", urlsplit(base_url).netloc.rpartition("@")[2]
+        try:
+            answer = await self._get(f"{base_url.rstrip('/')}/search?q=hubbub&format=json", {})
+        except _Unreached as error:
+            return broken(what, f"can't reach {host}: {error}", "check base_url of [web_search]")
+        return search_engine(what, host, answer)
+
     async def _get(self, url: str, headers: Mapping[str, str]) -> Answer:
         return await self._ask("GET", url, headers)
 
@@ -297,7 +324,9 @@ class Probes:
         try:
             asking = self._http.request(method, url, headers=headers, ssl=tls, allow_redirects=False)
             async with asking as answer:
-                body = await answer.content.read(BODY_LIMIT_BYTES)
+                body = bytearray()
+                while len(body) < BODY_LIMIT_BYTES and (piece := await answer.content.readany()):
+                    body += piece
                 return Answer(answer.status, _json(body), answer.headers.get("Date"))
         except TimeoutError as error:
             raise _Unreached(f"no response within {ANSWER_LIMIT_S:g} s") from error
@@ -358,6 +387,8 @@ async def probed(config: Config, *, running: bool) -> list[Finding]:
         for name, channel in config.channels.items():
             ask = probes.groups if running else probes.channel
             findings += await ask(name, channel)
+        if config.web_search.base_url is not None:
+            findings.append(await probes.search(config.web_search.base_url))
         return findings
 
 
@@ -369,8 +400,8 @@ def _reason(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-def _json(body: bytes) -> Any:
+def _json(body: bytes | bytearray) -> Any:
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -60,7 +60,7 @@ class ContainerProbe(Protocol):
 @dataclass(frozen=True, slots=True)
 class RoutineWork:
     """The work of a routine's run, which a job is to do. `task`: for people; `question`: the model's first
-    message; `left`: of the routine's budget today."""
+    message; `left`: of the routine's budget today; `project`: as of JobDispatcher.new."""
 
     run_id: str
     title: str
@@ -69,6 +69,7 @@ class RoutineWork:
     iterations: int
     tools: Sequence[str] = ()
     left: DayLeft = NO_LIMIT
+    project: str | None = None
 
 
 class JobDispatcher:
@@ -127,11 +128,14 @@ class JobDispatcher:
             project=None if project is None else self._project(project, tools),
         )
 
-    def refusal(self, owner: Principal, tools: Sequence[str]) -> str | None:
-        """Return why a person may have no job with those tools; None if they may."""
+    def refusal(self, owner: Principal, tools: Sequence[str], project: str | None = None) -> str | None:
+        """Return why a person may have no job with those tools on that project; None if they may."""
         try:
             self._require_permission(owner)
-            self._scope(owner, tools)
+            if project is None:
+                self._scope(owner, tools)
+            else:
+                self._project(project, tools)
         except JobRefused as error:
             return str(error)
         return None
@@ -140,7 +144,7 @@ class JobDispatcher:
         """Return the job that does the work of a routine's run. Raises JobRefused.
 
         No conversation hears of it, and no one reviews it: its result is the run's."""
-        new = self.new(owner, work.task, key=f"run:{work.run_id}", tools=work.tools)
+        new = self.new(owner, work.task, key=f"run:{work.run_id}", tools=work.tools, project=work.project)
         budget = replace(
             self._budget,
             iterations=work.iterations,

@@ -110,7 +110,9 @@ def not_permitted(
     if isinstance(definition.action, FullJob):
         if jobs is None:
             yield Problem("action.type", NO_JOBS)
-        elif (why := jobs.refusal(by, definition.action.allowed_tools)) is not None:
+        elif (
+            why := jobs.refusal(by, definition.action.allowed_tools, definition.action.sandbox)
+        ) is not None:
             yield Problem("action", why)
     if by.role is Role.GUEST:
         yield Problem("", "guests can't have routines")

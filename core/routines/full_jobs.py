@@ -17,7 +17,7 @@ from core.routine import FullJob, Lightweight, RunStatus
 from core.routine_json import input_from_json
 from core.routines import notices
 from core.routines.definitions import not_permitted, read_text
-from core.routines.run import NOTHING, STATE, Asked, Performed, read_reply, user_text
+from core.routines.run import NOTHING, STATE, Asked, Performed, Told, read_reply, user_text
 from core.runs.metering import DAY_COST_USED_UP, DAY_TOKENS_USED_UP
 from core.runs.unattended import remarks_of
 from core.store.routine_port import RoutineRuns
@@ -74,9 +74,13 @@ class FullJobs:
             f"{action.description}\n\n"
             f"This is the work of the routine {quoted(name)}, which is set up already: "
             "do the work itself, and create no routines or jobs for it. If there is nothing to report, end "
-            f"with exactly {NOTHING}. To remember something for the next run, end with a line {STATE} and "
-            "put the text to remember below it; it is not sent."
+            f"with exactly {NOTHING}."
         )
+        if action.sandbox is None:
+            prompt += (
+                f" To remember something for the next run, end with a line {STATE} and "
+                "put the text to remember below it; it is not sent."
+            )
         asked = Asked(
             name=name,
             owner=owner.name,
@@ -96,6 +100,7 @@ class FullJobs:
             iterations=action.max_iterations,
             tools=action.allowed_tools,
             left=started.left,
+            project=action.sandbox,
         )
 
 
@@ -116,6 +121,8 @@ def performed_by(ended: JobOfRun) -> Performed:
             missing_grants=job.missing_grants,
         )
     told = read_reply(job.result or "")
+    if job.digest is not None:  # changes of a project wait for its owner, whatever the job said last
+        told = Told(RunStatus.ATTENTION, job.result or "", None)
     if told is None:
         return Performed(RunStatus.OK, "", None, remarks=remarks, missing_grants=job.missing_grants)
     return Performed(

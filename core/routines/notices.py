@@ -130,7 +130,7 @@ class RoutineNotifier:
         blocks = (*blocks, *missing_blocks(notice.missing_grants, MISSING, MISSING_TOO_LONG))
         labels = _labels(notice, bool(grants_offered(notice.missing_grants)))
         choices = tuple(Choice(label) for label in labels) if notice.menu_id else ()
-        message = Message(blocks, choices, notice.menu_id)
+        message = Message(blocks, choices, notice.menu_id, files=notice.files)
         to = await self._recipient(notice)
         try:
             await self._send(f"routine:{notice.run_id}", to, message)

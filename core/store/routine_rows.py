@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from core.events import NO_MODELS, ModelTrace
 from core.job import JobRow
+from core.messages import File
 from core.routine import RunStatus
 from core.store.rows import CallRow
 from core.transcript import AssistantSaid, Said
@@ -252,7 +253,7 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class DueNotice:
-    """A notice about a run that is due to its owner."""
+    """A notice about a run that is due to its owner. `files`: handed over by the run's job."""
 
     run_id: str
     routine_id: str
@@ -264,6 +265,7 @@ class DueNotice:
     menu_id: str | None
     own_place: str | None = None
     missing_grants: tuple[str, ...] = ()
+    files: tuple[File, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

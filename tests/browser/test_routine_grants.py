@@ -71,6 +71,26 @@ async def test_grants_are_shown_whole_and_saved_as_they_are(
     assert complaints.lines == []
 
 
+async def test_the_list_of_grants_names_their_routine_and_revokes_them(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    page = console.page
+    action = {**ACTION, "grants": ["shell git log *", "time *"]}
+    made = await hub.api("POST", "/routines", {**ROUTINE, "action": action})
+    await console.open("approvals/grants")
+    cards = page.locator(".card.grant")
+    await expect(cards).to_have_count(2)
+    for card in (cards.first, cards.last):
+        await expect(card.locator(".meta")).to_contain_text("owner · routine “watch”")
+    granted = cards.filter(has_text="git log")
+    await granted.get_by_role("button", name="Revoke").click()
+    await granted.get_by_role("button", name="Revoke shell: git log *?").click()
+    await expect(cards).to_have_count(1)
+    kept = await hub.api("GET", f"/routines/{made['id']}")
+    assert kept["definition"]["action"]["grants"] == ["time *"]
+    assert complaints.lines == []
+
+
 async def test_a_refused_line_is_shown_whole_with_its_run(
     browser: Browser, tmp_path: Path, complaints: Complaints
 ) -> None:

@@ -146,3 +146,42 @@ async def test_text_of_others_is_never_markup(
     assert await page.locator(".planted").count() == 0
     assert await page.evaluate("() => window.planted") is None
     assert complaints.lines == []
+
+
+async def test_a_routine_that_dispatches_a_job_is_made_and_run(
+    console: Console, hub: HubProcess, complaints: Complaints
+) -> None:
+    page = console.page
+    await console.open("routines")
+    await expect(page.get_by_text("No routines yet.")).to_be_visible()
+    await tab_to(page, "New")
+    await page.keyboard.press("Enter")
+    await page.get_by_label("Name", exact=True).fill("sky")
+    await page.get_by_label("Trigger").select_option("manual")
+    await page.get_by_label("What it does").select_option(label="Dispatch a job")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_label("Title of the job")).to_be_focused()
+    await page.get_by_label("Title of the job").fill("Stars")
+    await page.get_by_label("Task").fill("Count the stars")
+    await page.get_by_text("Limits and notices").click()
+    await page.get_by_label("Rounds at most").fill("9")
+    await page.get_by_label("Work in a container, on a copy of this directory").fill(".")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Jobs in containers are turned off in this hub")).to_be_visible()
+    await page.get_by_label("Work in a container, on a copy of this directory").fill("")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", name="sky")).to_be_focused()
+    (made,) = await hub.api("GET", "/routines")
+    kept = await hub.api("GET", f"/routines/{made['id']}")
+    assert kept["definition"]["action"] == {
+        "type": "full_job",
+        "title": "Stars",
+        "description": "Count the stars",
+        "max_iterations": 9,
+    }
+    await page.get_by_role("button", name="Run now").click()
+    await expect(runs(page)).to_have_count(1)
+    await expect(runs(page).first).to_contain_text("attention")
+    (job,) = await hub.api("GET", "/jobs")
+    assert job["title"] == "Stars"
+    assert complaints.lines == []

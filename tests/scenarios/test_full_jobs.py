@@ -1,9 +1,13 @@
 """Routines whose work is a job: dispatched once, waited for as long as it takes, told of with its result."""
 
+import gc
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bot.app import Seams
 from core.job import JobRow, JobState
@@ -12,11 +16,13 @@ from core.routine import RunStatus
 from core.store.routine_rows import RoutineRunRow
 from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
-from tests.scenarios.routine_house import greeted
+from tests.scenarios.routine_house import OLIVIA, desk_of, greeted
 from tests.scenarios.test_job_repair import HANG, HOUR_S, PATIENT, hangs
 from tests.simulators.model import Hold, ToolCall, text, tools
 
 TASK = "Count the stars"
+PRICES = "input_usd_per_million = 1000\noutput_usd_per_million = 2000\n"
+"""A call costs cents."""
 ACTION = {"type": "full_job", "title": "Stars", "description": TASK}
 
 
@@ -174,6 +180,89 @@ async def test_one_run_at_a_time_and_no_more_than_the_day_allows(tmp_path: Path)
         assert first.input_tokens + first.output_tokens >= 40
         assert "its daily limit is 40" in (skipped.error or "")
         assert len(await jobs_of(house)) == 1
+
+
+async def test_its_money_of_the_day_holds_for_the_job_and_for_the_next_run(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, model=PRICES) as house:
+        await greeted(house)
+        house.model.rule(TASK, tools(ToolCall("time", {})))
+        house.model.rule(TASK, tools(ToolCall("time", {})), on="tool")
+        sky = await made(house, guardrails={"cooldown_s": 0, "daily_budget_micro_usd": 250_000})
+        await fires(house, sky)
+        (run,) = await runs_in(house, sky, RunStatus.FAILED)
+        (job,) = await jobs_of(house)
+        assert job.reason == "Stopped: the routine has reached its daily cost limit."
+        assert (job.budget.day_micro_usd, run.cost_micro_usd) == (250_000, job.cost_micro_usd)
+        assert 0 < job.rounds < 25
+        await house.telegram.wait_text(OWNER, "Routine “sky” will not run until tomorrow")
+        await fires(house, sky)
+        await runs_in(house, sky, RunStatus.SKIPPED, RunStatus.FAILED)
+        assert len(await jobs_of(house)) == 1
+
+
+async def test_its_notice_brings_the_files_that_its_job_hands_over(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        await greeted(house)
+        write = ToolCall("write_file", {"path": "report.md", "content": "9,096\n"})
+        house.model.rule(TASK, tools(write))
+        finish = ToolCall("finish", {"result": "Counted.", "artifacts": ["report.md"]})
+        house.model.rule(TASK, tools(finish), on="tool")
+        action = {**ACTION, "allowed_tools": ["write_file"], "grants": ["write_file report.md"]}
+        sky = await made(house, action=action)
+        await fires(house, sky)
+        await house.telegram.wait_text(OWNER, "Counted.")
+        await house.settled_sends()
+        shown = [one.content for one in house.telegram.bot_messages(OWNER)]
+        sent = [one["document"]["file_name"] for one in shown if "document" in one]
+        assert sent == ["report.md"]
+        await runs_in(house, sky, RunStatus.ATTENTION)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_full_job_in_a_container_never_works_on_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    action = {**ACTION, "sandbox": "."}
+    async with open_hub(tmp_path, extra="[sandbox]\nenabled = true", start=False) as house:
+        await house.serve(Seams(clock=house.clock, probe=Containers(Readiness.READY)))
+        await greeted(house)
+        asked = len(house.model.log)
+        sky = await made(house, action=action)
+        await fires(house, sky)
+        (run,) = await runs_in(house, sky, RunStatus.FAILED)
+        (job,) = await jobs_of(house)
+        assert (job.project, job.state, len(house.model.log)) == (".", JobState.FAILED, asked)
+        assert (run.error or "").startswith("no Docker daemon answers; install and start Docker")
+        async with client(house.directory) as api:
+            page = {"name": "out", "trigger": {"type": "manual"}, "action": {**ACTION, "sandbox": "../out"}}
+            assert await api.refusal("POST", "/api/routines", page) == (422, "unusable", "action")
+    gc.collect()  # the SDK leaves sockets that could not connect
+
+
+async def test_a_full_job_in_a_container_is_refused_when_it_is_saved_if_containers_are_off(
+    tmp_path: Path,
+) -> None:
+    async with open_hub(tmp_path) as house, client(house.directory) as api:
+        page = {"name": "sky", "trigger": {"type": "manual"}, "action": {**ACTION, "sandbox": "."}}
+        assert await api.refusal("POST", "/api/routines", page) == (422, "unusable", "action")
+
+
+async def test_the_assistant_creates_a_routine_whose_work_is_a_job(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        page = {"name": "sky", "prompt": TASK, "kind": "manual", "full_job": "Stars", "max_iterations": 9}
+        house.model.enqueue(tools(ToolCall("routine_create", page)))
+        house.model.enqueue(text("Made."))
+        house.telegram.user_sends_text(OWNER, "have the stars counted by a routine")
+        await house.pressed(OWNER, await house.card(OWNER), 0)
+        await house.telegram.wait_text(OWNER, "Made.")
+        (row,) = await desk_of(house).listed(OLIVIA)
+        assert json.loads(row.text.definition)["action"] == {**ACTION, "max_iterations": 9}
+        house.model.rule(TASK, text("There are 9,096."))
+        await fires(house, row.id)
+        await house.telegram.wait_text(OWNER, "There are 9,096.")
+        (job,) = await jobs_of(house)
+        assert (job.routine_id, job.budget.iterations) == (row.id, 9)
 
 
 async def test_containers_that_are_turned_on_and_out_of_reach_refuse_every_full_job(tmp_path: Path) -> None:

@@ -120,3 +120,67 @@ async def test_a_reminder_is_snoozed_and_done_everywhere(tmp_path: Path, platfor
         await owner.press(open_ones()[0], "Done")
         await hears(owner, "Done.")
         await owner.until(lambda: not open_ones())
+
+
+async def test_over_a_restart_and_clocks_that_are_set_a_reminder_comes_once_for_each_time(
+    house: Hub,
+) -> None:
+    await house.told("remind", text="call Ada", when="in 3 h")
+    house.clock.skip(-3600)
+    await looked(house)
+    assert shown(house) == [], "a clock that is set back brings nothing early"
+    await house.stop()
+    house.clock.skip(5 * 3600)
+    await house.start()
+    card = await comes(house, 1)
+    assert await house.pressed(OWNER, card, SNOOZE) == "Snoozed for 10 minutes."
+    await house.stop()
+    house.clock.skip(-2 * 3600)
+    await house.start()
+    await looked(house)
+    assert len(shown(house)) == 1
+    await house.stop()
+    house.clock.skip(3 * 3600)
+    await house.start()
+    card = await comes(house, 2)
+    assert await house.pressed(OWNER, card, DONE) == "Done."
+    house.clock.skip(-24 * 3600)
+    await looked(house)
+    house.clock.skip(2 * 24 * 3600)
+    await looked(house)
+    assert len(shown(house)) == 2
+
+
+SPRING, AUTUMN = 1806195600, 1824944400
+"""When clocks in Berlin are set in 2027: from 02:00 to 03:00, and from 03:00 back to 02:00."""
+
+
+@pytest.mark.parametrize(
+    "when, at",
+    [
+        pytest.param("2027-03-28 02:30", SPRING, id="skipped"),
+        pytest.param("2027-10-31 02:55", AUTUMN - 5 * 60, id="twice"),
+    ],
+)
+async def test_around_a_switch_of_clocks_a_reminder_comes_once_and_a_snooze_is_ten_minutes(
+    house: Hub, when: str, at: int
+) -> None:
+    assert await house.store.people.set_preferences(
+        OLIVIA.user_id, lambda was: replace(was, timezone="Europe/Berlin")
+    )
+    await house.told("remind", text="call Ada", when=when)
+    house.clock.skip(at - 30 * MINUTE_S - house.clock.now() / SECOND_US)
+    await looked(house)
+    assert shown(house) == []
+    house.clock.skip(30 * MINUTE_S)
+    card = await comes(house, 1)
+    (row,) = await desk_of(house).listed(OLIVIA)
+    assert await house.pressed(OWNER, card, SNOOZE) == "Snoozed for 10 minutes."
+    waiting, ran = await runs_of(house, row)
+    assert ran.due_at == at * SECOND_US
+    assert 9 * MINUTE_S < (waiting.due_at - (ran.ended_at or 0)) / SECOND_US < 60 * MINUTE_S
+    house.clock.skip(601)
+    await comes(house, 2)
+    house.clock.skip(2 * 3600)
+    await looked(house)
+    assert len(shown(house)) == 2

@@ -4,6 +4,7 @@ Written from https://docs.searxng.org/dev/search_api.html and the limiter's page
 product.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -18,7 +19,9 @@ TIME_RANGES = {"day", "month", "year"}
 class SearxngSimulator:
     """An instance on a loopback address. `results`: what every search finds, ten a page. `formats`: of
     `search.formats` in its settings. `limited`: its limiter refuses everything. `unresponsive`: pairs of an
-    engine and its trouble. `body`: sent instead of an answer. `location`: where it sends everybody else."""
+    engine and its trouble. `body`: sent instead of an answer. `location`: where it sends everybody else.
+    `drips`: it sends the beginning of an answer and then a space now and then, for ever. `silent`: it sends
+    nothing at all."""
 
     results: Sequence[dict[str, Any]] = ()
     formats: tuple[str, ...] = ("html", "json")
@@ -27,6 +30,8 @@ class SearxngSimulator:
     suggestions: Sequence[str] = ()
     body: bytes | None = None
     location: str | None = None
+    drips: bool = False
+    silent: bool = False
     port: int = 0
     asked: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -41,6 +46,14 @@ class SearxngSimulator:
         given = dict(request.query)
         self.asked.append(given)
         self.headers.append(dict(request.headers))
+        if self.silent:
+            await asyncio.Event().wait()
+        if self.drips:
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            await response.prepare(request)
+            while True:
+                await response.write(b" ")
+                await asyncio.sleep(0.05)
         if self.location is not None:
             return web.Response(status=302, headers={"Location": self.location})
         if self.limited:
@@ -68,7 +81,7 @@ class SearxngSimulator:
     async def __aenter__(self) -> Self:
         app = web.Application()
         app.router.add_get("/search", self._search)
-        self._runner = web.AppRunner(app)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()

@@ -292,6 +292,7 @@ export const ACTIONS = {
       { ...what, ...text(), path: "action.title", label: "Title of the job" },
       { ...what, ...area("4"), path: "action.description", label: "Task" },
       { ...more, ...number("25"), path: "action.max_iterations", label: "Rounds at most" },
+      { ...more, ...text("none"), path: "action.sandbox", label: "Work in a container, on a copy of this directory" },
       ...TOOLS,
     ],
   },

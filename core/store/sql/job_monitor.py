@@ -101,8 +101,8 @@ def _replace(tx: Transaction, row: OutboxRow, message: Message) -> OutboxRow:
     return replace(row, message=message, state=SendState.QUEUED, not_before=0, repeats=0)
 
 
-def hold(tx: Transaction, job_id: str, message: Message, until: int) -> None:
-    """Hold the message about a job's end back until that time."""
+def hold(tx: Transaction, job_id: str, message: Message, until: int | None) -> None:
+    """Hold the message about a job's end back until that time; None: for the notice of its routine's run."""
     tx.run("UPDATE jobs SET notice = ?, notice_at = ? WHERE id = ?", message_to_json(message), until, job_id)
 
 

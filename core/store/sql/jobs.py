@@ -247,6 +247,8 @@ def _end(tx: Transaction, job: JobRow, end: JobEnd) -> JobEnded:
         job.id,
     )
     if job.thread_id is None:
+        if end.files:  # the notice of its routine's run brings them
+            hold(tx, job.id, Message((), files=end.files), None)
         return JobEnded()
     message, note = end.told(job_row(tx, job.id), before, _new_menu(tx, job.id))
     message = replace(message, files=end.files)

@@ -5,13 +5,20 @@
 from collections.abc import Sequence
 
 from core.audit_chain import AuditKind
+from core.messages import File
 from core.routine import RunStatus
+from core.store.codecs import message_from_json
 from core.store.routine_rows import DueNotice, MenuView, NextDue, RoutineRunRow
 from core.store.sql.audit import record
 from core.store.sql.routine_runs import RUN, grants_of, run_of
 from core.store.sql.usage import used_by_run
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
+
+
+def _files_of(held: str | None) -> tuple[File, ...]:
+    """Return the files that a run's job hands over, from the message held back for it."""
+    return () if held is None else message_from_json(held).files
 
 
 def _record_answer(tx: Transaction, run_id: str) -> None:
@@ -82,12 +89,15 @@ class RunViewUnits(Facet):
         rows = tx.all(
             "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id,"
             " o.own_place,"
-            " r.missing_grants"
+            " r.missing_grants,"
+            " (SELECT j.notice FROM jobs j WHERE j.run_id = r.id)"
             " FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
             " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
             now,
         )
-        return tuple(DueNotice(*row[:-1], missing_grants=grants_of(row[-1])) for row in rows)
+        return tuple(
+            DueNotice(*row[:-2], missing_grants=grants_of(row[-2]), files=_files_of(row[-1])) for row in rows
+        )
 
     @writes
     def keep_own_place(self, tx: Transaction, routine_id: str, place: str) -> None:

@@ -105,6 +105,10 @@ def _making(told: Callable[[], Told]) -> Tool:
             "for long work: the title of the job that each run dispatches; the prompt is its task",
         ] = None,
         max_iterations: Annotated[int | None, "for a full job: its maximum number of rounds"] = None,
+        sandbox: Annotated[
+            str | None,
+            "for a full job: work in a container, on a copy of this directory of the workspace; . for all",
+        ] = None,
         description: Annotated[str, "a description of its purpose"] = "",
     ) -> str:
         """Create a routine: a prompt the hub runs by itself. Its result is sent to this conversation."""
@@ -124,7 +128,7 @@ def _making(told: Callable[[], Told]) -> Tool:
             "name": name,
             "description": description,
             "trigger": _given(trigger),
-            "action": _action(prompt, tools, full_job, max_iterations),
+            "action": _action(prompt, tools, full_job, max_iterations, sandbox),
         }
         if cooldown_s is not None:
             page["guardrails"] = {"cooldown_s": cooldown_s}
@@ -205,12 +209,16 @@ async def _said(doing: Any) -> str:
 
 
 def _action(
-    prompt: str, tools: list[str] | None, full_job: str | None, max_iterations: int | None
+    prompt: str,
+    tools: list[str] | None,
+    full_job: str | None,
+    max_iterations: int | None,
+    sandbox: str | None,
 ) -> dict[str, Any]:
     if full_job is None:
         scope = {"use_tools": True, "allowed_tools": tools} if tools else {}
         return {"type": "lightweight", "prompt": prompt, **scope}
-    job = {"title": full_job, "description": prompt, "max_iterations": max_iterations}
+    job = {"title": full_job, "description": prompt, "max_iterations": max_iterations, "sandbox": sandbox}
     return _given({"type": "full_job", **job, "allowed_tools": tools or None})
 
 

@@ -24,6 +24,7 @@ from core.clock import SystemClock
 from tests.bot.cli.in_process import command
 from tests.harness.process import Ended, HubProcess, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, TOKEN, Hub, open_hub, write_config
+from tests.simulators.searxng import SearxngSimulator
 
 
 @pytest_asyncio.fixture
@@ -185,6 +186,31 @@ async def test_an_unserved_model_is_reported(house: Hub) -> None:
     config.write_text(config.read_text().replace(house.model.openai_base_url, f"http://127.0.0.1:{port}/v1"))
     finding = await broken(house, "model main")
     assert finding["message"] == f"can't reach 127.0.0.1:{port}: Connection refused"
+
+
+SEARCHES: dict[str, tuple[dict[str, Any] | None, str, str]] = {
+    "answers": ({}, "fine", "answers searches"),
+    "gives out no JSON": ({"formats": ("html",)}, "broken", "does not give out JSON"),
+    "limits": ({"limited": True}, "warning", "refuses searches: too many"),
+    "is something else": ({"body": b"<html>"}, "broken", "does not answer like SearXNG"),
+    "nests": ({"body": b"[" * 100_000}, "broken", "does not answer like SearXNG"),
+    "is away": (None, "broken", "can't reach 127.0.0.1:1: Connection refused"),
+}
+
+
+@pytest.mark.parametrize("trouble, health, said", SEARCHES.values(), ids=SEARCHES)
+async def test_the_search_engine_is_asked_for_a_search(
+    house: Hub, trouble: dict[str, Any] | None, health: str, said: str
+) -> None:
+    async with SearxngSimulator() as engine:
+        where = "http://127.0.0.1:1" if trouble is None else engine.base_url
+        write_config(house, extra=f'[web_search]\nbase_url = "{where}"')
+        for name, value in (trouble or {}).items():
+            setattr(engine, name, value)
+        finding = findings(await examined(house))["web search"]
+        assert (finding["health"], bool(finding["fix"])) == (health, health != "fine")
+        assert said in finding["message"]
+        assert engine.asked == [{"q": "hubbub", "format": "json"}] * (trouble is not None)
 
 
 async def test_an_occupied_port(house: Hub) -> None:

@@ -9,10 +9,11 @@ import pytest
 import pytest_asyncio
 from yarl import URL
 
-from core.errors import InvalidArguments, ToolDenied, ToolFailed
+from core.errors import InvalidArguments, ToolDenied, ToolFailed, ToolTimeout
 from core.safety.network import OwnHostGuard, SystemLookup
 from core.tool import Data, Effect, Requirement, Tool
 from core.tools.builtin.web_search import SearchEngine, web_search_tool
+from core.tools.web_client import ANSWER_LIMIT_BYTES
 from tests.core.tools.support import Call, run
 from tests.harness.telegram_hub import OWNER, open_hub
 from tests.simulators.searxng import SearxngSimulator
@@ -101,6 +102,28 @@ async def test_a_silent_engine_is_given_up(engine: SearxngSimulator) -> None:
     await engine.__aenter__()
     with pytest.raises(ToolFailed, match="can't reach"):
         await run(gone, {"query": "q"}, Call(deadline_s=2))
+
+
+SLOW = [
+    ({"silent": True}, "sent no complete response within 0.9 s"),
+    ({"drips": True}, "sent no complete response within 0.9 s"),
+]
+
+
+@pytest.mark.parametrize("trouble, told", SLOW, ids=["silent", "drips"])
+async def test_an_engine_that_never_ends_its_answer_ends_within_its_limit(
+    engine: SearxngSimulator, trouble: dict[str, Any], told: str
+) -> None:
+    for name, value in trouble.items():
+        setattr(engine, name, value)
+    with pytest.raises(ToolTimeout, match=told):
+        await run(tool(engine), {"query": "q"}, Call(deadline_s=1))
+
+
+async def test_an_oversized_answer_is_not_read_to_its_end(engine: SearxngSimulator) -> None:
+    engine.body = b" " * (ANSWER_LIMIT_BYTES + 1)
+    with pytest.raises(ToolFailed, match="more than 5000000 bytes, which is too much to read"):
+        await run(tool(engine), {"query": "q"})
 
 
 @pytest.mark.parametrize("arguments", [{"query": ""}, {"query": "x" * 401}, {"query": "q", "page": 11}])

@@ -623,7 +623,7 @@ CREATE TABLE jobs (
     menu_id         TEXT,  -- the id in the buttons of its newest message
     monitor_menu    TEXT,  -- the id in the buttons of the message that shows it as it runs
     shown_seq       INTEGER NOT NULL DEFAULT 0,  -- the position in its thread up to which this message shows it
-    notice          TEXT,  -- the message about its end, until its owner's quiet hours are over
+    notice          TEXT,  -- the message about its end, until its owner's quiet hours are over; the files for its run's notice
     notice_at       INTEGER,  -- when this message is sent
     reason          TEXT NOT NULL,  -- of the last change
     result          TEXT,
