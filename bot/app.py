@@ -127,8 +127,6 @@ class Serving:
         self.web = WebServer(sock, routes)
 
     def _sign_in_routes(self) -> list[Route]:
-        if self._tools.sign_ins is None:
-            return []
         from bot.web.sign_in import sign_in_routes
 
         return sign_in_routes(self._tools.sign_ins)
@@ -403,8 +401,7 @@ def _app(
     }
     if dependencies.config.jobs.enabled:
         runs["jobs"] = tools.jobs.run
-    if tools.sign_ins is not None:
-        runs["sign-ins"] = tools.sign_ins.run
+    runs["sign-ins"] = tools.sign_ins.run
     if tools.servers is not None:
         runs["mcp"] = tools.servers.run
     if tools.extensions is not None:

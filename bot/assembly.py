@@ -34,7 +34,6 @@ from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.extension_commands import no_servers
 from core.inbound.hub import Hub, nothing_held
-from core.lazy_module import LazyModule
 from core.messages import plain
 from core.people.notices import ApproverCopies, ToPerson
 from core.people.pairing import ClaimRules, PairingService
@@ -59,11 +58,8 @@ if TYPE_CHECKING:
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
-    from core.tools import sign_in
     from core.tools.mcp.server import McpServers
     from core.tools.sign_in import SignIns
-else:
-    sign_in = LazyModule("core.tools.sign_in")
 
 logger = logging.getLogger(__name__)
 
@@ -135,11 +131,10 @@ class Tools:
             self._installer,
         )
         self.sign_ins = build_sign_ins(dependencies, self.notices, lookup)
-        if self.sign_ins is not None:
-            tools.replace("sign-in", [sign_in.sign_in_tool(self.sign_ins)])
+        tools.replace("sign-in", self.sign_ins.tools)
         self.tool_registry = tools
         self.servers = servers(loaded, tools, clock, self.sign_ins)
-        self.extensions = build_extensions(dependencies, tools, self.servers)
+        self.extensions = build_extensions(dependencies, tools, self.servers, self.sign_ins)
         self.pipeline = build_pipeline(
             loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks, executor, self.sign_ins
         )
@@ -166,7 +161,7 @@ class Tools:
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         watching = [dependencies.metrics, dependencies.live, self.audit]
-        watching += [self.sign_ins] if self.sign_ins else []
+        watching.append(self.sign_ins)
         store.watch(ChangeListeners(self.jobs, self.extensions, *watching))
         self.routines = build_routines(
             config,
@@ -274,8 +269,7 @@ class Turns:
         self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (
             dependencies.hooks.beside(inbound) if dependencies.hooks is not None else {}
         )
-        if tools.sign_ins is not None:
-            tools.sign_ins.goes_on(self._go_on)
+        tools.sign_ins.goes_on(self._go_on)
         self._manager = manager
         self.pairing = PairingService(store.people, ClaimRules(tools.rules.access, ids), manager)
         editable = tools.editing.editable

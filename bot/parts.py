@@ -263,15 +263,13 @@ def build_mcp(
 
 def build_sign_ins(
     dependencies: Dependencies, notices: Callable[[], Notices], lookup: "Lookup | None"
-) -> "SignIns | None":
-    """Build people's sign-ins at MCP servers; None if there is none that they could sign in to."""
-    if not any(server.people_sign_in for server in dependencies.config.mcp.values()):
-        return None
+) -> "SignIns":
+    """Build people's sign-ins at MCP servers."""
 
     async def notify(user_id: str, key: str, message: Message) -> None:
         await notices().send(key, ToPerson(user_id), message)
 
-    return mcp_build.build_sign_ins(
+    return mcp_extensions.build_sign_ins(
         dependencies.loaded,
         dependencies.store,
         dependencies.ring,
@@ -285,13 +283,16 @@ def build_sign_ins(
 
 
 def build_extensions(
-    dependencies: Dependencies, tools: ToolRegistry, servers: "mcp_server.McpServers | None"
+    dependencies: Dependencies,
+    tools: ToolRegistry,
+    servers: "mcp_server.McpServers | None",
+    sign_ins: "SignIns",
 ) -> "mcp_extensions.ExtensionManager | None":
     """Build the manager of the extensions that people add; None where no server is connected."""
     if servers is None:
         return None
     of = dependencies
-    return mcp_extensions.ExtensionManager(of.loaded, of.store, of.ring, tools, servers, of.clock)
+    return mcp_extensions.ExtensionManager(of.loaded, of.store, of.ring, tools, servers, of.clock, sign_ins)
 
 
 def build_chat(

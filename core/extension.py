@@ -58,6 +58,11 @@ class Extension:
         """The whole command, quoted as for a shell, or the address."""
         return shlex.join(self.command) if self.command else self.url or ""
 
+    @property
+    def people_sign_in(self) -> bool:
+        """Whether its owner may sign in to it: a given credential is not overridden."""
+        return self.url is not None and "authorization" not in {name.lower() for name in self.secrets}
+
     def same_server(self, other: "Extension") -> bool:
         """Return whether both are connected to in the same way, for the same person."""
         return self.owner_id == other.owner_id and definition_to_json(self) == definition_to_json(other)

@@ -96,6 +96,11 @@ def sign_in_name(server: str, user_id: str) -> str:
     return f"{_SIGN_IN}{server}.{user_id}"
 
 
+def sign_in_client_name(server: str) -> str:
+    """Return the name under which the vault keeps the hub's registration for sign-ins at a server."""
+    return f".sign-in-client.{server}"
+
+
 def attempt_name(attempt_id: str) -> str:
     """Return the name under which an attempt to sign in is sealed."""
     return f".sign-in-attempt.{attempt_id}"

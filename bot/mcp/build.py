@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,20 +17,13 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
 from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
-from bot.runtime import CALLBACK_PATH, StartError
 from core.clock import Clock
 from core.errors import ToolFailed, VaultError
 from core.extension import Extension
-from core.ids import Ids
-from core.model.http import tls_context
 from core.off_loop import TooManyValues, json_with_breaks, off_loop
-from core.safety.network import Exemption, Lookup, SystemLookup
-from core.store.facets import SealedSecret
-from core.store.port import Store
 from core.tool import Arguments, CallContext, Effect, Requirement, Tool
 from core.tools.builtin.shell import safe_environment
 from core.tools.mcp.catalog import Judge, Listed, Terms, ToolTerms, offer
@@ -42,11 +35,9 @@ from core.tools.mcp.connection import (
     ServerFailed,
 )
 from core.tools.mcp.server import McpServer, McpServers
-from core.tools.oauth import Client, OAuthClient
 from core.tools.processes import end_marked
 from core.tools.registry import ToolRegistry
-from core.tools.sign_in import Notify, ServerSignIns, ServerTerms, SignIns
-from core.vault import VaultKeys
+from core.tools.sign_in import ServerSignIns, ServerTerms, SignIns
 
 # What servers listed when they were last reached: a file for each in the data directory.
 #
@@ -119,6 +110,7 @@ def add_extension(
     registry: ToolRegistry,
     clock: Clock,
     secret: Secret,
+    sign_ins: SignIns | None,
 ) -> None:
     """Add the client of an extension, with the tools it is known to have. Raises ServerFailed if these can't
     be used."""
@@ -135,8 +127,12 @@ def add_extension(
         except VaultError as error:
             raise ServerFailed(str(error)) from error
 
-    connector = _LateConnector(loaded, extension.name, settings, given)
-    _add(servers, loaded, extension.name, settings, connector, registry, clock)
+    credentials = None
+    if sign_ins is not None and extension.url is not None and extension.people_sign_in:
+        terms = ServerTerms(extension.url, frozenset({extension.owner_id}))
+        credentials = sign_ins.serve(extension.name, terms)
+    connector = _LateConnector(loaded, extension.name, settings, given, credentials)
+    _add(servers, loaded, extension.name, settings, connector, registry, clock, credentials)
 
 
 def _add(
@@ -160,70 +156,6 @@ def _given(values: Mapping[str, str]) -> Callable[[], Awaitable[Mapping[str, str
         return values
 
     return given
-
-
-class _VaultSealer:
-    """Implements core.tools.sign_in.Sealer."""
-
-    def __init__(self, ring: VaultKeyRing, clock: Clock) -> None:
-        self._ring = ring
-        self._clock = clock
-
-    def seal(self, name: str, value: str) -> SealedSecret:
-        return self._keys().seal(name, value, self._clock.now())
-
-    def open(self, secret: SealedSecret) -> str:
-        return self._keys().open(secret)
-
-    def _keys(self) -> VaultKeys:
-        try:
-            return self._ring.keys_to_seal()
-        except StartError as error:
-            raise VaultError(str(error)) from error
-
-
-def build_sign_ins(
-    loaded: Loaded,
-    store: Store,
-    ring: VaultKeyRing,
-    clock: Clock,
-    ids: Ids,
-    url: str,
-    notify: Notify,
-    learn: Callable[[Iterable[str]], None],
-    lookup: Lookup | None,
-) -> SignIns:
-    """Build people's sign-ins at the configured servers. `url`: where browsers here find the hub."""
-    config = loaded.config
-    exempt = [Exemption.parse(text) for text in config.network.allow_private]
-    servers = {name: one for name, one in config.mcp.items() if one.people_sign_in}
-    return SignIns(
-        store.sign_ins,
-        store.secrets,
-        OAuthClient(lookup or SystemLookup(), exempt, tls_context, clock),
-        _VaultSealer(ring, clock),
-        {name: _server_terms(loaded, name, one) for name, one in servers.items()},
-        f"{config.http.public_url or _loopback(url)}{CALLBACK_PATH}",
-        clock,
-        ids,
-        notify,
-        learn,
-    )
-
-
-def _server_terms(loaded: Loaded, name: str, settings: ServerSettings) -> ServerTerms:
-    client = None
-    if settings.client_id and settings.client_secret is None:
-        client = Client(settings.client_id)
-    elif settings.client_secret is not None:
-        client = Client(settings.client_id, settings.client_secret.get_secret_value(), "client_secret_basic")
-    return ServerTerms(settings.url or "", _terms(loaded, name, settings).users, client, settings.scopes)
-
-
-def _loopback(url: str) -> str:
-    """Return an address of this hub at which no other machine is reached (RFC 8252, 7.3)."""
-    port = url.rpartition(":")[2]
-    return f"http://[::1]:{port}" if url.startswith("http://[::1]") else f"http://127.0.0.1:{port}"
 
 
 def name_known_tools(loaded: Loaded, registry: ToolRegistry) -> None:

@@ -7,26 +7,33 @@ and this follows.
 import asyncio
 import importlib.util
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
-from bot.runtime import StartError
+from bot.config.sections import McpServer as ServerSettings
+from bot.runtime import CALLBACK_PATH, StartError
 from core.clock import Clock
 from core.errors import VaultError
 from core.extension import Extension, ExtensionChange, ExtensionRefused
+from core.ids import Ids
 from core.inbound.extension_commands import ServerShown
 from core.lazy_module import LazyModule
+from core.model.http import tls_context
+from core.safety.network import Exemption, Lookup, SystemLookup
+from core.store.facets import SealedSecret
 from core.store.feed import Changes
 from core.store.port import Store
 from core.store.units import patiently
 from core.tools.mcp.connection import ServerFailed
 from core.tools.mcp.server import McpServers, Phase, ServerState
+from core.tools.oauth import Client, OAuthClient
 from core.tools.registry import ToolRegistry
+from core.tools.sign_in import Notify, ServerTerms, SignIns
 from core.users import Principal
-from core.vault import Vault
+from core.vault import Vault, VaultKeys
 
 if TYPE_CHECKING:
     from bot.mcp import build
@@ -52,8 +59,10 @@ class ExtensionManager:
         registry: ToolRegistry,
         servers: McpServers,
         clock: Clock,
+        sign_ins: SignIns | None,
     ) -> None:
         self._loaded = loaded
+        self._sign_ins = sign_ins
         self._store = store
         self._ring = ring
         self._registry = registry
@@ -85,11 +94,15 @@ class ExtensionManager:
             for name, held in tuple(self._connected.items()):
                 if name not in wanted or not wanted[name].same_server(held):
                     del self._connected[name]
+                    if self._sign_ins is not None:
+                        self._sign_ins.leave(name)
                     await self._servers.drop(name)
             self._faults = {name: fault for name, fault in self._faults.items() if name in wanted}
             for name, one in wanted.items():
                 if name not in self._connected:
                     await self._connect(one)
+            if self._sign_ins is not None:
+                self._registry.replace("sign-in", self._sign_ins.tools)
 
     async def _connect(self, one: Extension) -> None:
         """Connect one. A failure is its own: it never stops the hub."""
@@ -102,6 +115,7 @@ class ExtensionManager:
                 self._registry,
                 self._clock,
                 self._secret,
+                self._sign_ins,
             )
         except ImportError:
             self._faults[one.name] = MISSING
@@ -185,3 +199,69 @@ def in_words(state: ServerState) -> str:
             return "connecting"
         case Phase.FAILED:
             return f"failed: {state.reason}"
+
+
+class _VaultSealer:
+    """Implements core.tools.sign_in.Sealer."""
+
+    def __init__(self, ring: VaultKeyRing, clock: Clock) -> None:
+        self._ring = ring
+        self._clock = clock
+
+    def seal(self, name: str, value: str) -> SealedSecret:
+        return self._keys().seal(name, value, self._clock.now())
+
+    def open(self, secret: SealedSecret) -> str:
+        return self._keys().open(secret)
+
+    def _keys(self) -> VaultKeys:
+        try:
+            return self._ring.keys_to_seal()
+        except StartError as error:
+            raise VaultError(str(error)) from error
+
+
+def build_sign_ins(
+    loaded: Loaded,
+    store: Store,
+    ring: VaultKeyRing,
+    clock: Clock,
+    ids: Ids,
+    url: str,
+    notify: Notify,
+    learn: Callable[[Iterable[str]], None],
+    lookup: Lookup | None,
+) -> SignIns:
+    """Build people's sign-ins at the configured servers. `url`: where browsers here find the hub."""
+    config = loaded.config
+    exempt = [Exemption.parse(text) for text in config.network.allow_private]
+    servers = {name: one for name, one in config.mcp.items() if one.people_sign_in}
+    return SignIns(
+        store.sign_ins,
+        store.secrets,
+        OAuthClient(lookup or SystemLookup(), exempt, tls_context, clock),
+        _VaultSealer(ring, clock),
+        {name: _server_terms(loaded, one) for name, one in servers.items()},
+        f"{config.http.public_url or _loopback(url)}{CALLBACK_PATH}",
+        clock,
+        ids,
+        notify,
+        learn,
+    )
+
+
+def _server_terms(loaded: Loaded, settings: ServerSettings) -> ServerTerms:
+    client = None
+    if settings.client_id and settings.client_secret is None:
+        client = Client(settings.client_id)
+    elif settings.client_secret is not None:
+        client = Client(settings.client_id, settings.client_secret.get_secret_value(), "client_secret_basic")
+    return ServerTerms(
+        settings.url or "", frozenset(settings.users or (loaded.config.hub.owner,)), client, settings.scopes
+    )
+
+
+def _loopback(url: str) -> str:
+    """Return an address of this hub at which no other machine is reached (RFC 8252, 7.3)."""
+    port = url.rpartition(":")[2]
+    return f"http://[::1]:{port}" if url.startswith("http://[::1]") else f"http://127.0.0.1:{port}"

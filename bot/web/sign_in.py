@@ -21,11 +21,8 @@ MAX_PARAMETERS = 20
 _CLOSE = "You can close this page and go back to the conversation."
 
 
-def sign_in_routes(sign_ins: SignIns | None) -> list[Route]:
-    """Return the route, if there is any server that people sign in to."""
-    if sign_ins is None:
-        return []
-    service = sign_ins
+def sign_in_routes(service: SignIns) -> list[Route]:
+    """Return the route."""
 
     async def returned(request: Request) -> Response:
         query = _query(request.url.query)

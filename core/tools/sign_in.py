@@ -22,7 +22,7 @@ from core.consent import card_texts
 from core.consent.cards import open_card, settled_card
 from core.errors import HubError, SignedOut, SignInFailed, SignInRequired, ToolDenied
 from core.gates import Gate
-from core.ids import Ids, attempt_name, code_name, sign_in_name
+from core.ids import Ids, attempt_name, code_name, sign_in_client_name, sign_in_name
 from core.messages import LinkButton, Message, Plain
 from core.store.facets import Expired, SealedSecret, Secrets, SignInRow
 from core.store.facets import SignIns as SignInUnits
@@ -117,8 +117,8 @@ class Notify(Protocol):
 class SignIns:
     """The sign-ins of all people at all servers.
 
-    `servers`: by name. `redirect_uri`: the hub's own page to which people return. `learn`: called with
-    tokens, which must not get out."""
+    `servers`: those of the configuration, by name; `serve` adds extensions. `redirect_uri`: the hub's own
+    page to which people return. `learn`: called with tokens, which must not get out."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class SignIns:
         self._secrets = secrets
         self._oauth = oauth
         self._sealer = sealer
-        self._servers = servers
+        self._servers = dict(servers)
         self._redirect_uri = redirect_uri
         self._clock = clock
         self._ids = ids
@@ -156,6 +156,20 @@ class SignIns:
         """Return the sign-ins at one server."""
         return ServerSignIns(self, server)
 
+    def serve(self, server: str, terms: ServerTerms) -> "ServerSignIns":
+        """Let people sign in to a server from now on."""
+        self._servers[server] = terms
+        return self.at(server)
+
+    def leave(self, server: str) -> None:
+        """Let nobody sign in to a server any more."""
+        self._servers.pop(server, None)
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """The tool to sign in with; nothing while there is no server to sign in to."""
+        return [sign_in_tool(self)] if self._servers else []
+
     def is_for(self, server: str, user_id: str) -> bool:
         """Return whether a person may sign in to a server of that name."""
         return server in self._servers and user_id in self._servers[server].users
@@ -172,19 +186,21 @@ class SignIns:
         `refused`: a token that the server did not accept. Raises SignInFailed if it can't be renewed right
         now."""
         async with self._locks[server, user_id]:
-            tokens = await self._held(server, user_id)
-            if tokens is None:
+            terms, tokens = self._servers.get(server), await self._held(server, user_id)
+            if tokens is None or terms is None:
                 return None
             late = tokens.expires_at is not None and tokens.expires_at - EARLY_US <= self._clock.now()
             if tokens.access != refused and not (late and tokens.refresh):
                 return tokens.access
             try:
-                renewed = await self._oauth.refresh(self._servers[server].url, tokens)
+                renewed = await self._oauth.refresh(terms.url, tokens)
             except SignedOut as error:
                 logger.info("sign_in.ended server=%s user=%s reason=%s", server, user_id, error)
-                forgotten = [_client_name(server)] if error.client_unknown else []
+                forgotten = [sign_in_client_name(server)] if error.client_unknown else []
                 await self._drop(sign_in_name(server, user_id), *forgotten)
                 return None
+            if self._servers.get(server) is not terms:
+                return None  # the extension was removed meanwhile
             await self._keep([await self._sealed(sign_in_name(server, user_id), renewed.to_json())])
             self._learn([renewed.access, renewed.refresh])
             return renewed.access
@@ -227,7 +243,7 @@ class SignIns:
         """Return a new attempt; None if the server has no authorization server, so that the person must send
         a token. Raises SignInFailed."""
         terms = self._servers.get(needed.server)
-        if terms is None:
+        if terms is None or user_id not in terms.users:
             raise SignInFailed(f"There is no sign-in to {needed.server} here.")
         provider = await self._oauth.discover(terms.url, challenge_in(needed.challenge), terms.scopes)
         if provider is None:
@@ -244,7 +260,7 @@ class SignIns:
 
     async def _registered(self, server: str, terms: ServerTerms, provider: Provider) -> Client:
         """Return the hub as a client of the authorization server, registered once."""
-        name = _client_name(server)
+        name = sign_in_client_name(server)
         known = Registration.from_text(await self._value(name) or "")
         if known is not None and (known.issuer, known.redirect_uri) == (provider.issuer, self._redirect_uri):
             return known.client
@@ -297,7 +313,7 @@ class SignIns:
         except SignInFailed as error:
             reason = NO_CODE_ACCEPTED if isinstance(error, SignedOut) else str(error)
             if isinstance(error, SignedOut) and error.client_unknown:
-                await self._drop(_client_name(row.server))
+                await self._drop(sign_in_client_name(row.server))
             await self._renew(row, attempt, reason)
             raise SignInFailed(reason) from error
         self._learn([one for one in (tokens.access, tokens.refresh) if one])
@@ -371,10 +387,6 @@ def _code(row: SignInRow, attempt: Attempt, answer: str) -> str:
     if "state" in query and not same_state(row.digest, query["state"]):
         raise SignInFailed("That address belongs to another sign-in.")
     return code_in(attempt, query)
-
-
-def _client_name(server: str) -> str:
-    return f".sign-in-client.{server}"
 
 
 class ServerSignIns:

@@ -1,8 +1,10 @@
-"""Killed at any moment of a sign-in: the person signs in, no code is sent twice, and the call runs once."""
+"""Killed at any moment of a sign-in: the person signs in, no code is sent twice, and the call runs once.
+Killed while an extension changes: it is as the last commit has it."""
 
 import asyncio
 import contextlib
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from aiohttp import ClientError, ClientSession
 
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import parse_commit_point
+from tests.harness.forking import fork_into
 from tests.scenarios.test_mcp import call
 from tests.simulators.mcp.web import open_web_server
 from tests.simulators.oauth import AuthorizationServer, open_authorization_server
@@ -78,3 +81,35 @@ async def test_killed_during_a_sign_in(tmp_path: Path, point: str) -> None:
         assert [one["name"] for one in tools.calls] == ["add"]
         codes = [form["code"] for _, path, form in issuer.requests if path == "/token" and "code" in form]
         assert len(codes) == len({*codes})
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("unit", ["put_extension", "change_extension"])
+async def test_killed_while_extensions_change(tmp_path: Path, unit: str, side: str) -> None:
+    """A change that was committed is there after the restart, any other is not, and both can be repeated."""
+    async with open_web_server() as tools, open_mortal_hub(tmp_path, Setup()) as town:
+        add, remove = ("extensions", "add", "mine", "--url", tools.url), ("extensions", "remove", "mine")
+
+        async def names() -> list[str]:
+            return [one["name"] for one in json.loads(await town.command("extensions", "list", "--json"))]
+
+        changes = add if unit == "put_extension" else remove
+        await town.start()
+        await town.served_at_last()
+        if changes is remove:
+            await town.command(*add)
+        await town.stop()
+        await town.start(die_at=parse_commit_point(f"{unit}:1:{side}"))
+        await town.served_at_last()
+        said = tmp_path / "cut-off"
+        await (await fork_into(said, words=[*changes, "--config", str(tmp_path / "hubbub.toml")])).wait(
+            LIMIT_S
+        )
+        assert await town.exit_code() == -signal.SIGKILL
+        await town.start()
+        await town.served_at_last()
+        assert (await names() == ["mine"]) is ((changes is add) is (side == "after"))
+        if side == "before":
+            await town.command(*changes)
+        assert await names() == (["mine"] if changes is add else [])
+        await town.stop()

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -11,7 +11,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from aiohttp import ClientSession
 
+from core.extension import Extension, ExtensionChange
+from core.ids import sign_in_client_name, sign_in_name
 from core.job import JobState
+from core.tool import Requirement
+from core.users import Role
 from tests.harness.people import Shown, card, hears, sees
 from tests.harness.simulators import OLIVIA
 from tests.scenarios.scenes import Scene, open_scene
@@ -72,13 +76,15 @@ async def open_house(
     *,
     channel: str = "",
     extra: str = '[approvals]\npreset = "auto"\n',
+    configured: bool = True,
 ) -> AsyncIterator[House]:
     """The house; `channel` is of the platform's section, `extra` ends the configuration."""
     async with open_web_server() as server, open_authorization_server() as issuer:
         issuer.resource = server.url
         server.guard = issuer.challenge
         server.resource_metadata = lambda: issuer.resource_metadata
-        section = f'{channel}\n[mcp.notes]\nurl = "{server.url}"\n{extra}'
+        notes = f'[mcp.notes]\nurl = "{server.url}"\n' if configured else ""
+        section = f"{channel}\n{notes}{extra}"
         async with open_scene(platform, directory, extra=section) as scene:
             yield House(scene, server, issuer)
 
@@ -267,6 +273,36 @@ async def test_an_unattended_run_is_refused_and_its_owner_gets_the_button(tmp_pa
                 assert await opened(await house.issuer.visit(notice.links[0])) == 200
         assert ["not signed in to notes" in one for one in results] == [True, True, False]
         assert "42" in results[2]
+
+
+async def test_a_person_signs_in_to_an_extension_of_their_own(tmp_path: Path) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, place, store = house.scene.owner, house.scene.place, house.scene.place.store
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await store.people.ensure_user("mia", Role.MEMBER, "Mia")
+        await store.extensions.put_extension(replace(mine, name="mias", owner_id="mia"), "mia")
+        await store.extensions.put_extension(mine, "owner")
+        await becomes(place, "connecting", "notes")
+        me.say(call("sign_in", server="mias"))
+        await hears(me, "there is no server of that name to sign in to; there is notes")
+        await house.signed_in()
+        me.say(ADD)
+        await hears(me, "42")
+        house.issuer.revoke()
+        house.scene.model.enqueue(tools(ToolCall("notes__add", {"a": 20, "b": 22})), text("That was it."))
+        me.say("/job --tools notes__add add it up")
+        await me.until(lambda: any("not signed in to notes" in one.text and one.links for one in me.shown()))
+        kept = {one.name for one in await store.secrets.secrets(own=True)}
+        assert sign_in_client_name("notes") in kept
+        change = ExtensionChange.REMOVE
+        assert await store.extensions.change_extension("notes", "owner", change, "owner")
+        assert not {one.name for one in await store.secrets.secrets(own=True)} & {
+            sign_in_client_name("notes"),
+            sign_in_name("notes", "owner"),
+        }
+        (notice,) = [one for one in me.shown() if one.links and "not signed in to notes" in one.text]
+        assert await opened(await house.issuer.visit(notice.links[0])) == 400
+    house.nothing_got_out(tmp_path)
 
 
 async def test_what_a_server_names_is_judged_as_any_address(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from core.extension import (
     definition_to_json,
     extension_of,
 )
+from core.ids import sign_in_client_name, sign_in_name
 from core.store.codecs import storable
 from core.store.sql.audit import record
 from core.store.transaction import Transaction
@@ -36,6 +37,8 @@ def change(tx: Transaction, name: str, owner_id: str, to: ExtensionChange, by: s
     """Enable, disable or remove an extension of a person. Return False if they have none of that name."""
     if to is ExtensionChange.REMOVE:
         found = tx.run("DELETE FROM extensions WHERE name = ? AND owner_id = ?", name, owner_id)
+        if found:
+            _sign_out(tx, name, owner_id)
     else:
         found = tx.run(
             "UPDATE extensions SET enabled = ?, changed_at = ? WHERE name = ? AND owner_id = ?",
@@ -48,6 +51,14 @@ def change(tx: Transaction, name: str, owner_id: str, to: ExtensionChange, by: s
         tx.changes.extensions = True
         record(tx, AuditKind.EXTENSION, name, actor=by, owner=owner_id, change=to.value)
     return found > 0
+
+
+def _sign_out(tx: Transaction, name: str, owner_id: str) -> None:
+    """Forget the owner's sign-in: a server that has the name later must not be given it."""
+    tx.run("DELETE FROM sign_ins WHERE server = ? AND user_id = ?", name, owner_id)
+    for secret in (sign_in_name(name, owner_id), sign_in_client_name(name)):
+        if tx.run("DELETE FROM secrets WHERE name = ?", secret):
+            record(tx, AuditKind.SECRET_DELETED, secret, actor=owner_id)
 
 
 class ExtensionUnits(Facet):
@@ -63,11 +74,14 @@ class ExtensionUnits(Facet):
     @writes
     def put_extension(self, tx: Transaction, extension: Extension, by: str) -> None:
         owned = of_person(tx, extension.owner_id)
-        new = extension.name not in {one.name for one in owned}
+        known = next((one for one in owned if one.name == extension.name), None)
+        new = known is None
         if new and len(owned) >= MAX_OF_ONE_PERSON:
             raise ExtensionRefused(f"A person has at most {MAX_OF_ONE_PERSON} extensions; remove one first.")
         if new and tx.one("SELECT 1 FROM extensions WHERE name = ?", extension.name) is not None:
             raise ExtensionRefused("That name is taken in this hub; choose another.")
+        if known is None or not known.same_server(extension):
+            _sign_out(tx, extension.name, extension.owner_id)
         definition, now = storable(definition_to_json(extension)), tx.clock.now()
         tx.run(
             "INSERT INTO extensions (name, owner_id, definition, enabled, changed_at)"
