@@ -14,6 +14,8 @@ NUMBERS = {
     "core.runs.window.SHORTENED_EVERY_TURNS": 5,
     "bot.terminal.history.LIMIT_BYTES": 262_144,
     "bot.cli.exit_codes.USAGE": 2,
+    "bot.jobs.job_socket.BACKLOG": 16,
+    "core.tools.web_client.ANSWER_LIMIT_BYTES": 5_000_000,
     "bot.config.keys.KEY_BYTES": 32,
     "bot.config.policy.LIMIT_BYTES": 32_768,
     "bot.timers.LOOK_S": 20.0,

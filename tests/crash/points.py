@@ -63,6 +63,7 @@ COMMITS = frozenset(
         "reset_tool",
         "put_extension",
         "change_extension",
+        "note_settings",
         "count_model_call",
         "link_audit",
         "record_policy",
