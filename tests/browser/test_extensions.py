@@ -21,7 +21,7 @@ async def test_an_extension_is_added_by_its_address_disabled_and_removed(
         await console.open("channels")
         page = console.page
         await page.get_by_text("Add an extension by its address").click()
-        await page.get_by_label("Name", exact=True).fill("web")
+        await page.get_by_role("textbox", name="Name", exact=True).last.fill("web")
         await page.get_by_label("Address").fill(web.url)
         await page.get_by_role("button", name="Add extension").click()
         card = page.get_by_role("region", name="Extensions").locator(".card")
