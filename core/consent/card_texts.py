@@ -1,5 +1,6 @@
 """The hub's texts about gates, grants and limits: on cards, and to the people who decide."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
@@ -217,10 +218,19 @@ def always_grants(tool: str, pattern: str | None) -> str:
     return f"Always allow would cover {tool}: {'; '.join(map(_pattern_in_words, pattern.split(chr(10))))}"
 
 
+_BOUND = re.compile(r"(?P<line>.*) \[(?P<files>.*) unchanged, [0-9a-f]{32,64}\](?P<where> \[in .*\])?", re.S)
+"""A pattern bound to the content of the files that a command runs; core.safety.shell.rating makes them."""
+
+
 def _pattern_in_words(pattern: str) -> str:
     """Return a pattern in words. A row of the command table means that command with the options the
-    table lists."""
-    return f"{pattern[1:]} with the options listed as safe" if pattern.startswith("@") else pattern
+    table lists; the digest of the files that a command runs is left out."""
+    if pattern.startswith("@"):
+        return f"{pattern[1:]} with the options listed as safe"
+    if (bound := _BOUND.fullmatch(pattern)) is None:
+        return pattern
+    unchanged = f"{bound['files']} stays unchanged" if bound["files"] else "no file that it would run appears"
+    return f"{bound['line']}{bound['where'] or ''}, as long as {unchanged}"
 
 
 def grant_line(grant: Grant, short_id: str) -> str:
