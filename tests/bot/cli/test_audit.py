@@ -190,7 +190,7 @@ def test_a_message_is_explained_with_what_was_recorded_of_its_calls(tmp_path: Pa
 def test_why_with_an_empty_key_explains_keys(tmp_path: Path) -> None:
     ended = command(tmp_path, "why", " ")
     assert ended.code == 1
-    assert "Pass an event's key, such as tg:12345:m:7:8;" in ended.err
+    assert "Pass an event's key, such as tg:12345:m:7:8, or words of its text;" in ended.err
 
 
 def otherwise(directory: Path, *words: str) -> list[tuple[str, str, str]]:
