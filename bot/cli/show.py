@@ -327,8 +327,9 @@ def _explained(event: Explanation) -> Sequence[str]:
         f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
         for delivery in event.deliveries
     )
+    outcome = "; ".join((event.outcome, *(f"routine {one}" for one in event.resting)))
     said = event.text if len(event.text) <= SAID_CHARS else f"{event.text[:SAID_CHARS]}…"
-    return when(event.received_at), event.key, event.sender, said, event.outcome, turn, sent
+    return when(event.received_at), event.key, event.sender, said, outcome, turn, sent
 
 
 def _counted(row: NoiseRow) -> Sequence[str]:
