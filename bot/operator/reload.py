@@ -7,7 +7,7 @@ same token: it may have been allowed again.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -97,6 +97,13 @@ class ChannelReloader:
                 channels=tuple(change.result() for change in changes),
                 next_start=tuple(_differences(self._running, written)),
             )
+
+    async def changed(self) -> Sequence[str]:
+        """Return the keys whose written values are not those in use; none if they cannot be read."""
+        try:
+            return tuple(_differences(self._running, await self._written()))
+        except AdminError:
+            return ()
 
     async def _written(self) -> Config:
         if self._loaded.again is None:
