@@ -155,6 +155,10 @@ class RoutinesInWords:
         """Create a routine; its notices go to the thread where it was made."""
         return f"Created: {_line(await self._manager.create(by, page, thread_id))}"
 
+    async def objection(self, by: Principal, page: Mapping[str, Any]) -> str | None:
+        """Return why a routine cannot be created, or None."""
+        return await self._manager.objection(by, page)
+
     async def remind(self, by: Principal, thread_id: str, text: str, when: str, key: str) -> str:
         """Set a reminder that is sent to the thread where it was set."""
         row = await self._manager.remind(by, text, when, key, thread_id)
