@@ -1,6 +1,5 @@
 """The hub's texts about gates, grants and limits: on cards, and to the people who decide."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
@@ -218,8 +217,9 @@ def always_grants(tool: str, pattern: str | None) -> str:
     return f"Always allow would cover {tool}: {'; '.join(map(_pattern_in_words, pattern.split(chr(10))))}"
 
 
-_BOUND = re.compile(r"(?P<line>.*) \[(?P<files>.*) unchanged, [0-9a-f]{32,64}\](?P<where> \[in .*\])?", re.S)
-"""A pattern bound to the content of the files that a command runs; core.safety.shell.rating makes them."""
+_HEX = frozenset("0123456789abcdef")
+DIGEST_CHARS = 32
+"""The length of the shortest digest in a pattern."""
 
 
 def _pattern_in_words(pattern: str) -> str:
@@ -227,10 +227,15 @@ def _pattern_in_words(pattern: str) -> str:
     table lists; the digest of the files that a command runs is left out."""
     if pattern.startswith("@"):
         return f"{pattern[1:]} with the options listed as safe"
-    if (bound := _BOUND.fullmatch(pattern)) is None:
+    # A pattern bound to the content of the files that the command runs; core.safety.shell.rating makes them.
+    bound, _, rest = pattern.rpartition(" unchanged, ")
+    line, _, files = bound.rpartition(" [")
+    digest, end, where = rest.partition("]")
+    is_digest = len(digest) >= DIGEST_CHARS and _HEX.issuperset(digest)
+    if not (line and is_digest and end) or (where and not where.startswith(" [in ")):
         return pattern
-    unchanged = f"{bound['files']} stays unchanged" if bound["files"] else "no file that it would run appears"
-    return f"{bound['line']}{bound['where'] or ''}, as long as {unchanged}"
+    unchanged = f"{files} stays unchanged" if files else "no file that it would run appears"
+    return f"{line}{where}, as long as {unchanged}"
 
 
 def grant_line(grant: Grant, short_id: str) -> str:

@@ -367,7 +367,8 @@ class ExplanationUnits(Facet):
         keys = {message_key(one.key): one.key for one in found}
         rows = await self._engine.ask(
             "SELECT r.key, o.name, r.error FROM routines o JOIN routine_runs r ON r.routine_id = o.id"
-            f" WHERE r.key IN {marks(keys)} AND r.error LIKE '{RESTING} %' ORDER BY o.name, o.id",
+            f" WHERE r.key IN {marks(keys)} AND substr(r.error, 1, {len(RESTING)}) = '{RESTING}'"
+            " ORDER BY o.name, o.id",
             *keys,
         )
         resting: dict[str, tuple[str, ...]] = {}

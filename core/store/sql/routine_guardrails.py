@@ -110,10 +110,10 @@ def _record_resting(tx: Transaction, new: NewRun, until: int) -> None:
         now,
         resting(until),
     )
+    rested = f"routine_id = ?1 AND state = 'skipped' AND substr(error, 1, {len(RESTING)}) = '{RESTING}'"
     tx.run(
-        "DELETE FROM routine_runs WHERE id IN (SELECT id FROM routine_runs WHERE routine_id = ?1"
-        f" AND state = 'skipped' AND error LIKE '{RESTING} %'"
-        " ORDER BY created_at DESC, id DESC LIMIT -1 OFFSET ?2)",
+        f"DELETE FROM routine_runs WHERE {rested} AND created_at <= (SELECT created_at FROM routine_runs"
+        f" WHERE {rested} ORDER BY created_at DESC LIMIT 1 OFFSET ?2)",
         new.routine_id,
         RESTING_KEPT,
     )

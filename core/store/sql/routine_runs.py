@@ -139,8 +139,9 @@ def _count(tx: Transaction, run_id: str, routine_id: str, end: RunEnd, now: int)
         routine_id,
     )
     tx.run(  # messages and events rest from now on, unless a person asked for the run
-        "UPDATE routines SET last_claimed_at = max(coalesce(last_claimed_at, 0), ?) WHERE id = ?"
-        " AND (SELECT kind FROM routine_runs WHERE id = ?) <> 'manual'",
+        "UPDATE routines SET last_claimed_at ="
+        " CASE WHEN last_claimed_at > ?1 THEN last_claimed_at ELSE ?1 END"
+        " WHERE id = ?2 AND (SELECT kind FROM routine_runs WHERE id = ?3) <> 'manual'",
         now,
         routine_id,
         run_id,
