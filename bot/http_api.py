@@ -1,6 +1,6 @@
 """Puts the API and the webhooks of routines together, when the first request for them comes."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from starlette.types import ASGIApp
 
@@ -42,7 +42,11 @@ from core.vault import Vault
 
 
 async def status(
-    store: Store, readiness: Callable[[], Awaitable[Readiness]], timers: Timers, at_work: int
+    store: Store,
+    readiness: Callable[[], Awaitable[Readiness]],
+    timers: Timers,
+    at_work: int,
+    changed: Sequence[str],
 ) -> StatusView:
     """Return the hub's parts, their states, the number of open gates and of conversations at work."""
     state = await readiness()
@@ -70,6 +74,7 @@ async def status(
         pairing_requests=len(await store.people.pairing_requests()),
         at_work=at_work,
         timers=tuple(map(TimerView.of, timers.listing())),
+        changed=tuple(changed),
     )
 
 
@@ -87,6 +92,10 @@ def build_api(
     """Build the application below `/api` of a running hub. `url`: its public address."""
     loaded, store, clock, ids = dependencies.loaded, dependencies.store, dependencies.clock, dependencies.ids
     reloading = ChannelReloader(loaded, channels.manager, channels.builder, dependencies.leaks.learn)
+
+    async def at_a_glance() -> StatusView:
+        changed = await reloading.changed()
+        return await status(store, readiness, dependencies.timers, turns.actors.at_work, changed)
 
     def tool_names() -> Collection[str]:
         return tools.tool_registry.names
@@ -110,7 +119,7 @@ def build_api(
         workspace=guard_of(workspace_of(loaded)),
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
-        status=lambda: status(store, readiness, dependencies.timers, turns.actors.at_work),
+        status=at_a_glance,
         routines=routines_api(
             dependencies.config,
             store,

@@ -426,17 +426,14 @@ class TimerView:
     def of(cls, state: TimerState) -> Self:
         """Return the timer as it stands."""
         return cls(
-            name=state.name,
-            due_at=state.due_at,
-            last_run_at=state.last_run_at,
-            failures=state.failures,
+            name=state.name, due_at=state.due_at, last_run_at=state.last_run_at, failures=state.failures
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
     """The hub at a glance. `approvals` and `pairing_requests`: how many wait for a person; `at_work`:
-    conversations with a turn that runs or is about to."""
+    conversations with a turn that runs or is about to; `changed`: configured keys not in use yet."""
 
     version: str
     ready: bool
@@ -448,3 +445,4 @@ class StatusView:
     pairing_requests: int
     at_work: int
     timers: tuple[TimerView, ...]
+    changed: tuple[str, ...] = ()

@@ -325,7 +325,7 @@ def claim_key(fired_by: RunInput) -> str:
         case SlotInput():
             return f"slot:{fired_by.slot_at}"
         case MessageInput():
-            return f"message:{fired_by.event_key}"
+            return message_key(fired_by.event_key)
         case SystemInput():
             return f"event:{fired_by.event_id}"
         case WebhookInput():
@@ -334,6 +334,11 @@ def claim_key(fired_by: RunInput) -> str:
             return f"manual:{fired_by.request_id}"
         case _:
             assert_never(fired_by)
+
+
+def message_key(event_key: str) -> str:
+    """Return the key under which a message fires a routine."""
+    return f"message:{event_key}"
 
 
 def kept(text: str) -> str:

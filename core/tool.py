@@ -198,6 +198,8 @@ class Tool:
     these arguments
     would change or run, by path; consent covers them as they were then. `timeout_s` None: the configured
     default.
+    `objection`: why a call would fail as things are now, found before a person is asked. It returns None if
+    nothing is known against it.
     `limits` apply to tools with an effect. `sensitive`: argument names never shown or stored in clear.
     `users`: ids of
     the people it was made ready for, who have it whatever their role's list says; None: the roles decide.
@@ -217,6 +219,7 @@ class Tool:
     digests: Callable[[Arguments, Workspace], Mapping[str, str]] | None = None
     plan: Callable[[Arguments, Workspace], CallPlan] | None = None
     asks: Callable[[Arguments], Question] | None = None
+    objection: Callable[[Principal, Arguments], Awaitable[str | None]] | None = None
     timeout_s: float | None = None
     limits: tuple[UseLimit, ...] = ()
     version: int = 1

@@ -315,7 +315,10 @@ for command in (init, login, logs):
 def why(
     key: Annotated[
         str | None,
-        typer.Argument(metavar="KEY", help="The key of an event; default: list the newest events."),
+        typer.Argument(
+            metavar="KEY",
+            help="The key of an event, or words of its text or sender; default: list the newest events.",
+        ),
     ] = None,
     limit: LimitOption = 20,
     config: ConfigOption = None,

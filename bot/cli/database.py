@@ -14,7 +14,8 @@ from bot.cli.output import print_json, printable
 from bot.cli.parameters import existing_database
 from bot.config.load import database_of, load
 from bot.runtime import needed_to_start
-from core.audit.linker import HEADS_NAME
+from core.audit.linker import HEADS_NAME, START, HeadFile
+from core.clock import SystemClock
 from core.errors import StoreLocked
 from core.messages import size_in_words
 from core.store.lock import DataDirectoryLock
@@ -95,6 +96,7 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
             noted = heads.exists()
             if noted:
                 heads.rename(heads_kept_as)
+            HeadFile(heads).append(START, SystemClock().now())
         except OSError as error:
             raise CommandFailed(f"can't replace {database}: {error.strerror or error}") from error
     if as_json:

@@ -238,6 +238,9 @@ def _waiting(approval: ApprovalView, names: Mapping[str, str]) -> Sequence[str]:
 
 # `hubbub why`: what became of every message, one by one or, of noise, counted.
 
+SAID_CHARS = 40
+"""The length at which a message's text is cut in the table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -250,19 +253,23 @@ class Told:
 
 
 def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> None:
-    """Print the outcome of one event; or of the newest ones, and of those only counted.
+    """Print the outcome of one event; of the newest ones with words of a text or sender; or of the newest
+    ones, and of those only counted.
 
     JSON: an object of `events`, `noise` and `audit`, in both cases.
     """
     if key is not None and not key.strip():
         raise CommandFailed(
-            "Pass an event's key, such as tg:12345:m:7:8; `hubbub why` lists the newest ones."
+            "Pass an event's key, such as tg:12345:m:7:8, or words of its text; `hubbub why` lists the newest"
+            " ones."
         )
     told = asked(path, lambda reader: _told(reader, key, limit))
-    if key is not None:
+    if any(event.key == key for event in told.events):
         told = replace(told, records=_recorded(path, told.events))
     if key is not None and not told.events:
-        raise CommandFailed(f"No event has the key {key}; `hubbub why` lists the newest ones.")
+        raise CommandFailed(
+            f"No event has the key {key}, or contains these words; `hubbub why` lists the newest ones."
+        )
     if as_json:
         page = {"events": [asdict(one) for one in told.events], "noise": [asdict(n) for n in told.noise]}
         print_json({**page, "audit": [_reference(row) for row in told.records]})
@@ -270,7 +277,7 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> Non
     if not told.events and not told.noise:
         typer.echo("No events yet.")
     if told.events:
-        columns = ("when (UTC)", whole("event"), "from", "outcome", "turn", "answer")
+        columns = ("when (UTC)", whole("event"), "from", "text", "outcome", "turn", "answer")
         print_table(columns, map(_explained, told.events))
     if told.records:
         typer.echo("Audit records (`hubbub audit export` prints the full log):")
@@ -285,7 +292,9 @@ async def _told(reader: "SqlViews", key: str | None, limit: int) -> Told:
     if key is None:
         return Told(await reader.explanations.explain_recent(limit), await reader.explanations.noise(limit))
     explanation = await reader.explanations.explain(key)
-    return Told([] if explanation is None else [explanation])
+    if explanation is not None:
+        return Told([explanation])
+    return Told(await reader.explanations.explain_matching(key.strip(), limit))
 
 
 def _recorded(path: Path | None, events: Sequence[Explanation]) -> Sequence[AuditRow]:
@@ -318,7 +327,9 @@ def _explained(event: Explanation) -> Sequence[str]:
         f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
         for delivery in event.deliveries
     )
-    return when(event.received_at), event.key, event.sender, event.outcome, turn, sent
+    outcome = "; ".join((event.outcome, *(f"routine {one}" for one in event.resting)))
+    said = event.text if len(event.text) <= SAID_CHARS else f"{event.text[:SAID_CHARS]}…"
+    return when(event.received_at), event.key, event.sender, said, outcome, turn, sent
 
 
 def _counted(row: NoiseRow) -> Sequence[str]:

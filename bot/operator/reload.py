@@ -102,6 +102,13 @@ class ChannelReloader:
         """Return the keys that differ from the running configuration."""
         return tuple(differences(self._running, written))
 
+    async def changed(self) -> Sequence[str]:
+        """Return the keys whose written values are not those in use; none if they cannot be read."""
+        try:
+            return self.next_start(await self._written())
+        except AdminError:
+            return ()
+
     async def _written(self) -> Config:
         if self._loaded.again is None:
             raise AdminError("refused", "this hub's configuration has no source to reload; restart the hub")

@@ -339,6 +339,12 @@ async def hub_findings(status: Status) -> list[Finding]:
         if healthy
         else broken("hub", f"running, but not accepting messages: {state.store}", "check its log")
     ]
+    if state.changed:
+        count = len(state.changed)
+        waits = "1 changed setting waits" if count == 1 else f"{count} changed settings wait"
+        told = f"{waits} for a restart: {', '.join(state.changed)}"
+        fix = "restart the hub; for tokens of channels, hubbub config reload is enough"
+        findings.append(warning("configuration", told, fix))
     for name, channel in state.channels.items():
         what = f"channel {name}"
         if channel.state == "running":

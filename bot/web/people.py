@@ -227,6 +227,8 @@ class WhyEvent(Page):
     thread_id: str | None
     turn: WhyTurn | None
     deliveries: tuple[DeliveryView, ...]
+    resting: tuple[str, ...]
+    resting: tuple[str, ...]
 
 
 class NoiseView(Page):
@@ -327,6 +329,7 @@ def _event(event: Explanation) -> WhyEvent:
         thread_id=event.thread_id,
         turn=turn,
         deliveries=deliveries,
+        resting=event.resting,
     )
 
 

@@ -217,10 +217,25 @@ def always_grants(tool: str, pattern: str | None) -> str:
     return f"Always allow would cover {tool}: {'; '.join(map(_pattern_in_words, pattern.split(chr(10))))}"
 
 
+_HEX = frozenset("0123456789abcdef")
+DIGEST_CHARS = 32
+"""The length of the shortest digest in a pattern."""
+
+
 def _pattern_in_words(pattern: str) -> str:
     """Return a pattern in words. A row of the command table means that command with the options the
-    table lists."""
-    return f"{pattern[1:]} with the options listed as safe" if pattern.startswith("@") else pattern
+    table lists; the digest of the files that a command runs is left out."""
+    if pattern.startswith("@"):
+        return f"{pattern[1:]} with the options listed as safe"
+    # A pattern bound to the content of the files that the command runs; core.safety.shell.rating makes them.
+    bound, _, rest = pattern.rpartition(" unchanged, ")
+    line, _, files = bound.rpartition(" [")
+    digest, end, where = rest.partition("]")
+    is_digest = len(digest) >= DIGEST_CHARS and _HEX.issuperset(digest)
+    if not (line and is_digest and end) or (where and not where.startswith(" [in ")):
+        return pattern
+    unchanged = f"{files} stays unchanged" if files else "no file that it would run appears"
+    return f"{line}{where}, as long as {unchanged}"
 
 
 def grant_line(grant: Grant, short_id: str) -> str:

@@ -36,7 +36,7 @@ class Fired:
 
 
 def fired_by(matches: Sequence[Match], view: AcceptView, direct: bool, ids: Ids, now: int) -> Fired:
-    """Return the routines that the message fires.
+    """Return the routines that the message fires. For those that are resting, the claim records that.
 
     These are the sender's own and, in a group, those of owners, who can read it. Only the sender's own
     can keep the message from the chat, and only if they really fire."""
@@ -61,7 +61,7 @@ def fired_by(matches: Sequence[Match], view: AcceptView, direct: bool, ids: Ids,
             content_hash=match.content_hash,
         )
         effects.append(FireRoutine(run))
-        if own and match.consumes:
+        if own and match.consumes and not routine.resting:
             consumed_by.append(routine.name)
     return Fired(tuple(effects), tuple(consumed_by))
 

@@ -280,7 +280,14 @@ def _tail(conversation: Sequence[Said]) -> _Tail:
                 break
             case _:
                 pass  # a note of the hub or a summary makes no request
-    return _Tail(asked_before, [(call, results.get(call.call_id)) for call in calls], asked)
+    outcomes = [(call, results.get(call.call_id)) for call in calls]
+    if asked:  # who stopped a call and goes on to something else knows that it did not finish
+        outcomes = [
+            (call, result)
+            for call, result in outcomes
+            if result is None or result.status is not ResultStatus.CANCELLED
+        ]
+    return _Tail(asked_before, outcomes, asked)
 
 
 def _pieces(text: str) -> Iterator[str]:

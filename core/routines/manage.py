@@ -20,7 +20,7 @@ from core.routines.slots import next_slot, with_time_in_full
 from core.routines.validation import change, validate
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
-from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow
+from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow, RoutineText
 from core.timezones import in_force
 from core.users import Principal, Role
 
@@ -70,6 +70,27 @@ class RoutineManager:
         self, by: Principal, page: Mapping[str, object], thread_id: str | None = None
     ) -> RoutineRow:
         """Create a routine. `thread_id`: the thread it is created in, and the default for its notices."""
+        routine_id, definition, text = await self._to_create(by, page)
+        row = await self._store.routines.save_routine(routine_id, by.user_id, text, thread_id)
+        if row is None:
+            raise await self._taken(by, definition, None)
+        if not definition.enabled:
+            row = await self._switched(row, enabled=False)
+        self._listener.changed(row)
+        return row
+
+    async def objection(self, by: Principal, page: Mapping[str, object]) -> str | None:
+        """Return why `create` would refuse the page now, or None if nothing is known against it."""
+        try:
+            _, definition, _ = await self._to_create(by, page)
+        except RoutineRefused as error:
+            return str(error)
+        return str(taken) if (taken := await self._name_taken(by, definition, None)) is not None else None
+
+    async def _to_create(
+        self, by: Principal, page: Mapping[str, object]
+    ) -> tuple[str, Definition, RoutineText]:
+        """Return what a page creates: an id, the definition and its text."""
         routine_id = self._ids.row_id()
         page = _with_path(self._completed(page), routine_id)
         now = self._clock.now()
@@ -81,14 +102,7 @@ class RoutineManager:
             raise RoutineRefused(
                 Problem("", f"you have {MAX_ROUTINES} routines, the maximum; delete one first")
             )
-        text = text_of(definition, self._next_slot(definition, now, now))
-        row = await self._store.routines.save_routine(routine_id, by.user_id, text, thread_id)
-        if row is None:
-            raise await self._taken(by, definition, None)
-        if not definition.enabled:
-            row = await self._switched(row, enabled=False)
-        self._listener.changed(row)
-        return row
+        return routine_id, definition, text_of(definition, self._next_slot(definition, now, now))
 
     async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
         """Change only the fields that the page names. The prompt of a full job is its description."""
@@ -244,11 +258,18 @@ class RoutineManager:
             raise RoutineNotFound(f"the routine “{row.text.name}” no longer exists")
         return changed
 
-    async def _taken(self, by: Principal, definition: Definition, row: RoutineRow | None) -> RoutineRefused:
-        """Return the reason it could not be saved."""
+    async def _name_taken(
+        self, by: Principal, definition: Definition, row: RoutineRow | None
+    ) -> RoutineRefused | None:
         other = await self._store.routines.routine_named(by.user_id, definition.name)
         if other is not None and other.text.name == definition.name and (row is None or other.id != row.id):
             return RoutineRefused(Problem("name", "is already the name of one of your routines"))
+        return None
+
+    async def _taken(self, by: Principal, definition: Definition, row: RoutineRow | None) -> RoutineRefused:
+        """Return the reason it could not be saved."""
+        if (taken := await self._name_taken(by, definition, row)) is not None:
+            return taken
         now = None if row is None else await self._store.routines.routine(row.id)
         if row is not None and (now is None or now.version != row.version):
             return RoutineRefused(

@@ -16,7 +16,7 @@ from core.routines.manage import RoutineManager
 from core.routines.run import Asked, system_text, user_text
 from core.routines.slots import schedule_of, with_time_in_full
 from core.routines.validation import problems
-from core.store.routine_rows import RoutineRow
+from core.store.routine_rows import RoutineRow, resting
 from core.users import Principal
 
 if TYPE_CHECKING:
@@ -71,11 +71,9 @@ def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
         return trial
     if not row.enabled:
         return replace(trial, fires=False, why=f"it is paused; otherwise it would fire: {trial.why}")
-    if row.cools_until > at.now:
-        until = f"{datetime.fromtimestamp(row.cools_until // SECOND_US, UTC):%Y-%m-%d %H:%M:%S} UTC"
-        return replace(
-            trial, fires=False, why=f"it is cooling down until {until}; otherwise it would fire: {trial.why}"
-        )
+    if row.rests_until > at.now:
+        rests = resting(row.rests_until)
+        return replace(trial, fires=False, why=f"it is {rests}; otherwise it would fire: {trial.why}")
     return trial
 
 
@@ -156,6 +154,10 @@ class RoutinesInWords:
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
         """Create a routine; its notices go to the thread where it was made."""
         return f"Created: {_line(await self._manager.create(by, page, thread_id))}"
+
+    async def objection(self, by: Principal, page: Mapping[str, Any]) -> str | None:
+        """Return why a routine cannot be created, or None."""
+        return await self._manager.objection(by, page)
 
     async def remind(self, by: Principal, thread_id: str, text: str, when: str, key: str) -> str:
         """Set a reminder that is sent to the thread where it was set."""

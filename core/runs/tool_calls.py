@@ -19,6 +19,7 @@ from core.gates import ConsentSettings
 from core.names import quoted
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
+from core.safety.fencing import read_arguments
 from core.store.port import Turns
 from core.store.rows import CallRow, CallState
 from core.store.units import patiently
@@ -204,7 +205,14 @@ class ToolCallRunner:
     async def _prepared(self, call: CallRow) -> Refused | PutsQuestion | NeedsPerson | Ready:
         rules = self._rules
         standing = await rules.standing()
-        return rules.pipeline.prepare(call, rules.principal, rules.thread_id, standing, rules.mode)
+        prepared = rules.pipeline.prepare(call, rules.principal, rules.thread_id, standing, rules.mode)
+        if isinstance(prepared, NeedsPerson) and (objection := prepared.tool.objection) is not None:
+            # People are not asked about what is known to fail.
+            arguments = prepared.tool.validate(read_arguments(call.arguments))
+            if (found := await objection(rules.principal, arguments)) is not None:
+                text = f"{call.tool} was not run: {found}."
+                return Refused(_result(call, ResultStatus.ERROR, text))
+        return prepared
 
     async def _others(self) -> Sequence[Asked]:
         """Return the later calls that also need a person, within the number that may still run."""

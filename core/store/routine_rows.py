@@ -5,8 +5,10 @@ Times are integer microseconds UTC."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
+from core.clock import SECOND_US
 from core.events import NO_MODELS, ModelTrace
 from core.job import JobRow
 from core.messages import File
@@ -71,10 +73,24 @@ class RoutineRow:
 
     @property
     def cools_until(self) -> int:
-        """End of the cooldown, in microseconds UTC: counted from the end of the last run, and from its
-        claim until it has ended. 0 if it never ran."""
+        """End of the cooldown of scheduled runs, in microseconds UTC: counted from the end of the last run,
+        and from its claim until it has ended. 0 if it never ran."""
         last = max(self.last_claimed_at or 0, self.last_ended_at or 0)
         return last + self.text.cooldown_us if last else 0
+
+    @property
+    def rests_until(self) -> int:
+        """End of the cooldown of messages, events and deliveries: like `cools_until`, but runs that a person
+        asked for do not count."""
+        return self.last_claimed_at + self.text.cooldown_us if self.last_claimed_at else 0
+
+
+RESTING = "resting until"
+
+
+def resting(until: int) -> str:
+    """Return in words that a routine's cooldown ends then (microseconds UTC)."""
+    return f"{RESTING} {datetime.fromtimestamp(until // SECOND_US, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 class ClaimRefusal(StrEnum):
@@ -281,13 +297,14 @@ class NextDue:
 class RoutineStanding:
     """The state a matching event is judged on, for one routine.
 
-    `ready`: the routine would fire now.
+    `ready`: the routine would fire now, unless it is `resting`: its cooldown is not over.
     `owner_reads_groups`: its owner owns the hub."""
 
     id: str
     owner_id: str
     name: str
     ready: bool
+    resting: bool
     owner_reads_groups: bool
 
 

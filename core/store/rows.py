@@ -289,7 +289,8 @@ class Delivery:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything recorded about one inbound event (P11). `text`: the message, if any of it is stored.
-    `models`: those its turn called."""
+    `models`: those its turn called. `resting`: each routine that it would have fired, with the end of its
+    cooldown, in words."""
 
     key: str
     channel: str
@@ -303,6 +304,7 @@ class Explanation:
     deliveries: tuple[Delivery, ...]
     text: str = ""
     models: ModelTrace = NO_MODELS
+    resting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

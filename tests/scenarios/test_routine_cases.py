@@ -5,6 +5,7 @@ this hub does not have (jobs as actions, tools that are webhooks themselves).
 """
 
 import ast
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from core.routine import RunStatus
 from core.routine_json import RoutineNotFound, RoutineRefused
 from core.store.routine_rows import RoutineRow, RoutineText
 from core.users import Principal, Role
+from tests.bot.cli.in_process import command
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted, runs_of
 from tests.simulators.model.faults import HttpError
@@ -248,8 +250,25 @@ async def test_while_a_routine_rests_messages_go_to_the_chat_alone(house: Hub) -
     row = await desk_of(house).create(OLIVIA, consuming)
     house.telegram.user_sends_text(OWNER, "alert 1")
     await house.telegram.wait_text(OWNER, "Handled by the routine “rests”.")
-    await said(house, "alert 2")
-    assert len(await ended(house, row)) == 1
+    ran, later = await ended(house, row), house.telegram.user_sends_text(OWNER, "alert 2")
+    await house.telegram.wait_text(OWNER, "You said: alert 2")
+    rested, *before = await runs_of(house, row)
+    assert (rested.state, before) == (RunStatus.SKIPPED, ran)
+    assert (rested.error or "").startswith("resting until 2")
+    why = await asyncio.to_thread(command, house.directory, "why", f"tg:123456:m:{OWNER}:{later.id}")
+    assert f"routine rests {rested.error}" in why.out
+
+
+async def test_a_run_that_a_person_asked_for_lets_the_next_message_fire(house: Hub) -> None:
+    desk = desk_of(house)
+    row = await desk.create(OLIVIA, {**page("tried", "ahoy"), "guardrails": {"cooldown_s": 86_400}})
+    await desk.fire(OLIVIA, "tried", "at first")
+    await ended(house, row)
+    await said(house, "ahoy")
+    assert [run.kind for run in await runs_of(house, row) if run.state is not RunStatus.SKIPPED] == [
+        "event",
+        "manual",
+    ]
 
 
 async def test_disabled_and_deleted_routines_stop_matching_at_once(house: Hub) -> None:

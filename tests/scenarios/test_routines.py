@@ -121,3 +121,11 @@ async def test_a_routine_is_made_by_talking_once_its_owner_agrees(house: Hub) ->
     await house.telegram.wait_text(OWNER, "Routine “watch” has something for you")
     house.telegram.user_sends_text(OWNER, "please call: routine_list {}")
     await house.telegram.wait_text(OWNER, "watch, event, on")
+
+
+async def test_nobody_is_asked_about_a_routine_that_cannot_be_made(house: Hub) -> None:
+    await desk_of(house).create(OLIVIA, WATCH)
+    made = {"name": WATCH["name"], "prompt": "Look into it.", "kind": "manual"}
+    house.telegram.user_sends_text(OWNER, f"please call: routine_create {json.dumps(made)}")
+    await house.telegram.wait_text(OWNER, "name is already the name of one of your routines")
+    assert not [said for said in house.says(OWNER) if "May I" in said]

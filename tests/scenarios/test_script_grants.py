@@ -21,7 +21,7 @@ async def test_always_on_a_script_asks_again_once_the_script_is_another(house: H
     script.write_text("touch tidied-$(ls | wc -l)\n")
     house.telegram.user_sends_text(OWNER, "please run: sh tidy.sh")
     card = await house.card(OWNER)
-    assert "Always allow would cover shell: sh tidy.sh [tidy.sh unchanged, " in card.text
+    assert "Always allow would cover shell: sh tidy.sh, as long as tidy.sh stays unchanged" in card.text
     await house.pressed(OWNER, card, ALWAYS)
     await house.telegram.wait_text(OWNER, "Done:")
     house.telegram.user_sends_text(OWNER, "please run: sh tidy.sh")

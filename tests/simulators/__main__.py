@@ -65,6 +65,7 @@ async def run(settings: Settings, with_hub: bool) -> int:
             if with_hub:
                 await stage.start_hub()
                 _say(f"hub       running, log in {stage.log_path}")
+                _say(f"console   {await stage.console_link()}   (works once, within 15 minutes)")
             await _until_stopped(stage, stopping)
     except HubFailed as failure:
         _say(str(failure))

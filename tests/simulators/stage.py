@@ -193,16 +193,29 @@ class Stage:
         status = await self.hub.wait()
         raise self._failed(f"the hub ended with status {status}")
 
+    async def console_link(self) -> str:
+        """A fresh link that logs the owner in to the running hub's console. Raises HubFailed."""
+        login = await self._command("login", asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT)
+        told, _ = await login.communicate()
+        if login.returncode:
+            raise self._failed(f"the hub made no login link: {told.decode()}")
+        return told.decode().strip()
+
     async def _spawn(self, log: IO[bytes]) -> asyncio.subprocess.Process:
         # A session of its own: Ctrl-C is for this command, which then asks the hub to end.
+        return await self._command("run", log, log, start_new_session=True)
+
+    async def _command(
+        self, name: str, out: IO[bytes] | int, err: IO[bytes] | int, *, start_new_session: bool = False
+    ) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "bot", "run", "--config", str(self.settings.config.resolve())),
+            *("-m", "bot", name, "--config", str(self.settings.config.resolve())),
             cwd=ROOT,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
+            stdout=out,
+            stderr=err,
+            start_new_session=start_new_session,
         )
 
     async def _stop_hub(self) -> None:

@@ -167,7 +167,7 @@ async def test_a_hub_that_does_not_start_says_why(stage: Stage) -> None:
 
 async def test_the_command_runs_until_it_is_interrupted(tmp_path: Path) -> None:
     running = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.simulators", "--no-hub", "--data", str(tmp_path)),
+        *(sys.executable, "-m", "tests.simulators", "--data", str(tmp_path), "--hub-port", "0"),
         *("--telegram-port", "0", "--model-port", "0", "--direct", "open"),
         cwd=ROOT,
         stdin=asyncio.subprocess.DEVNULL,
@@ -176,8 +176,13 @@ async def test_the_command_runs_until_it_is_interrupted(tmp_path: Path) -> None:
     assert running.stdout is not None
     try:
         async with asyncio.timeout(PATIENCE_S):
-            lines = [(await running.stdout.readline()).decode().split() for _ in range(3)]
+            lines = [(await running.stdout.readline()).decode().split() for _ in range(5)]
             model_url = lines[1][1]
+            name, link, *_ = lines[4]
+            assert name == "console"
+            url, _, code = link.partition("#code=")
+            async with httpx.AsyncClient() as http:
+                assert (await http.post(url, json={"code": code})).status_code == 201, "the link logs in"
             async with httpx.AsyncClient(headers={"Authorization": "Bearer simulated-key"}) as http:
                 assert (await http.get(f"{model_url}/models")).status_code == 200
             assert tomllib.loads((tmp_path / "hubbub.toml").read_text())["models"][0]["base_url"] == model_url

@@ -7,11 +7,13 @@ ten thousand threads.
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from core.messages import Address, Message
 from core.ports import Seen
+from core.routine import message_key
 from core.store.codecs import (
     message_from_json,
     refs_from_json,
@@ -29,6 +31,7 @@ from core.store.feed import (
     ThreadsWanted,
 )
 from core.store.pairing import NoiseRow
+from core.store.routine_rows import RESTING
 from core.store.rows import Delivery, Explanation, ThreadChange, ThreadRow, TurnState
 from core.store.search import SearchHit, SearchWanted, WordSearch, parse_search
 from core.store.sql import feed, thread_files, threads
@@ -342,13 +345,13 @@ class ExplanationUnits(Facet):
 
     async def explain(self, event_key: str) -> Explanation | None:
         sql = f"SELECT {_EXPLANATION} FROM inbox i {_CAUSED} WHERE i.key = ? ORDER BY o.id"
-        found = _explanations(await self._engine.ask(sql, event_key))
+        found = await self._explained(sql, event_key)
         return found[0] if found else None
 
     async def explain_recent(self, limit: int) -> Sequence[Explanation]:
         newest = "SELECT * FROM inbox ORDER BY id DESC LIMIT ?"
         sql = f"SELECT {_EXPLANATION} FROM ({newest}) i {_CAUSED} ORDER BY i.id DESC, o.id"
-        return _explanations(await self._engine.ask(sql, limit))
+        return await self._explained(sql, limit)
 
     async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
         matching = (
@@ -357,7 +360,21 @@ class ExplanationUnits(Facet):
         )
         sql = f"SELECT {_EXPLANATION} FROM ({matching}) i {_CAUSED} ORDER BY i.id DESC, o.id"
         part = like(text)
-        return _explanations(await self._engine.ask(sql, part, part, part, limit))
+        return await self._explained(sql, part, part, part, limit)
+
+    async def _explained(self, sql: str, *parameters: str | int) -> Sequence[Explanation]:
+        found = _explanations(await self._engine.ask(sql, *parameters))
+        keys = {message_key(one.key): one.key for one in found}
+        rows = await self._engine.ask(
+            "SELECT r.key, o.name, r.error FROM routines o JOIN routine_runs r ON r.routine_id = o.id"
+            f" WHERE r.key IN {marks(keys)} AND substr(r.error, 1, {len(RESTING)}) = '{RESTING}'"
+            " ORDER BY o.name, o.id",
+            *keys,
+        )
+        resting: dict[str, tuple[str, ...]] = {}
+        for key, name, error in rows:
+            resting[keys[key]] = (*resting.get(keys[key], ()), f"{name} {error}")
+        return [replace(one, resting=resting.get(one.key, ())) for one in found]
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
         rows = await self._engine.ask(

@@ -180,18 +180,17 @@ def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStan
     now = tx.clock.now()
     rows = tx.all(
         "SELECT o.id, o.owner_id, o.name, o.enabled = 1"
-        " AND coalesce(o.last_claimed_at, 0) + o.cooldown_us <= ?"
-        " AND coalesce(o.last_ended_at, 0) + o.cooldown_us <= ?"
         " AND (SELECT count(*) FROM routine_runs r WHERE r.routine_id = o.id AND r.state = 'waiting') < ?,"
-        " u.role = 'owner' FROM routines o JOIN users u ON u.id = o.owner_id"
+        " coalesce(o.last_claimed_at, 0) + o.cooldown_us > ?, u.role = 'owner'"
+        " FROM routines o JOIN users u ON u.id = o.owner_id"
         f" WHERE o.id IN {marks(routine_ids)} ORDER BY o.name, o.id",
-        now,
-        now,
         MAX_WAITING,
+        now,
         *routine_ids,
     )
     return tuple(
-        RoutineStanding(id_, owner, name, bool(ready), bool(reads)) for id_, owner, name, ready, reads in rows
+        RoutineStanding(id_, owner, name, bool(ready), bool(rests), bool(reads))
+        for id_, owner, name, ready, rests, reads in rows
     )
 
 

@@ -7,12 +7,23 @@ A slot, event or delivery is claimed once: it becomes a run that waits, or is re
 
 from core.routine import RunStatus
 from core.store.codecs import storable
-from core.store.routine_rows import BudgetDay, Claim, ClaimRefusal, DayLeft, NewRun, RoutineRow
+from core.store.routine_rows import (
+    RESTING,
+    BudgetDay,
+    Claim,
+    ClaimRefusal,
+    DayLeft,
+    NewRun,
+    RoutineRow,
+    resting,
+)
 from core.store.sql import run_journal
 from core.store.sql.routine_definitions import MAX_WAITING, by_id
 from core.store.sql.usage import used_by_routine
 from core.store.transaction import Transaction
 
+RESTING_KEPT = 20
+"""Number of messages that found a routine resting which are kept: a busy group fills no list of runs."""
 COALESCED = "replaced by a later scheduled run while it waited"
 MICRO_USD = 1_000_000
 _ITS = "WHERE id = (SELECT routine_id FROM routine_runs WHERE id = ?1)"
@@ -27,7 +38,9 @@ def claim(tx: Transaction, new: NewRun) -> Claim:
         return Claim(None, ClaimRefusal.GONE)
     refusal = _refusal(tx, routine, new)
     if refusal is not None:
-        rests_us = routine.cools_until - tx.clock.now()
+        rests_us = routine.rests_until - tx.clock.now()
+        if refusal is ClaimRefusal.COOLING_DOWN and new.kind == "event":
+            _record_resting(tx, new, routine.rests_until)
         return Claim(None, refusal, rests_us=max(0, rests_us))
     not_before = max(new.due_at, routine.backoff_until if new.heeds_guardrails else 0)
     _insert(tx, new, not_before, rests_from=tx.clock.now())
@@ -45,7 +58,7 @@ def _refusal(tx: Transaction, routine: RoutineRow, new: NewRun) -> ClaimRefusal 
         return ClaimRefusal.PAUSED
     if not new.heeds_guardrails:
         return None
-    if now < routine.cools_until:
+    if now < routine.rests_until:
         return ClaimRefusal.COOLING_DOWN
     if new.content_hash is not None and routine.text.dedup_window_us and _repeats(tx, routine, new, now):
         return ClaimRefusal.REPEATED
@@ -63,7 +76,7 @@ def _repeats(tx: Transaction, routine: RoutineRow, new: NewRun, now: int) -> boo
 
 
 def _insert(tx: Transaction, new: NewRun, not_before: int, *, rests_from: int) -> None:
-    """Queue the run. `rests_from`: when the cooldown begins."""
+    """Queue the run. `rests_from`: when the cooldown begins, unless a person asked for the run."""
     now = tx.clock.now()
     tx.run(
         "INSERT INTO routine_runs (id, routine_id, key, kind, input, content_hash, state, due_at, not_before,"
@@ -78,7 +91,32 @@ def _insert(tx: Transaction, new: NewRun, not_before: int, *, rests_from: int) -
         not_before,
         now,
     )
-    tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", rests_from, new.routine_id)
+    if new.kind != "manual":
+        tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", rests_from, new.routine_id)
+    tx.changes.runs.add(new.routine_id)
+
+
+def _record_resting(tx: Transaction, new: NewRun, until: int) -> None:
+    """Record a message that fired nothing because of the cooldown, as a run that was skipped."""
+    now = tx.clock.now()
+    tx.run(
+        "INSERT INTO routine_runs (id, routine_id, key, kind, input, state, due_at, not_before, created_at,"
+        " ended_at, error) VALUES (?1, ?2, ?3, ?4, ?5, 'skipped', ?6, ?6, ?6, ?6, ?7)",
+        new.id,
+        new.routine_id,
+        new.key,
+        new.kind,
+        storable(new.input),
+        now,
+        resting(until),
+    )
+    rested = f"routine_id = ?1 AND state = 'skipped' AND substr(error, 1, {len(RESTING)}) = '{RESTING}'"
+    tx.run(
+        f"DELETE FROM routine_runs WHERE {rested} AND created_at <= (SELECT created_at FROM routine_runs"
+        f" WHERE {rested} ORDER BY created_at DESC LIMIT 1 OFFSET ?2)",
+        new.routine_id,
+        RESTING_KEPT,
+    )
     tx.changes.runs.add(new.routine_id)
 
 

@@ -6,12 +6,13 @@ Routine runs get none of the tools that change something
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
 from core.errors import HubError, ToolFailed
-from core.tool import CallContext, Data, Effect, Requirement, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 from core.users import Principal
 
@@ -21,6 +22,10 @@ class Told(Protocol):
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
         """Create a routine."""
+        ...
+
+    async def objection(self, by: Principal, page: Mapping[str, Any]) -> str | None:
+        """Return why a routine cannot be created, or None."""
         ...
 
     async def remind(self, by: Principal, thread_id: str, text: str, when: str, key: str) -> str:
@@ -112,29 +117,50 @@ def _making(told: Callable[[], Told]) -> Tool:
         description: Annotated[str, "a description of its purpose"] = "",
     ) -> str:
         """Create a routine: a prompt the hub runs by itself. Its result is sent to this conversation."""
-        trigger: dict[str, Any] = {
-            "type": kind,
+        given = {
+            "name": name,
+            "prompt": prompt,
+            "kind": kind,
             "schedule": schedule,
             "timezone": timezone,
             "pattern": pattern,
-            "on_match": "consume" if consume else None,
+            "consume": consume,
             "source": source,
             "event_type": event_type,
             "path": path,
             "secret_name": secret_name,
             "signature": signature,
-        }
-        page: dict[str, Any] = {
-            "name": name,
+            "cooldown_s": cooldown_s,
+            "tools": tools,
+            "full_job": full_job,
+            "max_iterations": max_iterations,
             "description": description,
-            "trigger": _given(trigger),
-            "action": _action(prompt, tools, full_job, max_iterations, sandbox),
+            "sandbox": sandbox,
         }
-        if cooldown_s is not None:
-            page["guardrails"] = {"cooldown_s": cooldown_s}
-        return await _said(told().create(call.principal, call.thread_id, page))
+        return await _said(told().create(call.principal, call.thread_id, _page(given)))
 
-    return routine_create
+    async def objection(by: Principal, given: Arguments) -> str | None:
+        return await told().objection(by, _page(given))
+
+    return replace(routine_create, objection=objection)
+
+
+_TRIGGER = ("schedule", "timezone", "pattern", "source", "event_type", "path", "secret_name", "signature")
+
+
+def _page(given: Arguments) -> dict[str, Any]:
+    """Return the page of a new routine from the arguments of `routine_create`."""
+    on_match = "consume" if given["consume"] else None
+    trigger = {"type": given["kind"], "on_match": on_match, **{name: given[name] for name in _TRIGGER}}
+    page: dict[str, Any] = {
+        "name": given["name"],
+        "description": given["description"],
+        "trigger": _given(trigger),
+        "action": _action(*(given[one] for one in ("prompt", "tools", "full_job", "max_iterations", "sandbox"))),
+    }
+    if given["cooldown_s"] is not None:
+        page["guardrails"] = {"cooldown_s": given["cooldown_s"]}
+    return page
 
 
 def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:

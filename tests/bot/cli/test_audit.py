@@ -133,9 +133,15 @@ def test_a_backup_that_is_put_back_has_heads_of_its_own(hub: Path) -> None:
     chain(hub)
     assert command(hub, "db", "restore", str(backup)).code == 0
     assert len(list((hub / "data").glob(f"{HEADS_NAME}.before-*"))) == 1
+    restored = command(hub, "audit", "verify")
+    assert restored.code == 0
+    assert "audit.heads begins anew at the next start" in restored.out
     assert command(hub, "tools", "pause").code == 0
     chain(hub)
-    assert command(hub, "audit", "verify").code == 0
+    going_on = command(hub, "audit", "verify")
+    assert (going_on.code, "begins anew" in going_on.out) == (0, False)
+    (hub / "data" / HEADS_NAME).unlink()
+    assert "audit.heads is missing or empty" in command(hub, "audit", "verify").out
 
 
 # --- policy test ----------------------------------------------------------------------------------------
@@ -184,7 +190,7 @@ def test_a_message_is_explained_with_what_was_recorded_of_its_calls(tmp_path: Pa
 def test_why_with_an_empty_key_explains_keys(tmp_path: Path) -> None:
     ended = command(tmp_path, "why", " ")
     assert ended.code == 1
-    assert "Pass an event's key, such as tg:12345:m:7:8;" in ended.err
+    assert "Pass an event's key, such as tg:12345:m:7:8, or words of its text;" in ended.err
 
 
 def otherwise(directory: Path, *words: str) -> list[tuple[str, str, str]]:

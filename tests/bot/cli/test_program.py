@@ -294,21 +294,26 @@ async def test_why_reports_an_empty_history(house: Hub) -> None:
 async def test_why_reports_the_outcome_of_each_message(house: Hub) -> None:
     await house.start()
     house.telegram.add_user(8, first_name="\x1b[2J[/bold]", last_name="[red]x")
-    sent = house.telegram.user_sends_text(OWNER, "hello")
+    sent = house.telegram.user_sends_text(OWNER, "hello, \x1b[1mwhere are the plums?")
     await house.telegram.wait_text(OWNER, "You said: hello")
     house.model.fault(HttpError(400, body='{"error": {"message": "no [/INST] here"}}'))
     house.telegram.user_sends_text(8, "hello")
     await house.telegram.wait_text(8, texts.MODEL_REFUSED)
     key = f"tg:123456:m:{OWNER}:{sent.id}"
-    table, newest, one, none = await asyncio.gather(
+    table, by_words, newest, one, none = await asyncio.gather(
         hubbub(house.directory, "why"),
+        hubbub(house.directory, "why", "the PLUMS"),
         hubbub(house.directory, "why", "--json", "--limit", "1"),
         hubbub(house.directory, "why", "--json", key),
         hubbub(house.directory, "why", "--json", "tg:123456:m:7:999"),
     )
     assert (table.code, table.err) == (0, "")
     assert key in table.out
+    assert "where are the plums?" in table.out
     assert "\x1b" not in table.out
+    titles, found = by_words.out.splitlines()
+    assert titles.split()[-5:] == ["from", "text", "outcome", "turn", "answer"]
+    assert key in found
     assert "[/bold]" in table.out.replace("\n", "")
     (refused,) = json.loads(newest.out)["events"]
     assert (refused["turn_state"], refused["deliveries"][0]["state"]) == ("failed", "sent")
@@ -316,7 +321,9 @@ async def test_why_reports_the_outcome_of_each_message(house: Hub) -> None:
     (answered,) = json.loads(one.out)["events"]
     assert (answered["key"], answered["outcome"], answered["turn_state"]) == (key, "turn 1", "done")
     assert (none.code, none.out) == (1, "")
-    assert none.complaint == "No event has the key tg:123456:m:7:999; `hubbub why` lists the newest ones."
+    assert none.complaint == (
+        "No event has the key tg:123456:m:7:999, or contains these words; `hubbub why` lists the newest ones."
+    )
 
 
 async def test_why_counts_noise(house: Hub) -> None:

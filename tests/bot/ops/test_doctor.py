@@ -69,6 +69,14 @@ async def test_everything_is_fine_with_a_running_hub(house: Hub) -> None:
         assert found["hub"]["message"].startswith("running, version ")
         assert found["channel telegram"]["message"].startswith("running since ")
         assert "port" not in found
+        assert found["configuration"]["health"] == "fine"
+        write_config(house, direct="pairing", extra="[agent]\nqueue = 'one_by_one'")
+        (house.directory / "hubbub.toml").chmod(0o600)
+        waits = findings(await examined(house))["configuration"]
+        assert waits["message"] == (
+            "2 changed settings wait for a restart: agent.queue, channels.telegram.direct"
+        )
+        assert "restart the hub" in waits["fix"]
 
 
 async def test_before_the_first_start_it_looks_and_makes_nothing(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def test_of_what_does_not_fit_the_end_is_shown_too_and_how_much_is_not() -> None
         assert len(text_of(card)) < DETAIL_LIMIT_CHARS + 100
 
 
+DIGEST = "c971" * 16
 ALWAYS = replace(
     WAITS,
     tool="shell",
@@ -51,6 +52,11 @@ ALWAYS = replace(
         (None, "shell: every call"),
         ("ls \u202ex", "shell: ls [U+202E]x"),
         ("x" * 500, "shell: exactly this"),
+        (f"sh a.sh [a.sh unchanged, {DIGEST}]", "shell: sh a.sh, as long as a.sh stays unchanged"),
+        (
+            f"cat a\nmake [ unchanged, {DIGEST}] [in b]",
+            "shell: cat a; make [in b], as long as no file that it would run appears",
+        ),
     ],
 )
 def test_a_card_with_always_states_the_grant(pattern: str | None, said: str) -> None:

@@ -238,9 +238,16 @@ def test_an_old_request_is_not_taken_up_again() -> None:
 
 def test_text_after_a_result_is_read_with_it() -> None:
     said = [UserSaid("run: ls"), AssistantSaid(""), ToolCalled("1", "shell", '{"command":"ls"}')]
-    reply = answer(request(*said, ToolResult("1", ResultStatus.CANCELLED, "stopped"), "note: b"))
+    reply = answer(request(*said, ToolResult("1", ResultStatus.UNKNOWN, "killed"), "note: b"))
     assert [call.tool for call in reply.calls] == ["memory_write"]
-    assert "cancelled" in reply.text
+    assert "killed" in reply.text
+
+
+def test_a_message_after_a_stopped_call_is_answered_by_itself() -> None:
+    said = [UserSaid("run: ls"), AssistantSaid(""), ToolCalled("1", "shell", '{"command":"ls"}')]
+    stopped = [*said, ToolResult("1", ResultStatus.CANCELLED, "stopped")]
+    assert answer(request(*stopped, "hello")).text == answer(request("hello")).text
+    assert answer(request(*stopped, "note: b")).text == ""
 
 
 def test_only_the_calls_made_for_the_last_request_are_reported() -> None:

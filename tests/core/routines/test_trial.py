@@ -70,7 +70,7 @@ def test_a_text_that_does_not_says_why() -> None:
         ({"enabled": False}, "it is paused; otherwise it would fire: the pattern"),
         (
             {"last_claimed_at": NOW - 59 * SECOND_US},
-            "it is cooling down until 2026-03-28 12:00:01 UTC; otherwise",
+            "it is resting until 2026-03-28 12:00:01 UTC; otherwise",
         ),
     ],
 )

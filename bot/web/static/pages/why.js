@@ -127,6 +127,7 @@ function eventView(event) {
       answered ? h("a", { href: link("approvals", "history") }, "History of approvals") : null,
       thread ? h("a", { href: link("chat", thread) }, "Open conversation") : null,
     ),
+    ...event.resting.map((/** @type {string} */ routine) => h("p", { class: "event-models" }, `Routine ${routine}.`)),
     ...modelView(event.turn),
     h("p", { class: "event-key" }, h("code", {}, event.key)),
   );
