@@ -71,8 +71,8 @@ def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
         return trial
     if not row.enabled:
         return replace(trial, fires=False, why=f"it is paused; otherwise it would fire: {trial.why}")
-    if row.rests_until > at.now:
-        rests = resting(row.rests_until)
+    if row.cools_until > at.now:
+        rests = resting(row.cools_until)
         return replace(trial, fires=False, why=f"it is {rests}; otherwise it would fire: {trial.why}")
     return trial
 

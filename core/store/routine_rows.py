@@ -73,16 +73,10 @@ class RoutineRow:
 
     @property
     def cools_until(self) -> int:
-        """End of the cooldown of scheduled runs, in microseconds UTC: counted from the end of the last run,
-        and from its claim until it has ended. 0 if it never ran."""
+        """End of the cooldown, in microseconds UTC: counted from the end of the last run, and from its
+        claim until it has ended. 0 if it never ran."""
         last = max(self.last_claimed_at or 0, self.last_ended_at or 0)
         return last + self.text.cooldown_us if last else 0
-
-    @property
-    def rests_until(self) -> int:
-        """End of the cooldown of messages, events and deliveries: like `cools_until`, but runs that a person
-        asked for do not count."""
-        return self.last_claimed_at + self.text.cooldown_us if self.last_claimed_at else 0
 
 
 RESTING = "resting until"

@@ -181,10 +181,12 @@ def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStan
     rows = tx.all(
         "SELECT o.id, o.owner_id, o.name, o.enabled = 1"
         " AND (SELECT count(*) FROM routine_runs r WHERE r.routine_id = o.id AND r.state = 'waiting') < ?,"
-        " coalesce(o.last_claimed_at, 0) + o.cooldown_us > ?, u.role = 'owner'"
+        " coalesce(o.last_claimed_at, 0) + o.cooldown_us > ? OR"
+        " coalesce(o.last_ended_at, 0) + o.cooldown_us > ?, u.role = 'owner'"
         " FROM routines o JOIN users u ON u.id = o.owner_id"
         f" WHERE o.id IN {marks(routine_ids)} ORDER BY o.name, o.id",
         MAX_WAITING,
+        now,
         now,
         *routine_ids,
     )

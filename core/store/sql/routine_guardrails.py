@@ -38,9 +38,9 @@ def claim(tx: Transaction, new: NewRun) -> Claim:
         return Claim(None, ClaimRefusal.GONE)
     refusal = _refusal(tx, routine, new)
     if refusal is not None:
-        rests_us = routine.rests_until - tx.clock.now()
+        rests_us = routine.cools_until - tx.clock.now()
         if refusal is ClaimRefusal.COOLING_DOWN and new.kind == "event":
-            _record_resting(tx, new, routine.rests_until)
+            _record_resting(tx, new, routine.cools_until)
         return Claim(None, refusal, rests_us=max(0, rests_us))
     not_before = max(new.due_at, routine.backoff_until if new.heeds_guardrails else 0)
     _insert(tx, new, not_before, rests_from=tx.clock.now())
@@ -58,7 +58,7 @@ def _refusal(tx: Transaction, routine: RoutineRow, new: NewRun) -> ClaimRefusal 
         return ClaimRefusal.PAUSED
     if not new.heeds_guardrails:
         return None
-    if now < routine.rests_until:
+    if now < routine.cools_until:
         return ClaimRefusal.COOLING_DOWN
     if new.content_hash is not None and routine.text.dedup_window_us and _repeats(tx, routine, new, now):
         return ClaimRefusal.REPEATED
@@ -76,7 +76,7 @@ def _repeats(tx: Transaction, routine: RoutineRow, new: NewRun, now: int) -> boo
 
 
 def _insert(tx: Transaction, new: NewRun, not_before: int, *, rests_from: int) -> None:
-    """Queue the run. `rests_from`: when the cooldown begins, unless a person asked for the run."""
+    """Queue the run. `rests_from`: when the cooldown begins."""
     now = tx.clock.now()
     tx.run(
         "INSERT INTO routine_runs (id, routine_id, key, kind, input, content_hash, state, due_at, not_before,"
@@ -91,8 +91,7 @@ def _insert(tx: Transaction, new: NewRun, not_before: int, *, rests_from: int) -
         not_before,
         now,
     )
-    if new.kind != "manual":
-        tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", rests_from, new.routine_id)
+    tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", rests_from, new.routine_id)
     tx.changes.runs.add(new.routine_id)
 
 

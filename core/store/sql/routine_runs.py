@@ -120,7 +120,7 @@ def _in_hand(tx: Transaction, run_id: str) -> str | None:
     return None if row is None else row[0]
 
 
-def _count(tx: Transaction, run_id: str, routine_id: str, end: RunEnd, now: int) -> bool:
+def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
     """Count an ended run. Return True if it paused the routine."""
     failed = end.state is RunStatus.FAILED and not end.budget_since
     tx.run(
@@ -137,14 +137,6 @@ def _count(tx: Transaction, run_id: str, routine_id: str, end: RunEnd, now: int)
         None if end.document is None else storable(end.document),
         end.tested_as,
         routine_id,
-    )
-    tx.run(  # messages and events rest from now on, unless a person asked for the run
-        "UPDATE routines SET last_claimed_at ="
-        " CASE WHEN last_claimed_at > ?1 THEN last_claimed_at ELSE ?1 END"
-        " WHERE id = ?2 AND (SELECT kind FROM routine_runs WHERE id = ?3) <> 'manual'",
-        now,
-        routine_id,
-        run_id,
     )
     tx.run(  # a slot that came while it ran waits until the cooldown that begins now is over
         "UPDATE routine_runs SET not_before = ?1 + (SELECT cooldown_us FROM routines WHERE id = ?2)"
@@ -304,7 +296,7 @@ class RunUnits(Facet):
         if routine_id is None:
             return False
         run_journal.close(tx, run_id, end.state, end.answer, end.models)
-        paused = _count(tx, run_id, routine_id, end, now)
+        paused = _count(tx, routine_id, end, now)
         notice = end.pause_notice if paused and end.pause_notice else end.notice
         if end.budget_since and not tell_of_budget(tx, run_id, end.budget_since):
             notice = None

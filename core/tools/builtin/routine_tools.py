@@ -156,7 +156,9 @@ def _page(given: Arguments) -> dict[str, Any]:
         "name": given["name"],
         "description": given["description"],
         "trigger": _given(trigger),
-        "action": _action(*(given[one] for one in ("prompt", "tools", "full_job", "max_iterations", "sandbox"))),
+        "action": _action(
+            *(given[one] for one in ("prompt", "tools", "full_job", "max_iterations", "sandbox"))
+        ),
     }
     if given["cooldown_s"] is not None:
         page["guardrails"] = {"cooldown_s": given["cooldown_s"]}
