@@ -7,6 +7,7 @@ from starlette.types import ASGIApp
 from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.jobs.builder import build_registry
+from bot.operator.exports import AuditLog
 from bot.operator.reload import ChannelReloader
 from bot.operator.settings import SettingsFile, SettingsService
 from bot.parts import Dependencies
@@ -23,8 +24,8 @@ from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
+from bot.web.operations import UsageApi
 from bot.web.threads import PromptsApi
-from bot.web.usage import UsageApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
 from core.errors import VaultError
@@ -129,6 +130,7 @@ def build_api(
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
         extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
         usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
+        audit=AuditLog(loaded.database, dependencies.ring, store),
         url=url,
         clock=clock,
         ids=ids,

@@ -104,6 +104,7 @@ EVERYWHERE = {
     "usage": "usage",
     "settings": "settings",
     "why": "why",
+    "audit": "audit",
 }
 
 

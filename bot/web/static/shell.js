@@ -16,11 +16,12 @@ const PAGES = /** @type {const} */ ([
   ["usage", "Usage"],
   ["settings", "Settings"],
   ["why", "Why"],
+  ["audit", "Audit"],
 ]);
 /** All that members see: their own conversations, and approvals they may decide. */
 export const OF_MEMBERS = new Set(["chat", "approvals"]);
 /** Behind "More" where there is no room for all. */
-const LESS_OFTEN = new Set(["channels", "usage", "settings", "why"]);
+const LESS_OFTEN = new Set(["channels", "usage", "settings", "why", "audit"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {

@@ -132,6 +132,9 @@ served gone   who    DELETE /api/routines/{id}
 served gone   who    DELETE /api/threads/{id}
 served served served GET /
 served served who    GET /api/approvals
+served no     who    GET /api/audit
+served no     who    GET /api/audit/export
+served no     who    GET /api/audit/state
 served no     who    GET /api/channels
 served gone   who    GET /api/events
 served served who    GET /api/extensions
@@ -172,6 +175,7 @@ served served served GET /static/{path:path}
 served served served GET /worker.js
 served gone   who    PATCH /api/routines/{id}
 served gone   who    PATCH /api/threads/{id}
+served no     who    POST /api/audit/export
 served gone   who    POST /api/chat/approval
 served gone   who    POST /api/chat/exec-approval
 served gone   who    POST /api/chat/gate/resolve
