@@ -40,6 +40,7 @@ class AuditPage {
     this.kind.addEventListener("change", look);
     const search = form("Search", look, field("Text, person or ID", this.text), field("Kind", this.kind));
     search.setAttribute("role", "search");
+    search.className = "why-form";
     const save = button("Export all records", download, { class: "button" });
     this.element = h(
       "div",
