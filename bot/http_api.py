@@ -1,6 +1,7 @@
 """Puts the API and the webhooks of routines together, when the first request for them comes."""
 
 from collections.abc import Awaitable, Callable, Collection
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
@@ -24,12 +25,13 @@ from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
-from bot.web.operations import UsageApi
+from bot.web.operations import SystemApi, UsageApi
 from bot.web.threads import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
 from core.errors import VaultError
 from core.ids import Ids
+from core.lazy_module import LazyModule
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.routines.webhooks import Webhooks
@@ -38,6 +40,11 @@ from core.safety.paths import guard_of
 from core.store.port import Store
 from core.timers import Timers
 from core.vault import Vault
+
+if TYPE_CHECKING:
+    from bot.jobs import docker_engine
+else:
+    docker_engine = LazyModule("bot.jobs.docker_engine")
 
 # The hub at a glance, for `GET /api/status`.
 
@@ -92,6 +99,12 @@ def build_api(
     def tool_names() -> Collection[str]:
         return tools.tool_registry.names
 
+    def told() -> Awaitable[StatusView]:
+        return status(store, readiness, dependencies.timers, turns.actors.at_work)
+
+    def sandbox_problem() -> Awaitable[str | None]:
+        return docker_engine.sandbox_problem(loaded.environment, loaded.config.sandbox.image)
+
     parts = ApiParts(
         store=store,
         hub=turns.hub,
@@ -111,7 +124,7 @@ def build_api(
         workspace=guard_of(workspace_of(loaded)),
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
-        status=lambda: status(store, readiness, dependencies.timers, turns.actors.at_work),
+        status=told,
         routines=routines_api(
             dependencies.config,
             store,
@@ -131,6 +144,7 @@ def build_api(
         extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
         usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
         audit=AuditLog(loaded.database, dependencies.ring, store),
+        system=SystemApi(loaded, told, sandbox_problem, gate.links, clock),
         url=url,
         clock=clock,
         ids=ids,

@@ -1,19 +1,21 @@
-"""What is read out of the database as a whole: conversations as files; the audit, searched and verified."""
+"""What is read out of the database as a whole: conversations, copies, and the audit, which is verified."""
 
 import asyncio
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from bot.config.keys import VaultKeyRing
 from bot.runtime import AdminError, StartError
 from bot.views import Conversations, ConversationView, EntryView, conversation
 from core.audit.linker import HEADS_NAME, Head, HeadFile
-from core.audit.verification import Finding, Verified
+from core.audit.verification import Verified
 from core.audit.verification import verify as look_at
 from core.audit_chain import AuditKind, ChainKey
 from core.clock import SECOND_US
@@ -21,6 +23,7 @@ from core.errors import VaultError
 from core.store.port import Store
 from core.store.rows import AuditRow
 from core.store.sql.audit import PAGE_ROWS, AuditSnapshot
+from core.store.sqlite.maintenance import back_up
 from core.store.sqlite.offline import audit_in
 
 T = TypeVar("T")
@@ -79,7 +82,50 @@ def _fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
+# A copy of the database, for a browser that downloads it.
+
+UNFINISHED_NAME = "backup.unfinished"
+
+
+class Backups:
+    """Copies of one database, made one at a time. `copy` raises AdminError and StoreUnavailable."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._one_at_a_time = asyncio.Lock()
+
+    async def copy(self) -> tuple[BinaryIO, int]:
+        """Return a copy, as the database is at one moment, open for reading, and its size in bytes. It is
+        gone once it is closed."""
+        async with self._one_at_a_time:
+            try:
+                return await asyncio.to_thread(self._copied)
+            except OSError as error:
+                said = f"can't copy the database: {error.strerror or error}; free up space, then try again"
+                raise AdminError("unavailable", said) from error
+
+    def _copied(self) -> tuple[BinaryIO, int]:
+        directory = self._database.with_name(UNFINISHED_NAME)
+        shutil.rmtree(directory, ignore_errors=True)  # left by a hub that was killed
+        directory.mkdir(mode=0o700)
+        try:
+            path = directory / self._database.name
+            back_up(self._database, path, lambda _done, _total: None)
+            file = path.open("rb")
+            return file, os.fstat(file.fileno()).st_size
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
 # The audit: verified, searched and exported, by commands and by the API of a running hub.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFinding:
+    """What is wrong. `record`: the position of the record that has it; None: it is of the whole audit."""
+
+    record: int | None
+    problem: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +137,7 @@ class AuditState:
     waiting: int
     first: int | None
     head: str | None
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     more: int
 
 
@@ -203,7 +249,7 @@ def audit_state(verified: Verified) -> AuditState:
         waiting=verified.waiting,
         first=verified.first,
         head=verified.head,
-        findings=verified.findings,
+        findings=tuple(AuditFinding(record=one.record, problem=one.problem) for one in verified.findings),
         more=verified.more,
     )
 

@@ -32,7 +32,7 @@ from bot.web.extensions import ExtensionsApi
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
-from bot.web.operations import AuditApi, UsageApi
+from bot.web.operations import AuditApi, SystemApi, UsageApi
 from bot.web.people import People, StatusApi
 from bot.web.routines_api import RoutinesApi
 from bot.web.settings import ApprovalPolicies, SettingsApi, SettingsFileApi
@@ -218,6 +218,7 @@ class ApiParts:
     prompts: PromptsApi
     usage: UsageApi
     audit: AuditLog
+    system: SystemApi
     extensions: ExtensionsApi
     url: str
     clock: Clock
@@ -243,6 +244,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *parts.prompts.endpoints(),
         *parts.usage.endpoints(),
         *AuditApi(parts.audit, gate.links).endpoints(),
+        *parts.system.endpoints(),
         *parts.extensions.endpoints(),
         *parts.approvals.endpoints(),
         *looking.endpoints(),

@@ -1,25 +1,38 @@
-"""The usage of models, trials of them, and the audit, for the API. For the owner only."""
+"""Usage, the audit, the log, checks and backups, for the API. For the owner only."""
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Annotated
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
-from bot.operator.exports import AuditListing, AuditLog, AuditState, record_lines
+from bot.config.load import Loaded
+from bot.operator.exports import AuditListing, AuditLog, AuditState, Backups, record_lines
 from bot.operator.usage_views import UsageListing, usage_listing
+from bot.ops.logs import LEVELS, WantedRecords, newest_records
 from bot.ops.model_trial import Trial, try_each, try_model
+from bot.ops.probes import Finding
 from bot.runtime import AdminError
+from bot.views import StatusView
 from bot.web.blocks import FileLinkPage
 from bot.web.endpoints import Call, Endpoint, Given, Limit
 from bot.web.file_links import FileLinks
 from core.audit.linker import Head
 from core.audit_chain import AuditKind
-from core.clock import Clock
+from core.clock import SECOND_US, Clock
 from core.ids import Ids
+from core.lazy_module import LazyModule
 from core.runs.model_list import ModelList
 from core.store.port import Store
 from core.usage import UsageBy
+
+if TYPE_CHECKING:
+    from bot.ops import doctor
+else:
+    doctor = LazyModule("bot.ops.doctor")
 
 RECORDS_TYPE = "application/x-ndjson"
 
@@ -164,3 +177,112 @@ class AuditApi:
         query: ExportQuery = call.query
         target = f"/api/audit/export?after={query.after}"
         return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))
+
+
+DATABASE_TYPE = "application/vnd.sqlite3"
+CHUNK_BYTES = 256 * 1024
+
+
+class LogQuery(Given):
+    """The newest records of at least that level."""
+
+    level: Literal["debug", "info", "warning", "error", "critical"] = "info"
+    limit: Limit = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogListing:
+    """The newest records of the log, the oldest of them first: `at`, `level`, `logger`, `message`, and maybe
+    fields and a `trace`."""
+
+    records: Sequence[dict[str, str]]
+
+
+class BackupQuery(Given):
+    """What is copied."""
+
+    file: Literal["hub.db"] = "hub.db"
+
+
+class SystemApi:
+    """One method per endpoint. For the owner only. `sandbox_problem`: see bot.ops.doctor.examine."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        status: Callable[[], Awaitable[StatusView]],
+        sandbox_problem: Callable[[], Awaitable[str | None]],
+        links: FileLinks,
+        clock: Clock,
+    ) -> None:
+        self._loaded = loaded
+        self._status = status
+        self._sandbox_problem = sandbox_problem
+        self._links = links
+        self._clock = clock
+        self._backups = Backups(loaded.database)
+        self._one_check = asyncio.Lock()
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        owners = {"owner_only": True, "refusals": (503,)}
+        return [
+            Endpoint("GET", "/log", self.log, LogListing, LogQuery, owner_only=True),
+            Endpoint("POST", "/doctor", self.check, list[Finding], body=Given, **owners),
+            Endpoint(
+                "GET",
+                "/backup",
+                self.backup,
+                None,
+                BackupQuery,
+                by_link=True,
+                media_type=DATABASE_TYPE,
+                **owners,
+            ),
+            Endpoint("POST", "/backup", self.link, FileLinkPage, BackupQuery, status=201, owner_only=True),
+        ]
+
+    async def log(self, call: Call) -> LogListing:
+        """Return the newest lines of the log."""
+        query: LogQuery = call.query
+        wanted = WantedRecords(LEVELS.index(query.level), "")
+        data_dir = self._loaded.config.hub.data_dir
+        found = await asyncio.to_thread(newest_records, data_dir, wanted, query.limit)
+        return LogListing(records=[dict(one) for one in found])
+
+    async def check(self, call: Call) -> Sequence[Finding]:
+        """Check everything the hub needs, as `hubbub doctor` does."""
+        del call
+        state = await self._status()
+
+        async def status() -> StatusView:
+            return state
+
+        async with self._one_check:
+            # On a loop of its own: it looks at files and runs programs.
+            examined = doctor.examine(self._loaded, status, self._sandbox_problem)
+            return await asyncio.to_thread(asyncio.run, examined)
+
+    async def backup(self, call: Call) -> Response:
+        """Download a copy of the database, as `hubbub db backup` makes it. It contains no keys."""
+        del call
+        file, size_bytes = await self._backups.copy()
+        at = datetime.fromtimestamp(self._clock.now() // SECOND_US, UTC)
+        headers = {
+            "content-disposition": f'attachment; filename="hub-{at:%Y%m%d-%H%M%S}.db"',
+            "content-length": str(size_bytes),
+            "cache-control": "private, no-store",
+        }
+        return StreamingResponse(_pieces(file), media_type=DATABASE_TYPE, headers=headers)
+
+    async def link(self, call: Call) -> FileLinkPage:
+        """Create a link that downloads a backup without a key for one minute."""
+        query: BackupQuery = call.query
+        target = f"/api/backup?file={query.file}"
+        return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))
+
+
+async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+    with file:
+        while piece := await asyncio.to_thread(file.read, CHUNK_BYTES):
+            yield piece

@@ -103,6 +103,7 @@ EVERYWHERE = {
     "channels": "channels",
     "usage": "usage",
     "settings": "settings",
+    "system": "system",
     "why": "why",
     "audit": "audit",
 }

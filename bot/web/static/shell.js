@@ -15,13 +15,14 @@ const PAGES = /** @type {const} */ ([
   ["channels", "Channels"],
   ["usage", "Usage"],
   ["settings", "Settings"],
+  ["system", "System"],
   ["why", "Why"],
   ["audit", "Audit"],
 ]);
 /** All that members see: their own conversations, and approvals they may decide. */
 export const OF_MEMBERS = new Set(["chat", "approvals"]);
 /** Behind "More" where there is no room for all. */
-const LESS_OFTEN = new Set(["channels", "usage", "settings", "why", "audit"]);
+const LESS_OFTEN = new Set(["channels", "usage", "settings", "system", "why", "audit"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {

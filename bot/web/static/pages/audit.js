@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { button, composing, h } from "../dom.js";
 import { clip, shortTime } from "../format.js";
-import { complaint, failure, field, form, loading, note, timeView } from "../parts.js";
+import { complaint, download, failure, field, form, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 import { complain } from "../toasts.js";
 
@@ -14,7 +14,6 @@ import { complain } from "../toasts.js";
  *   findings: {record: number | null, problem: string}[], more: number}} AuditState */
 
 const EXPORT = "/api/audit/export";
-const FILE = "audit.jsonl";
 const SHOWN_CHARS = 280;
 
 /** @param {Context} context @returns {Page} */
@@ -41,7 +40,7 @@ class AuditPage {
     const search = form("Search", look, field("Text, person or ID", this.text), field("Kind", this.kind));
     search.setAttribute("role", "search");
     search.className = "why-form";
-    const save = button("Export all records", download, { class: "button" });
+    const save = button("Export all records", () => download(EXPORT), { class: "button" });
     this.element = h(
       "div",
       { class: "page" },
@@ -132,16 +131,6 @@ class AuditPage {
       }
     });
     this.results.append(more);
-  }
-}
-
-/** A download sends no header: it takes a link that is good for a minute. */
-async function download() {
-  try {
-    const { url } = await api.fileLink(EXPORT);
-    h("a", { href: url, download: FILE }).click();
-  } catch (error) {
-    complain(error);
   }
 }
 
