@@ -16,13 +16,13 @@ const PAGES = /** @type {const} */ ([
   ["usage", "Usage"],
   ["settings", "Settings"],
   ["system", "System"],
-  ["why", "Why"],
   ["audit", "Audit"],
+  ["why", "Why"],
 ]);
 /** All that members see: their own conversations, and approvals they may decide. */
 export const OF_MEMBERS = new Set(["chat", "approvals"]);
 /** Behind "More" where there is no room for all. */
-const LESS_OFTEN = new Set(["channels", "usage", "settings", "system", "why", "audit"]);
+const LESS_OFTEN = new Set(["channels", "usage", "settings", "system", "audit", "why"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {
