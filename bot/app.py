@@ -18,7 +18,7 @@ from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.live import Live
 from bot.models.builder import open_models
-from bot.operator.thread_export import ThreadExports
+from bot.operator.exports import ThreadExports
 from bot.ops.api_access import ApiAccess, published
 from bot.ops.deleted_files import REMOVE_EVERY_S, DeletedFiles
 from bot.ops.logs import log_file

@@ -1,12 +1,14 @@
 """Puts the API and the webhooks of routines together, when the first request for them comes."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
 from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.jobs.builder import build_registry
+from bot.operator.exports import AuditLog
 from bot.operator.reload import ChannelReloader
 from bot.operator.settings import SettingsFile, SettingsService
 from bot.parts import Dependencies
@@ -23,12 +25,13 @@ from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
+from bot.web.operations import SystemApi, UsageApi
 from bot.web.threads import PromptsApi
-from bot.web.usage import UsageApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
 from core.errors import VaultError
 from core.ids import Ids
+from core.lazy_module import LazyModule
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.routines.webhooks import Webhooks
@@ -37,6 +40,11 @@ from core.safety.paths import guard_of
 from core.store.port import Store
 from core.timers import Timers
 from core.vault import Vault
+
+if TYPE_CHECKING:
+    from bot.jobs import docker_engine
+else:
+    docker_engine = LazyModule("bot.jobs.docker_engine")
 
 # The hub at a glance, for `GET /api/status`.
 
@@ -93,12 +101,15 @@ def build_api(
     loaded, store, clock, ids = dependencies.loaded, dependencies.store, dependencies.clock, dependencies.ids
     reloading = ChannelReloader(loaded, channels.manager, channels.builder, dependencies.leaks.learn)
 
-    async def at_a_glance() -> StatusView:
+    def tool_names() -> Collection[str]:
+        return tools.tool_registry.names
+
+    async def told() -> StatusView:
         changed = await reloading.changed()
         return await status(store, readiness, dependencies.timers, turns.actors.at_work, changed)
 
-    def tool_names() -> Collection[str]:
-        return tools.tool_registry.names
+    def sandbox_problem() -> Awaitable[str | None]:
+        return docker_engine.sandbox_problem(loaded.environment, loaded.config.sandbox.image)
 
     parts = ApiParts(
         store=store,
@@ -119,7 +130,7 @@ def build_api(
         workspace=guard_of(workspace_of(loaded)),
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
-        status=at_a_glance,
+        status=told,
         routines=routines_api(
             dependencies.config,
             store,
@@ -138,6 +149,8 @@ def build_api(
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
         extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
         usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
+        audit=AuditLog(loaded.database, dependencies.ring, store),
+        system=SystemApi(loaded, told, sandbox_problem, gate.links, clock),
         url=url,
         clock=clock,
         ids=ids,

@@ -16,14 +16,13 @@ from bot.cli.show import asked
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy
+from bot.operator.exports import audit_state, noted_heads, record_page, verified_in
 from bot.operator.routine_views import ExpectedView
 from bot.tools import build_effective_policy, build_tools, workspace_of
-from core.audit.linker import HEADS_NAME, Head, HeadFile
+from core.audit.linker import HEADS_NAME, Head
 from core.audit.verification import Verified, as_lines
-from core.audit.verification import verify as look_at
-from core.audit_chain import AuditKind, ChainKey
+from core.audit_chain import AuditKind
 from core.clock import SystemClock
-from core.errors import VaultError
 from core.gates import ConsentSettings, GrantScope
 from core.runs.refusals import Outlook, scope_of_job
 from core.safety.fencing import ResultLimits
@@ -41,12 +40,7 @@ def export(path: Path | None, after: int, *, as_json: bool) -> None:
     database = existing_database(load(path, secrets=False).database)
     with audit_in(database) as snapshot:
         for row in snapshot.rows(after):
-            typer.echo(json.dumps(page(row)) if as_json else line(row))
-
-
-def page(row: AuditRow) -> dict[str, Any]:
-    """Return a record with all fields from which its seal and its position are computed."""
-    return {"record": row.name, **asdict(row), "detail": json.loads(row.detail), "seal": row.seal.hex()}
+            typer.echo(json.dumps(record_page(row)) if as_json else line(row))
 
 
 def line(row: AuditRow) -> str:
@@ -65,41 +59,16 @@ def verify(path: Path | None, head: str | None, *, as_json: bool) -> None:
     loaded = load(path, secrets=False)
     database = existing_database(loaded.database)
     given = _head(head)
-    noted = noted_heads(loaded)
+    noted = noted_heads(database.parent)
     with audit_in(database) as snapshot:
-        verified = verified_in(snapshot, loaded, noted, given)
+        verified = verified_in(snapshot, _ring(loaded), noted, given)
     if as_json:
-        print_json(verdict(verified))
+        print_json(audit_state(verified))
     else:
         tell(verified)
         if noted and not any(head.number for head in noted) and verified.head is not None:
             typer.echo(f"{HEADS_NAME} begins anew at the next start of the hub, as after a restore.")
     require_sound(verified)
-
-
-def noted_heads(loaded: Loaded) -> Sequence[Head]:
-    """Return the heads noted outside the database. Raises CommandFailed."""
-    heads = HeadFile(loaded.config.hub.data_dir / HEADS_NAME)
-    try:
-        return heads.heads()
-    except OSError as error:
-        raise CommandFailed(f"can't read {heads.path}: {error.strerror}") from error
-
-
-def verified_in(
-    snapshot: AuditSnapshot, loaded: Loaded, noted: Sequence[Head], given: Head | None = None
-) -> Verified:
-    """Return the result of verifying all records."""
-    return look_at(
-        snapshot.checkpoint(),
-        snapshot.rows(),
-        snapshot.counts(),
-        _keys(loaded, snapshot),
-        noted,
-        noted_in=HEADS_NAME,
-        given=given,
-        arguments=snapshot.arguments,
-    )
 
 
 def require_sound(verified: Verified) -> None:
@@ -109,11 +78,6 @@ def require_sound(verified: Verified) -> None:
         raise CommandFailed(
             f"hubbub: the audit log is not intact: {count} {'finding' if count == 1 else 'findings'}"
         )
-
-
-def verdict(verified: Verified) -> dict[str, Any]:
-    """Return the result as JSON values."""
-    return {"ok": not verified.findings, **asdict(verified)}
 
 
 def tell(verified: Verified) -> None:
@@ -130,6 +94,10 @@ def tell(verified: Verified) -> None:
         typer.echo(f"head: {verified.head}")
 
 
+def _ring(loaded: Loaded) -> VaultKeyRing:
+    return VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
+
+
 def _head(text: str | None) -> Head | None:
     if text is None:
         return None
@@ -137,23 +105,6 @@ def _head(text: str | None) -> Head | None:
         return Head.parse(text)
     except ValueError as error:
         raise CommandFailed(printable(str(error)), USAGE) from error
-
-
-def _keys(loaded: Loaded, snapshot: AuditSnapshot) -> Mapping[str, ChainKey]:
-    """Return the current and retired keys by name. Raises StartError if the vault's keys can't be
-    read."""
-    ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
-    masters = [*ring.audit_masters()]
-    retired = snapshot.retired_keys()
-    vault = ring.keys() if retired else None
-    for secret in retired:
-        if vault is None:
-            break
-        try:
-            masters.append(bytes.fromhex(vault.open(secret)))
-        except (VaultError, ValueError):
-            continue  # records sealed with it are reported, each with its key
-    return {key.id: key for key in map(ChainKey.of, masters)}
 
 
 # `hubbub audit export --message`: a message, what was decided and done for it, and its reply, verified.
@@ -164,17 +115,17 @@ GONE = "no longer stored"
 def export_message(path: Path | None, key: str, *, as_json: bool) -> None:
     """Print the chain of one message. Ends with 1 if the audit is not as it was written."""
     loaded = load(path, secrets=False)
-    noted = noted_heads(loaded)
+    noted = noted_heads(loaded.config.hub.data_dir)
     with audit_in(existing_database(loaded.database)) as snapshot:
         records, event = snapshot.naming(key), snapshot.event(key)
         if not records and event is None:
             raise CommandFailed(f"No event has the key {printable(key)}; `hubbub why` lists the newest ones.")
         replies = _replies(snapshot, records, event)
-        verified = verified_in(snapshot, loaded, noted)
+        verified = verified_in(snapshot, _ring(loaded), noted)
     if as_json:
         message = None if event is None else asdict(event)
-        told = {"message": message, "records": [*map(page, records)], "replies": replies}
-        print_json({**told, "verified": verdict(verified)})
+        told = {"message": message, "records": [*map(record_page, records)], "replies": replies}
+        print_json({**told, "verified": asdict(audit_state(verified))})
     else:
         for text in _as_lines(key, event, records, replies):
             typer.echo(text)

@@ -28,10 +28,10 @@ from bot.web.extensions import ExtensionsApi
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
+from bot.web.operations import UsageApi
 from bot.web.people import People
 from bot.web.settings import SettingsApi
 from bot.web.threads import PromptsApi
-from bot.web.usage import UsageApi
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds

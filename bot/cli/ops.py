@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,7 +29,17 @@ from bot.config.schema import secret_values
 from bot.operator.reload import ReloadView
 from bot.ops.api_access import read_access
 from bot.ops.doctor import examine
-from bot.ops.logs import LOG_NAME, STRUCK_OUT, Redactor, log_files
+from bot.ops.logs import (
+    LEVELS,
+    LOG_NAME,
+    STRUCK_OUT,
+    Record,
+    Redactor,
+    WantedRecords,
+    lines_of,
+    log_files,
+    records_of,
+)
 from bot.ops.probes import Health, broken
 from bot.runtime import AdminError, ConfigError
 from bot.views import PromptView, StatusView
@@ -74,11 +84,10 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
             lambda: docker_engine.sandbox_problem(loaded.environment, loaded.config.sandbox.image),
         )
     )
-    redact = Redactor(secret_values(loaded.config))
     if as_json:
-        print_json([{key: redact(str(value)) for key, value in asdict(one).items()} for one in findings])
+        print_json([asdict(one) for one in findings])
     else:
-        rows = ((f.what, f.health.value, redact(f.message), redact(f.fix)) for f in findings)
+        rows = ((f.what, f.health.value, f.message, f.fix) for f in findings)
         print_table((whole("check"), whole("state"), "finding", "fix"), rows)
     failing = sum(finding.health is Health.BROKEN for finding in findings)
     if failing:
@@ -211,14 +220,11 @@ def login(path: Path | None, *, as_json: bool) -> None:
 
 # `hubbub logs`: what the hub has written down, and what it writes now.
 
-LEVELS = ("debug", "info", "warning", "error", "critical")
 LOOKS_EVERY_S = 0.2
 
 _AGO = re.compile(r"(\d+)\s*([smhd])")
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _OWN = frozenset({"at", "level", "logger", "message", "trace"})
-
-Record = Mapping[str, str]
 
 
 def show(
@@ -226,32 +232,20 @@ def show(
 ) -> None:
     """Print the newest records of at least that level, oldest first; with `follow`, until interrupted."""
     data_dir = load(path, secrets=False).config.hub.data_dir
-    wanted = _Wanted(_level(level), "" if since is None else _moment(since))
+    wanted = WantedRecords(_level(level), "" if since is None else _moment(since))
     if not log_files(data_dir) and not follow:
         raise CommandFailed(f"There is no log in {data_dir} yet; start the hub first.")
     with contextlib.closing(_Tail(data_dir / LOG_NAME)) as tail:
         full = [file for file in log_files(data_dir) if file.name != LOG_NAME]
-        older = (line for file in full for line in _lines_of(file))
-        told = filter(wanted, _records(itertools.chain(older, tail.lines())))
+        older = (line for file in full for line in lines_of(file))
+        told = filter(wanted, records_of(itertools.chain(older, tail.lines())))
         for record in deque(told, limit):
             _tell(record, as_json=as_json)
         with contextlib.suppress(KeyboardInterrupt):
             while follow:
-                for record in filter(wanted, _records(tail.lines())):
+                for record in filter(wanted, records_of(tail.lines())):
                     _tell(record, as_json=as_json)
                 time.sleep(LOOKS_EVERY_S)
-
-
-class _Wanted:
-    """Judges records. Times are compared as texts: they are all written alike, in UTC."""
-
-    def __init__(self, level: int, since: str) -> None:
-        self._level = level
-        self._since = since
-
-    def __call__(self, record: Record) -> bool:
-        known = record["level"] in LEVELS
-        return (not known or LEVELS.index(record["level"]) >= self._level) and record["at"] >= self._since
 
 
 class _Tail:
@@ -293,22 +287,6 @@ class _Tail:
             return os.fstat(self._file.fileno()).st_ino != self._path.stat().st_ino
         except FileNotFoundError:
             return False
-
-
-def _lines_of(path: Path) -> Iterator[bytes]:
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:  # the hub has just begun a new one
-        yield from file
-
-
-def _records(lines: Iterable[bytes]) -> Iterator[Record]:
-    """Yield readable records; a line cut short by a crash is left out."""
-    for line in lines:
-        try:
-            page = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(page, dict) and page.keys() >= {"at", "level", "logger", "message"}:
-            yield {str(name): str(value) for name, value in page.items()}
 
 
 def _tell(record: Record, *, as_json: bool) -> None:

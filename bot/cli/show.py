@@ -14,7 +14,7 @@ from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
 from bot.cli.parameters import existing_database
 from bot.config.load import database_of
-from bot.operator.thread_export import WHOLE_THREAD, says_something, speaker, thread_markdown
+from bot.operator.exports import WHOLE_THREAD, says_something, speaker, thread_markdown
 from bot.views import (
     ApprovalView,
     ConversationView,

@@ -11,6 +11,7 @@ import shutil
 import socket
 import stat
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from bot.config.schema import Config, secret_values
 from bot.config.sections import ExtensionChannel
 from bot.config.types import DATABASE_NAME
 from bot.ops.api_access import ACCESS_NAME
-from bot.ops.logs import LOG_NAME
+from bot.ops.logs import LOG_NAME, Redactor
 from bot.ops.probes import Finding, broken, fine, probed, warning
 from bot.runtime import AdminError, StartError, listen
 from bot.views import ServerView, StatusView
@@ -197,8 +198,8 @@ Status = Callable[[], Awaitable[StatusView]]
 async def examine(
     loaded: Loaded, status: Status, sandbox_problem: Callable[[], Awaitable[str | None]]
 ) -> list[Finding]:
-    """Return all findings. `status` asks the running hub, and raises AdminError if that does not
-    answer. `sandbox_problem`: returns why no container can run now; None if one can."""
+    """Return all findings, without secrets. `status` asks the running hub, and raises AdminError if that does
+    not answer. `sandbox_problem`: returns why no container can run now; None if one can."""
     config = loaded.config
     data_dir = config.hub.data_dir
     findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
@@ -229,7 +230,8 @@ async def examine(
         findings += await cli_trial.cli_findings(loaded)
     if config.sandbox.enabled:
         findings.append(await _containers(config.sandbox.image, sandbox_problem))
-    return findings
+    redact = Redactor(secret_values(config))
+    return [replace(one, message=redact(one.message), fix=redact(one.fix)) for one in findings]
 
 
 async def _containers(image: str, sandbox_problem: Callable[[], Awaitable[str | None]]) -> Finding:

@@ -13,7 +13,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from logging.handlers import RotatingFileHandler
@@ -240,3 +241,49 @@ class _RotatingHandler(RotatingFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:
         # Standard error has the record.
         pass
+
+
+# The log, read again: by `hubbub logs` and for the console.
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+Record = Mapping[str, str]
+
+
+class WantedRecords:
+    """Judges records by level and time. Times are compared as texts: they are all written alike, in UTC."""
+
+    def __init__(self, level: int, since: str) -> None:
+        self._level = level
+        self._since = since
+
+    def __call__(self, record: Record) -> bool:
+        known = record["level"] in LEVELS
+        return (not known or LEVELS.index(record["level"]) >= self._level) and record["at"] >= self._since
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield a log file's lines; none if it is gone."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:  # the hub has just begun a new one
+        yield from file
+
+
+def records_of(lines: Iterable[bytes]) -> Iterator[Record]:
+    """Yield readable records; a line cut short by a crash is left out."""
+    for line in lines:
+        try:
+            page = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(page, dict) and page.keys() >= {"at", "level", "logger", "message"}:
+            yield {str(name): str(value) for name, value in page.items()}
+
+
+def newest_records(data_dir: Path, wanted: WantedRecords, limit: int) -> Sequence[Record]:
+    """Return the newest records of all log files, the oldest of them first."""
+    found: list[Record] = []
+    for file in reversed(log_files(data_dir)):
+        of_file = deque(filter(wanted, records_of(lines_of(file))), limit - len(found))
+        found = [*of_file, *found]
+        if len(found) == limit:
+            break
+    return found

@@ -16,9 +16,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from bot.live import Live
+from bot.operator.exports import AuditLog, ThreadExports
 from bot.operator.reload import Reloader
 from bot.operator.settings import SettingsFile, SettingsService
-from bot.operator.thread_export import ThreadExports
 from bot.runtime import version
 from bot.views import StatusView
 from bot.web.accounts import Accounts, KeysApi
@@ -32,13 +32,13 @@ from bot.web.extensions import ExtensionsApi
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
+from bot.web.operations import AuditApi, SystemApi, UsageApi
 from bot.web.people import People, StatusApi
 from bot.web.routines_api import RoutinesApi
 from bot.web.settings import ApprovalPolicies, SettingsApi, SettingsFileApi
 from bot.web.stream import ChannelStates, JobStreams
 from bot.web.threads import PromptsApi, Threads
 from bot.web.uploads import FileUploads
-from bot.web.usage import UsageApi
 from bot.web.webhooks import documented
 from channels.webchat import WebChannel
 from core.clock import Clock
@@ -217,6 +217,8 @@ class ApiParts:
     effective_policy: EffectivePolicy
     prompts: PromptsApi
     usage: UsageApi
+    audit: AuditLog
+    system: SystemApi
     extensions: ExtensionsApi
     url: str
     clock: Clock
@@ -241,6 +243,8 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     found += [
         *parts.prompts.endpoints(),
         *parts.usage.endpoints(),
+        *AuditApi(parts.audit, gate.links).endpoints(),
+        *parts.system.endpoints(),
         *parts.extensions.endpoints(),
         *parts.approvals.endpoints(),
         *looking.endpoints(),

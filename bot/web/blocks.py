@@ -31,6 +31,12 @@ class Page(BaseModel):
 _OLD_NAMES = frozenset({"prompt_id", "prompt_kind"})
 
 
+class FileLinkPage(Page):
+    """An address that opens the file without a key, for one person and one minute."""
+
+    url: str
+
+
 class GatePage(Page):
     """A page about one gate. Its old names, `prompt_id` and `prompt_kind`, are sent for one version."""
 

@@ -10,9 +10,9 @@ from pydantic import ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from bot.operator.thread_export import ThreadExports
+from bot.operator.exports import ThreadExports
 from bot.web.auth import Caller
-from bot.web.blocks import Page
+from bot.web.blocks import FileLinkPage, Page
 from bot.web.endpoints import Call, Endpoint, Given, body_in_time, pieces_of
 from bot.web.errors import ApiError, not_found
 from bot.web.file_links import FileLinks, file_target
@@ -248,12 +248,6 @@ class SentFileQuery(Given):
 
     seq: Annotated[int, Field(ge=1, le=2**53)]
     position: Annotated[int, Field(ge=0, le=1000)] = 0
-
-
-class FileLinkPage(Page):
-    """An address that opens the file without a key, for one person and one minute."""
-
-    url: str
 
 
 class SentFiles:

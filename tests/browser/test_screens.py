@@ -103,7 +103,9 @@ EVERYWHERE = {
     "channels": "channels",
     "usage": "usage",
     "settings": "settings",
+    "system": "system",
     "why": "why",
+    "audit": "audit",
 }
 
 

@@ -196,6 +196,16 @@ export const settings = ({ signal }) => ask("/settings", { signal });
 export const changeSettings = (where, body) => change(`/settings${where}`, body);
 export const testModels = () => change("/models/test");
 
+export const status = () => ask("/status");
+export const doctor = () => change("/doctor");
+/** The newest lines of the log. @param {{level: string, limit: number}} query */
+export const log = (query) => ask(withQuery("/log", query));
+
+/** Records of the audit. @param {{query: string, kind: string, before?: number | null, signal: AbortSignal}} wanted */
+export const audit = ({ signal, ...query }) => ask(withQuery("/audit", query), { signal });
+/** Verifies it. @param {{head: string, signal: AbortSignal}} wanted */
+export const auditState = ({ signal, head }) => ask(withQuery("/audit/state", { head }), { signal });
+
 /** A file as it is, for pages that show it. @param {string} url the file's own @returns {Promise<Blob>} */
 export async function file(url) {
   const response = await reached(url, { headers: proof() });

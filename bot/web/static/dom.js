@@ -14,6 +14,8 @@ const ICONS = {
   usage: "M4 20h16M7 20v-6M12 20V8M17 20V4",
   settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4",
   why: "M9.2 9a3 3 0 1 1 4.2 2.9c-1 .5-1.4 1-1.4 2.1M12 17.6v.1M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z",
+  system: "M4 5h16v6H4zM4 13h16v6H4zM7.5 8v.1M7.5 16v.1",
+  audit: "M6 3h12v18H6zM9 8h6M9 12h6M9 16l1.5 1.5L14 14",
   send: "M5 12h13M12.5 6l6 6-6 6",
   stop: "M7 7h10v10H7z",
   attach:

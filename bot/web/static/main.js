@@ -24,6 +24,8 @@ const PAGES = {
   channels: async () => (await import("./pages/channels.js")).channelsPage,
   usage: async () => (await import("./pages/usage.js")).usagePage,
   settings: async () => (await import("./pages/settings.js")).settingsPage,
+  audit: async () => (await import("./pages/audit.js")).auditPage,
+  system: async () => (await import("./pages/system.js")).systemPage,
   why: async () => (await import("./pages/why.js")).whyPage,
 };
 /** Old addresses. @type {Object<string, string>} */

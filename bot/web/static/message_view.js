@@ -1,11 +1,10 @@
 /** One message, and the folded list of what tools did between two messages. */
 
-import { file as fetchFile, fileLink } from "./api.js";
+import { file as fetchFile } from "./api.js";
 import { codeView, saidView } from "./blocks.js";
 import { button, h, icon } from "./dom.js";
 import { clip, seconds, size } from "./format.js";
-import { timeView } from "./parts.js";
-import { complain } from "./toasts.js";
+import { download, timeView } from "./parts.js";
 
 /** States of calls, steps and results, in words. */
 const STATE_WORDS = {
@@ -76,16 +75,6 @@ function menuView({ menu_id: id, labels, first, reply }, onPress, onReply) {
   return h("div", { class: look, role: "group", "aria-label": "Say" }, ...buttons);
 }
 
-/** A download sends no header: it takes a link that is good for a minute. @param {FileInfo} file */
-async function download(file) {
-  try {
-    const { url } = await fileLink(file.url ?? "");
-    h("a", { href: url, download: file.name }).click();
-  } catch (error) {
-    complain(error);
-  }
-}
-
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
 
@@ -123,7 +112,7 @@ export function fileView(file) {
     "li",
     {},
     here
-      ? h("button", { type: "button", class: "file", on: { click: () => download(file) } }, ...words)
+      ? h("button", { type: "button", class: "file", on: { click: () => download(file.url ?? "", file.name) } }, ...words)
       : h("span", { class: "file" }, ...words),
   );
 }

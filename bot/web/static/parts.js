@@ -1,7 +1,9 @@
 /** Small parts that several pages are made of. */
 
+import { fileLink } from "./api.js";
 import { button, h, icon } from "./dom.js";
 import { inFull, timeOfDay, toDate } from "./format.js";
+import { complain } from "./toasts.js";
 
 /** A moment, of which the whole can be asked for. @param {number} at */
 export function timeView(at, words = timeOfDay(at)) {
@@ -23,6 +25,17 @@ export const loading = () => h("p", { class: "muted" }, "Loading…");
 
 /** @param {Error} error @param {() => void} again */
 export const failure = (error, again) => [h("p", {}, error.message), button("Try again", again)];
+
+/** A download sends no header: it takes a link that is good for a minute.
+ * @param {string} url the file's own, which begins with /api/ @param {string} name "" as the hub calls it */
+export async function download(url, name = "") {
+  try {
+    const link = await fileLink(url);
+    h("a", { href: link.url, download: name }).click();
+  } catch (error) {
+    complain(error);
+  }
+}
 
 /** Says what went wrong, once something has. */
 export const complaint = () => h("p", { class: "problem bad", role: "alert", hidden: true });

@@ -15,12 +15,14 @@ const PAGES = /** @type {const} */ ([
   ["channels", "Channels"],
   ["usage", "Usage"],
   ["settings", "Settings"],
+  ["system", "System"],
+  ["audit", "Audit"],
   ["why", "Why"],
 ]);
 /** All that members see: their own conversations, and approvals they may decide. */
 export const OF_MEMBERS = new Set(["chat", "approvals"]);
 /** Behind "More" where there is no room for all. */
-const LESS_OFTEN = new Set(["channels", "usage", "settings", "why"]);
+const LESS_OFTEN = new Set(["channels", "usage", "settings", "system", "audit", "why"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {

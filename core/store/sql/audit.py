@@ -23,6 +23,8 @@ IN_ORDER = "ORDER BY position IS NULL, position, writer, number"
 REFUSAL_CHARS = 300
 PAGE_ROWS = 1000
 """Records in memory at once while all are read."""
+LAST_POSITION = 2**62
+_SEARCHED = ("lower(kind)", "lower(subject)", "lower(coalesce(thread_id, ''))", "lower(detail)")
 CHECKPOINT = "last_id, link, at, key_id, seal, numbers"
 
 
@@ -215,6 +217,37 @@ class AuditSnapshot:
         while page := self._tx.all(waiting, *last, PAGE_ROWS):
             yield from map(_row, page)
             last = page[-1][1], page[-1][2]
+
+    def search(
+        self, text: str, kind: AuditKind | None, actors: Sequence[str], before: int | None, limit: int
+    ) -> tuple[AuditRow, ...]:
+        """Return records, the newest first, that have the text in a field or are by one of the actors; large
+        and small letters are the same. First those not chained yet, unless `before` is a position."""
+        conditions, values = [""], list[str]()
+        if text:
+            columns = [*map(holds, _SEARCHED), f"actor IN {marks(actors)}"]
+            conditions.append(f"({' OR '.join(columns)})")
+            in_json = json.dumps(text)[1:-1]  # as it is written in the last one
+            values += [*[text.lower()] * (len(_SEARCHED) - 1), in_json.lower(), *actors]
+        if kind is not None:
+            conditions.append("kind = ?")
+            values.append(kind.value)
+        matching = " AND ".join(conditions)
+        waiting: Sequence[Row] = ()
+        if before is None:
+            waiting = self._tx.all(
+                f"SELECT {AUDIT} FROM audit WHERE link IS NULL{matching}"
+                " ORDER BY writer DESC, number DESC LIMIT ?",
+                *values,
+                PAGE_ROWS,
+            )
+        chained = self._tx.all(
+            f"SELECT {AUDIT} FROM audit WHERE position < ?{matching} ORDER BY position DESC LIMIT ?",
+            LAST_POSITION if before is None else before,
+            *values,
+            limit,
+        )
+        return tuple(map(_row, (*waiting, *chained)))
 
     def of_turn(self, turn_id: str) -> tuple[AuditRow, ...]:
         """Return the records about a turn's calls and gates, in order."""

@@ -83,6 +83,14 @@ async def test_a_channel_that_is_gone_or_new_waits_for_the_next_start(tmp_path: 
         assert (await reload(house)).out.endswith("applied at the next start: channels.second\n")
 
 
+async def test_a_changed_model_waits_for_the_next_start(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house, client(tmp_path) as owner:
+        write_config(house, model="max_output_tokens = 99")
+        status, page = await owner.ask("POST", "/api/config/reload", {})
+        assert status == 200, page
+        assert page["next_start"] == ["models.0.max_output_tokens"]
+
+
 async def test_without_a_hub_there_is_nothing_to_reload(tmp_path: Path) -> None:
     async with open_hub(tmp_path, start=False) as house:
         done = await reload(house)

@@ -132,6 +132,10 @@ served gone   who    DELETE /api/routines/{id}
 served gone   who    DELETE /api/threads/{id}
 served served served GET /
 served served who    GET /api/approvals
+served no     who    GET /api/audit
+served no     who    GET /api/audit/export
+served no     who    GET /api/audit/state
+served no     who    GET /api/backup
 served no     who    GET /api/channels
 served gone   who    GET /api/events
 served served who    GET /api/extensions
@@ -142,6 +146,7 @@ served gone   who    GET /api/jobs/{id}/changes
 served gone   who    GET /api/jobs/{id}/events
 served gone   who    GET /api/jobs/{id}/parts
 served gone   who    GET /api/jobs/{id}/stream
+served no     who    GET /api/log
 served served who    GET /api/me
 served served who    GET /api/openapi.json
 served no     who    GET /api/pairing
@@ -173,12 +178,15 @@ served served served GET /static/{path:path}
 served served served GET /worker.js
 served gone   who    PATCH /api/routines/{id}
 served gone   who    PATCH /api/threads/{id}
+served no     who    POST /api/audit/export
+served no     who    POST /api/backup
 served gone   who    POST /api/chat/approval
 served gone   who    POST /api/chat/exec-approval
 served gone   who    POST /api/chat/gate/resolve
 served served who    POST /api/chat/press
 served gone   who    POST /api/chat/send
 served no     who    POST /api/config/reload
+served no     who    POST /api/doctor
 served served who    POST /api/events/emit
 served no     who    POST /api/extensions
 served gone   who    POST /api/extensions/change

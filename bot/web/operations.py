@@ -1,0 +1,288 @@
+"""Usage, the audit, the log, checks and backups, for the API. For the owner only."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+
+from pydantic import Field
+from starlette.responses import Response, StreamingResponse
+
+from bot.config.load import Loaded
+from bot.operator.exports import AuditListing, AuditLog, AuditState, Backups, record_lines
+from bot.operator.usage_views import UsageListing, usage_listing
+from bot.ops.logs import LEVELS, WantedRecords, newest_records
+from bot.ops.model_trial import Trial, try_each, try_model
+from bot.ops.probes import Finding
+from bot.runtime import AdminError
+from bot.views import StatusView
+from bot.web.blocks import FileLinkPage
+from bot.web.endpoints import Call, Endpoint, Given, Limit
+from bot.web.file_links import FileLinks
+from core.audit.linker import Head
+from core.audit_chain import AuditKind
+from core.clock import SECOND_US, Clock
+from core.ids import Ids
+from core.lazy_module import LazyModule
+from core.runs.model_list import ModelList
+from core.store.port import Store
+from core.usage import UsageBy
+
+if TYPE_CHECKING:
+    from bot.ops import doctor
+else:
+    doctor = LazyModule("bot.ops.doctor")
+
+RECORDS_TYPE = "application/x-ndjson"
+
+
+class UsageQuery(Given):
+    """What to add up by, and over how many days, today included."""
+
+    by: UsageBy = UsageBy.DAY
+    days: Annotated[int, Field(ge=1, le=3660)] = 30
+
+
+class UsageApi:
+    """One method per endpoint. `models`: None while no hub runs."""
+
+    def __init__(
+        self, store: Store, clock: Clock, ids: Ids, timezone: str, models: ModelList | None = None
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._timezone = timezone
+        self._models = models
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", "/usage", self.usage, UsageListing, query=UsageQuery, owner_only=True),
+            Endpoint("POST", "/models/test", self.test, list[Trial], refusals=(409, 503), owner_only=True),
+        ]
+
+    async def usage(self, call: Call) -> UsageListing:
+        """Add up the tokens and costs of model calls."""
+        query: UsageQuery = call.query
+        return await usage_listing(self._store, query.by, query.days, self._clock.now(), self._timezone)
+
+    async def test(self, call: Call) -> Sequence[Trial]:
+        """Try every configured model with a few short calls."""
+        if self._models is None:
+            raise AdminError("unavailable", "no hub is running here")
+        user_id = call.caller.principal.user_id
+        return await try_each(self._models, user_id, self._ids.row_id(), try_model)
+
+
+Position = Annotated[int, Field(ge=0, le=2**53)]
+"""Of a record in the audit's chain."""
+
+
+class AuditQuery(Given):
+    """Which records: with this text in them, of a kind, before a position; without it the newest."""
+
+    query: Annotated[str, Field(max_length=200)] = ""
+    kind: AuditKind | None = None
+    before: Position | None = None
+    limit: Limit = 100
+
+
+class HeadQuery(Given):
+    """`head`: of an earlier verification, kept elsewhere."""
+
+    head: Annotated[str, Field(max_length=200)] = ""
+
+
+class ExportQuery(Given):
+    """The records after a position."""
+
+    after: Position = 0
+
+
+class AuditApi:
+    """One method per endpoint. For the owner only."""
+
+    def __init__(self, audit: AuditLog, links: FileLinks) -> None:
+        self._audit = audit
+        self._links = links
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint(
+                "GET", "/audit", self.search, AuditListing, AuditQuery, refusals=(503,), owner_only=True
+            ),
+            Endpoint(
+                "GET",
+                "/audit/state",
+                self.verify,
+                AuditState,
+                HeadQuery,
+                refusals=(422, 503),
+                owner_only=True,
+            ),
+            Endpoint(
+                "GET",
+                "/audit/export",
+                self.export,
+                None,
+                ExportQuery,
+                refusals=(503,),
+                owner_only=True,
+                by_link=True,
+                media_type=RECORDS_TYPE,
+            ),
+            Endpoint(
+                "POST", "/audit/export", self.link, FileLinkPage, ExportQuery, status=201, owner_only=True
+            ),
+        ]
+
+    async def search(self, call: Call) -> AuditListing:
+        """Find audit records, the newest first."""
+        query: AuditQuery = call.query
+        return await self._audit.search(query.query.strip(), query.kind, query.before, query.limit)
+
+    async def verify(self, call: Call) -> AuditState:
+        """Verify the whole audit log, as `hubbub audit verify` does."""
+        query: HeadQuery = call.query
+        text = query.head.strip()
+        try:
+            given = Head.parse(text) if text else None
+        except ValueError as error:
+            raise AdminError("unusable", str(error), "head") from error
+        return await self._audit.verified(given)
+
+    async def export(self, call: Call) -> Response:
+        """Download the audit records as JSON, one per line, as `hubbub audit export --json` prints them."""
+        query: ExportQuery = call.query
+        first = await self._audit.batch(query.after)  # what is refused, is so before anything is sent
+
+        async def lines() -> AsyncIterator[str]:
+            rows, after = first
+            yield "".join(record_lines(rows))
+            while after is not None:
+                rows, after = await self._audit.batch(after)
+                yield "".join(record_lines(rows))
+
+        headers = {
+            "content-disposition": 'attachment; filename="audit.jsonl"',
+            "cache-control": "private, no-store",
+        }
+        return StreamingResponse(lines(), media_type=RECORDS_TYPE, headers=headers)
+
+    async def link(self, call: Call) -> FileLinkPage:
+        """Create a link that downloads the records without a key for one minute."""
+        query: ExportQuery = call.query
+        target = f"/api/audit/export?after={query.after}"
+        return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))
+
+
+DATABASE_TYPE = "application/vnd.sqlite3"
+CHUNK_BYTES = 256 * 1024
+
+
+class LogQuery(Given):
+    """The newest records of at least that level."""
+
+    level: Literal["debug", "info", "warning", "error", "critical"] = "info"
+    limit: Limit = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogListing:
+    """The newest records of the log, the oldest of them first: `at`, `level`, `logger`, `message`, and maybe
+    fields and a `trace`."""
+
+    records: Sequence[dict[str, str]]
+
+
+class BackupQuery(Given):
+    """What is copied."""
+
+    file: Literal["hub.db"] = "hub.db"
+
+
+class SystemApi:
+    """One method per endpoint. For the owner only. `sandbox_problem`: see bot.ops.doctor.examine."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        status: Callable[[], Awaitable[StatusView]],
+        sandbox_problem: Callable[[], Awaitable[str | None]],
+        links: FileLinks,
+        clock: Clock,
+    ) -> None:
+        self._loaded = loaded
+        self._status = status
+        self._sandbox_problem = sandbox_problem
+        self._links = links
+        self._clock = clock
+        self._backups = Backups(loaded.database)
+        self._one_check = asyncio.Lock()
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        owners = {"owner_only": True, "refusals": (503,)}
+        return [
+            Endpoint("GET", "/log", self.log, LogListing, LogQuery, owner_only=True),
+            Endpoint("POST", "/doctor", self.check, list[Finding], body=Given, **owners),
+            Endpoint(
+                "GET",
+                "/backup",
+                self.backup,
+                None,
+                BackupQuery,
+                by_link=True,
+                media_type=DATABASE_TYPE,
+                **owners,
+            ),
+            Endpoint("POST", "/backup", self.link, FileLinkPage, BackupQuery, status=201, owner_only=True),
+        ]
+
+    async def log(self, call: Call) -> LogListing:
+        """Return the newest lines of the log."""
+        query: LogQuery = call.query
+        wanted = WantedRecords(LEVELS.index(query.level), "")
+        data_dir = self._loaded.config.hub.data_dir
+        found = await asyncio.to_thread(newest_records, data_dir, wanted, query.limit)
+        return LogListing(records=[dict(one) for one in found])
+
+    async def check(self, call: Call) -> Sequence[Finding]:
+        """Check everything the hub needs, as `hubbub doctor` does."""
+        del call
+        state = await self._status()
+
+        async def status() -> StatusView:
+            return state
+
+        async with self._one_check:
+            # On a loop of its own: it looks at files and runs programs.
+            examined = doctor.examine(self._loaded, status, self._sandbox_problem)
+            return await asyncio.to_thread(asyncio.run, examined)
+
+    async def backup(self, call: Call) -> Response:
+        """Download a copy of the database, as `hubbub db backup` makes it. It contains no keys."""
+        del call
+        file, size_bytes = await self._backups.copy()
+        at = datetime.fromtimestamp(self._clock.now() // SECOND_US, UTC)
+        headers = {
+            "content-disposition": f'attachment; filename="hub-{at:%Y%m%d-%H%M%S}.db"',
+            "content-length": str(size_bytes),
+            "cache-control": "private, no-store",
+        }
+        return StreamingResponse(_pieces(file), media_type=DATABASE_TYPE, headers=headers)
+
+    async def link(self, call: Call) -> FileLinkPage:
+        """Create a link that downloads a backup without a key for one minute."""
+        query: BackupQuery = call.query
+        target = f"/api/backup?file={query.file}"
+        return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))
+
+
+async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+    with file:
+        while piece := await asyncio.to_thread(file.read, CHUNK_BYTES):
+            yield piece
