@@ -216,6 +216,12 @@ async def test_its_notice_brings_the_files_that_its_job_hands_over(tmp_path: Pat
         sent = [one["document"]["file_name"] for one in shown if "document" in one]
         assert sent == ["report.md"]
         await runs_in(house, sky, RunStatus.ATTENTION)
+        (job,) = await jobs_of(house)
+        async with client(house.directory) as api:  # the console's page of the job shows them, too
+            (file,) = (await api.get(f"/api/jobs/{job.short_id}/parts"))["files"]
+            key = {"Authorization": f"Bearer {api.token}"}
+            async with api.http.get(api.url + file["url"], headers=key) as answer:
+                assert (file["name"], await answer.text()) == ("report.md", "9,096\n")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
