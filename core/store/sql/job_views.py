@@ -152,7 +152,7 @@ async def events_after(engine: Engine, job_id: str, after: int, limit: int) -> S
 
 
 def parts_of(tx: Transaction, job_id: str) -> JobParts:
-    """Return the subtasks of a job and the files sent with its result, or with the notice of its routine's run."""
+    """Return the subtasks of a job and the files sent with its result or its routine's notice."""
     subtasks = tx.all(
         f"SELECT c.id, e.text, s.state, s.created_at, s.ended_at FROM {CALL_FROM} JOIN runs s ON s.id = c.id"
         " WHERE c.turn_id = ? ORDER BY c.seq",
