@@ -95,10 +95,20 @@ def pressed(
             tell = ShowJobs(job.id, lambda found: notices.how_to_tell(found[0]))
             return Verdict(outcome, (tell,), answer=label)
         case _:
-            accepts = label == notices.ACCEPT
-            to, word = (JobState.ACCEPTED, "Accepted") if accepts else (JobState.FAILED, "Rejected")
-            judge = JudgeJob(job.id, to, f"{word} by {by.name}", notices.judged)
-            return Verdict(outcome, (judge,), answer=label)
+            return judged(job, label, by)
+
+
+def judged(job: JobRow, label: str, by: Principal) -> Verdict:
+    """Return the verdict on "Accept" or "Reject" below a job's result, or the notice of its routine's run."""
+    outcome = f"job {job.short_id}"
+    if by.user_id != job.owner_id:
+        return Verdict(f"refused: {outcome}", answer=notices.NOT_YOURS)
+    if job.state is not JobState.SUBMITTED:
+        return Verdict(f"refused: {outcome}", answer=notices.outdated(job))
+    accepts = label == notices.ACCEPT
+    to, word = (JobState.ACCEPTED, "Accepted") if accepts else (JobState.FAILED, "Rejected")
+    judge = JudgeJob(job.id, to, f"{word} by {by.name}", notices.judged)
+    return Verdict(outcome, (judge,), answer=label)
 
 
 def _allowed(job: JobRow, by: Principal, ids: Ids, now: int) -> Verdict:

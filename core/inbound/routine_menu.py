@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.ids import Ids
-from core.inbound import routine_texts
+from core.inbound import job_commands, routine_texts
 from core.messages import ChoiceAnswer, Markdown, Message, plain
 from core.routine import MAX_LISTED, ManualInput, Match, claim_key
 from core.routine_json import input_to_json
@@ -73,11 +73,15 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
     outcome = f"routine {menu.name}"
     if json.loads(menu.definition)["action"]["type"] == "reminder":
         return _reminded(event, menu, by, ids, now)
-    labels = (*routine_texts.MENU, routine_texts.ALLOW)
+    labels = routine_texts.menu(
+        grants=bool(card_texts.grants_offered(menu.missing_grants)), changes=menu.changed_by is not None
+    )
     label = labels[event.choice] if 0 <= event.choice < len(labels) else ""
     match label:
         case routine_texts.ALLOW:
             return _allowed(menu, by)
+        case routine_texts.ACCEPT | routine_texts.REJECT if menu.changed_by:
+            return job_commands.judged(menu.changed_by, label, by)
         case routine_texts.DETAILS:
             return Verdict(
                 outcome,

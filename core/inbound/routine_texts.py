@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from core.clock import SECOND_US
+from core.jobs.notices import ACCEPT, REJECT
 from core.store.routine_rows import MenuView
 
 DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
 ALLOW = "Allow for this routine"
 MENU = (DETAILS, PAUSE, RUN_AGAIN)
-"""The buttons of a notice, in order. `ALLOW` follows if calls were refused for lack of a grant."""
+"""The buttons of every notice, in order."""
 MISSING = f"These calls need your approval. “{ALLOW}” lets its next runs do exactly this:"
 MISSING_TOO_LONG = (
     "Some calls were refused that don't fit here. The routine's page in the console shows each of them whole,"
@@ -21,6 +22,12 @@ SNOOZED = "Snoozed for 10 minutes."
 SNOOZED_ALREADY = "Already snoozed."
 DONE_NOW = "Done."
 DONE_ALREADY = "Already done."
+
+
+def menu(*, grants: bool, changes: bool) -> tuple[str, ...]:
+    """Return the buttons of a notice, in order. `grants`: calls were refused for lack of one; `changes`: its
+    job changed a project in a container."""
+    return (*MENU, *((ALLOW,) if grants else ()), *((ACCEPT, REJECT) if changes else ()))
 
 
 def allowed(name: str, grants: Sequence[str]) -> str:

@@ -122,7 +122,7 @@ def performed_by(ended: JobOfRun) -> Performed:
         )
     told = read_reply(job.result or "")
     if job.digest is not None:  # changes of a project wait for its owner, whatever the job said last
-        told = Told(RunStatus.ATTENTION, job.result or "", None)
+        told = Told(RunStatus.ATTENTION, (job.result or "").removeprefix(NOTHING).lstrip(), None)
     if told is None:
         return Performed(RunStatus.OK, "", None, remarks=remarks, missing_grants=job.missing_grants)
     return Performed(

@@ -10,7 +10,7 @@ from typing import Protocol
 from core.clock import SECOND_US, Clock
 from core.consent.card_texts import grants_offered
 from core.errors import ChannelError, NobodyToTell, StoreError
-from core.inbound.routine_texts import ALLOW, MENU, MISSING, MISSING_TOO_LONG, REMINDER_MENU
+from core.inbound.routine_texts import MISSING, MISSING_TOO_LONG, REMINDER_MENU, menu
 from core.messages import Address, Block, Choice, Markdown, Message, Plain
 from core.people.notices import InOrder, Recipient, ToAddress, ToPerson, ToThread
 from core.routine import Notify, Reminder, RunStatus
@@ -128,7 +128,7 @@ class RoutineNotifier:
         heading, _, text = notice.text.partition("\n\n")
         blocks: tuple[Block, ...] = (Plain(heading), Markdown(text)) if text else (Plain(heading),)
         blocks = (*blocks, *missing_blocks(notice.missing_grants, MISSING, MISSING_TOO_LONG))
-        labels = _labels(notice, bool(grants_offered(notice.missing_grants)))
+        labels = _labels(notice)
         choices = tuple(Choice(label) for label in labels) if notice.menu_id else ()
         message = Message(blocks, choices, notice.menu_id, files=notice.files)
         to = await self._recipient(notice)
@@ -161,11 +161,11 @@ class RoutineNotifier:
         return True
 
 
-def _labels(notice: DueNotice, offered: bool) -> tuple[str, ...]:
+def _labels(notice: DueNotice) -> tuple[str, ...]:
     with contextlib.suppress(ValueError):
         if isinstance(read_text(notice.definition).action, Reminder):
             return REMINDER_MENU
-    return (*MENU, ALLOW) if offered else MENU
+    return menu(grants=bool(grants_offered(notice.missing_grants)), changes=notice.changes)
 
 
 def _notify(notice: DueNotice) -> Notify:

@@ -263,7 +263,8 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class DueNotice:
-    """A notice about a run that is due to its owner. `files`: handed over by the run's job."""
+    """A notice about a run that is due to its owner. `files`: handed over by the run's job;
+    `changes`: the job changed a project in a container."""
 
     run_id: str
     routine_id: str
@@ -276,6 +277,7 @@ class DueNotice:
     own_place: str | None = None
     missing_grants: tuple[str, ...] = ()
     files: tuple[File, ...] = ()
+    changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +307,7 @@ class RoutineStanding:
 @dataclass(frozen=True, slots=True)
 class MenuView:
     """A run whose notice has buttons with this id. `definition`: the routine's, as JSON text; `snoozed`: it
-    comes again, or came again."""
+    comes again, or came again; `changed_by`: its job, if that changed a project in a container."""
 
     run_id: str
     routine_id: str
@@ -323,4 +325,5 @@ class MenuView:
     output_tokens: int
     definition: str
     snoozed: bool
+    changed_by: JobRow | None
     missing_grants: tuple[str, ...]

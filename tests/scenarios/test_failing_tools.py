@@ -6,8 +6,9 @@ from core.job import JobState
 from tests.bot.cli.test_jobs import page, said
 from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
+from tests.scenarios.routine_house import fired
 from tests.scenarios.test_jobs import becomes, started
-from tests.scenarios.test_mcp import NOTE, answered, offered, section
+from tests.scenarios.test_mcp import NOTE, answered, offered, section, told
 from tests.scenarios.test_mcp import becomes as server_becomes
 from tests.simulators.model import ToolCall, text, tools
 
@@ -43,6 +44,11 @@ async def test_a_tool_that_fails_five_times_in_a_row_is_left_out_of_jobs_until_a
         assert (failing["name"], failing["failures"], failing["left_out_at"]) == (FAIL, 3, None)
         assert LEFT_OUT not in await fails(house, "second", 3, 2)
         assert LEFT_OUT in await fails(house, "third", 4, 1)
+        assert FAIL not in offered(house)
+        house.model.rule("Try it", tools(ToolCall(FAIL, {})))
+        house.model.rule("Try it", text("Tried."), on="tool")
+        await fired(house, "try", {"prompt": "Try it", "use_tools": True, "allowed_tools": [FAIL]})
+        assert LEFT_OUT in told(house)
         assert FAIL not in offered(house)
         notices = f"The tool {FAIL} has failed 5 times in a row in jobs and routines"
         house.clock.pass_by(61)

@@ -182,6 +182,25 @@ async def test_one_run_at_a_time_and_no_more_than_the_day_allows(tmp_path: Path)
         assert len(await jobs_of(house)) == 1
 
 
+async def test_its_cooldown_begins_with_the_end_of_its_job(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as house:
+        await greeted(house)
+        house.model.fault(Hold(), match=TASK)
+        trigger = {"type": "event", "pattern": "^go"}
+        sky = await made(house, trigger=trigger, guardrails={"cooldown_s": 300})
+        for nth, ends in enumerate(([RunStatus.RUNNING], [RunStatus.ATTENTION], [RunStatus.ATTENTION] * 2)):
+            house.telegram.user_sends_text(OWNER, f"go {nth}")
+            await house.telegram.wait_text(OWNER, f"You said: go {nth}")
+            await runs_in(house, sky, *ends)
+            if nth == 0:
+                await house.model.wait_requests(state="held")
+            house.clock.pass_by(301)
+            if nth == 0:  # its job took longer than the cooldown
+                house.model.release()
+                await runs_in(house, sky, RunStatus.ATTENTION)
+                await house.telegram.wait_text(OWNER, "has something for you")
+
+
 async def test_its_money_of_the_day_holds_for_the_job_and_for_the_next_run(tmp_path: Path) -> None:
     async with open_hub(tmp_path, model=PRICES) as house:
         await greeted(house)
@@ -216,6 +235,12 @@ async def test_its_notice_brings_the_files_that_its_job_hands_over(tmp_path: Pat
         sent = [one["document"]["file_name"] for one in shown if "document" in one]
         assert sent == ["report.md"]
         await runs_in(house, sky, RunStatus.ATTENTION)
+        (job,) = await jobs_of(house)
+        async with client(house.directory) as api:  # the console's page of the job shows them, too
+            (file,) = (await api.get(f"/api/jobs/{job.short_id}/parts"))["files"]
+            key = {"Authorization": f"Bearer {api.token}"}
+            async with api.http.get(api.url + file["url"], headers=key) as answer:
+                assert (file["name"], await answer.text()) == ("report.md", "9,096\n")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -237,6 +262,15 @@ async def test_a_full_job_in_a_container_never_works_on_the_host(
         async with client(house.directory) as api:
             page = {"name": "out", "trigger": {"type": "manual"}, "action": {**ACTION, "sandbox": "../out"}}
             assert await api.refusal("POST", "/api/routines", page) == (422, "unusable", "action")
+        # The hub's own look at Docker refuses every one of them, also one for the host.
+        await house.stop()
+        await house.start()
+        host = await made(house, "host")
+        for routine, before in ((sky, [RunStatus.FAILED]), (host, [])):
+            await fires(house, routine)
+            refused, *_ = await runs_in(house, routine, RunStatus.FAILED, *before)
+            assert (refused.job_id, "Docker does not answer" in (refused.error or "")) == (None, True)
+        assert len(await jobs_of(house)) == 1
     gc.collect()  # the SDK leaves sockets that could not connect
 
 

@@ -1,9 +1,11 @@
 """The heartbeat as its owner meets it."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from core.clock import SECOND_US
 from core.routine import RunStatus
 from core.routine_json import RoutineRefused
 from core.routines.manage import RoutineManager
@@ -62,3 +64,24 @@ async def test_the_list_is_worked_through_and_reported(tmp_path: Path) -> None:
         with pytest.raises(RoutineRefused, match=r"\[heartbeat\] of the configuration"):
             await desk.change(OLIVIA, "heartbeat", {"trigger": {"schedule": "every 1 h"}})
         assert not (await desk.switch(OLIVIA, "heartbeat", enabled=False)).enabled
+
+
+async def test_at_a_time_of_day_it_comes_once_a_day_whatever_the_active_hours_say(tmp_path: Path) -> None:
+    at = datetime.now(UTC) + timedelta(hours=2)
+    asleep = f"{at + timedelta(hours=1):%H:%M}-{at + timedelta(hours=2):%H:%M}"
+    daily = f'[heartbeat]\nenabled = true\nat = "{at:%H:%M}"\nactive_hours = "{asleep}"'
+    async with open_hub(tmp_path, extra=daily) as house:
+        await greeted(house)
+        (house.workspace / "HEARTBEAT.md").write_text("- call Ada\n")
+        house.model.rule("call Ada", "Ada waits for your call.")
+        slots: list[int] = []
+        for number in (1, 2):
+            slot = (await heartbeat(desk_of(house))).text.next_slot_at
+            assert slot is not None
+            slots.append(slot)
+            assert len(await over(house, number - 1)) == number - 1
+            house.clock.pass_by((slot - house.clock.now()) / SECOND_US)
+            runs = await over(house, number)
+            assert [run.state for run in runs] == [RunStatus.ATTENTION] * number
+        assert f"{datetime.fromtimestamp(slots[0] // SECOND_US, UTC):%H:%M}" == f"{at:%H:%M}"
+        assert slots[1] - slots[0] == 24 * 3600 * SECOND_US

@@ -203,7 +203,10 @@ async def test_servers_made_with_the_official_sdk(tmp_path: Path, way: str) -> N
             where = json.dumps({"PYTHONPATH": str(ROOT)}).replace('":', '" =')
             extra = f"[mcp.sdk]\ncommand = {json.dumps(argv)}\nenv = {where}\nconnect_timeout_s = 30.0\n"
         house = await opened.enter_async_context(open_hub(tmp_path, extra=extra))
-        assert (await becomes(house, "ready", "sdk"))["tools"] == 2
+        assert (await becomes(house, "ready", "sdk"))["tools"] == 3
         assert "42" in await answered(house, call("sdk__add", a=20, b=22))
         assert "HELLO" in await answered(house, call("sdk__shout", text="hello"))
         assert "arguments are not valid" in await answered(house, call("sdk__add", a="x", b=1))
+        assert "https://news.example/a" in await answered(house, call("sdk__search", query="rain"))
+        assert told(house).startswith('<tool_output name="sdk__search" id="')
+        assert told(house).count("</tool_output id=") == 1

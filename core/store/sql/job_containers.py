@@ -28,7 +28,7 @@ from core.store.job_port import JobEnded
 from core.store.rows import TurnState
 from core.store.sql.job_changes import change, report
 from core.store.sql.job_claims import OVER, claim, job_row
-from core.store.sql.job_monitor import tell_end
+from core.store.sql.job_monitor import tell_below_notice, tell_end
 from core.store.sql.jobs import end_run, in_hand, is_waited_for, join, started
 from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run
@@ -201,7 +201,7 @@ class ContainerJobUnits(Facet):
             tx.run("UPDATE jobs SET reason = ? WHERE id = ?", problem, job_id)
             said = f"Job {job.short_id} “{job.title}”: {problem}"
         if job.thread_id is None:
-            return ()
+            return tell_below_notice(tx, job_id, plain(said))
         return tell_end(tx, job_id, job.thread_id, plain(said))
 
     @reads

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from core.job import WORKING, JobRow
-from core.messages import Message
+from core.messages import Address, Message
 from core.ports import OutboxRow, SendState
 from core.store.codecs import message_from_json, message_to_json
 from core.store.job_port import JobParts, JobsShown
@@ -112,6 +112,23 @@ def tell_end(tx: Transaction, job_id: str, thread_id: str, message: Message) -> 
     draft = Draft(on.channel, on.address, message, tx.ids.row_id())
     rows = enqueue(tx, [draft], Cause(turn_id=job_id))
     put_messages(tx, on.id, rows)
+    return rows
+
+
+def tell_below_notice(tx: Transaction, job_id: str, message: Message) -> tuple[OutboxRow, ...]:
+    """Queue a message about a routine's job for the place where the notice of its run went, if any did."""
+    told = tx.one(
+        "SELECT o.channel, o.address, f.thread_id FROM jobs j"
+        " JOIN notices n ON n.key = 'routine:' || j.run_id JOIN outbox o ON o.id = n.outbox_id"
+        " LEFT JOIN feed f ON f.outbox_id = o.id WHERE j.id = ?",
+        job_id,
+    )
+    if told is None:
+        return ()
+    channel, at, thread_id = told
+    rows = enqueue(tx, [Draft(channel, Address(at), message, tx.ids.row_id())], Cause())
+    if thread_id is not None:
+        put_messages(tx, thread_id, rows)
     return rows
 
 

@@ -152,7 +152,7 @@ async def events_after(engine: Engine, job_id: str, after: int, limit: int) -> S
 
 
 def parts_of(tx: Transaction, job_id: str) -> JobParts:
-    """Return the subtasks of a job and the files sent with its result."""
+    """Return the subtasks of a job and the files sent with its result or its routine's notice."""
     subtasks = tx.all(
         f"SELECT c.id, e.text, s.state, s.created_at, s.ended_at FROM {CALL_FROM} JOIN runs s ON s.id = c.id"
         " WHERE c.turn_id = ? ORDER BY c.seq",
@@ -161,7 +161,10 @@ def parts_of(tx: Transaction, job_id: str) -> JobParts:
     parts = JobParts(tuple(SubtaskRow(row[0], row[1], TurnState(row[2]), *row[3:]) for row in subtasks))
     told = tx.one(
         "SELECT f.thread_id, f.seq, o.message FROM jobs j JOIN outbox o ON o.turn_id = j.id"
-        " JOIN feed f ON f.thread_id = j.thread_id AND f.outbox_id = o.id WHERE j.id = ?",
+        " JOIN feed f ON f.thread_id = j.thread_id AND f.outbox_id = o.id WHERE j.id = ?1"
+        " UNION ALL SELECT f.thread_id, f.seq, o.message FROM jobs j"
+        " JOIN notices n ON n.key = 'routine:' || j.run_id JOIN outbox o ON o.id = n.outbox_id"
+        " JOIN feed f ON f.outbox_id = o.id WHERE j.id = ?1",
         job_id,
     )
     if told is None:

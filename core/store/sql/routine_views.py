@@ -10,10 +10,16 @@ from core.routine import RunStatus
 from core.store.codecs import message_from_json
 from core.store.routine_rows import DueNotice, MenuView, NextDue, RoutineRunRow
 from core.store.sql.audit import record
+from core.store.sql.job_claims import job_row
 from core.store.sql.routine_runs import RUN, grants_of, run_of
 from core.store.sql.usage import used_by_run
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
+
+_CHANGED_BY = (
+    "SELECT j.id FROM jobs j JOIN job_containers s ON s.job_id = j.id"
+    " WHERE j.run_id = r.id AND s.digest IS NOT NULL"
+)
 
 
 def _files_of(held: str | None) -> tuple[File, ...]:
@@ -42,7 +48,8 @@ def menu(tx: Transaction, menu_id: str) -> MenuView | None:
         "SELECT r.id, o.id, o.owner_id, o.name, o.enabled, r.state, r.kind, r.started_at, r.ended_at,"
         f" r.input, r.result, r.error, {used_by_run('input_tokens')}, {used_by_run('output_tokens')},"
         " o.definition, EXISTS (SELECT 1 FROM routine_runs a WHERE a.routine_id = o.id"
-        " AND a.key = 'manual:snooze:' || r.id), r.missing_grants"
+        " AND a.key = 'manual:snooze:' || r.id),"
+        f" ({_CHANGED_BY}), r.missing_grants"
         " FROM routine_runs r JOIN routines o ON o.id = r.routine_id WHERE r.menu_id = ?",
         menu_id,
     )
@@ -56,8 +63,9 @@ def menu(tx: Transaction, menu_id: str) -> MenuView | None:
         name,
         bool(enabled),
         RunStatus(state),
-        *row[6:-2],
-        snoozed=bool(row[-2]),
+        *row[6:-3],
+        snoozed=bool(row[-3]),
+        changed_by=None if row[-2] is None else job_row(tx, row[-2]),
         missing_grants=grants_of(row[-1]),
     )
 
@@ -89,14 +97,20 @@ class RunViewUnits(Facet):
         rows = tx.all(
             "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id,"
             " o.own_place,"
-            " r.missing_grants,"
+            f" r.missing_grants, ({_CHANGED_BY}),"
             " (SELECT j.notice FROM jobs j WHERE j.run_id = r.id)"
             " FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
             " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
             now,
         )
         return tuple(
-            DueNotice(*row[:-2], missing_grants=grants_of(row[-2]), files=_files_of(row[-1])) for row in rows
+            DueNotice(
+                *row[:-3],
+                missing_grants=grants_of(row[-3]),
+                files=_files_of(row[-1]),
+                changes=row[-2] is not None,
+            )
+            for row in rows
         )
 
     @writes

@@ -16,12 +16,18 @@ import aiohttp
 import pytest
 
 from core.job import JobEventKind, JobState
+from core.routine import RunStatus
 from core.safety.network import Lookup
+from tests.bot.cli.in_process import command
 from tests.core.tools.website import SITE, Website
 from tests.harness.images import run
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
+from tests.scenarios.routine_house import greeted
+from tests.scenarios.test_full_jobs import fires, jobs_of, made, runs_in
 from tests.scenarios.test_jobs import becomes, started
 from tests.simulators.model import ToolCall, text, tools
+from tests.simulators.telegram.state import CallbackQuery
+from tests.simulators.telegram.world import Message
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -86,6 +92,49 @@ async def test_a_job_edits_files_runs_tests_and_the_project_changes_once_its_dif
         assert "a + b" in add.read_text()
         assert (house.workspace / "app" / "log.txt").read_text() == "passed\n"
         await house.until(lambda: nothing_in(tmp_path / "data" / "containers"))
+
+
+async def test_the_notice_of_a_routine_shows_what_its_job_changed_and_takes_its_owners_word(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+        await greeted(house)
+        add = house.workspace / "app" / "add.py"
+        edit = ToolCall("edit_file", {"path": "add.py", "old": "a - b", "new": "a + b"})
+        house.model.rule("Mend add", tools(edit))
+        house.model.rule("Mend add", text("ROUTINE_OK"), on="tool")
+        action = {"type": "full_job", "title": "Mend", "description": "Mend add", "sandbox": "app"}
+        mender = await made(house, "mender", action)
+        await fires(house, mender)
+        notice = await house.telegram.wait_text(OWNER, "Routine “mender” has something", timeout_s=LIMIT_S)
+        assert "+    return a + b" in notice.text, "what waits is told of, whatever the job says"
+        assert "ROUTINE_OK" not in notice.text
+        add.write_text("def add(a, b):\n    return a\n")
+        press(house, notice, "Accept")
+        await house.telegram.wait_text(OWNER, "add.py has changed in the project since", timeout_s=LIMIT_S)
+        add.write_text("def add(a, b):\n    return a - b\n")
+        press(house, notice, "Accept")
+        await house.telegram.wait_text(OWNER, "the project has its changes", timeout_s=LIMIT_S)
+        assert "a + b" in add.read_text()
+        late = await house.telegram.wait_callback_answer(press(house, notice, "Reject").id)
+        assert late.answers[0]["text"].endswith("is accepted now.")
+        # Another one is accepted by a command, and is told of where the notice was.
+        add.write_text("def add(a, b):\n    return a - b\n")
+        await fires(house, mender)
+        await runs_in(house, mender, RunStatus.ATTENTION, RunStatus.ATTENTION)
+        job = (await jobs_of(house))[0]
+        done = await asyncio.to_thread(command, house.directory, "jobs", "accept", job.short_id)
+        assert done.code == 0, done
+        said = f"Job {job.short_id} “Mend” is accepted: the project has its changes."
+        await house.telegram.wait_text(OWNER, said, timeout_s=LIMIT_S)
+        assert "a + b" in add.read_text()
+
+
+def press(house: Hub, notice: Message, label: str) -> CallbackQuery:
+    """The owner presses the button that says this."""
+    rows = (notice.keyboard or {})["inline_keyboard"]
+    labels = [one["text"] for row in rows for one in row]
+    return house.telegram.user_presses_button(OWNER, notice.id, labels.index(label))
 
 
 async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Path, worker_image: str) -> None:

@@ -4,7 +4,9 @@ import pytest
 
 from core.errors import StaleTurn
 from core.events import NO_MODELS
-from core.job import JobLimits, JobRefused, JobRow, JobState
+from core.job import JobBudget, JobLimits, JobRefused, JobRow, JobState, NewJob
+from core.messages import Address, plain
+from core.routine import RunStatus
 from core.store.container_port import (
     AskedForMessages,
     CallEnded,
@@ -15,12 +17,16 @@ from core.store.container_port import (
     SaidComplete,
     StoredChanges,
 )
+from core.store.facets import NoticeAddress
 from core.store.job_port import JobEnd
+from core.store.routine_rows import RunEnd
 from core.store.rows import NewCall
 from core.tool import Effect
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult
-from tests.contracts.store.bench import Bench
+from tests.contracts.store.bench import ADA, Bench
 from tests.contracts.store.test_jobs import dispatched, end, started, told
+from tests.contracts.store.test_routines import kept
+from tests.contracts.store.test_routines import started as run_started
 
 TWO = JobLimits(2, 2)
 SUBMITTED = JobEnd(((JobState.COMPLETED, "done"), (JobState.SUBMITTED, "waits")), told, result="done")
@@ -125,3 +131,24 @@ async def test_accepted_changes_make_a_job_accepted_only_once_they_are_settled(w
         assert now is not None
         assert now.state is state
         assert now.reason == (problem or "Accepted by Ada")
+
+
+async def test_the_notice_of_a_routine_offers_the_changes_and_is_followed_by_what_became_of_them(
+    world: Bench,
+) -> None:
+    await world.store.people.ensure_user("ada", ADA.role, ADA.name)
+    run_id = await run_started(world, await kept(world))
+    new = NewJob("job", "ada", "job", "do it", (), JobBudget(), project="app", run_id=run_id)
+    job = await world.store.runs.dispatch_job(run_id, new)
+    await begun(world)
+    await world.store.containers.end_container_job(job.id, ContainerEnd(SUBMITTED, CHANGES))
+    notice = RunEnd(RunStatus.ATTENTION, "done", notice="It is done.", menu_id="menu")
+    assert await world.store.runs.finish_run(run_id, notice)
+    (due,) = await world.store.run_views.due_notices(world.clock.now())
+    assert due.changes
+    (row,) = await world.store.notices.add_notice(
+        f"routine:{run_id}", plain("It is done."), [NoticeAddress("telegram", Address("7"))]
+    )
+    await world.store.jobs.change_job("ada", job.id, JobState.ACCEPTED, "Accepted by Ada", actor="ada")
+    (told_of,) = await world.store.containers.settle_changes(job.id, None)
+    assert (told_of.channel, told_of.address) == (row.channel, row.address)
