@@ -64,6 +64,14 @@ def _extension_change(word: str, told: str) -> None:
     extensions_commands.command(word)(change)
 
 
+@extensions_commands.command("auth")
+def extensions_auth(
+    name: ExtensionArgument, config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Print a link at which you sign in to an extension of yours, or to a server of the configuration."""
+    finish(lambda: api.change(config, "/extensions/auth", {"name": name}, as_json=as_json))
+
+
 _extension_change("enable", "Connect an extension, and offer its tools to its person's runs.")
 _extension_change("disable", "Disconnect an extension, and take its tools away at once.")
 _extension_change("remove", "Remove an extension.")

@@ -16,7 +16,7 @@ from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
 from bot.runtime import CALLBACK_PATH, StartError
 from core.clock import Clock
-from core.errors import VaultError
+from core.errors import SignInFailed, VaultError
 from core.extension import Extension, ExtensionChange, ExtensionRefused
 from core.ids import Ids
 from core.inbound.extension_commands import ServerShown
@@ -27,6 +27,7 @@ from core.store.facets import SealedSecret
 from core.store.feed import Changes
 from core.store.port import Store
 from core.store.units import patiently
+from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.mcp.connection import ServerFailed
 from core.tools.mcp.server import McpServers, Phase, ServerState
 from core.tools.oauth import Client, OAuthClient
@@ -102,7 +103,7 @@ class ExtensionManager:
                 if name not in self._connected:
                     await self._connect(one)
             if self._sign_ins is not None:
-                self._registry.replace("sign-in", self._sign_ins.tools)
+                self._registry.replace("sign-in", sign_in_tools(self._sign_ins))
 
     async def _connect(self, one: Extension) -> None:
         """Connect one. A failure is its own: it never stops the hub."""
@@ -149,6 +150,17 @@ class ExtensionManager:
             if name in states and one.owner_id == principal.user_id:
                 shown[name] = ServerShown(in_words(states[name]), configured=False)
         return shown
+
+    def signs_in(self, name: str, user_id: str) -> bool:
+        """Return whether a person may sign in to a server of that name."""
+        return self._sign_ins is not None and self._sign_ins.is_for(name, user_id)
+
+    async def sign_in_link(self, name: str, by: Principal) -> str:
+        """Return a new link at which a person signs in to a server. Raises SignInFailed, StoreError,
+        VaultError."""
+        if self._sign_ins is None:
+            raise SignInFailed("There are no sign-ins here.")
+        return (await self._sign_ins.link(name, by.user_id))[1]
 
     def state_of(self, one: Extension) -> str:
         """Describe the state of any person's extension."""

@@ -299,8 +299,8 @@ class SignIns(Protocol):
         keeps its approval. Raises StaleTurn."""
         ...
 
-    async def show_sign_in(self, attempt: SignInRow, now: int) -> bool:
-        """Store an attempt without a gate. Return False if the person has one at that server that waits."""
+    async def show_sign_in(self, attempt: SignInRow, now: int, *, anew: bool = False) -> bool:
+        """Store an attempt without a gate. Return False if one waits. `anew`: it replaces those."""
         ...
 
     async def sign_in(self, attempt_id: str) -> SignInRow | None:

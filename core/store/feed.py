@@ -204,6 +204,7 @@ class Changes:
     `job_changes`: the states before and after each of these changes. Before a job was created it had none.
     `shown_jobs`: ids of jobs whose message changed, each with its conversation's.
     `extensions`: one was added, changed or removed.
+    `sign_ins`: servers and the ids of users who asked for a link to sign in there.
     """
 
     threads: frozenset[str]
@@ -217,6 +218,7 @@ class Changes:
     shown_jobs: Mapping[str, str] = field(default_factory=dict[str, str])
     job_changes: tuple[tuple[JobState | None, JobState], ...] = ()
     extensions: bool = False
+    sign_ins: tuple[tuple[str, str], ...] = ()
 
 
 class ChangeListener(Protocol):
@@ -244,11 +246,12 @@ class ChangeLog:
     audit: bool = False
     tools: bool = False
     extensions: bool = False
+    sign_ins: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def take(self) -> Changes | None:
         """Return the collected changes and clear them. None if there are none."""
         lists = self.threads or self.gates or self.routines or self.runs or self.jobs or self.shown_jobs
-        if not (lists or self.people or self.audit or self.tools or self.extensions):
+        if not (lists or self.sign_ins or self.people or self.audit or self.tools or self.extensions):
             return None
         taken = Changes(
             frozenset(self.threads),
@@ -262,6 +265,7 @@ class ChangeLog:
             dict(self.shown_jobs),
             tuple(self.job_changes),
             self.extensions,
+            tuple(self.sign_ins),
         )
         self.threads.clear()
         self.routines.clear()
@@ -270,6 +274,7 @@ class ChangeLog:
         self.job_changes.clear()
         self.shown_jobs.clear()
         self.gates.clear()
+        self.sign_ins.clear()
         self.people = self.audit = self.tools = self.extensions = False
         return taken
 

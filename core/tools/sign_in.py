@@ -11,25 +11,23 @@ since an authorization server may then revoke what it gave for it.
 import asyncio
 import json
 import logging
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Protocol
+from typing import Protocol
 from urllib.parse import urlencode
 
 from core.clock import SECOND_US, Clock
 from core.consent import card_texts
 from core.consent.cards import open_card, settled_card
-from core.errors import HubError, SignedOut, SignInFailed, SignInRequired, ToolDenied
+from core.errors import HubError, SignedOut, SignInFailed, SignInRequired
 from core.gates import Gate
 from core.ids import Ids, attempt_name, code_name, sign_in_client_name, sign_in_name
-from core.messages import LinkButton, Message, Plain
+from core.messages import LinkButton, Message, Plain, plain
 from core.store.facets import Expired, SealedSecret, Secrets, SignInRow
 from core.store.facets import SignIns as SignInUnits
 from core.store.feed import Changes
 from core.store.units import committed, patiently
-from core.tool import CallContext, Data, Effect, Requirement, Tool
-from core.tools.definition import tool
 from core.tools.oauth import (
     EARLY_US,
     Attempt,
@@ -145,6 +143,7 @@ class SignIns:
         self._learn = learn
         self._follow: Callable[[Expired], None] = lambda _: None
         self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._asked: deque[tuple[str, str]] = deque()
         self._wake = asyncio.Event()
         self._news = asyncio.Event()
 
@@ -166,9 +165,9 @@ class SignIns:
         self._servers.pop(server, None)
 
     @property
-    def tools(self) -> Sequence[Tool]:
-        """The tool to sign in with; nothing while there is no server to sign in to."""
-        return [sign_in_tool(self)] if self._servers else []
+    def has_servers(self) -> bool:
+        """Whether there is a server to sign in to."""
+        return bool(self._servers)
 
     def is_for(self, server: str, user_id: str) -> bool:
         """Return whether a person may sign in to a server of that name."""
@@ -269,6 +268,29 @@ class SignIns:
         await self._keep([await self._sealed(name, made.to_text())])
         return client
 
+    async def link(self, server: str, user_id: str) -> tuple[str, str]:
+        """Return the id and the link of a new attempt that the person asked for. Their earlier links without
+        a gate are good no longer. Raises SignInFailed, StoreError, VaultError."""
+        made = await self.begin(SignInRequired(server), user_id)
+        if made is None:
+            raise SignInFailed(card_texts.no_sign_in_page(server))
+        await self._units.show_sign_in(made.attempt, self._clock.now(), anew=True)
+        return made.attempt.id, made.link
+
+    async def _send_link(self, server: str, user_id: str) -> None:
+        """Send a person the link that they asked for, or why there is none."""
+        try:
+            try:
+                key, link = await self.link(server, user_id)
+                message = replace(
+                    plain(card_texts.sign_in_link(server)), link=LinkButton(card_texts.SIGN_IN, link)
+                )
+            except SignInFailed as error:
+                key, message = self._ids.gate_id(), plain(str(error))
+            await self._notify(user_id, f"sign-in:{key}", message)
+        except HubError as error:
+            logger.warning("sign_in.not_told server=%s user=%s error=%s", server, user_id, error)
+
     async def tell(self, needed: SignInRequired, user_id: str, tool: str) -> None:
         """Tell a person that a run without them needs a sign-in, with a button, unless a link is open."""
         server, now = needed.server, self._clock.now()
@@ -348,7 +370,8 @@ class SignIns:
 
     def changed(self, changes: Changes) -> None:
         """Look at the answers that came with a commit: implements core.store.feed.ChangeListener."""
-        if changes.gates:
+        self._asked.extend(changes.sign_ins)
+        if changes.gates or changes.sign_ins:
             self._wake.set()
 
     async def run(self) -> None:
@@ -365,6 +388,8 @@ class SignIns:
     async def look(self) -> None:
         """Redeem the answers that came; renew the attempts that an ended hub was at. Raises HubError."""
         self._wake.clear()
+        while self._asked:
+            await self._send_link(*self._asked.popleft())
         answered, cut_off = await self._units.answered_sign_ins()
         for row in cut_off:
             attempt = Attempt.from_json(await asyncio.to_thread(self._sealer.open, row.attempt))
@@ -404,22 +429,3 @@ class ServerSignIns:
 
     def changed(self) -> Awaitable[None]:
         return self._sign_ins.changed_again()
-
-
-def sign_in_tool(sign_ins: SignIns) -> Tool:
-    """Return the tool with which a person signs in when they ask for it. A server whose tools are not known
-    yet can be reached in no other way."""
-
-    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.SHARED)
-    async def sign_in(call: CallContext, server: Annotated[str, "the server's name"]) -> str:
-        """Let the person sign in to a server of tools. You never see what they sign in with."""
-        user_id = call.principal.user_id
-        if not sign_ins.is_for(server, user_id):
-            raise ToolDenied(
-                f"there is no server of that name to sign in to; there is {sign_ins.names(user_id)}"
-            )
-        if await sign_ins.bearer(server, user_id) is None:
-            raise SignInRequired(server)
-        return f"Signed in to {server}."
-
-    return sign_in

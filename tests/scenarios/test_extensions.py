@@ -188,13 +188,13 @@ async def test_no_unattended_run_changes_extensions(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         await put(house, "mine", command(tmp_path / "mine"))
         install = ToolCall("tool_install", {"name": "new", "command": ["true"]})
-        house.model.enqueue(tools(install, ToolCall("tool_remove", {"name": "mine"})))
+        asks = ToolCall("tool_auth", {"name": "key", "purpose": "to have it"})
+        house.model.enqueue(tools(install, ToolCall("tool_remove", {"name": "mine"}), asks))
         house.model.enqueue(text("Done."))
         await job_becomes(house, await started(house, "/job change them"), JobState.COMPLETED)
-        assert not {"tool_install", "tool_remove"} & offered(house)
-        assert all(
-            "not available to an unattended run: it is on the denylist" in one for one in results(house)
-        )
+        assert not {"tool_install", "tool_remove", "tool_auth"} & offered(house)
+        denied = "not available to an unattended run: it is on the denylist"
+        assert [denied in one for one in results(house)] == [True] * 3
         assert [one.name for one in await house.store.extensions.extensions()] == ["mine"]
         house.telegram.user_sends_text(OWNER, "/job --tools tool_install change them")
         await house.telegram.wait_text(OWNER, "No job of yours can use")

@@ -1,5 +1,6 @@
 """People sign in to servers of tools: by a link or with a token, on every platform."""
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Iterable
@@ -16,6 +17,7 @@ from core.ids import sign_in_client_name, sign_in_name
 from core.job import JobState
 from core.tool import Requirement
 from core.users import Role
+from tests.bot.cli.in_process import command
 from tests.harness.people import Shown, card, hears, sees
 from tests.harness.simulators import OLIVIA
 from tests.scenarios.scenes import Scene, open_scene
@@ -302,6 +304,35 @@ async def test_a_person_signs_in_to_an_extension_of_their_own(tmp_path: Path) ->
         }
         (notice,) = [one for one in me.shown() if one.links and "not signed in to notes" in one.text]
         assert await opened(await house.issuer.visit(notice.links[0])) == 400
+    house.nothing_got_out(tmp_path)
+
+
+async def test_a_person_asks_for_a_link_in_a_chat_and_by_command(tmp_path: Path) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, place, store = house.scene.owner, house.scene.place, house.scene.place.store
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await store.people.ensure_user("mia", Role.MEMBER, "Mia")
+        await store.extensions.put_extension(replace(mine, name="mias", owner_id="mia"), "mia")
+        await store.extensions.put_extension(mine, "owner")
+        await becomes(place, "connecting", "notes")
+        me.say("/extensions auth mias")
+        await hears(me, "You have no extension named mias")
+        me.say("/extensions auth notes")
+        await me.until(lambda: me_card(me.shown()) is not None)
+        (sent,) = [one for one in me.shown() if one.links]
+        assert sent.text.startswith("Sign in to notes. The link is good once")
+        answer = await house.issuer.visit(sent.links[0])
+        typed = await asyncio.to_thread(command, place.directory, "extensions", "auth", "notes")
+        assert typed.out.startswith("notes: open this page to sign in: ")
+        assert await opened(answer) == 400  # the newer link is the one that is good
+        others = await asyncio.to_thread(command, place.directory, "extensions", "auth", "mias")
+        assert (others.code, "There is no sign-in to mias here." in others.complaint) == (1, True)
+        answer = await house.issuer.visit(typed.out.split()[-1])
+        assert await opened(answer) == 200
+        assert await opened(answer) == 400
+        await becomes(place, "ready", "notes")
+        me.say(ADD)
+        await hears(me, "42")
     house.nothing_got_out(tmp_path)
 
 

@@ -13,6 +13,7 @@ from core.extension import (
 )
 from core.ids import sign_in_client_name, sign_in_name
 from core.store.codecs import storable
+from core.store.effects import UseExtensions
 from core.store.sql.audit import record
 from core.store.transaction import Transaction
 from core.store.units import Facet, writes
@@ -51,6 +52,14 @@ def change(tx: Transaction, name: str, owner_id: str, to: ExtensionChange, by: s
         tx.changes.extensions = True
         record(tx, AuditKind.EXTENSION, name, actor=by, owner=owner_id, change=to.value)
     return found > 0
+
+
+def use(tx: Transaction, effect: UseExtensions, user_id: str) -> str:
+    """Carry out what a person asked of their extensions. Return the answer."""
+    if effect.sign_in:
+        tx.changes.sign_ins.append((effect.sign_in, user_id))
+    found = effect.change is not None and change(tx, effect.change[0], user_id, effect.change[1], user_id)
+    return effect.said(of_person(tx, user_id), found)
 
 
 def _sign_out(tx: Transaction, name: str, owner_id: str) -> None:

@@ -91,7 +91,14 @@ class SignInUnits(Facet):
         return shown
 
     @writes
-    def show_sign_in(self, tx: Transaction, attempt: SignInRow, now: int) -> bool:
+    def show_sign_in(self, tx: Transaction, attempt: SignInRow, now: int, *, anew: bool = False) -> bool:
+        if anew:
+            tx.run(
+                "DELETE FROM sign_ins WHERE user_id = ? AND server = ? AND state = 'shown'"
+                " AND NOT EXISTS (SELECT 1 FROM gates g WHERE g.id = sign_ins.id)",
+                attempt.user_id,
+                attempt.server,
+            )
         pending = tx.one(
             "SELECT 1 FROM sign_ins s WHERE s.user_id = ? AND s.server = ? AND s.state = 'shown'"
             " AND s.expires_at > ? LIMIT 1",
@@ -99,7 +106,7 @@ class SignInUnits(Facet):
             attempt.server,
             now,
         )
-        if pending is not None:
+        if pending is not None and not anew:
             return False
         _insert(tx, attempt)
         return True
