@@ -21,7 +21,7 @@ ExtensionArgument = Annotated[str, typer.Argument(metavar="NAME", help="The exte
 
 @extensions_commands.command("list")
 def extensions_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List all extensions, and the servers of the configuration."""
+    """List all extensions, the servers of the configuration, and installed Python packages."""
     finish(lambda: admin.list_extensions(config, as_json=as_json))
 
 

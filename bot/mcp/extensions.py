@@ -37,8 +37,10 @@ from core.users import Principal
 from core.vault import Vault, VaultKeys
 
 if TYPE_CHECKING:
+    from bot.extensions import python
     from bot.mcp import build
 else:
+    python = LazyModule("bot.extensions.python")
     build = LazyModule("bot.mcp.build")
 
 CONNECTED_WITHIN_S = 20.0
@@ -71,6 +73,7 @@ class ExtensionManager:
         self._clock = clock
         self._connected: dict[str, Extension] = {}
         self._faults: dict[str, str] = {}
+        self._packages: Mapping[str, str] | None = None
         self._news = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
 
@@ -143,6 +146,10 @@ class ExtensionManager:
         """Return the servers whose tools a person has, by name."""
         states, config = self._servers.states(), self._loaded.config
         shown: dict[str, ServerShown] = {}
+        if principal.user_id == config.hub.owner:
+            if self._packages is None:  # read once, since none is installed into a running hub
+                self._packages = python.packages(config)
+            shown |= {name: ServerShown(said, configured=True) for name, said in self._packages.items()}
         for name, settings in config.mcp.items():
             if name in states and principal.user_id in (settings.users or (config.hub.owner,)):
                 shown[name] = ServerShown(in_words(states[name]), configured=True)

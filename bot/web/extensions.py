@@ -1,5 +1,6 @@
 """Extensions as the API and commands show and change them."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +13,16 @@ from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.errors import ApiError, not_found
 from core.errors import SignInFailed
 from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
+from core.lazy_module import LazyModule
 from core.store.port import Store
 from core.tool import Requirement
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
+    from bot.extensions import python
     from bot.mcp.extensions import ExtensionManager
+else:
+    python = LazyModule("bot.extensions.python")
 
 BY_COMMAND_LINE = (
     "an extension that starts a command is added on the hub's machine (hubbub extensions add), or by asking"
@@ -63,7 +68,7 @@ class SignInView(DecisionView):
 class ExtensionView:
     """An extension, or one of the operator's servers (`configured`). `server`: its whole command or its
     address; null where only the operator may see it. `changed_at`: null for the operator's. `signs_in`: the
-    caller may sign in to it."""
+    caller may sign in to it. `package`: it is a Python package, and `state` says what it brings."""
 
     name: str
     users: tuple[str, ...]
@@ -74,6 +79,7 @@ class ExtensionView:
     configured: bool = False
     changed_at: int | None = None
     signs_in: bool = False
+    package: bool = False
 
 
 class ExtensionsApi:
@@ -119,7 +125,7 @@ class ExtensionsApi:
         ]
 
     async def extensions(self, call: Call) -> list[ExtensionView]:
-        """Return everybody's extensions to the owner, and to others their own."""
+        """Return everybody's extensions and the installed packages to the owner, and to others their own."""
         caller, all_of_them = call.caller.principal, call.caller.is_owner
         stored = await self._store.extensions.extensions()
         views = [self._view(one, caller) for one in stored if all_of_them or one.owner_id == caller.user_id]
@@ -139,7 +145,22 @@ class ExtensionsApi:
                         signs_in=self._signs_in(name, caller),
                     )
                 )
-        return views
+        return [*views, *await asyncio.to_thread(self._packages)] if all_of_them else views
+
+    def _packages(self) -> list[ExtensionView]:
+        return [
+            ExtensionView(
+                name=name,
+                users=(),
+                server=None,
+                enabled=True,
+                state=said,
+                requirement="",
+                configured=True,
+                package=True,
+            )
+            for name, said in python.packages(self._config).items()
+        ]
 
     async def add(self, call: Call) -> DecisionView:
         """Add an extension, or replace a person's of that name."""

@@ -342,7 +342,7 @@ function channelCard(channel) {
 }
 
 /**
- * @param {{name: string, users: string[], server: string | null, enabled: boolean, state: string, configured: boolean, signs_in: boolean}} one
+ * @param {{name: string, users: string[], server: string | null, enabled: boolean, state: string, configured: boolean, signs_in: boolean, package: boolean}} one
  * @param {(work: () => Promise<any>, problem: HTMLElement) => Promise<void>} change
  */
 function extensionCard(one, change) {
@@ -375,8 +375,8 @@ function extensionCard(one, change) {
       "header",
       {},
       h("h3", {}, h("span", { class: "name" }, one.name)),
-      h("span", { class: "muted" }, one.configured ? "set by the operator" : `of ${one.users.join(", ")}`),
-      h("span", { class: `badge ${failed ? "bad" : one.state.startsWith("ready") ? "good" : ""}` }, one.enabled ? "enabled" : "disabled"),
+      h("span", { class: "muted" }, one.package ? "Python package" : one.configured ? "set by the operator" : `of ${one.users.join(", ")}`),
+      h("span", { class: `badge ${failed ? "bad" : one.state.startsWith("ready") ? "good" : ""}` }, one.package ? "installed" : one.enabled ? "enabled" : "disabled"),
     ),
     h("p", { class: "meta" }, h("span", {}, one.state)),
     one.server ? h("p", { class: "meta" }, h("code", {}, one.server)) : null,
