@@ -336,6 +336,24 @@ async def test_a_person_asks_for_a_link_in_a_chat_and_by_command(tmp_path: Path)
     house.nothing_got_out(tmp_path)
 
 
+async def link_of(house: House) -> str:
+    """Return a link that the owner asks for."""
+    typed = await asyncio.to_thread(command, house.scene.place.directory, "extensions", "auth", "notes")
+    return typed.out.split()[-1]
+
+
+async def test_a_code_that_another_link_led_to_is_refused_for_its_verifier(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        stolen = parse_qs(urlsplit(await house.issuer.visit(await link_of(house))).query)["code"][0]
+        answer = await house.issuer.visit(await link_of(house))
+        assert await opened(answer, code=stolen) == 400
+        form = house.issuer.requests[-1][2]
+        assert (form["code"], len(form["code_verifier"]) >= 43) == (stolen, True)
+        assert not house.issuer.grants  # the authorization server gave nothing for it
+        assert await opened(await house.issuer.visit(await link_of(house))) == 200
+        await becomes(house.scene.place, "ready", "notes")
+
+
 async def test_what_a_server_names_is_judged_as_any_address(tmp_path: Path) -> None:
     async with open_house(tmp_path) as house:
         me, issuer = house.scene.owner, house.issuer
