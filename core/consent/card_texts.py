@@ -77,6 +77,14 @@ def sign_in_link(server: str) -> str:
     return f"Sign in to {server}. The link is good once, for a day."
 
 
+def not_revoked(server: str, reason: str) -> str:
+    """Return the notice after tokens could not be revoked. `reason`: a sentence."""
+    return (
+        f"Your sign-in to {server} is deleted here, but not revoked: {reason} Remove this hub's access at"
+        f" {server} itself."
+    )
+
+
 def no_sign_in_page(server: str) -> str:
     """Return the reason why there is no link to sign in with."""
     return (

@@ -354,6 +354,86 @@ async def test_a_code_that_another_link_led_to_is_refused_for_its_verifier(tmp_p
         await becomes(house.scene.place, "ready", "notes")
 
 
+def may_use(house: House) -> bool:
+    """Return whether the authorization server accepts anything that it gave."""
+    return any(one.refresh or one.live for one in house.issuer.grants)
+
+
+async def asked_for(house: House, path: str, grant: str = "", times: int = 1) -> None:
+    """Wait until the authorization server was asked so often."""
+
+    async def often() -> bool:
+        found = [
+            one for one in house.issuer.requests if one[1] == path and one[2].get("grant_type", "") == grant
+        ]
+        return len(found) >= times
+
+    await house.scene.place.until(often)
+
+
+@pytest.mark.parametrize("down", [False, True], ids=["revoked", "not revoked"])
+async def test_a_removed_extensions_sign_in_is_revoked_or_its_person_is_told(
+    tmp_path: Path, *, down: bool
+) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, place = house.scene.owner, house.scene.place
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await place.store.extensions.put_extension(mine, "owner")
+        await becomes(place, "connecting", "notes")
+        await house.signed_in()
+        assert may_use(house)
+        house.issuer.broken = down
+        me.say("/extensions remove notes")
+        if down:
+            await hears(me, "not revoked: The authorization server did not revoke it (HTTP 503).")
+        else:
+            await asked_for(house, "/revoke")
+            assert not may_use(house)
+        assert sum(path == "/revoke" for _, path, _ in house.issuer.requests) == 1
+    house.nothing_got_out(tmp_path)
+
+
+async def test_a_renewal_under_way_brings_no_tokens_of_a_removed_extension_back(tmp_path: Path) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, place, issuer = house.scene.owner, house.scene.place, house.issuer
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await place.store.extensions.put_extension(mine, "owner")
+        await becomes(place, "connecting", "notes")
+        await house.signed_in()
+        place.clock.pass_by(issuer.expires_in_s - 30)
+        issuer.answers.clear()
+        me.say(ADD)
+        await asked_for(house, "/token", "refresh_token")
+        await place.store.extensions.put_extension(replace(mine, url=f"{house.tools.url}?other"), "owner")
+        issuer.answers.set()
+        await asked_for(house, "/revoke", times=2)
+        assert not may_use(house)
+        kept = {one.name for one in await place.store.secrets.secrets(own=True)}
+        assert sign_in_name("notes", "owner") not in kept
+    house.nothing_got_out(tmp_path)
+
+
+async def test_a_request_for_a_token_ends_with_the_server_that_it_was_for(tmp_path: Path) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, store, given = house.scene.owner, house.scene.place.store, "tok-3vEr7Secret0fMine"
+        house.tools.resource_metadata = lambda: None
+        house.tools.guard = lambda said: None if said == f"Bearer {given}" else "Bearer"
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await store.extensions.put_extension(mine, "owner")
+        await becomes(house.scene.place, "connecting", "notes")
+        me.say(SIGN_IN)
+        asked = await card(me, "Cancel")
+        await store.extensions.put_extension(replace(mine, url=f"{house.tools.url}?other"), "owner")
+        await sees(me, asked, "The extension was removed or replaced.")
+        await hears(me, "Not run: no one signed in.")
+        me.say(given)
+        await hears(me, "I asked you for a credential earlier and am no longer waiting for it.")
+        kept = {one.name for one in await store.secrets.secrets(own=True)}
+        assert sign_in_name("notes", "owner") not in kept
+        assert not any(given in json.dumps(one.body) for one in house.scene.model.log.all())
+    assert traces(tmp_path, given) == []
+
+
 async def test_what_a_server_names_is_judged_as_any_address(tmp_path: Path) -> None:
     async with open_house(tmp_path) as house:
         me, issuer = house.scene.owner, house.issuer
