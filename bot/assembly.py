@@ -46,6 +46,7 @@ from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.store.facets import Expired
 from core.store.units import patiently
+from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.call_edits import CallEditor
 from core.tools.execution import Executor, ToolPause
 from core.tools.processes import end_process
@@ -131,7 +132,7 @@ class Tools:
             self._installer,
         )
         self.sign_ins = build_sign_ins(dependencies, self.notices, lookup)
-        tools.replace("sign-in", self.sign_ins.tools)
+        tools.replace("sign-in", sign_in_tools(self.sign_ins))
         self.tool_registry = tools
         self.servers = servers(loaded, tools, clock, self.sign_ins)
         self.extensions = build_extensions(dependencies, tools, self.servers, self.sign_ins)

@@ -57,7 +57,10 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("think", "show or set how much models think here: /think off, low, medium, high or default"),
     ("search", "search your conversations: /search WORDS, also channel:NAME after:2026-01-31"),
     ("skills", "list the skills that a message can use"),
-    ("extensions", "list your extensions; /extensions enable, disable or remove NAME changes one"),
+    (
+        "extensions",
+        "list your extensions; /extensions enable, disable, remove or auth NAME changes one or signs in",
+    ),
     ("link", "link another account of yours"),
     ("invite", "let a person use the console: /invite NAME (owner only)"),
     ("help", "list the commands"),

@@ -290,7 +290,7 @@ def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -
 
 
 def list_extensions(path: Path | None, *, as_json: bool) -> None:
-    """Print all extensions and configured servers."""
+    """Print all extensions, configured servers and installed packages of Python extensions."""
     found = with_api(
         path, lambda api: api.get("/extensions", list[extensions.ExtensionView]), new_database=True
     )
@@ -304,7 +304,7 @@ def list_extensions(path: Path | None, *, as_json: bool) -> None:
                 ", ".join(one.users),
                 one.state,
                 one.requirement,
-                "configuration" if one.configured else "person",
+                "package" if one.package else "configuration" if one.configured else "person",
                 one.server or "",
             )
             for one in found

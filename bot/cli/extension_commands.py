@@ -21,7 +21,7 @@ ExtensionArgument = Annotated[str, typer.Argument(metavar="NAME", help="The exte
 
 @extensions_commands.command("list")
 def extensions_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List all extensions, and the servers of the configuration."""
+    """List all extensions, the servers of the configuration, and installed Python packages."""
     finish(lambda: admin.list_extensions(config, as_json=as_json))
 
 
@@ -62,6 +62,14 @@ def _extension_change(word: str, told: str) -> None:
 
     change.__doc__ = told
     extensions_commands.command(word)(change)
+
+
+@extensions_commands.command("auth")
+def extensions_auth(
+    name: ExtensionArgument, config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Print a link at which you sign in to an extension of yours, or to a server of the configuration."""
+    finish(lambda: api.change(config, "/extensions/auth", {"name": name}, as_json=as_json))
 
 
 _extension_change("enable", "Connect an extension, and offer its tools to its person's runs.")

@@ -6,7 +6,8 @@ its own risk counts only where the operator says so. What one of them does wrong
 
 import logging
 import re
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import Any, cast
@@ -31,8 +32,8 @@ from core.ports import Inbox, Posted
 from core.tool import Data, Effect, Requirement, Tool
 from core.tools.registry import ToolRegistry
 
-TOOLS, CHANNELS, MODELS = "hubbub.tools", "hubbub.channels", "hubbub.models"
-"""The groups of entry points. Those of `hubbub.hooks` are in bot.hooks."""
+TOOLS, CHANNELS, MODELS, HOOKS = "hubbub.tools", "hubbub.channels", "hubbub.models", "hubbub.hooks"
+"""The groups of entry points. bot.hooks loads those of hooks."""
 _TOOL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,25 @@ def load(group: str, name: str) -> Any:
         except Exception as error:  # whatever that code does as it is loaded
             raise ExtensionUnusable(f'"{point.value}" failed to load: {error}') from error
     raise ExtensionUnusable(f'no installed package has an entry point "{name}" in {group}')
+
+
+def packages(config: Config) -> Mapping[str, str]:
+    """Return what the installed packages bring, by name and version, and what of it is in use. Loads
+    nothing."""
+    channels = {one.entry_point for one in config.channels.values() if isinstance(one, ExtensionChannel)}
+    kinds = (
+        ("tools", TOOLS, {*config.extensions.tools}),
+        ("channel", CHANNELS, channels),
+        ("model", MODELS, {one.entry_point for one in config.models if one.provider == "extension"}),
+        ("hook", HOOKS, {one.ask for one in config.hooks}),
+    )
+    brought: defaultdict[str, list[str]] = defaultdict(list)
+    for kind, group, named in kinds:
+        for point in entry_points(group=group):
+            package = "unknown" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+            use = "in use" if point.name in named else "not in the configuration"
+            brought[package].append(f"{kind} {point.name} ({use})")
+    return {package: f"Python package: {', '.join(sorted(brought[package]))}" for package in sorted(brought)}
 
 
 # --- tools ---------------------------------------------------------------------------------------------

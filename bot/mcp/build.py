@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from core.tools.mcp.connection import (
 from core.tools.mcp.server import McpServer, McpServers
 from core.tools.processes import end_marked
 from core.tools.registry import ToolRegistry
-from core.tools.sign_in import ServerSignIns, ServerTerms, SignIns
+from core.tools.sign_in import ServerTerms, SignIns
 
 # What servers listed when they were last reached: a file for each in the data directory.
 #
@@ -98,7 +98,9 @@ def add_configured(
         given = {
             key: value.get_secret_value() for key, value in (*settings.env.items(), *settings.headers.items())
         }
-        credentials = None if sign_ins is None or not settings.people_sign_in else sign_ins.at(name)
+        credentials = None
+        if sign_ins is not None and settings.people_sign_in:
+            credentials = ServerSignIns(sign_ins, name)
         connector = _LateConnector(loaded, name, settings, _given(given), credentials)
         _add(servers, loaded, name, settings, connector, registry, clock, credentials)
 
@@ -130,7 +132,8 @@ def add_extension(
     credentials = None
     if sign_ins is not None and extension.url is not None and extension.people_sign_in:
         terms = ServerTerms(extension.url, frozenset({extension.owner_id}))
-        credentials = sign_ins.serve(extension.name, terms)
+        sign_ins.serve(extension.name, terms)
+        credentials = ServerSignIns(sign_ins, extension.name)
     connector = _LateConnector(loaded, extension.name, settings, given, credentials)
     _add(servers, loaded, extension.name, settings, connector, registry, clock, credentials)
 
@@ -143,7 +146,7 @@ def _add(
     connector: Connector,
     registry: ToolRegistry,
     clock: Clock,
-    credentials: ServerSignIns | None = None,
+    credentials: "ServerSignIns | None" = None,
 ) -> None:
     terms, known = _terms(loaded, name, settings), _known(loaded, name, settings)
     server = McpServer(terms, connector, known, registry.replace, clock, credentials)
@@ -208,7 +211,7 @@ class _LateConnector:
         name: str,
         settings: ServerSettings,
         given: Callable[[], Awaitable[Mapping[str, str]]],
-        credentials: ServerSignIns | None = None,
+        credentials: "ServerSignIns | None" = None,
     ) -> None:
         """Initialize. `given`: returns the command's own variables, or the headers of requests, at each
         connection. `credentials`: of the people who sign in to the server."""
@@ -350,3 +353,20 @@ async def _message(line: bytes) -> types.JSONRPCMessage | None:
         raise ServerFailed(TOO_LARGE) from error
     except (ValueError, RecursionError, ValidationError):
         return None
+
+
+class ServerSignIns:
+    """The sign-ins at one server: implements core.tools.mcp.connection.Credentials."""
+
+    def __init__(self, sign_ins: SignIns, server: str) -> None:
+        self._sign_ins = sign_ins
+        self._server = server
+
+    def bearer(self, user_id: str, refused: str = "") -> Awaitable[str | None]:
+        return self._sign_ins.bearer(self._server, user_id, refused)
+
+    def holder(self, users: Iterable[str]) -> Awaitable[str | None]:
+        return self._sign_ins.holder(self._server, users)
+
+    def changed(self) -> Awaitable[None]:
+        return self._sign_ins.changed_again()

@@ -16,7 +16,7 @@ from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
 from bot.runtime import CALLBACK_PATH, StartError
 from core.clock import Clock
-from core.errors import VaultError
+from core.errors import SignInFailed, VaultError
 from core.extension import Extension, ExtensionChange, ExtensionRefused
 from core.ids import Ids
 from core.inbound.extension_commands import ServerShown
@@ -27,6 +27,7 @@ from core.store.facets import SealedSecret
 from core.store.feed import Changes
 from core.store.port import Store
 from core.store.units import patiently
+from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.mcp.connection import ServerFailed
 from core.tools.mcp.server import McpServers, Phase, ServerState
 from core.tools.oauth import Client, OAuthClient
@@ -36,8 +37,10 @@ from core.users import Principal
 from core.vault import Vault, VaultKeys
 
 if TYPE_CHECKING:
+    from bot.extensions import python
     from bot.mcp import build
 else:
+    python = LazyModule("bot.extensions.python")
     build = LazyModule("bot.mcp.build")
 
 CONNECTED_WITHIN_S = 20.0
@@ -70,6 +73,7 @@ class ExtensionManager:
         self._clock = clock
         self._connected: dict[str, Extension] = {}
         self._faults: dict[str, str] = {}
+        self._packages: Mapping[str, str] | None = None
         self._news = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
 
@@ -102,7 +106,7 @@ class ExtensionManager:
                 if name not in self._connected:
                     await self._connect(one)
             if self._sign_ins is not None:
-                self._registry.replace("sign-in", self._sign_ins.tools)
+                self._registry.replace("sign-in", sign_in_tools(self._sign_ins))
 
     async def _connect(self, one: Extension) -> None:
         """Connect one. A failure is its own: it never stops the hub."""
@@ -142,6 +146,10 @@ class ExtensionManager:
         """Return the servers whose tools a person has, by name."""
         states, config = self._servers.states(), self._loaded.config
         shown: dict[str, ServerShown] = {}
+        if principal.user_id == config.hub.owner:
+            if self._packages is None:  # read once, since none is installed into a running hub
+                self._packages = python.packages(config)
+            shown |= {name: ServerShown(said, configured=True) for name, said in self._packages.items()}
         for name, settings in config.mcp.items():
             if name in states and principal.user_id in (settings.users or (config.hub.owner,)):
                 shown[name] = ServerShown(in_words(states[name]), configured=True)
@@ -149,6 +157,17 @@ class ExtensionManager:
             if name in states and one.owner_id == principal.user_id:
                 shown[name] = ServerShown(in_words(states[name]), configured=False)
         return shown
+
+    def signs_in(self, name: str, user_id: str) -> bool:
+        """Return whether a person may sign in to a server of that name."""
+        return self._sign_ins is not None and self._sign_ins.is_for(name, user_id)
+
+    async def sign_in_link(self, name: str, by: Principal) -> str:
+        """Return a new link at which a person signs in to a server. Raises SignInFailed, StoreError,
+        VaultError."""
+        if self._sign_ins is None:
+            raise SignInFailed("There are no sign-ins here.")
+        return (await self._sign_ins.link(name, by.user_id))[1]
 
     def state_of(self, one: Extension) -> str:
         """Describe the state of any person's extension."""

@@ -1,5 +1,6 @@
 """Extensions as the API and commands show and change them."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -10,18 +11,24 @@ from bot.config.schema import Config
 from bot.views import DecisionView
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.errors import ApiError, not_found
+from core.errors import SignInFailed
 from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
+from core.lazy_module import LazyModule
 from core.store.port import Store
 from core.tool import Requirement
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
+    from bot.extensions import python
     from bot.mcp.extensions import ExtensionManager
+else:
+    python = LazyModule("bot.extensions.python")
 
 BY_COMMAND_LINE = (
     "an extension that starts a command is added on the hub's machine (hubbub extensions add), or by asking"
     " the assistant, which shows you the whole command for approval"
 )
+NO_HUB = "no hub is running here; start one with: hubbub run"
 Words = Annotated[tuple[Annotated[str, Field(max_length=COMMAND_CHARS)], ...], Field(max_length=200)]
 
 
@@ -44,10 +51,24 @@ class ChangedExtension(Given):
     change: ExtensionChange
 
 
+class NamedExtension(Given):
+    """The server to sign in to."""
+
+    name: ShortText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInView(DecisionView):
+    """A link at which the caller signs in to a server. It is good once, for a day."""
+
+    link: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionView:
     """An extension, or one of the operator's servers (`configured`). `server`: its whole command or its
-    address; null where only the operator may see it. `changed_at`: null for the operator's."""
+    address; null where only the operator may see it. `changed_at`: null for the operator's. `signs_in`: the
+    caller may sign in to it. `package`: it is a Python package, and `state` says what it brings."""
 
     name: str
     users: tuple[str, ...]
@@ -57,6 +78,8 @@ class ExtensionView:
     requirement: str
     configured: bool = False
     changed_at: int | None = None
+    signs_in: bool = False
+    package: bool = False
 
 
 class ExtensionsApi:
@@ -91,13 +114,21 @@ class ExtensionsApi:
                 body=ChangedExtension,
                 refusals=(404, 409, 503),
             ),
+            Endpoint(
+                "POST",
+                "/extensions/auth",
+                self.auth,
+                SignInView,
+                body=NamedExtension,
+                refusals=(409, 503),
+            ),
         ]
 
     async def extensions(self, call: Call) -> list[ExtensionView]:
-        """Return everybody's extensions to the owner, and to others their own."""
+        """Return everybody's extensions and the installed packages to the owner, and to others their own."""
         caller, all_of_them = call.caller.principal, call.caller.is_owner
         stored = await self._store.extensions.extensions()
-        views = [self._view(one) for one in stored if all_of_them or one.owner_id == caller.user_id]
+        views = [self._view(one, caller) for one in stored if all_of_them or one.owner_id == caller.user_id]
         states = {} if self._manager is None else self._manager.configured_states()
         for name, settings in self._config.mcp.items():
             users = settings.users or (self._config.hub.owner,)
@@ -111,9 +142,25 @@ class ExtensionsApi:
                         state=states.get(name, "not running"),
                         requirement=settings.requirement,
                         configured=True,
+                        signs_in=self._signs_in(name, caller),
                     )
                 )
-        return views
+        return [*views, *await asyncio.to_thread(self._packages)] if all_of_them else views
+
+    def _packages(self) -> list[ExtensionView]:
+        return [
+            ExtensionView(
+                name=name,
+                users=(),
+                server=None,
+                enabled=True,
+                state=said,
+                requirement="",
+                configured=True,
+                package=True,
+            )
+            for name, said in python.packages(self._config).items()
+        ]
 
     async def add(self, call: Call) -> DecisionView:
         """Add an extension, or replace a person's of that name."""
@@ -166,7 +213,21 @@ class ExtensionsApi:
             await self._manager.follow()
         return DecisionView(id=body.name, outcome=_OUTCOMES[body.change])
 
-    def _view(self, one: Extension) -> ExtensionView:
+    async def auth(self, call: Call) -> SignInView:
+        """Return a new link at which the caller signs in to their extension, or to the operator's server."""
+        name, caller = call.body.name, call.caller.principal
+        if self._manager is None:
+            raise ApiError(503, "unavailable", NO_HUB)
+        try:
+            link = await self._manager.sign_in_link(name, caller)
+        except SignInFailed as error:
+            raise ApiError(409, "refused", str(error)) from error
+        return SignInView(id=name, outcome=f"open this page to sign in: {link}", link=link)
+
+    def _signs_in(self, name: str, caller: Principal) -> bool:
+        return self._manager is not None and self._manager.signs_in(name, caller.user_id)
+
+    def _view(self, one: Extension, caller: Principal) -> ExtensionView:
         resting = "enabled" if one.enabled else "disabled"
         return ExtensionView(
             name=one.name,
@@ -176,6 +237,7 @@ class ExtensionsApi:
             state=resting if self._manager is None else self._manager.state_of(one),
             requirement=one.requirement.value,
             changed_at=one.changed_at,
+            signs_in=self._signs_in(one.name, caller),
         )
 
 

@@ -47,5 +47,6 @@ def _query(text: str) -> Mapping[str, Sequence[str]] | None:
 
 def _page(text: str, status: int) -> Response:
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign-in</title>'
-    page = f"{head}<p>{escape(text)}</p></html>"
+    no_icon = '<link rel="icon" href="data:,">'  # so that browsers don't ask for one, which is not there
+    page = f"{head}{no_icon}<p>{escape(text)}</p></html>"
     return HTMLResponse(page, status, {"Cache-Control": "no-store"})

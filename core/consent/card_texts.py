@@ -72,6 +72,27 @@ def sign_in_wanted(server: str, by: str) -> str:
     )
 
 
+def sign_in_link(server: str) -> str:
+    """Return the text of the link that a person asked for."""
+    return f"Sign in to {server}. The link is good once, for a day."
+
+
+def not_revoked(server: str, reason: str) -> str:
+    """Return the notice after tokens could not be revoked. `reason`: a sentence."""
+    return (
+        f"Your sign-in to {server} is deleted here, but not revoked: {reason} Remove this hub's access at"
+        f" {server} itself."
+    )
+
+
+def no_sign_in_page(server: str) -> str:
+    """Return the reason why there is no link to sign in with."""
+    return (
+        f"{server} has no page to sign in at. If it wants a token, ask me in a private conversation to sign"
+        f" in to {server}."
+    )
+
+
 def waits_for_decision(title: str, gate_id: str | None) -> str:
     """Return the notice sent once when text arrives while a call waits for approval.
 

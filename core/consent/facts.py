@@ -23,6 +23,7 @@ AUTONOMOUS_DENYLIST = (
     "secret_delete",
     "tool_install",
     "tool_remove",
+    "tool_auth",
 )
 """Tools that change which runs happen without a person. No such run may call them, whatever its
 scope."""

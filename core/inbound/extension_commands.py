@@ -1,4 +1,5 @@
-"""The chat command `/extensions`: the person's MCP servers, and turning those on and off that they added."""
+"""The chat command `/extensions`: the person's MCP servers, turning those on and off that they added,
+and signing in to them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +9,10 @@ from core.store.accept import Verdict, refused
 from core.store.effects import UseExtensions
 from core.users import Principal, Role
 
-USAGE = "Type /extensions alone, or /extensions enable, disable or remove and a name."
+USAGE = "Type /extensions alone, or /extensions enable, disable, remove or auth and a name."
 NONE = "You have no extensions. Ask for one here, or run: hubbub extensions add"
+LINK_COMES = "I'll send you the link to sign in to {name} in private."
+AUTH = "auth"
 NOT_FOR_GUESTS = "Guests have no extensions."
 _DONE = {
     ExtensionChange.ENABLE: "{name} is enabled.",
@@ -43,8 +46,10 @@ def extensions(rest: str, principal: Principal, servers: ServersOf) -> Verdict:
     words = rest.lower().split()
     if not words:
         return Verdict("command: /extensions", (UseExtensions(None, lambda own, _: listing(own, connected)),))
-    if len(words) != 2 or words[0] not in set(ExtensionChange):
+    if len(words) != 2 or words[0] not in {AUTH, *ExtensionChange}:
         return refused("/extensions: wrong arguments", USAGE)
+    if words[0] == AUTH:
+        return _sign_in(words[1], connected)
     change, name = ExtensionChange(words[0]), words[1]
     if name in connected and connected[name].configured:
         return refused("extension of the operator", f"{name} stands in the configuration; change it there.")
@@ -53,6 +58,16 @@ def extensions(rest: str, principal: Principal, servers: ServersOf) -> Verdict:
         return _DONE[change].format(name=name) if found else f"You have no extension named {name[:80]}."
 
     return Verdict("command: /extensions", (UseExtensions((name, change), said),))
+
+
+def _sign_in(name: str, connected: Mapping[str, ServerShown]) -> Verdict:
+    if name not in connected:
+        return refused("no such extension", f"You have no extension named {name[:80]} that is enabled.")
+
+    def said(_: Sequence[Extension], __: bool) -> str:
+        return LINK_COMES.format(name=name)
+
+    return Verdict("command: /extensions", (UseExtensions(None, said, name),))
 
 
 def listing(own: Sequence[Extension], connected: Mapping[str, ServerShown]) -> str:

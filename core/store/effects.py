@@ -400,10 +400,11 @@ class ShowJobs:
 @dataclass(frozen=True, slots=True)
 class UseExtensions:
     """A question about the person's extensions, after the change of one of them. `said` is given all of
-    them, and whether there was one to change."""
+    them, and whether there was one to change. `sign_in`: the server to which they get a link, or empty."""
 
     change: tuple[str, ExtensionChange] | None
     said: "Callable[[Sequence[Extension], bool], str]"
+    sign_in: str = ""
 
 
 Confided = SetSecrets | ForgetCredentials | AwaitCode | TakeCode

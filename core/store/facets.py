@@ -299,8 +299,8 @@ class SignIns(Protocol):
         keeps its approval. Raises StaleTurn."""
         ...
 
-    async def show_sign_in(self, attempt: SignInRow, now: int) -> bool:
-        """Store an attempt without a gate. Return False if the person has one at that server that waits."""
+    async def show_sign_in(self, attempt: SignInRow, now: int, *, anew: bool = False) -> bool:
+        """Store an attempt without a gate. Return False if one waits. `anew`: it replaces those."""
         ...
 
     async def sign_in(self, attempt_id: str) -> SignInRow | None:
@@ -320,11 +320,7 @@ class SignIns(Protocol):
         ...
 
     async def finish_sign_in(
-        self,
-        attempt: SignInRow,
-        sealed: Sequence[SealedSecret],
-        outcome_text: str,
-        card: Callable[[Gate], Message],
+        self, attempt: SignInRow, sealed: Sequence[SealedSecret], text: str, card: Callable[[Gate], Message]
     ) -> Expired:
         """Store what the vault keeps of a sign-in, and close its gate, so that its call runs again."""
         ...
@@ -334,6 +330,10 @@ class SignIns(Protocol):
     ) -> tuple[OutboxRow, ...]:
         """Put a new attempt in the place of one that failed: its gate's cards show the new link, and `said`
         is sent to its thread. Without a gate, the attempt is dropped."""
+        ...
+
+    async def renew_tokens(self, held: SealedSecret, renewed: SealedSecret) -> bool:
+        """Store tokens in the place of `held`. Return False, and store nothing, if those are gone."""
         ...
 
     async def signed_in_for(self, call_id: str) -> bool:

@@ -14,6 +14,7 @@ from core.gates import Gate, Option, Vote
 from core.job import JobState
 from core.messages import Attachment, Message, MessageRef
 from core.ports import Seen
+from core.store.facets import Expired, SealedSecret
 from core.store.pairing import NoiseRow
 from core.store.rows import CallState, Explanation, ThreadChange, ThreadRow, TurnState
 from core.store.search import SearchHit, SearchWanted
@@ -190,6 +191,17 @@ class GatesWanted:
 
 
 @dataclass(frozen=True, slots=True)
+class SignOut:
+    """A person's sign-in at a server that was removed or replaced. `tokens`: as the vault had them, None if
+    there were none. `closed`: the effects of the sign-in requests that ended with it."""
+
+    server: str
+    user_id: str
+    tokens: SealedSecret | None
+    closed: Expired
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """The possible changes of one commit. It may name slightly more than actually changed.
 
@@ -204,6 +216,8 @@ class Changes:
     `job_changes`: the states before and after each of these changes. Before a job was created it had none.
     `shown_jobs`: ids of jobs whose message changed, each with its conversation's.
     `extensions`: one was added, changed or removed.
+    `sign_ins`: servers and the ids of users who asked for a link to sign in there.
+    `sign_outs`: sign-ins that ended with their servers.
     """
 
     threads: frozenset[str]
@@ -217,6 +231,8 @@ class Changes:
     shown_jobs: Mapping[str, str] = field(default_factory=dict[str, str])
     job_changes: tuple[tuple[JobState | None, JobState], ...] = ()
     extensions: bool = False
+    sign_ins: tuple[tuple[str, str], ...] = ()
+    sign_outs: tuple[SignOut, ...] = ()
 
 
 class ChangeListener(Protocol):
@@ -244,10 +260,13 @@ class ChangeLog:
     audit: bool = False
     tools: bool = False
     extensions: bool = False
+    sign_ins: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    sign_outs: list[SignOut] = field(default_factory=list[SignOut])
 
     def take(self) -> Changes | None:
         """Return the collected changes and clear them. None if there are none."""
         lists = self.threads or self.gates or self.routines or self.runs or self.jobs or self.shown_jobs
+        lists = lists or self.sign_ins or self.sign_outs
         if not (lists or self.people or self.audit or self.tools or self.extensions):
             return None
         taken = Changes(
@@ -262,6 +281,8 @@ class ChangeLog:
             dict(self.shown_jobs),
             tuple(self.job_changes),
             self.extensions,
+            tuple(self.sign_ins),
+            tuple(self.sign_outs),
         )
         self.threads.clear()
         self.routines.clear()
@@ -270,6 +291,8 @@ class ChangeLog:
         self.job_changes.clear()
         self.shown_jobs.clear()
         self.gates.clear()
+        self.sign_ins.clear()
+        self.sign_outs.clear()
         self.people = self.audit = self.tools = self.extensions = False
         return taken
 

@@ -25,7 +25,7 @@ from core.clock import SECOND_US, Clock
 from core.errors import SignedOut, SignInFailed, ToolError
 from core.model.lenient_json import as_array, as_object, as_text
 from core.safety.network import Exemption, Lookup, NetworkGuard, ServerGuard
-from core.tools.web import WebRequest
+from core.tools.web import Challenge, WebRequest
 from core.tools.web_client import WebClient
 
 DOCUMENT_LIMIT_BYTES = 64 * 1024
@@ -38,21 +38,6 @@ _METHODS = ("none", "client_secret_basic", "client_secret_post")
 _ERROR = re.compile(r"[a-z_]{1,40}")
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 _CODE = re.compile(r"[\x21-\x7e]{1,2048}")
-_PARAMETER = re.compile(r'(?:^|[\s,])([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
-
-
-@dataclass(frozen=True, slots=True)
-class Challenge:
-    """The parts of a server's refusal that say how to sign in (WWW-Authenticate of RFC 6750 and RFC 9728)."""
-
-    metadata_url: str = ""
-    scope: str = ""
-
-
-def challenge_in(header: str) -> Challenge:
-    """Return the challenge in a WWW-Authenticate header; an empty one if it says nothing."""
-    found = {name.lower(): quoted or word for name, quoted, word in _PARAMETER.findall(header[:4096])}
-    return Challenge(found.get("resource_metadata", ""), found.get("scope", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +61,7 @@ class Provider:
     names_issuer: bool
     resource: str
     scope: str
+    revocation_endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +123,7 @@ class Tokens:
     token_endpoint: str = ""
     resource: str = ""
     client: Client = Client("")
+    revocation_endpoint: str = ""
 
     def to_json(self) -> str:
         """Return the tokens as JSON, to be sealed."""
@@ -295,7 +282,13 @@ class OAuthClient:
             "code_verifier": attempt.verifier,
         }
         provider = attempt.provider
-        held = Tokens("", "", None, provider.token_endpoint, provider.resource, attempt.client)
+        held = Tokens(
+            "",
+            token_endpoint=provider.token_endpoint,
+            resource=provider.resource,
+            client=attempt.client,
+            revocation_endpoint=provider.revocation_endpoint,
+        )
         return await self._tokens(attempt.server_url, held, form)
 
     async def refresh(self, server_url: str, tokens: Tokens) -> Tokens:
@@ -305,18 +298,29 @@ class OAuthClient:
         form = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
         return await self._tokens(server_url, tokens, form)
 
-    async def _tokens(self, server_url: str, held: Tokens, form: Mapping[str, str]) -> Tokens:
-        client, fields = held.client, {**form, "resource": held.resource, "client_id": held.client.client_id}
+    async def revoke(self, tokens: Tokens) -> None:
+        """Revoke tokens, if their authorization server says where (RFC 7009)."""
+        if tokens.revocation_endpoint:
+            form = {"token": tokens.refresh or tokens.access}
+            status, _ = await self._as_client(tokens.resource, tokens, tokens.revocation_endpoint, form)
+            if status != 200:
+                raise SignInFailed(f"The authorization server did not revoke it (HTTP {status}).")
+
+    async def _as_client(
+        self, server_url: str, held: Tokens, endpoint: str, form: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, Any]]:
+        client, fields = held.client, {**form, "client_id": held.client.client_id}
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
         if client.secret is not None and client.method == "client_secret_basic":
             pair = f"{quote(client.client_id, safe='')}:{quote(client.secret, safe='')}"
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         elif client.secret is not None:
             fields["client_secret"] = client.secret
-        guard, asked_at = self.guard(server_url), self._clock.now()
-        status, found = await self._send(
-            guard, "POST", held.token_endpoint, headers, urlencode(fields).encode()
-        )
+        return await self._send(self.guard(server_url), "POST", endpoint, headers, urlencode(fields).encode())
+
+    async def _tokens(self, server_url: str, held: Tokens, form: Mapping[str, str]) -> Tokens:
+        asked_at, fields = self._clock.now(), {**form, "resource": held.resource}
+        status, found = await self._as_client(server_url, held, held.token_endpoint, fields)
         if status in (400, 401):
             said = _error(as_text(found.get("error")))
             unknown = said in ("invalid_client", "unauthorized_client")
@@ -388,8 +392,10 @@ def _provider(
     if "S256" not in _texts(found.get("code_challenge_methods_supported")):
         raise SignInFailed("Its authorization server does not support PKCE with S256.")
     endpoints = [as_text(found.get(f"{name}_endpoint")) for name in ("authorization", "token")]
-    registration = as_text(found.get("registration_endpoint"))
-    for endpoint in [*endpoints, *([registration] if registration else [])]:
+    registration, revocation = (
+        as_text(found.get(f"{name}_endpoint")) for name in ("registration", "revocation")
+    )
+    for endpoint in [*endpoints, *filter(None, (registration, revocation))]:
         named(guard, endpoint)
     return Provider(
         issuer,
@@ -400,6 +406,7 @@ def _provider(
         found.get("authorization_response_iss_parameter_supported") is True,
         resource,
         scope,
+        revocation,
     )
 
 

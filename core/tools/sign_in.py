@@ -11,25 +11,24 @@ since an authorization server may then revoke what it gave for it.
 import asyncio
 import json
 import logging
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Protocol
+from functools import partial
+from typing import Protocol
 from urllib.parse import urlencode
 
 from core.clock import SECOND_US, Clock
 from core.consent import card_texts
 from core.consent.cards import open_card, settled_card
-from core.errors import HubError, SignedOut, SignInFailed, SignInRequired, ToolDenied
+from core.errors import HubError, SignedOut, SignInFailed, SignInRequired
 from core.gates import Gate
 from core.ids import Ids, attempt_name, code_name, sign_in_client_name, sign_in_name
-from core.messages import LinkButton, Message, Plain
+from core.messages import LinkButton, Message, Plain, plain
 from core.store.facets import Expired, SealedSecret, Secrets, SignInRow
 from core.store.facets import SignIns as SignInUnits
-from core.store.feed import Changes
+from core.store.feed import Changes, SignOut
 from core.store.units import committed, patiently
-from core.tool import CallContext, Data, Effect, Requirement, Tool
-from core.tools.definition import tool
 from core.tools.oauth import (
     EARLY_US,
     Attempt,
@@ -39,7 +38,6 @@ from core.tools.oauth import (
     Tokens,
     attempt_id_in,
     begun,
-    challenge_in,
     code_in,
     digest_of,
     is_token,
@@ -47,6 +45,7 @@ from core.tools.oauth import (
     same_state,
     single,
 )
+from core.tools.web import challenge_in
 
 LINKS_LAST_S = 86_400
 """How long the link of a notice is good. A gate's link is good as long as the gate is open."""
@@ -145,6 +144,8 @@ class SignIns:
         self._learn = learn
         self._follow: Callable[[Expired], None] = lambda _: None
         self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._asked: deque[tuple[str, str]] = deque()
+        self._ended: deque[SignOut] = deque()
         self._wake = asyncio.Event()
         self._news = asyncio.Event()
 
@@ -152,23 +153,18 @@ class SignIns:
         """Call this with what a sign-in lets go on, from now on."""
         self._follow = follow
 
-    def at(self, server: str) -> "ServerSignIns":
-        """Return the sign-ins at one server."""
-        return ServerSignIns(self, server)
-
-    def serve(self, server: str, terms: ServerTerms) -> "ServerSignIns":
+    def serve(self, server: str, terms: ServerTerms) -> None:
         """Let people sign in to a server from now on."""
         self._servers[server] = terms
-        return self.at(server)
 
     def leave(self, server: str) -> None:
         """Let nobody sign in to a server any more."""
         self._servers.pop(server, None)
 
     @property
-    def tools(self) -> Sequence[Tool]:
-        """The tool to sign in with; nothing while there is no server to sign in to."""
-        return [sign_in_tool(self)] if self._servers else []
+    def has_servers(self) -> bool:
+        """Whether there is a server to sign in to."""
+        return bool(self._servers)
 
     def is_for(self, server: str, user_id: str) -> bool:
         """Return whether a person may sign in to a server of that name."""
@@ -199,11 +195,36 @@ class SignIns:
                 forgotten = [sign_in_client_name(server)] if error.client_unknown else []
                 await self._drop(sign_in_name(server, user_id), *forgotten)
                 return None
-            if self._servers.get(server) is not terms:
-                return None  # the extension was removed meanwhile
-            await self._keep([await self._sealed(sign_in_name(server, user_id), renewed.to_json())])
             self._learn([renewed.access, renewed.refresh])
-            return renewed.access
+            if await self._replaced(sign_in_name(server, user_id), tokens, renewed):
+                return renewed.access
+            await self._revoke(server, user_id, renewed)
+            return None
+
+    async def _replaced(self, name: str, tokens: Tokens, renewed: Tokens) -> bool:
+        """Keep renewed tokens, unless those before have been deleted or replaced meanwhile."""
+        sealed = await self._sealed(name, renewed.to_json())
+        while (held := await self._secret(name)) is not None:
+            if Tokens.from_json(await asyncio.to_thread(self._sealer.open, held)) != tokens:
+                return False
+            if await patiently(partial(self._units.renew_tokens, held, sealed), self._clock):
+                return True
+        return False
+
+    async def _revoke(self, server: str, user_id: str, tokens: Tokens) -> None:
+        """Revoke what is kept no longer, once; tell its person if that fails."""
+        try:
+            await self._oauth.revoke(tokens)
+        except SignInFailed as error:
+            logger.warning("sign_in.not_revoked server=%s user=%s error=%s", server, user_id, error)
+            notice = plain(card_texts.not_revoked(server, str(error)))
+            await self._send(server, user_id, f"sign-out:{self._ids.gate_id()}", notice)
+
+    async def _send(self, server: str, user_id: str, key: str, message: Message) -> None:
+        try:
+            await self._notify(user_id, key, message)
+        except HubError as error:
+            logger.warning("sign_in.not_told server=%s user=%s error=%s", server, user_id, error)
 
     async def holder(self, server: str, users: Iterable[str]) -> str | None:
         """Return the first of these people who is signed in at a server."""
@@ -223,8 +244,11 @@ class SignIns:
         return tokens
 
     async def _value(self, name: str) -> str | None:
-        found = [secret for secret in await self._secrets.secrets(own=True) if secret.name == name]
-        return await asyncio.to_thread(self._sealer.open, found[0]) if found else None
+        found = await self._secret(name)
+        return None if found is None else await asyncio.to_thread(self._sealer.open, found)
+
+    async def _secret(self, name: str) -> SealedSecret | None:
+        return next((one for one in await self._secrets.secrets(own=True) if one.name == name), None)
 
     async def _sealed(self, name: str, value: str) -> SealedSecret:
         return await asyncio.to_thread(self._sealer.seal, name, value)
@@ -268,6 +292,25 @@ class SignIns:
         made = Registration(provider.issuer, self._redirect_uri, client)
         await self._keep([await self._sealed(name, made.to_text())])
         return client
+
+    async def link(self, server: str, user_id: str) -> tuple[str, str]:
+        """Return the id and the link of a new attempt that the person asked for. Their earlier links without
+        a gate are good no longer. Raises SignInFailed, StoreError, VaultError."""
+        made = await self.begin(SignInRequired(server), user_id)
+        if made is None:
+            raise SignInFailed(card_texts.no_sign_in_page(server))
+        await self._units.show_sign_in(made.attempt, self._clock.now(), anew=True)
+        return made.attempt.id, made.link
+
+    async def _send_link(self, server: str, user_id: str) -> None:
+        """Send a person the link that they asked for, or why there is none."""
+        try:
+            key, link = await self.link(server, user_id)
+            button = LinkButton(card_texts.SIGN_IN, link)
+            message = replace(plain(card_texts.sign_in_link(server)), link=button)
+        except SignInFailed as error:
+            key, message = self._ids.gate_id(), plain(str(error))
+        await self._send(server, user_id, f"sign-in:{key}", message)
 
     async def tell(self, needed: SignInRequired, user_id: str, tool: str) -> None:
         """Tell a person that a run without them needs a sign-in, with a button, unless a link is open."""
@@ -348,7 +391,11 @@ class SignIns:
 
     def changed(self, changes: Changes) -> None:
         """Look at the answers that came with a commit: implements core.store.feed.ChangeListener."""
-        if changes.gates:
+        self._asked.extend(changes.sign_ins)
+        self._ended.extend(changes.sign_outs)
+        for ended in changes.sign_outs:
+            self._follow(ended.closed)
+        if changes.gates or changes.sign_ins or changes.sign_outs:
             self._wake.set()
 
     async def run(self) -> None:
@@ -365,6 +412,8 @@ class SignIns:
     async def look(self) -> None:
         """Redeem the answers that came; renew the attempts that an ended hub was at. Raises HubError."""
         self._wake.clear()
+        while self._asked:
+            await self._send_link(*self._asked.popleft())
         answered, cut_off = await self._units.answered_sign_ins()
         for row in cut_off:
             attempt = Attempt.from_json(await asyncio.to_thread(self._sealer.open, row.attempt))
@@ -375,6 +424,11 @@ class SignIns:
             except SignInFailed as error:
                 logger.debug("sign_in.not_redeemed attempt=%s error=%s", attempt_id, error)
         self._tell_servers()
+        while self._ended:
+            ended = self._ended.popleft()
+            if ended.tokens is not None:
+                text = await asyncio.to_thread(self._sealer.open, ended.tokens)
+                await self._revoke(ended.server, ended.user_id, Tokens.from_json(text))
 
     def _tell_servers(self) -> None:
         self._news.set()
@@ -387,39 +441,3 @@ def _code(row: SignInRow, attempt: Attempt, answer: str) -> str:
     if "state" in query and not same_state(row.digest, query["state"]):
         raise SignInFailed("That address belongs to another sign-in.")
     return code_in(attempt, query)
-
-
-class ServerSignIns:
-    """The sign-ins at one server: implements core.tools.mcp.connection.Credentials."""
-
-    def __init__(self, sign_ins: SignIns, server: str) -> None:
-        self._sign_ins = sign_ins
-        self._server = server
-
-    def bearer(self, user_id: str, refused: str = "") -> Awaitable[str | None]:
-        return self._sign_ins.bearer(self._server, user_id, refused)
-
-    def holder(self, users: Iterable[str]) -> Awaitable[str | None]:
-        return self._sign_ins.holder(self._server, users)
-
-    def changed(self) -> Awaitable[None]:
-        return self._sign_ins.changed_again()
-
-
-def sign_in_tool(sign_ins: SignIns) -> Tool:
-    """Return the tool with which a person signs in when they ask for it. A server whose tools are not known
-    yet can be reached in no other way."""
-
-    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.SHARED)
-    async def sign_in(call: CallContext, server: Annotated[str, "the server's name"]) -> str:
-        """Let the person sign in to a server of tools. You never see what they sign in with."""
-        user_id = call.principal.user_id
-        if not sign_ins.is_for(server, user_id):
-            raise ToolDenied(
-                f"there is no server of that name to sign in to; there is {sign_ins.names(user_id)}"
-            )
-        if await sign_ins.bearer(server, user_id) is None:
-            raise SignInRequired(server)
-        return f"Signed in to {server}."
-
-    return sign_in

@@ -25,6 +25,7 @@ can pose as another."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # RFC 9110, 5.6.2
 _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]{0,8000}")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_PARAMETER = re.compile(r'(?:^|[\s,])([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 _SECRET_WORDS = frozenset(
     {"key", "apikey", "token", "secret", "password", "passwd", "pwd", "pass", "auth", "authorization"}
     | {"session", "sid", "sig", "signature", "credential", "credentials", "code", "jwt"}
@@ -108,3 +109,17 @@ def _letters(name: str) -> str:
 
 def _names_secret(name: str) -> bool:
     return not _SECRET_WORDS.isdisjoint(word.lower() for word in _WORDS.findall(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The parts of a server's refusal that say how to sign in (WWW-Authenticate of RFC 6750 and RFC 9728)."""
+
+    metadata_url: str = ""
+    scope: str = ""
+
+
+def challenge_in(header: str) -> Challenge:
+    """Return the challenge in a WWW-Authenticate header; an empty one if it says nothing."""
+    found = {name.lower(): quoted or word for name, quoted, word in _PARAMETER.findall(header[:4096])}
+    return Challenge(found.get("resource_metadata", ""), found.get("scope", ""))

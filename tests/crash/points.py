@@ -55,6 +55,7 @@ COMMITS = frozenset(
         "redeem_sign_in",
         "finish_sign_in",
         "renew_sign_in",
+        "renew_tokens",
         "write_memory",
         "write_document",
         "set_person_approvals",

@@ -9,9 +9,11 @@ import pytest
 from bot.app import Seams
 from core.extension import Extension, ExtensionChange, ExtensionRefused
 from core.job import JobState
+from core.routine import RunStatus
 from core.tool import Requirement
-from core.users import Role
+from core.users import Principal, Role
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
+from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted
 from tests.scenarios.test_access import MIA
 from tests.scenarios.test_jobs import becomes as job_becomes
 from tests.scenarios.test_jobs import results, started
@@ -52,7 +54,7 @@ async def gone(house: Hub, name: str) -> None:
     await house.until(off_the_list)
 
 
-async def ended(house: Hub, directory: Path) -> None:
+async def stopped(house: Hub, directory: Path) -> None:
     """Wait until no server that was started there runs."""
 
     async def none_left() -> bool:
@@ -84,7 +86,7 @@ async def test_an_extension_is_approved_with_its_whole_command_and_is_there_at_o
         assert "mine: ready, 5 tools" in await answered(house, "/extensions")
         assert "mine is disabled." in await answered(house, "/extensions disable mine")
         await gone(house, "mine")
-        await ended(house, tmp_path / "raw")
+        await stopped(house, tmp_path / "raw")
         assert "I have no tool named" in await answered(house, call("mine__add", a=20, b=22))
         assert "mine is enabled." in await answered(house, "/extensions enable mine")
         await becomes(house, "ready", "mine")
@@ -94,7 +96,7 @@ async def test_an_extension_is_approved_with_its_whole_command_and_is_there_at_o
         await becomes(house, "ready", "mine")
         assert "42" in await answered(house, call("mine__add", a=20, b=22))
         assert "mine is removed." in await answered(house, "/extensions remove mine")
-        await ended(house, tmp_path / "raw")
+        await stopped(house, tmp_path / "raw")
         assert "You have no extensions." in await answered(house, "/extensions")
 
 
@@ -150,6 +152,8 @@ async def test_a_job_has_the_extensions_of_its_owner_as_they_were_when_it_began(
             tools(ToolCall("mine__add", {"a": 1, "b": 1}), ToolCall("later__add", {"a": 1, "b": 2})),
             fault=Hold(),
         )
+        house.model.enqueue(tools(ToolCall("time", {})), fault=Hold())
+        house.model.enqueue(tools(ToolCall("mine__add", {"a": 40, "b": 43})))
         house.model.enqueue(text("Done."))
         named = await started(house, "/job add")
         before = (await job_becomes(house, named, JobState.IN_PROGRESS)).scope
@@ -160,16 +164,63 @@ async def test_a_job_has_the_extensions_of_its_owner_as_they_were_when_it_began(
         disable = ExtensionChange.DISABLE
         assert await house.store.extensions.change_extension("mine", "owner", disable, "owner")
         await gone(house, "mine")
+        held = house.model.log[-1].number
+        house.model.release()
+        await house.model.wait_requests(state="held", after=held)
+        enable = ExtensionChange.ENABLE
+        assert await house.store.extensions.change_extension("mine", "owner", enable, "owner")
+        await becomes(house, "ready", "mine")
         house.model.release()
         job = await job_becomes(house, named, JobState.COMPLETED)
         assert job.scope == before
-        first, others, after, later = results(house)
+        first, others, after, later, _, again = results(house)
+        assert "83" in again
         assert "42" in first
         assert f"mias__add {NOT_ACTIVE}" in others
         assert f"mine__add {NOT_ACTIVE}" in after
         assert "later__add is not available to an unattended run: it is neither in the job's scope" in later
         assert not (tmp_path / "later" / "metas").exists()
         assert not (tmp_path / "mias" / "metas").exists()
+
+
+async def test_each_persons_jobs_and_routines_have_their_own_extensions(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, extra=MEMBERS) as house:
+        await member(house)
+        await greeted(house)
+        await answered(house, "hi", MIA)
+        await put(house, "mine", command(tmp_path / "mine"))
+        await put(house, "mias", command(tmp_path / "mias"), "mia")
+        both = tools(ToolCall("mine__add", {"a": 20, "b": 22}), ToolCall("mias__add", {"a": 20, "b": 22}))
+        desk = desk_of(house)
+        action = {"type": "lightweight", "prompt": "add", "use_tools": True}
+        page = {"trigger": {"type": "manual"}, "action": action}
+        for own, others, person in (
+            ("mine", "mias", OLIVIA),
+            ("mias", "mine", Principal("mia", Role.MEMBER, "Mia")),
+        ):
+            house.model.enqueue(both)
+            house.model.enqueue(text("ROUTINE_OK"))
+            row = await desk.create(person, {"name": f"of {own}", **page})
+            await desk.fire(person, row.text.name, "once")
+            (run,) = await ended(house, row)
+            assert run.state is RunStatus.OK
+            by_routine = results(house)
+            house.model.enqueue(both)
+            house.model.enqueue(text("Done."))
+            house.telegram.user_sends_text(OWNER if person is OLIVIA else MIA, "/job add")
+
+            async def completed(owner_id: str = person.user_id) -> bool:
+                jobs = await house.store.jobs.jobs(owner_id, 1)
+                return [one.state for one in jobs] == [JobState.COMPLETED]
+
+            await house.until(completed)
+            (job,) = await house.store.jobs.jobs(person.user_id, 1)
+            assert f"{own}__add" in job.scope
+            assert not any(name.startswith(f"{others}__") for name in job.scope)
+            for said in (by_routine, results(house)):
+                first, second = said if own == "mine" else reversed(said)
+                assert "42" in first
+                assert f"{others}__add {NOT_ACTIVE}" in second
 
 
 async def test_the_operators_server_keeps_its_name(tmp_path: Path) -> None:
@@ -188,13 +239,13 @@ async def test_no_unattended_run_changes_extensions(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         await put(house, "mine", command(tmp_path / "mine"))
         install = ToolCall("tool_install", {"name": "new", "command": ["true"]})
-        house.model.enqueue(tools(install, ToolCall("tool_remove", {"name": "mine"})))
+        asks = ToolCall("tool_auth", {"name": "key", "purpose": "to have it"})
+        house.model.enqueue(tools(install, ToolCall("tool_remove", {"name": "mine"}), asks))
         house.model.enqueue(text("Done."))
         await job_becomes(house, await started(house, "/job change them"), JobState.COMPLETED)
-        assert not {"tool_install", "tool_remove"} & offered(house)
-        assert all(
-            "not available to an unattended run: it is on the denylist" in one for one in results(house)
-        )
+        assert not {"tool_install", "tool_remove", "tool_auth"} & offered(house)
+        denied = "not available to an unattended run: it is on the denylist"
+        assert [denied in one for one in results(house)] == [True] * 3
         assert [one.name for one in await house.store.extensions.extensions()] == ["mine"]
         house.telegram.user_sends_text(OWNER, "/job --tools tool_install change them")
         await house.telegram.wait_text(OWNER, "No job of yours can use")
@@ -232,7 +283,7 @@ async def test_a_hostile_extension_is_contained(tmp_path: Path, mode: str, said:
         assert "42" in good
         house.telegram.user_sends_text(OWNER, "/extensions disable bad")
         await house.telegram.wait_text(OWNER, "bad is disabled")
-        await ended(house, tmp_path / "bad")
+        await stopped(house, tmp_path / "bad")
 
 
 @pytest.mark.slow

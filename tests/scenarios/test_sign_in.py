@@ -1,5 +1,6 @@
 """People sign in to servers of tools: by a link or with a token, on every platform."""
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Iterable
@@ -16,6 +17,7 @@ from core.ids import sign_in_client_name, sign_in_name
 from core.job import JobState
 from core.tool import Requirement
 from core.users import Role
+from tests.bot.cli.in_process import command
 from tests.harness.people import Shown, card, hears, sees
 from tests.harness.simulators import OLIVIA
 from tests.scenarios.scenes import Scene, open_scene
@@ -303,6 +305,133 @@ async def test_a_person_signs_in_to_an_extension_of_their_own(tmp_path: Path) ->
         (notice,) = [one for one in me.shown() if one.links and "not signed in to notes" in one.text]
         assert await opened(await house.issuer.visit(notice.links[0])) == 400
     house.nothing_got_out(tmp_path)
+
+
+async def test_a_person_asks_for_a_link_in_a_chat_and_by_command(tmp_path: Path) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, place, store = house.scene.owner, house.scene.place, house.scene.place.store
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await store.people.ensure_user("mia", Role.MEMBER, "Mia")
+        await store.extensions.put_extension(replace(mine, name="mias", owner_id="mia"), "mia")
+        await store.extensions.put_extension(mine, "owner")
+        await becomes(place, "connecting", "notes")
+        me.say("/extensions auth mias")
+        await hears(me, "You have no extension named mias")
+        me.say("/extensions auth notes")
+        await me.until(lambda: me_card(me.shown()) is not None)
+        (sent,) = [one for one in me.shown() if one.links]
+        assert sent.text.startswith("Sign in to notes. The link is good once")
+        answer = await house.issuer.visit(sent.links[0])
+        typed = await asyncio.to_thread(command, place.directory, "extensions", "auth", "notes")
+        assert typed.out.startswith("notes: open this page to sign in: ")
+        assert await opened(answer) == 400  # the newer link is the one that is good
+        others = await asyncio.to_thread(command, place.directory, "extensions", "auth", "mias")
+        assert (others.code, "There is no sign-in to mias here." in others.complaint) == (1, True)
+        answer = await house.issuer.visit(typed.out.split()[-1])
+        assert await opened(answer) == 200
+        assert await opened(answer) == 400
+        await becomes(place, "ready", "notes")
+        me.say(ADD)
+        await hears(me, "42")
+    house.nothing_got_out(tmp_path)
+
+
+async def link_of(house: House) -> str:
+    """Return a link that the owner asks for."""
+    typed = await asyncio.to_thread(command, house.scene.place.directory, "extensions", "auth", "notes")
+    return typed.out.split()[-1]
+
+
+async def test_a_code_that_another_link_led_to_is_refused_for_its_verifier(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        stolen = parse_qs(urlsplit(await house.issuer.visit(await link_of(house))).query)["code"][0]
+        answer = await house.issuer.visit(await link_of(house))
+        assert await opened(answer, code=stolen) == 400
+        form = house.issuer.requests[-1][2]
+        assert (form["code"], len(form["code_verifier"]) >= 43) == (stolen, True)
+        assert not house.issuer.grants  # the authorization server gave nothing for it
+        assert await opened(await house.issuer.visit(await link_of(house))) == 200
+        await becomes(house.scene.place, "ready", "notes")
+
+
+def may_use(house: House) -> bool:
+    """Return whether the authorization server accepts anything that it gave."""
+    return any(one.refresh or one.live for one in house.issuer.grants)
+
+
+async def asked_for(house: House, path: str, grant: str = "", times: int = 1) -> None:
+    """Wait until the authorization server was asked so often."""
+
+    async def often() -> bool:
+        found = [
+            one for one in house.issuer.requests if one[1] == path and one[2].get("grant_type", "") == grant
+        ]
+        return len(found) >= times
+
+    await house.scene.place.until(often)
+
+
+@pytest.mark.parametrize("down", [False, True], ids=["revoked", "not revoked"])
+async def test_a_removed_extensions_sign_in_is_revoked_or_its_person_is_told(
+    tmp_path: Path, *, down: bool
+) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, place = house.scene.owner, house.scene.place
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await place.store.extensions.put_extension(mine, "owner")
+        await becomes(place, "connecting", "notes")
+        await house.signed_in()
+        assert may_use(house)
+        house.issuer.broken = down
+        me.say("/extensions remove notes")
+        if down:
+            await hears(me, "not revoked: The authorization server did not revoke it (HTTP 503).")
+        else:
+            await asked_for(house, "/revoke")
+            assert not may_use(house)
+        assert sum(path == "/revoke" for _, path, _ in house.issuer.requests) == 1
+    house.nothing_got_out(tmp_path)
+
+
+async def test_a_renewal_under_way_brings_no_tokens_of_a_removed_extension_back(tmp_path: Path) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, place, issuer = house.scene.owner, house.scene.place, house.issuer
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await place.store.extensions.put_extension(mine, "owner")
+        await becomes(place, "connecting", "notes")
+        await house.signed_in()
+        place.clock.pass_by(issuer.expires_in_s - 30)
+        issuer.answers.clear()
+        me.say(ADD)
+        await asked_for(house, "/token", "refresh_token")
+        await place.store.extensions.put_extension(replace(mine, url=f"{house.tools.url}?other"), "owner")
+        issuer.answers.set()
+        await asked_for(house, "/revoke", times=2)
+        assert not may_use(house)
+        kept = {one.name for one in await place.store.secrets.secrets(own=True)}
+        assert sign_in_name("notes", "owner") not in kept
+    house.nothing_got_out(tmp_path)
+
+
+async def test_a_request_for_a_token_ends_with_the_server_that_it_was_for(tmp_path: Path) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, store, given = house.scene.owner, house.scene.place.store, "tok-3vEr7Secret0fMine"
+        house.tools.resource_metadata = lambda: None
+        house.tools.guard = lambda said: None if said == f"Bearer {given}" else "Bearer"
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await store.extensions.put_extension(mine, "owner")
+        await becomes(house.scene.place, "connecting", "notes")
+        me.say(SIGN_IN)
+        asked = await card(me, "Cancel")
+        await store.extensions.put_extension(replace(mine, url=f"{house.tools.url}?other"), "owner")
+        await sees(me, asked, "The extension was removed or replaced.")
+        await hears(me, "Not run: no one signed in.")
+        me.say(given)
+        await hears(me, "I asked you for a credential earlier and am no longer waiting for it.")
+        kept = {one.name for one in await store.secrets.secrets(own=True)}
+        assert sign_in_name("notes", "owner") not in kept
+        assert not any(given in json.dumps(one.body) for one in house.scene.model.log.all())
+    assert traces(tmp_path, given) == []
 
 
 async def test_what_a_server_names_is_judged_as_any_address(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """An authorization server and its people, to test clients against; it imports nothing of the product.
 
 Written from RFC 8414 (metadata), RFC 9728 (protected resources), RFC 7591 (registration), RFC 7636 (PKCE),
-RFC 6749 (codes and tokens), RFC 8707 (resources) and RFC 9207 (issuer). Strict: what a client does wrong is
-an error here, even where a lenient server would let it pass.
+RFC 6749 (codes and tokens), RFC 7009 (revocation), RFC 8707 (resources) and RFC 9207 (issuer). Strict: what
+a client does wrong is an error here, even where a lenient server would let it pass.
 """
 
+import asyncio
 import base64
 import contextlib
 import hashlib
@@ -47,7 +48,8 @@ class Code:
 class AuthorizationServer:
     """The server. `resource`: of its tokens; `method`: how clients authenticate; `denies`: its people do.
 
-    `overrides`: of its metadata. `requests`: each as method, path and form."""
+    `overrides`: of its metadata. `requests`: each as method, path and form. `answers`: while it is clear,
+    requests for tokens wait."""
 
     resource: str = ""
     method: str = "none"
@@ -64,6 +66,10 @@ class AuthorizationServer:
         default_factory=list[tuple[str, str, Mapping[str, str]]]
     )
     broken: bool = False
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.answers.set()
 
     # --- the resource's side -------------------------------------------------------------------------------
 
@@ -128,6 +134,7 @@ class AuthorizationServer:
         }
         if self.registers:
             page["registration_endpoint"] = f"{self.url}/register"
+        page["revocation_endpoint"] = f"{self.url}/revoke"
         return web.json_response({**page, **self.overrides})
 
     async def register(self, request: web.Request) -> web.Response:
@@ -183,6 +190,7 @@ class AuthorizationServer:
             return web.json_response({"error": "invalid_request"}, status=400)
         form = {name: str(value) for name, value in (await request.post()).items()}
         self.requests.append((request.method, request.path, form))
+        await self.answers.wait()
         if self.broken:
             return web.Response(status=503)
         client_id = self._client(request, form)
@@ -209,6 +217,22 @@ class AuthorizationServer:
             "scope": grant.scope,
         }
         return web.json_response(page, headers={"Cache-Control": "no-store"})
+
+    async def revoke_token(self, request: web.Request) -> web.Response:
+        """RFC 7009: a refresh token takes its whole grant with it."""
+        form = {name: str(value) for name, value in (await request.post()).items()}
+        self.requests.append((request.method, request.path, form))
+        if self.broken:
+            return web.Response(status=503)
+        client_id = self._client(request, form)
+        if client_id is None or not form.get("token"):
+            return web.json_response({"error": "invalid_client"}, status=401)
+        for grant in self.grants:
+            if grant.client_id == client_id and form["token"] in {grant.refresh, *grant.live}:
+                grant.spent |= {grant.refresh, *grant.live}
+                grant.live.clear()
+                grant.refresh = ""
+        return web.Response(status=200)
 
     def _client(self, request: web.Request, form: Mapping[str, str]) -> str | None:
         header = request.headers.get("Authorization")
@@ -259,6 +283,7 @@ async def open_authorization_server() -> AsyncIterator[AuthorizationServer]:
     app.router.add_post("/register", server.register)
     app.router.add_get("/authorize", server.authorize)
     app.router.add_post("/token", server.token)
+    app.router.add_post("/revoke", server.revoke_token)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -129,6 +129,8 @@ export const chooseModel = (choice) => change("/users/model", choice);
 export const extensions = () => ask("/extensions");
 /** @param {string} name @param {"enable" | "disable" | "remove"} what */
 export const changeExtension = (name, what) => change("/extensions/change", { name, change: what });
+/** @param {string} name @returns {Promise<{link: string}>} */
+export const signIn = (name) => change("/extensions/auth", { name });
 /** @param {string} name @param {string} url */
 export const addExtension = (name, url) => change("/extensions", { name, url });
 /** @param {string} code @param {"me" | "member"} as */

@@ -180,12 +180,8 @@ class Effects:
 
     def _automate(self, effect: Automation) -> None:
         match effect:
-            case UseExtensions(change, said):
-                user_id = self._principal.user_id
-                found = change is not None and extensions.change(
-                    self._tx, change[0], user_id, change[1], user_id
-                )
-                self._say(Say(plain(said(extensions.of_person(self._tx, user_id), found))))
+            case UseExtensions():
+                self._say(Say(plain(extensions.use(self._tx, effect, self._principal.user_id))))
             case StartJob() | CancelJob() | TellJob() | JudgeJob() | ShowJobs():
                 self._job(effect)
             case FireRoutine(run):

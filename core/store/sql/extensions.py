@@ -11,9 +11,15 @@ from core.extension import (
     definition_to_json,
     extension_of,
 )
+from core.gates import Option
 from core.ids import sign_in_client_name, sign_in_name
 from core.store.codecs import storable
+from core.store.effects import UseExtensions
+from core.store.facets import Expired
+from core.store.feed import SignOut
+from core.store.sql import gates
 from core.store.sql.audit import record
+from core.store.sql.mapping import SEALED, secret_of
 from core.store.transaction import Transaction
 from core.store.units import Facet, writes
 
@@ -53,10 +59,30 @@ def change(tx: Transaction, name: str, owner_id: str, to: ExtensionChange, by: s
     return found > 0
 
 
+def use(tx: Transaction, effect: UseExtensions, user_id: str) -> str:
+    """Carry out what a person asked of their extensions. Return the answer."""
+    if effect.sign_in:
+        tx.changes.sign_ins.append((effect.sign_in, user_id))
+    found = effect.change is not None and change(tx, effect.change[0], user_id, effect.change[1], user_id)
+    return effect.said(of_person(tx, user_id), found)
+
+
 def _sign_out(tx: Transaction, name: str, owner_id: str) -> None:
-    """Forget the owner's sign-in: a server that has the name later must not be given it."""
+    """Forget the owner's sign-in, and close the requests for one: a server that has the name later must not
+    be given it."""
+    tokens = sign_in_name(name, owner_id)
+    kept = tx.one(f"SELECT {SEALED} FROM secrets WHERE name = ?", tokens)  # noqa: S608 - a constant
+    waiting = tx.all("SELECT id FROM gates WHERE kind = 'auth' AND state = 'open' AND secret = ?", tokens)
+    outcome, said = Option.NOT_SIGNED_IN, "The extension was removed or replaced."
+    ended = [gates.close(tx, gate_id, outcome, said, None, None) for (gate_id,) in waiting]
+    closed = Expired(
+        tuple(one.started for one in ended if one is not None and one.started is not None),
+        tuple(row for one in ended if one is not None for row in one.outbox),
+    )
+    signed_in = None if kept is None else secret_of(kept)
+    tx.changes.sign_outs.append(SignOut(name, owner_id, signed_in, closed))
     tx.run("DELETE FROM sign_ins WHERE server = ? AND user_id = ?", name, owner_id)
-    for secret in (sign_in_name(name, owner_id), sign_in_client_name(name)):
+    for secret in (tokens, sign_in_client_name(name)):
         if tx.run("DELETE FROM secrets WHERE name = ?", secret):
             record(tx, AuditKind.SECRET_DELETED, secret, actor=owner_id)
 

@@ -91,7 +91,14 @@ class SignInUnits(Facet):
         return shown
 
     @writes
-    def show_sign_in(self, tx: Transaction, attempt: SignInRow, now: int) -> bool:
+    def show_sign_in(self, tx: Transaction, attempt: SignInRow, now: int, *, anew: bool = False) -> bool:
+        if anew:
+            tx.run(
+                "DELETE FROM sign_ins WHERE user_id = ? AND server = ? AND state = 'shown'"
+                " AND NOT EXISTS (SELECT 1 FROM gates g WHERE g.id = sign_ins.id)",
+                attempt.user_id,
+                attempt.server,
+            )
         pending = tx.one(
             "SELECT 1 FROM sign_ins s WHERE s.user_id = ? AND s.server = ? AND s.state = 'shown'"
             " AND s.expires_at > ? LIMIT 1",
@@ -99,7 +106,7 @@ class SignInUnits(Facet):
             attempt.server,
             now,
         )
-        if pending is not None:
+        if pending is not None and not anew:
             return False
         _insert(tx, attempt)
         return True
@@ -137,7 +144,7 @@ class SignInUnits(Facet):
         tx: Transaction,
         attempt: SignInRow,
         sealed: Sequence[SealedSecret],
-        outcome_text: str,
+        text: str,
         card: Callable[[Gate], Message],
     ) -> Expired:
         if not tx.run("DELETE FROM sign_ins WHERE id = ?", attempt.id):
@@ -147,7 +154,7 @@ class SignInUnits(Facet):
         if gate is None:
             return Expired((), ())
         person = known_user(tx, attempt.user_id)
-        closed = gates.close(tx, gate.id, Option.SIGNED_IN, outcome_text, card(gate), person)
+        closed = gates.close(tx, gate.id, Option.SIGNED_IN, text, card(gate), person)
         if closed is None:
             return Expired((), ())
         return Expired(() if closed.started is None else (closed.started,), closed.outbox)
@@ -171,6 +178,13 @@ class SignInUnits(Facet):
         told = enqueue(tx, [draft], Cause(turn_id=gate.turn_id))
         put_messages(tx, gate.thread_id, told, gate.turn_id)
         return (*changed, *told)
+
+    @writes
+    def renew_tokens(self, tx: Transaction, held: SealedSecret, renewed: SealedSecret) -> bool:
+        if tx.one("SELECT 1 FROM secrets WHERE name = ? AND sealed = ?", held.name, held.sealed) is None:
+            return False
+        memory.keep(tx, [renewed])
+        return True
 
     @reads
     def signed_in_for(self, tx: Transaction, call_id: str) -> bool:

@@ -1,15 +1,17 @@
-"""`tool_install` and `tool_remove`, for the person's extensions. No unattended run has them
-(core.consent.facts.AUTONOMOUS_DENYLIST), and an owner approves each addition, with all of it in sight."""
+"""`tool_install` and `tool_remove`, for the person's extensions, and `sign_in`. No unattended run has the
+first two (core.consent.facts.AUTONOMOUS_DENYLIST), and an owner approves each addition, with all of it in
+sight."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Protocol
 
 from pydantic import Field
 
-from core.errors import ToolFailed
+from core.errors import SignInRequired, ToolDenied, ToolFailed
 from core.extension import Extension, ExtensionRefused, checked
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace
 from core.tools.definition import tool
+from core.tools.sign_in import SignIns
 from core.users import Principal
 
 
@@ -82,3 +84,24 @@ def _rate_installation(arguments: Arguments, workspace: Workspace) -> Risk:
 
 def _extension(name: str, command: Sequence[str] | None, url: str | None, owner_id: str) -> Extension:
     return Extension(name, owner_id, tuple(command or ()), url)
+
+
+def sign_in_tools(sign_ins: SignIns) -> Sequence[Tool]:
+    """Return the tool with which a person signs in when they ask for it; nothing while there is no server to
+    sign in to. A server whose tools are not known yet can be reached in no other way."""
+    if not sign_ins.has_servers:
+        return ()
+
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.SHARED)
+    async def sign_in(call: CallContext, server: Annotated[str, "the server's name"]) -> str:
+        """Let the person sign in to a server of tools. You never see what they sign in with."""
+        user_id = call.principal.user_id
+        if not sign_ins.is_for(server, user_id):
+            raise ToolDenied(
+                f"there is no server of that name to sign in to; there is {sign_ins.names(user_id)}"
+            )
+        if await sign_ins.bearer(server, user_id) is None:
+            raise SignInRequired(server)
+        return f"Signed in to {server}."
+
+    return (sign_in,)

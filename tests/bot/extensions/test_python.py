@@ -1,5 +1,6 @@
 """Python extensions in a hub: closed by default, not trusted by their word; a failure is their own."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -61,6 +62,18 @@ async def test_an_extension_that_fails_costs_nothing_but_itself(tmp_path: Path) 
         assert "never" not in await house.told("time")
         assert "wire has no wire" in await house.channel_becomes("failed", "wire")
         assert (await house.readyz())[0] == 200
+
+
+async def test_installed_packages_are_listed_with_what_they_bring(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, extra=named("good")) as house:
+        said = await answered(house, "/extensions")
+        assert "example 1 (set by the operator): Python package: " in said
+        assert "channel broken (not in the configuration)" in said
+        assert "tools good (in use), tools missing (not in the configuration)" in said
+        listed = json.loads((await asyncio.to_thread(command, tmp_path, "extensions", "list", "--json")).out)
+        assert [(one["name"], one["package"], one["state"] in said) for one in listed] == [
+            ("example 1", True, True)
+        ]
 
 
 async def test_a_model_that_fails_hands_over_to_the_next(tmp_path: Path) -> None:

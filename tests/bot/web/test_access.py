@@ -189,6 +189,7 @@ served no     who    POST /api/config/reload
 served no     who    POST /api/doctor
 served served who    POST /api/events/emit
 served no     who    POST /api/extensions
+served served who    POST /api/extensions/auth
 served gone   who    POST /api/extensions/change
 served gone   who    POST /api/grants/revoke
 served no     who    POST /api/invitations
@@ -243,6 +244,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/chat/exec-approval": {"request_id": "{gate}", "action": "deny"},
     "POST /api/chat/send": {"text": "hello", "thread_id": "{thread}"},
     "POST /api/grants/revoke": {"id": "{grant}"},
+    "POST /api/extensions/auth": {"name": "notes"},
     "POST /api/extensions/change": {"name": "notes", "change": "disable"},
     "PUT /api/threads/{id}/approval-policy": {"preset": "manual"},
     "PATCH /api/threads/{id}": {"title": "mine"},

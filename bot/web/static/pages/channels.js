@@ -342,21 +342,32 @@ function channelCard(channel) {
 }
 
 /**
- * @param {{name: string, users: string[], server: string | null, enabled: boolean, state: string, configured: boolean}} one
+ * @param {{name: string, users: string[], server: string | null, enabled: boolean, state: string, configured: boolean, signs_in: boolean, package: boolean}} one
  * @param {(work: () => Promise<any>, problem: HTMLElement) => Promise<void>} change
  */
 function extensionCard(one, change) {
   const problem = complaint();
   const turn = one.enabled ? "disable" : "enable";
   const failed = one.state.startsWith("failed") || one.state.startsWith("not used");
-  const actions = h(
-    "div",
-    { class: "card-actions" },
+  const signIn = button("Sign in", async () => {
+    problem.hidden = true;
+    try {
+      const { link } = await api.signIn(one.name);
+      const page = h("a", { class: "button primary", href: link, target: "_blank", rel: "noopener noreferrer" }, "Open sign-in page");
+      signIn.replaceWith(page);
+      page.focus();
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+  });
+  const own = [
     button(one.enabled ? "Disable" : "Enable", () => change(() => api.changeExtension(one.name, turn), problem)),
     confirmButton("Remove", `Remove the extension ${one.name}?`, () =>
       change(() => api.changeExtension(one.name, "remove"), problem),
     ),
-  );
+  ];
+  const actions = [...(one.signs_in ? [signIn] : []), ...(one.configured ? [] : own)];
   return h(
     "li",
     { class: "card" },
@@ -364,12 +375,12 @@ function extensionCard(one, change) {
       "header",
       {},
       h("h3", {}, h("span", { class: "name" }, one.name)),
-      h("span", { class: "muted" }, one.configured ? "set by the operator" : `of ${one.users.join(", ")}`),
-      h("span", { class: `badge ${failed ? "bad" : one.state.startsWith("ready") ? "good" : ""}` }, one.enabled ? "enabled" : "disabled"),
+      h("span", { class: "muted" }, one.package ? "Python package" : one.configured ? "set by the operator" : `of ${one.users.join(", ")}`),
+      h("span", { class: `badge ${failed ? "bad" : one.state.startsWith("ready") ? "good" : ""}` }, one.package ? "installed" : one.enabled ? "enabled" : "disabled"),
     ),
     h("p", { class: "meta" }, h("span", {}, one.state)),
     one.server ? h("p", { class: "meta" }, h("code", {}, one.server)) : null,
     problem,
-    one.configured ? null : actions,
+    actions.length ? h("div", { class: "card-actions" }, ...actions) : null,
   );
 }
