@@ -162,8 +162,7 @@ class Tools:
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         watching = [dependencies.metrics, dependencies.live, self.audit]
-        watching.append(self.sign_ins)
-        store.watch(ChangeListeners(self.jobs, self.extensions, *watching))
+        store.watch(ChangeListeners(self.jobs, self.extensions, self.sign_ins, *watching))
         self.routines = build_routines(
             config,
             store,

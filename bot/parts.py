@@ -392,22 +392,25 @@ def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy,
 
 
 class ChangeListeners:
-    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew, and the manager
-    of extensions only of theirs."""
+    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew, the manager of
+    extensions only of theirs, and sign-ins of gates only while there is a server to sign in to."""
 
     def __init__(
         self,
         jobs: "JobService",
         extensions: "mcp_extensions.ExtensionManager | None",
+        sign_ins: "SignIns",
         *listeners: ChangeListener,
     ) -> None:
-        self._jobs, self._extensions, self._listeners = jobs, extensions, listeners
+        self._jobs, self._extensions, self._sign_ins, self._listeners = jobs, extensions, sign_ins, listeners
 
     def changed(self, changes: Changes) -> None:
         if changes.extensions and self._extensions is not None:
             self._extensions.changed(changes)
         if changes.jobs or self._jobs.shows:
             self._jobs.changed(changes)
+        if changes.sign_ins or changes.sign_outs or (changes.gates and self._sign_ins.servers):
+            self._sign_ins.changed(changes)
         for listener in self._listeners:
             listener.changed(changes)
 

@@ -136,7 +136,8 @@ class SignIns:
         self._secrets = secrets
         self._oauth = oauth
         self._sealer = sealer
-        self._servers = dict(servers)
+        self.servers = dict(servers)
+        """Those where people can sign in, by name."""
         self._redirect_uri = redirect_uri
         self._clock = clock
         self._ids = ids
@@ -155,24 +156,24 @@ class SignIns:
 
     def serve(self, server: str, terms: ServerTerms) -> None:
         """Let people sign in to a server from now on."""
-        self._servers[server] = terms
+        self.servers[server] = terms
 
     def leave(self, server: str) -> None:
         """Let nobody sign in to a server any more."""
-        self._servers.pop(server, None)
+        self.servers.pop(server, None)
 
     @property
     def has_servers(self) -> bool:
         """Whether there is a server to sign in to."""
-        return bool(self._servers)
+        return bool(self.servers)
 
     def is_for(self, server: str, user_id: str) -> bool:
         """Return whether a person may sign in to a server of that name."""
-        return server in self._servers and user_id in self._servers[server].users
+        return server in self.servers and user_id in self.servers[server].users
 
     def names(self, user_id: str) -> str:
         """Return the names of the servers a person may sign in to."""
-        return ", ".join(name for name in self._servers if self.is_for(name, user_id)) or "none"
+        return ", ".join(name for name in self.servers if self.is_for(name, user_id)) or "none"
 
     # --- the tokens of a person --------------------------------------------------------------------------
 
@@ -182,7 +183,7 @@ class SignIns:
         `refused`: a token that the server did not accept. Raises SignInFailed if it can't be renewed right
         now."""
         async with self._locks[server, user_id]:
-            terms, tokens = self._servers.get(server), await self._held(server, user_id)
+            terms, tokens = self.servers.get(server), await self._held(server, user_id)
             if tokens is None or terms is None:
                 return None
             late = tokens.expires_at is not None and tokens.expires_at - EARLY_US <= self._clock.now()
@@ -266,7 +267,7 @@ class SignIns:
     async def begin(self, needed: SignInRequired, user_id: str, lasts_s: int = LINKS_LAST_S) -> Begun | None:
         """Return a new attempt; None if the server has no authorization server, so that the person must send
         a token. Raises SignInFailed."""
-        terms = self._servers.get(needed.server)
+        terms = self.servers.get(needed.server)
         if terms is None or user_id not in terms.users:
             raise SignInFailed(f"There is no sign-in to {needed.server} here.")
         provider = await self._oauth.discover(terms.url, challenge_in(needed.challenge), terms.scopes)
