@@ -21,7 +21,9 @@ ExtensionArgument = Annotated[str, typer.Argument(metavar="NAME", help="The exte
 
 @extensions_commands.command("list")
 def extensions_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List all extensions, the servers of the configuration, and installed Python packages."""
+    """List all extensions.
+
+    With the servers of the configuration, and installed Python packages."""
     finish(lambda: admin.list_extensions(config, as_json=as_json))
 
 
@@ -68,7 +70,9 @@ def _extension_change(word: str, told: str) -> None:
 def extensions_auth(
     name: ExtensionArgument, config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
-    """Print a link at which you sign in to an extension of yours, or to a server of the configuration."""
+    """Print a link to sign in to an extension or server.
+
+    An extension of yours, or a server of the configuration."""
     finish(lambda: api.change(config, "/extensions/auth", {"name": name}, as_json=as_json))
 
 

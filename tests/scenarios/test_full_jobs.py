@@ -188,7 +188,8 @@ async def test_its_cooldown_begins_with_the_end_of_its_job(tmp_path: Path) -> No
         house.model.fault(Hold(), match=TASK)
         trigger = {"type": "event", "pattern": "^go"}
         sky = await made(house, trigger=trigger, guardrails={"cooldown_s": 300})
-        for nth, ends in enumerate(([RunStatus.RUNNING], [RunStatus.ATTENTION], [RunStatus.ATTENTION] * 2)):
+        ended, rested = RunStatus.ATTENTION, RunStatus.SKIPPED
+        for nth, ends in enumerate(([RunStatus.RUNNING], [rested, ended], [ended, rested, ended])):
             house.telegram.user_sends_text(OWNER, f"go {nth}")
             await house.telegram.wait_text(OWNER, f"You said: go {nth}")
             await runs_in(house, sky, *ends)
