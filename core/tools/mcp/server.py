@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from core.cancellation import end_with_caller
 from core.clock import Clock
 from core.errors import HubError, SchemaRefused, SignInRequired, ToolFailed
 from core.off_loop import off_loop
@@ -125,7 +126,7 @@ class McpServer:
         while True:
             self._become(Phase.CONNECTING)
             began_s = self._clock.monotonic_s()
-            reason = await self._connected_once()
+            reason = await end_with_caller(self._connected_once(), f"mcp connection {self.name}")
             if self._clock.monotonic_s() - began_s > STEADY_AFTER_S:
                 pause_s = FIRST_PAUSE_S
             self._become(Phase.FAILED, f"{reason}; retrying in {pause_s:g} s")
