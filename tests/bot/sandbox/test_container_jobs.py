@@ -262,13 +262,6 @@ TROUBLES = {
         "it may have used up",
         None,
     ),
-    # Many small programs, so that the worker is the largest one.
-    "a worker that runs out of memory": (
-        "head -c 120000000 /dev/zero > /tmp/large; "
-        "for n in $(seq 60); do python3 -c 'import time; time.sleep(60)' & done; sleep 60",
-        None,
-        "Out of memory",
-    ),
     "a fork bomb": ("f() { f | f & }; f; sleep 2", "Cannot fork", None),
     "a gigabyte of output": ("head -c 1000000000 /dev/zero | tr '\\0' x", "characters omitted", None),
     "a full disk": ("head -c 300000000 /dev/urandom > large; sleep 60", None, "disk limit"),
