@@ -108,10 +108,11 @@ class Notices:
         """Return the recipient's addresses, in order. Raises StoreUnavailable."""
         match to:
             case InOrder(recipients):
-                found = [target for one in recipients for target in await self.addresses(one)]
-                return list(
-                    {(target.channel, target.address): target for target in reversed(found)}.values()
-                )[::-1]
+                found: dict[tuple[str, Address], NoticeAddress] = {}
+                for one in recipients:
+                    for target in await self.addresses(one):
+                        found.setdefault((target.channel, target.address), target)
+                return list(found.values())
             case ToPerson(user_id, channel):
                 return await self._of_person(user_id, channel)
             case ToThread(thread_id):
