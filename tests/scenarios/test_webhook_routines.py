@@ -277,12 +277,13 @@ async def test_credentials_in_deliveries_reach_no_store_and_no_model(gate: Gate)
     planted = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
     house = gate.house
     (house.workspace / "notes.md").write_text(f"the deploy key is {planted}")
-    action = {"type": "lightweight", "prompt": "Look.", "context_paths": ["notes.md"]}
+    action = {"type": "lightweight", "prompt": "Look at what leaks.", "context_paths": ["notes.md"]}
     row = await desk_of(house).create(OLIVIA, {**push("leaky"), "action": action})
     body = json.dumps({"config": {planted: f"https://x:{planted}@example.com/"}}).encode()
     assert await gate.status("leaky", body, sender().github(body, "d-leak")) == 202
     (run,) = await ended(house, row)
-    asked = json.dumps(house.model.log[-1].body)
+    # Runs of other tests may still ask the same model.
+    (asked,) = [said for one in house.model.log if "Look at what leaks." in (said := json.dumps(one.body))]
     assert "the deploy key is [REDACTED]" in asked
     assert "[REDACTED]" in run.input
     assert planted not in asked + run.input
@@ -291,4 +292,4 @@ async def test_credentials_in_deliveries_reach_no_store_and_no_model(gate: Gate)
     await desk_of(house).emit(OLIVIA, "leaky", "t", {"token": planted}, "1")
     (run,) = await ended(house, told)
     assert planted not in run.input
-    assert planted not in json.dumps(house.model.log[-1].body)
+    assert planted not in json.dumps([one.body for one in house.model.log])
