@@ -9,17 +9,25 @@ drop the old one.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from typing import TYPE_CHECKING
 
 from core.audit_chain import RETIRED, ChainKey
 from core.clock import Clock
 from core.errors import VaultError
 from core.ids import OWN_SECRET, is_secret_name
+from core.lazy_module import LazyModule
 from core.store.facets import SealedSecret, Secrets
+
+if TYPE_CHECKING:
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.ciphers import aead
+    from cryptography.hazmat.primitives.kdf import hkdf
+else:
+    exceptions = LazyModule("cryptography.exceptions")
+    hashes = LazyModule("cryptography.hazmat.primitives.hashes")
+    aead = LazyModule("cryptography.hazmat.primitives.ciphers.aead")
+    hkdf = LazyModule("cryptography.hazmat.primitives.kdf.hkdf")
 
 KEY_BYTES = 32
 VALUE_LIMIT_BYTES = 8 * 1024
@@ -66,7 +74,7 @@ class VaultKeys:
         nonce, sealed = secret.sealed[:_NONCE_BYTES], secret.sealed[_NONCE_BYTES:]
         try:
             return key.cipher.decrypt(nonce, sealed, secret.name.encode()).decode()
-        except (InvalidTag, ValueError) as error:
+        except (exceptions.InvalidTag, ValueError) as error:
             raise VaultError(
                 f'the secret "{secret.name}" is damaged: set it again: hubbub secrets set {secret.name}'
             ) from error
@@ -76,12 +84,12 @@ class _Key:
     def __init__(self, key: bytes) -> None:
         if len(key) < KEY_BYTES:
             raise ValueError(f"a vault's key has {KEY_BYTES} bytes")
-        self.cipher = AESGCM(_derived(key, _SEALING, KEY_BYTES))
+        self.cipher = aead.AESGCM(_derived(key, _SEALING, KEY_BYTES))
         self.id = _derived(key, _NAMING, _KEY_ID_BYTES).hex()
 
 
 def _derived(key: bytes, purpose: bytes, length: int) -> bytes:
-    return HKDF(SHA256(), length, salt=None, info=purpose).derive(key)
+    return hkdf.HKDF(hashes.SHA256(), length, salt=None, info=purpose).derive(key)
 
 
 class Vault:
