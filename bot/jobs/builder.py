@@ -54,8 +54,9 @@ def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDis
         return None
     micro_usd = round(jobs.max_usd * MICRO_USD) or None
     budget = JobBudget(jobs.max_iterations, jobs.timeout_s, jobs.max_tokens or None, micro_usd)
-    contained = config.sandbox.enabled
-    return JobDispatcher(pipeline, budget, ids, review=jobs.review is True, containers=contained)
+    contained, agents = config.sandbox.enabled, config.sandbox.agents
+    review = jobs.review is True
+    return JobDispatcher(pipeline, budget, ids, review=review, containers=contained, agents=agents)
 
 
 def build_registry(

@@ -17,8 +17,9 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
-from core.errors import HubError, StaleTurn, StoreError
+from core.errors import HubError, InvalidArguments, StaleTurn, StoreError
 from core.ids import Ids
+from core.job import WORKER
 from core.jobs.job_run import MAX_LINES, MAX_OUTPUT_TOKENS, IterationsUsedUp
 from core.model.base import CallRequest, ModelReply, ModelRequest, ToolSpec
 from core.names import folded, quoted
@@ -28,6 +29,7 @@ from core.runs.registry import Run
 from core.runs.unseen_models import UnseenRun
 from core.safety.fencing import FENCE_RULE, fence_tool_output, head_and_tail, read_arguments, sanitise
 from core.safety.leaks import LeakDetector
+from core.sandbox.provider_wire import OUTPUT_TOKENS, objects_in, read_request
 from core.sandbox.worker import SPECS
 from core.store.codecs import encode
 from core.store.container_port import (
@@ -40,16 +42,32 @@ from core.store.container_port import (
     RequestEffect,
     SaidComplete,
     StartedContainer,
+    Told,
 )
 from core.store.rows import CallState, NewCall
 from core.store.units import patiently
 from core.tool import Effect
-from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolCalled, ToolResult, in_call_order
+from core.transcript import (
+    AssistantSaid,
+    Note,
+    Origin,
+    ResultStatus,
+    Said,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+    in_call_order,
+)
 
 MAX_REQUEST_BYTES = 1_000_000
+MAX_AGENT_REQUEST_BYTES = 8_000_000
+"""An agent sends its whole conversation with each call of a model."""
 RESULT_CHARS = 30_000
 NOTE_CHARS = 2_000
 TOOL_CHARS = 64
+CALLS_LIMIT = 100
+AGENT = "agent"
+"""What the journal names as the origin of what an agent said: the hub has it from the container."""
 ENDED = encode({"ended": True})
 """The answer to a worker whose job has ended. It is not stored: there is nothing more to be answered."""
 
@@ -125,6 +143,7 @@ class JobSession:
         self._spending = spending
         self._timezone = timezone
         self._egress = egress
+        self._agent = job.row.mode != WORKER
         self._said: list[Said] = list(job.steps.said)
         open_calls = (call for call in job.steps.calls if call.state is not CallState.ENDED)
         self._open = {call.call_id: call.tool for call in open_calls}
@@ -137,6 +156,11 @@ class JobSession:
         self.failure: HubError | None = None
         if job.row.complete:
             self.over.set()
+
+    @property
+    def max_request_bytes(self) -> int:
+        """The longest request that is read."""
+        return MAX_AGENT_REQUEST_BYTES if self._agent else MAX_REQUEST_BYTES
 
     @property
     def begun(self) -> bool:
@@ -169,7 +193,7 @@ class JobSession:
         known = self._token_hash
         if known is None or not hmac.compare_digest(known, hash_of(token)):
             raise NotTheWorker("this is not the token of the job")
-        seq, asked = _read(body)
+        seq, asked = await off_loop(len(body), lambda: _read(body))
         async with self._asking:
             stored = await self._services.containers.answer_to(self._job.id, seq)
             if stored is not None:
@@ -214,12 +238,16 @@ class JobSession:
                 self._said.append(said)
                 self._said.extend(ToolCalled(call.call_id, call.tool, call.arguments) for call in calls)
                 self._open |= {call.call_id: call.tool for call in calls}
-                self._rounds += bool(calls)
+                self._rounds += bool(calls) and not self._agent  # whose rounds are its calls of the model
             case CallEnded(result):
                 self._said.append(result)
                 self._open.pop(result.call_id, None)
             case Noted(text):
                 self._said.append(Note(text))
+            case Told(_, models, calls):
+                self._rounds += calls
+                if models is not None:
+                    self._run.kept(models)
             case _:
                 pass
 
@@ -242,11 +270,47 @@ class JobSession:
             case {"kind": "note", "text": str(text)}:
                 return Noted(self._services.leaks.redacted(sanitise(text[:NOTE_CHARS])))
             case {"kind": "messages"}:
-                return AskedForMessages()
+                return AskedForMessages(texts=self._agent and asked.get("texts") is True)
             case {"kind": "complete"}:
                 return SaidComplete()
+            case _ if self._agent:
+                return await self._effect_of_agent(asked)
             case _:
                 raise BadRequest("this is no request of a worker")
+
+    async def _effect_of_agent(self, asked: Mapping[str, Any]) -> RequestEffect:
+        """Return the effect of a request that only agent CLIs make."""
+        match asked:
+            case {"kind": "task"}:
+                said = next((one.text for one in self._said if isinstance(one, UserSaid)), "")
+                return Told(encode({"text": said}))
+            case {"kind": "said", "text": str(text), "calls": list(listed)}:
+                return await off_loop(len(text), lambda: self._reported(text, cast("list[Any]", listed)))
+            case {"kind": "reply", "max_tokens": int(most)}:
+                try:
+                    request = await asyncio.to_thread(read_request, asked, self._services.leaks)
+                except InvalidArguments as error:
+                    raise BadRequest(str(error)) from error
+                return await self._proxied(request, most)
+            case _:
+                raise BadRequest("this is no request of an agent")
+
+    def _reported(self, text: str, listed: Sequence[Any]) -> Replied:
+        """Return what an agent says it said, and the calls it says it makes of its own tools."""
+        leaks, ids = self._services.leaks, self._services.ids
+        calls = tuple(
+            NewCall(
+                ids.row_id(),
+                sanitise(str(call["tool"]))[:TOOL_CHARS],
+                leaks.redacted(sanitise(str(call["arguments"]))[:RESULT_CHARS]),
+                Effect.NONE,  # none on the host
+                max(1, self._rounds),
+            )
+            for call in objects_in(listed[:CALLS_LIMIT])
+        )
+        said = AssistantSaid(leaks.redacted(sanitise(text[:RESULT_CHARS])), Origin(AGENT, self._job.mode))
+        answer = encode({"calls": [call.call_id for call in calls]})
+        return Replied(said, calls, self._run.trace(), answer)
 
     def _cleaned(self, tool: str, text: str) -> str:
         within, _ = head_and_tail(text, RESULT_CHARS)
@@ -277,6 +341,28 @@ class JobSession:
         said = AssistantSaid(reply.text, reply.origin)
         return Replied(said, calls, self._run.trace(), encode(answer))
 
+    async def _proxied(self, request: ModelRequest, most: int) -> Told:
+        """Make the call of a model that an agent asks for, by the hub's models and within the job's limits."""
+        if self._rounds >= self._job.budget.iterations:
+            raise IterationsUsedUp(f"Maximum iterations exceeded ({self._job.budget.iterations})")
+        system = f"{request.system}\n\n{self._prompt(with_tools=True)}"
+        tokens = max(1, min(most, OUTPUT_TOKENS))
+        reply = await self._models.reply(
+            replace(request, system=system, max_output_tokens=tokens), self._reserve
+        )
+        calls = () if reply.truncated else reply.calls
+        answer = {
+            "text": reply.text,
+            "calls": [
+                {"id": self._services.ids.row_id(), "tool": call.tool, "arguments": call.arguments}
+                for call in calls
+            ],
+            "stop": reply.stop.value,
+            "input_tokens": reply.usage.input_tokens,
+            "output_tokens": reply.usage.output_tokens,
+        }
+        return Told(encode(answer), self._run.trace(), bool(calls))
+
     def _reserve(self, tokens: int) -> int:
         for limit in self._spending:
             tokens = limit.reserve(tokens)
@@ -305,8 +391,9 @@ class JobSession:
             f"the current directory. {network}; {owner} may send you messages "
             f"meanwhile. The real project changes only if {owner} accepts what you changed in the copy."
         )
+        done = "Say what was done and found" if self._agent else "Call finish with the result"
         tools = (
-            "Run the project's tests if there are any. Call finish with the result when you are done."
+            f"Run the project's tests if there are any. {done} when you are done."
             if with_tools
             else "You can't use tools any more: say what was done and what is left."
         )

@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -229,7 +229,7 @@ class WorkerTools:
             cwd=self._project,
             env=self._environment,
             start_new_session=True,
-            preexec_fn=_polite,
+            preexec_fn=polite,
         )
         output = HeadAndTail(OUTPUT_LIMIT_BYTES)
         draining = asyncio.create_task(_drain(process, output))
@@ -305,7 +305,7 @@ async def _drain(process: subprocess.Popen[bytes], output: HeadAndTail) -> None:
         transport.close()
 
 
-def _polite() -> None:
+def polite() -> None:
     """Leave the worker the processor that it needs to end the command, however many processes this makes."""
     os.nice(NICENESS)
 
@@ -424,8 +424,8 @@ async def work(hub: HubClient) -> None:
                 return
 
 
-def main() -> int:
-    """Work on one job; return the exit code."""
+def run_inside(do: Callable[[HubClient], Coroutine[Any, Any, None]]) -> int:
+    """Do the work on one job; return the exit code."""
     # What the model's commands run as the same user may not look into this process, which knows the token.
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     token = sys.stdin.readline().strip()
@@ -433,9 +433,8 @@ def main() -> int:
         return REFUSED
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    hub = HubClient(f"{SOCKET_DIRECTORY}/{SOCKET_NAME}", token)
     try:
-        asyncio.run(work(hub))
+        asyncio.run(do(HubClient(f"{SOCKET_DIRECTORY}/{SOCKET_NAME}", token)))
     except HubLost:
         return LOST
     except HubRefused:
@@ -446,4 +445,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_inside(work))

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from core.errors import HubError
 from core.events import ModelTrace
-from core.job import JobLimits, JobState
+from core.job import WORKER, JobLimits, JobState
 from core.ports import OutboxRow
 from core.store.job_port import JobEnd, JobEnded, StartedJob
 from core.store.rows import NewCall
@@ -19,8 +19,8 @@ class OutOfOrder(HubError):
 
 @dataclass(frozen=True, slots=True)
 class ContainerRow:
-    """What the store knows of a job's container. `number`: of its user and directory; `project`: see NewJob;
-    `token_hash`: None if no request of its is answered; `last_seq`: of its newest request, 0 for none;
+    """What the store knows of a job's container. `number`: of its user and directory; `project`, `mode`: see
+    NewJob; `token_hash`: None if no request of its is answered; `last_seq`: of its newest request, 0 for none;
     `complete`: this request said that its work is done."""
 
     number: int
@@ -28,6 +28,7 @@ class ContainerRow:
     token_hash: str | None
     last_seq: int
     complete: bool
+    mode: str = WORKER
 
 
 NO_CONTAINER = ContainerRow(0, ".", None, 0, complete=False)
@@ -66,7 +67,19 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class AskedForMessages:
-    """The worker wants to hear the messages that wait."""
+    """The worker wants to hear the messages that wait. `texts`: it is told what they say."""
+
+    texts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer that changes nothing of the conversation. `models`: what the job has used of them by now, if it
+    used any for this; `calls`: a model asked for calls with it."""
+
+    answer: str
+    models: ModelTrace | None = None
+    calls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +87,7 @@ class SaidComplete:
     """The worker says that its work is done, which is true unless messages wait."""
 
 
-RequestEffect = Replied | CallEnded | Noted | AskedForMessages | SaidComplete
+RequestEffect = Replied | CallEnded | Noted | AskedForMessages | Told | SaidComplete
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from core.store.container_port import (
     SaidComplete,
     StartedContainer,
     StoredChanges,
+    Told,
 )
 from core.store.job_port import JobEnded
 from core.store.rows import TurnState
@@ -47,20 +48,21 @@ _KIND = {
     CallEnded: "result",
     Noted: "note",
     AskedForMessages: "messages",
+    Told: "told",
     SaidComplete: "complete",
 }
 
 
 def row_of(tx: Transaction, job_id: str) -> ContainerRow | None:
-    row = tx.one("SELECT number, project, token_hash FROM job_containers WHERE job_id = ?", job_id)
+    row = tx.one("SELECT number, project, token_hash, mode FROM job_containers WHERE job_id = ?", job_id)
     if row is None:
         return None
     last = tx.one(
         "SELECT seq, kind, answer FROM job_requests WHERE job_id = ? ORDER BY seq DESC LIMIT 1", job_id
     )
     complete = last is not None and last[1] == "complete" and last[2] == OVER
-    number, project, token_hash = row
-    return ContainerRow(number, project, token_hash, 0 if last is None else last[0], complete)
+    number, project, token_hash, mode = row
+    return ContainerRow(number, project, token_hash, 0 if last is None else last[0], complete, mode)
 
 
 def _known(tx: Transaction, job_id: str) -> ContainerRow:
@@ -89,9 +91,14 @@ def _applied(tx: Transaction, job_id: str, effect: RequestEffect) -> Answered:
         case Noted(text):
             append(tx, progress(tx, job_id), job_id, [Note(text)])
             return Answered(NOTHING)
-        case AskedForMessages():
+        case AskedForMessages(texts):
             joined = join(tx, job_id)
-            return Answered(encode({"joined": len(joined)}), joined)
+            told = {"texts": [one.text for one in joined]} if texts else {}
+            return Answered(encode({"joined": len(joined), **told}), joined)
+        case Told(answer, models):
+            if models is not None:
+                keep_models(tx, job_id, models)
+            return Answered(answer)
         case SaidComplete():
             return Answered(GO_ON if is_waited_for(tx, job_id) else OVER)
         case _:

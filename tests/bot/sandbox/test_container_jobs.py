@@ -34,10 +34,12 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 
 @contextlib.asynccontextmanager
 async def house_with(
-    directory: Path, image: str, more: str = "", lookup: Lookup | None = None
+    directory: Path, image: str, more: str = "", lookup: Lookup | None = None, memory_mb: int = 256
 ) -> AsyncIterator[Hub]:
     """A hub whose workspace has a small project, and whose containers are small."""
-    sandbox = f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = 256\ndisk_mb = 100\n{more}\n'
+    sandbox = (
+        f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = {memory_mb}\ndisk_mb = 100\n{more}\n'
+    )
     async with open_hub(directory, extra=sandbox, start=False) as house:
         house.lookup = lookup
         await house.start()
