@@ -47,6 +47,13 @@ ENTRYPOINT ["python3", "-m", "core.sandbox.worker"]
 """
 _COMMAND = ("python3", "-m", "core.sandbox.worker")
 _AGENT_COMMAND = ("python3", "-m", "core.sandbox.agent")
+_USER = b"""\
+const os = require("node:os");
+const named = { username: "agent", homedir: process.env.HOME, shell: "/bin/sh" };
+os.userInfo = () => ({ uid: process.getuid(), gid: process.getgid(), ...named });
+require("node:module").syncBuiltinESMExports();
+"""
+"""Some agents ask for the name of their user. Containers run as a number that has none."""
 AGENTS_LABEL = "hubbub.agents"
 """The label of an image that names the agent CLIs in it."""
 PACKAGES = {"claude": "@anthropic-ai/claude-code", "qwen": "@qwen-code/qwen-code"}
@@ -124,7 +131,8 @@ def build_context(base: str, agents: AgentFiles | None = None) -> Iterator[IO[by
     and no wheel, agents need Node."""
     with tempfile.TemporaryFile() as buffer, tarfile.open(fileobj=buffer, mode="w") as archive:
         text = _DOCKERFILE.format(base=base, agents="" if agents is None else f"COPY agents {AGENTS}\n")
-        for name, content in [*_files(), ("Dockerfile", text.encode())]:
+        written = [("Dockerfile", text.encode()), ("agents/user.cjs", _USER)]
+        for name, content in [*_files(), *written]:
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(content), 0o644
             archive.addfile(entry, io.BytesIO(content))

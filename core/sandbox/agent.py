@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sys
 import tomllib
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -26,13 +27,13 @@ from core.sandbox.worker import ENVIRONMENT, HubClient, forwarding, polite, run_
 
 AGENTS = "/opt/agents"
 """Where the image has Node, and the programs of the agents."""
-NODE = f"{AGENTS}/node"
 LINE_LIMIT_BYTES = 16_000_000
 BODY_LIMIT_BYTES = 8_000_000
 HEAD_LIMIT_BYTES = 32_768
 PING_EVERY_S = 10.0
 """Programs give up on a stream that says nothing for a while."""
 CHARS_PER_TOKEN = 4
+EXIT_LIMIT_S = 10.0
 FAILED = 5
 """Exit code: the CLI ended without a result."""
 
@@ -221,10 +222,21 @@ class AgentRun:
             if not await self._line(line):
                 continue
             more = await self._more()
-            if more is None or not self._preset.live:
+            if more is None:
+                return None
+            if not self._preset.live:
+                await self._ended(process)
                 return more
             self._say(process.stdin, more)
         raise AgentFailed(f"the agent ended with exit code {await process.wait()} and without a result")
+
+    async def _ended(self, process: asyncio.subprocess.Process) -> None:
+        """Let a process write down its session, and end it with all it left."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(EXIT_LIMIT_S):
+                await process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
     def _say(self, stdin: asyncio.StreamWriter, words: str) -> None:
         if self._preset.live:
@@ -286,8 +298,8 @@ async def work(mode: str, client: HubClient) -> None:
     hub, preset = Hub(client), presets()[mode]
     async with forwarding(f"{SOCKET_DIRECTORY}/{EGRESS_NAME}") as proxies, ModelPort(hub).serving() as port:
         environment = {**ENVIRONMENT, **proxies, **environment_of(preset, port)}
-        command = (NODE, f"{AGENTS}/{mode}/cli.js", *preset.arguments)
-        working = asyncio.ensure_future(AgentRun(hub, preset, command, environment).work())
+        program = (f"{AGENTS}/node", "--require", f"{AGENTS}/user.cjs", f"{AGENTS}/{mode}/cli.js")
+        working = asyncio.ensure_future(AgentRun(hub, preset, (*program, *preset.arguments), environment).work())
         await asyncio.wait([working, hub.lost], return_when=asyncio.FIRST_COMPLETED)
         if hub.lost.done():
             working.cancel()
