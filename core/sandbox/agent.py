@@ -299,7 +299,9 @@ async def work(mode: str, client: HubClient) -> None:
     async with forwarding(f"{SOCKET_DIRECTORY}/{EGRESS_NAME}") as proxies, ModelPort(hub).serving() as port:
         environment = {**ENVIRONMENT, **proxies, **environment_of(preset, port)}
         program = (f"{AGENTS}/node", "--require", f"{AGENTS}/user.cjs", f"{AGENTS}/{mode}/cli.js")
-        working = asyncio.ensure_future(AgentRun(hub, preset, (*program, *preset.arguments), environment).work())
+        working = asyncio.ensure_future(
+            AgentRun(hub, preset, (*program, *preset.arguments), environment).work()
+        )
         await asyncio.wait([working, hub.lost], return_when=asyncio.FIRST_COMPLETED)
         if hub.lost.done():
             working.cancel()

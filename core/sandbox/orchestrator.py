@@ -150,6 +150,7 @@ class JobSession:
         self._rounds = self._job.rounds
         self._token_hash = job.row.token_hash
         self._last_seq = job.row.last_seq
+        self._closed = False
         self._asking = asyncio.Lock()
         self._working: asyncio.Task[Any] | None = None
         self.over = asyncio.Event()
@@ -184,12 +185,15 @@ class JobSession:
 
     def close(self) -> None:
         """Answer nothing more, and stop the answer that is being made."""
+        self._closed = True
         self._token_hash = None
         if self._working is not None:
             self._working.cancel()
 
     async def answer(self, token: str, body: bytes) -> str:
         """Return the answer to a request as JSON. Raises NotTheWorker, BadRequest, OutOfOrder, StoreError."""
+        if self._closed:  # the next hub answers, or the container is removed
+            raise StoreError("this hub answers no more")
         known = self._token_hash
         if known is None or not hmac.compare_digest(known, hash_of(token)):
             raise NotTheWorker("this is not the token of the job")
