@@ -57,8 +57,9 @@ def show_status(path: Path | None, *, as_json: bool) -> None:
 
 
 def build_image(path: Path | None, base: str, agents: Sequence[str], node: Path | None) -> None:
-    """Build the image of workers, with the agents named as NAME=DIRECTORY. Raises CommandFailed if Docker does
-    not."""
+    """Build the image of workers, with the agents named as NAME=DIRECTORY.
+
+    Raises CommandFailed if Docker does not."""
     try:
         files = agents_from(agents, node)
     except ImageRefused as error:

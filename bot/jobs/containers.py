@@ -206,6 +206,7 @@ class ContainerJobManager:
         failed = JobState.FAILED
         try:
             work = self._work_of(started, session)
+            await session.recall()
             async with serving(session, work.sockets, work.owner, egress):
                 try:
                     async with asyncio.timeout(left_s):
@@ -371,7 +372,8 @@ class ContainerJobManager:
         path = [(JobState.COMPLETED, "Completed")]
         try:
             changes = await asyncio.to_thread(changes_between, work.base, work.copy)
-            diff = await asyncio.to_thread(diff_of, changes, work.base, work.copy)
+            shown = await asyncio.to_thread(diff_of, changes, work.base, work.copy)
+            diff = await asyncio.to_thread(self._services.leaks.redacted, shown)
         except (ChangesRefused, OSError) as error:
             reason = f"The changes could not be collected: {error}"
             await self._failed(job.id, ((JobState.FAILED, reason),), session, run)

@@ -18,13 +18,13 @@ from starlette.routing import Route
 from bot.web.server import WebServer
 from core.errors import StoreError, ToolDenied, ToolFailed
 from core.safety.network import NetworkGuard
+from core.sandbox.hub_client import PATH
 from core.sandbox.orchestrator import (
     BadRequest,
     JobSession,
     NotTheWorker,
 )
 from core.sandbox.policy import EGRESS_NAME, SOCKET_NAME, ContainerUser
-from core.sandbox.worker import PATH
 from core.store.container_port import OutOfOrder
 
 logger = logging.getLogger(__name__)

@@ -54,6 +54,10 @@ os.userInfo = () => ({ uid: process.getuid(), gid: process.getgid(), ...named })
 require("node:module").syncBuiltinESMExports();
 """
 """Some agents ask for the name of their user. Containers run as a number that has none."""
+_WITH_CREDENTIAL = b"""\
+#!/bin/sh
+PYTHONPATH=/opt/hubbub exec python3 -m core.sandbox.agent credential "$@"
+"""
 AGENTS_LABEL = "hubbub.agents"
 """The label of an image that names the agent CLIs in it."""
 PACKAGES = {"claude": "@anthropic-ai/claude-code", "qwen": "@qwen-code/qwen-code"}
@@ -61,7 +65,7 @@ PACKAGES = {"claude": "@anthropic-ai/claude-code", "qwen": "@qwen-code/qwen-code
 
 
 class ImageRefused(HubError):
-    """Error for what is no image of workers, or can't be one; the text says what to do."""
+    """Error for an image that jobs can't work in, or that can't be built; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +106,8 @@ def agents_from(named: Sequence[str], node: Path | None) -> AgentFiles | None:
             raise ImageRefused(f"There is no agent {name!r}; the agents are: {', '.join(PACKAGES)}")
         if not directory or _package_name(path) != package or not (path / "cli.js").is_file():
             raise ImageRefused(
-                f"{directory or 'Nothing'} is not the directory of the package {package}; install it with npm and"
-                f" name it: --agent {name}=node_modules/{package}"
+                f"{directory or 'Nothing'} is not the directory of the package {package}; install it with npm"
+                f" and name it: --agent {name}=node_modules/{package}"
             )
         packages[name] = path
     if not packages:
@@ -132,9 +136,10 @@ def build_context(base: str, agents: AgentFiles | None = None) -> Iterator[IO[by
     with tempfile.TemporaryFile() as buffer, tarfile.open(fileobj=buffer, mode="w") as archive:
         text = _DOCKERFILE.format(base=base, agents="" if agents is None else f"COPY agents {AGENTS}\n")
         written = [("Dockerfile", text.encode()), ("agents/user.cjs", _USER)]
+        written.append(("agents/with-credential", _WITH_CREDENTIAL))
         for name, content in [*_files(), *written]:
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), 0o644
+            entry.size, entry.mode = len(content), 0o755 if content.startswith(b"#!") else 0o644
             archive.addfile(entry, io.BytesIO(content))
         if agents is not None:
             archive.add(agents.node.resolve(), "agents/node", filter=partial(_plain, 0o755))
@@ -163,7 +168,8 @@ async def require_image(engine: DockerEngine, image: str, mode: str) -> None:
         raise ImageRefused(f"The image {image} is no worker of this version; run: hubbub sandbox build")
     if mode != WORKER and mode not in labels.get(AGENTS_LABEL, "").split(","):
         raise ImageRefused(
-            f"The image {image} has no agent {mode}; run: hubbub sandbox build --node FILE --agent {mode}=DIRECTORY"
+            f"The image {image} has no agent {mode}; run: hubbub sandbox build --node FILE"
+            f" --agent {mode}=DIRECTORY"
         )
 
 

@@ -26,8 +26,8 @@ class JobView:
     """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
     routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
     `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on
-    the host. `mode`: "worker", or the agent CLI that works inside. `digest`: of the changes that its owner may
-    accept. Times are integer microseconds UTC."""
+    the host. `mode`: "worker", or the agent CLI that works inside. `digest`: of the changes that its owner
+    may accept. Times are integer microseconds UTC."""
 
     id: str
     short_id: str
@@ -153,9 +153,8 @@ class EventsWanted(Given):
 
 class NewJobPage(Given):
     """A job to start. `tools`: those it may use besides the ones that need no approval. `sandbox`: it is to
-    work in a container, on a copy of the workspace's directory `project`, by the agent CLI `mode` if it is not
-    "worker". `key`: makes a repeated request
-    harmless."""
+    work in a container, on a copy of the workspace's directory `project`, by the agent CLI `mode` if it is
+    not "worker". `key`: makes a repeated request harmless."""
 
     task: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
     tools: Annotated[list[ShortText], Field(max_length=100)] = Field(default_factory=list)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 USAGES = {
     "job": "Type /job and what is to be done. /job --tools NAME,NAME gives it more tools; /job --sandbox lets"
-    " it work in a container, /job --sandbox=DIRECTORY on that directory of the workspace; then --mode=NAME lets an"
-    " agent CLI do it.",
+    " it work in a container, /job --sandbox=DIRECTORY on that directory of the workspace; then --mode=NAME"
+    " lets an agent CLI do it.",
     "jobs": "/jobs takes no arguments; /status ID shows one job.",
     "status": "Type /status alone, or /status and the ID of a job.",
     "cancel": "Type /cancel and the ID of a job; /jobs lists them.",

@@ -75,7 +75,8 @@ class RoutineWork:
 
 class JobDispatcher:
     """The maker of new jobs. `budget`: the configured limits of each; `review`: their owners accept or reject
-    their results; `containers`: there may be jobs in containers; `agents`: the agent CLIs that may do them."""
+    their results; `containers`: there may be jobs in containers; `agents`: the agent CLIs that may do
+    these."""
 
     def __init__(
         self,
@@ -191,8 +192,8 @@ class JobDispatcher:
         if mode not in self._agents:
             known = ", ".join([WORKER, *self._agents])
             raise JobRefused(
-                f"No job can work by {quoted(mode[:64])} here. The modes are: {known}; see [sandbox] agents in the"
-                " configuration."
+                f"No job can work by {quoted(mode[:64])} here. The modes are: {known}; see [sandbox] agents"
+                " in the configuration."
             )
         return mode
 

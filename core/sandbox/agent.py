@@ -1,13 +1,14 @@
 """The driver of an agent CLI inside a container: its models, its events and its messages are the hub's.
 
 The CLI works with its own tools and speaks its provider's protocol (OpenAI's chat completions or Anthropic's
-messages) to a port of loopback. The driver passes each call on as a request of a worker (`core.sandbox.worker`),
-which the hub meters and answers once, so that a restart of the hub is a wait for the CLI. The CLI's lines of
-stream-JSON become the events of the job. Needs nothing but the standard library.
+messages) to a port of loopback. The driver passes each call on as a request to the hub, which meters it and
+answers it once, so that a restart of the hub is a wait for the CLI. The CLI's lines of stream-JSON become the
+events of the job. Needs nothing but the standard library.
 """
 
 import asyncio
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -21,9 +22,17 @@ from typing import Any, cast
 
 import core.model
 from core.errors import HubError
-from core.sandbox.provider_wire import OUTPUT_TOKENS, WIRES, Json, objects_in, texts_of
+from core.sandbox.hub_client import (
+    ENVIRONMENT,
+    CredentialRefused,
+    HubClient,
+    credential,
+    forwarding,
+    run_inside,
+)
 from core.sandbox.policy import EGRESS_NAME, PROJECT, SOCKET_DIRECTORY, TEMPORARY
-from core.sandbox.worker import ENVIRONMENT, HubClient, forwarding, polite, run_inside
+from core.sandbox.provider_wire import OUTPUT_TOKENS, WIRES, Json, objects_in, texts_of
+from core.sandbox.worker import polite
 
 AGENTS = "/opt/agents"
 """Where the image has Node, and the programs of the agents."""
@@ -33,6 +42,8 @@ HEAD_LIMIT_BYTES = 32_768
 PING_EVERY_S = 10.0
 """Programs give up on a stream that says nothing for a while."""
 CHARS_PER_TOKEN = 4
+CREDENTIAL = "/v1/credential"
+PORT_VARIABLE = "HUBBUB_PORT"
 EXIT_LIMIT_S = 10.0
 FAILED = 5
 """Exit code: the CLI ended without a result."""
@@ -74,7 +85,7 @@ def _preset(row: Mapping[str, Any], job: Mapping[str, Any]) -> AgentPreset:
 
 
 def environment_of(preset: AgentPreset, port: int) -> Mapping[str, str]:
-    """Return what an agent is told by its environment. There is no key: the hub has them."""
+    """Return the environment of an agent. There is no key in it: the hub has them."""
     values = {
         "{model}": "hub",
         "{api_key}": "hub",
@@ -110,7 +121,7 @@ class Hub:
 
 
 class ModelPort:
-    """The port. It answers whoever is in the container: all of it spends what the job may spend."""
+    """The port. It answers every program in the container: each spends what the job may spend."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -128,6 +139,8 @@ class ModelPort:
                 method, path, body = await _read(reader)
                 if method == "POST" and path.endswith("/count_tokens"):
                     _whole(writer, 200, {"input_tokens": len(json.dumps(body)) // CHARS_PER_TOKEN})
+                elif method == "POST" and path == CREDENTIAL:
+                    _whole(writer, 200, await self._hub.ask("credential", name=str(body["name"])))
                 elif method == "POST" and path in WIRES:
                     await self._model(writer, path, body)
                 else:
@@ -163,7 +176,7 @@ async def _read(reader: asyncio.StreamReader) -> tuple[str, str, Json]:
     size = int(fields.get("content-length", "0"))
     if not 0 <= size <= BODY_LIMIT_BYTES:
         raise NotUnderstood(f"a request has at most {BODY_LIMIT_BYTES} bytes")
-    body = json.loads(await reader.readexactly(size)) if size else {}
+    body: Any = json.loads(await reader.readexactly(size)) if size else {}
     if not isinstance(body, dict):
         raise NotUnderstood("a request is an object")
     return method, target.partition("?")[0], cast("Json", body)
@@ -202,7 +215,7 @@ class AgentRun:
             words = await self._process(words)
 
     async def _process(self, words: str) -> str | None:
-        """Let one process work; return what the next one is told, or None at the end."""
+        """Let one process work; return the words for the next one, or None at the end."""
         resume = [one.replace("{session}", self._session) for one in self._preset.resume]
         process = await asyncio.create_subprocess_exec(
             *self._command,
@@ -263,11 +276,13 @@ class AgentRun:
             return False
         event = cast("Json", event)
         self._session = str(event.get("session_id") or self._session)
+        message = objects_in([event.get("message")])
+        content = objects_in(message[0].get("content")) if message else ()
         match event.get("type"):
             case "assistant":
-                await self._said(objects_in((event.get("message") or {}).get("content")))
+                await self._said(content)
             case "user":
-                await self._results(objects_in((event.get("message") or {}).get("content")))
+                await self._results(content)
             case "result":
                 if event.get("is_error"):
                     raise AgentFailed(str(event.get("result") or event.get("subtype"))[:500])
@@ -298,6 +313,7 @@ async def work(mode: str, client: HubClient) -> None:
     hub, preset = Hub(client), presets()[mode]
     async with forwarding(f"{SOCKET_DIRECTORY}/{EGRESS_NAME}") as proxies, ModelPort(hub).serving() as port:
         environment = {**ENVIRONMENT, **proxies, **environment_of(preset, port)}
+        environment |= {PORT_VARIABLE: str(port), "PATH": f"{AGENTS}:{ENVIRONMENT['PATH']}"}
         program = (f"{AGENTS}/node", "--require", f"{AGENTS}/user.cjs", f"{AGENTS}/{mode}/cli.js")
         working = asyncio.ensure_future(
             AgentRun(hub, preset, (*program, *preset.arguments), environment).work()
@@ -309,13 +325,28 @@ async def work(mode: str, client: HubClient) -> None:
         await working
 
 
+def with_credential(name: str, command: list[str]) -> int:
+    """Run a command in the place of this process, with a credential in its environment. Return the exit code
+    if that is not possible."""
+    connection = http.client.HTTPConnection("127.0.0.1", int(os.environ[PORT_VARIABLE]))
+    connection.request("POST", CREDENTIAL, json.dumps({"name": name}))
+    try:
+        variable, value = credential(json.loads(connection.getresponse().read()))
+        os.execvpe(command[0], command, {**os.environ, variable: value})  # noqa: S606 - it is what it is for
+    except (CredentialRefused, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+    return 1
+
+
 def main() -> int:
     """Let the agent that the first argument names work on one job; return the exit code."""
+    if sys.argv[1] == "credential":
+        return with_credential(sys.argv[2], sys.argv[3:])
     os.makedirs(f"{TEMPORARY}/agent", exist_ok=True)
     try:
         return run_inside(partial(work, sys.argv[1]))
     except (AgentFailed, HubError, OSError) as error:
-        print(error, flush=True)
+        sys.stdout.write(f"{error}\n")
         return FAILED
 
 

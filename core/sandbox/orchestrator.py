@@ -7,32 +7,35 @@ stored, with its effect, before it is given, so that a repeated request is answe
 """
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
-from core.errors import HubError, InvalidArguments, StaleTurn, StoreError
-from core.ids import Ids
+from core.errors import HubError, InvalidArguments, StaleTurn, StoreError, VaultError
+from core.ids import OWN_SECRET, Ids, is_secret_name
 from core.job import WORKER
-from core.jobs.job_run import MAX_LINES, MAX_OUTPUT_TOKENS, IterationsUsedUp
-from core.model.base import CallRequest, ModelReply, ModelRequest, ToolSpec
+from core.jobs.job_run import MAX_OUTPUT_TOKENS, IterationsUsedUp, last_words
+from core.model.base import CallRequest, ModelReply, ModelRequest
 from core.names import folded, quoted
 from core.off_loop import off_loop
 from core.runs.metering import SpendingLimit
 from core.runs.registry import Run
 from core.runs.unseen_models import UnseenRun
 from core.safety.fencing import FENCE_RULE, fence_tool_output, head_and_tail, read_arguments, sanitise
-from core.safety.leaks import LeakDetector
+from core.safety.leaks import SHORTEST_KNOWN, LeakDetector
 from core.sandbox.provider_wire import OUTPUT_TOKENS, objects_in, read_request
-from core.sandbox.worker import SPECS
+from core.sandbox.worker import FINISH, SPECS
 from core.store.codecs import encode
 from core.store.container_port import (
+    CREDENTIAL,
+    AskedForCredential,
     AskedForMessages,
     CallEnded,
     ContainerJobs,
@@ -68,33 +71,17 @@ TOOL_CHARS = 64
 CALLS_LIMIT = 100
 AGENT = "agent"
 """What the journal names as the origin of what an agent said: the hub has it from the container."""
+FINISHED_BY_WORDS = (
+    "`with-credential NAME COMMAND ARGUMENT…` runs a command with a secret of the person's in its "
+    "environment, github-token as $GITHUB_TOKEN, if it is granted to this job; never print it. Say what was "
+    "done and found when you are done."
+)
+NOT_GRANTED = (
+    "This job has no grant for the secret {name}. {owner} is asked with the result whether it may have it; "
+    "go on without it, and say what is left undone."
+)
 ENDED = encode({"ended": True})
 """The answer to a worker whose job has ended. It is not stored: there is nothing more to be answered."""
-
-FINISH = ToolSpec(
-    "finish",
-    "End the job with its result. Call it alone, once everything is done or nothing more can be done.",
-    {
-        "type": "object",
-        "properties": {
-            "result": {"type": "string", "description": "what was done and found, for the job's owner"},
-            "test_output": {"type": "string", "description": "the end of what the tests printed, if any ran"},
-            "artifacts": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "paths of the files that the owner should look at",
-            },
-            "open_points": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "what is not done, and why",
-            },
-        },
-        "required": ["result"],
-        "additionalProperties": False,
-    },
-)
-"""The call that ends a job; plain words end it as well."""
 
 
 class NotTheWorker(HubError):
@@ -118,6 +105,8 @@ class SessionServices:
     clock: Clock
     ids: Ids
     leaks: LeakDetector
+    secret: Callable[[str], Awaitable[str]]
+    """Returns the secret of that name. Raises VaultError."""
 
 
 class JobSession:
@@ -201,16 +190,41 @@ class JobSession:
         async with self._asking:
             stored = await self._services.containers.answer_to(self._job.id, seq)
             if stored is not None:
-                return stored
+                return await self._with_credential(asked, stored)
             if self._token_hash is None or self.over.is_set():
                 return ENDED
             if seq != self._last_seq + 1:
                 raise OutOfOrder(f"request {seq} is not the next one")
             self._working = asyncio.current_task()
             try:
-                return await self._answered(seq, asked)
+                return await self._with_credential(asked, await self._answered(seq, asked))
             finally:
                 self._working = None
+
+    async def recall(self) -> None:
+        """Find the secrets that the job was given by earlier hubs, in all that it says."""
+        for name in await self._services.containers.credentials_given(self._job.id):
+            with contextlib.suppress(VaultError):
+                self._services.leaks.learn([await self._services.secret(name)])
+
+    async def _with_credential(self, asked: Mapping[str, Any], answer: str) -> str:
+        """Return the answer with the secret that it grants, which is nowhere stored with it."""
+        said: dict[str, Any] = json.loads(answer) if asked.get("kind") == CREDENTIAL else {}
+        if "granted" not in said:
+            return answer
+        name = str(said["credential"])
+        problem = NOT_GRANTED.format(name=name, owner=quoted(self._owner.name))
+        if said["granted"] and name in await self._services.containers.granted_credentials(self._job.id):
+            try:
+                value = await self._services.secret(name)
+            except VaultError as error:
+                problem = str(error)
+            else:
+                problem = f"The secret {name} is too short to be kept out of what the job says."
+                if len(value) >= SHORTEST_KNOWN:
+                    self._services.leaks.learn([value])
+                    return encode({**said, "value": value})
+        return encode({"credential": name, "problem": problem})
 
     async def _answered(self, seq: int, asked: Mapping[str, Any]) -> str:
         try:
@@ -277,6 +291,10 @@ class JobSession:
                 return AskedForMessages(texts=self._agent and asked.get("texts") is True)
             case {"kind": "complete"}:
                 return SaidComplete()
+            case {"kind": "credential", "name": str(name)}:
+                if not is_secret_name(name) or name.startswith(OWN_SECRET):
+                    raise BadRequest("there is no such secret")
+                return AskedForCredential(name)
             case _ if self._agent:
                 return await self._effect_of_agent(asked)
             case _:
@@ -288,8 +306,9 @@ class JobSession:
             case {"kind": "task"}:
                 said = next((one.text for one in self._said if isinstance(one, UserSaid)), "")
                 return Told(encode({"text": said}))
-            case {"kind": "said", "text": str(text), "calls": list(listed)}:
-                return await off_loop(len(text), lambda: self._reported(text, cast("list[Any]", listed)))
+            case {"kind": "said", "text": str(text)}:
+                calls = objects_in(asked.get("calls"))
+                return await off_loop(len(text), lambda: self._reported(text, calls))
             case {"kind": "reply", "max_tokens": int(most)}:
                 try:
                     request = await asyncio.to_thread(read_request, asked, self._services.leaks)
@@ -299,18 +318,18 @@ class JobSession:
             case _:
                 raise BadRequest("this is no request of an agent")
 
-    def _reported(self, text: str, listed: Sequence[Any]) -> Replied:
+    def _reported(self, text: str, listed: Sequence[Mapping[str, Any]]) -> Replied:
         """Return what an agent says it said, and the calls it says it makes of its own tools."""
         leaks, ids = self._services.leaks, self._services.ids
         calls = tuple(
             NewCall(
                 ids.row_id(),
-                sanitise(str(call["tool"]))[:TOOL_CHARS],
-                leaks.redacted(sanitise(str(call["arguments"]))[:RESULT_CHARS]),
+                sanitise(str(call.get("tool")))[:TOOL_CHARS],
+                leaks.redacted(sanitise(str(call.get("arguments")))[:RESULT_CHARS]),
                 Effect.NONE,  # none on the host
                 max(1, self._rounds),
             )
-            for call in objects_in(listed[:CALLS_LIMIT])
+            for call in listed[:CALLS_LIMIT]
         )
         said = AssistantSaid(leaks.redacted(sanitise(text[:RESULT_CHARS])), Origin(AGENT, self._job.mode))
         answer = encode({"calls": [call.call_id for call in calls]})
@@ -346,7 +365,7 @@ class JobSession:
         return Replied(said, calls, self._run.trace(), encode(answer))
 
     async def _proxied(self, request: ModelRequest, most: int) -> Told:
-        """Make the call of a model that an agent asks for, by the hub's models and within the job's limits."""
+        """Make the call of a model that an agent asks for, by the hub's models, within the job's limits."""
         if self._rounds >= self._job.budget.iterations:
             raise IterationsUsedUp(f"Maximum iterations exceeded ({self._job.budget.iterations})")
         system = f"{request.system}\n\n{self._prompt(with_tools=True)}"
@@ -395,9 +414,9 @@ class JobSession:
             f"the current directory. {network}; {owner} may send you messages "
             f"meanwhile. The real project changes only if {owner} accepts what you changed in the copy."
         )
-        done = "Say what was done and found" if self._agent else "Call finish with the result"
+        done = FINISHED_BY_WORDS if self._agent else "Call finish with the result when you are done."
         tools = (
-            f"Run the project's tests if there are any. {done} when you are done."
+            f"Run the project's tests if there are any. {done}"
             if with_tools
             else "You can't use tools any more: say what was done and what is left."
         )
@@ -428,17 +447,4 @@ def _ending(reply: ModelReply) -> tuple[ModelReply, bool]:
         given = read_arguments(reply.calls[0].arguments)
     except HubError:
         given = {"result": reply.text or reply.calls[0].arguments}
-    return replace(reply, text=_last_words(given, reply.text), calls=()), True
-
-
-def _last_words(given: Mapping[str, Any], said: str) -> str:
-    """Return the end of a job that the model gave as a call."""
-    parts = [str(given.get("result") or said or "Done.")]
-    if tests := str(given.get("test_output") or "").strip():
-        parts.append(f"Tests:\n```\n{tests[-RESULT_CHARS // 10 :]}\n```")
-    for name, heading in (("artifacts", "Files"), ("open_points", "Not done")):
-        listed = given.get(name)
-        if isinstance(listed, list) and listed:
-            lines = [f"- {line}" for line in cast("list[Any]", listed)[:MAX_LINES]]
-            parts.append("\n".join([f"{heading}:", *lines]))
-    return "\n\n".join(parts)
+    return replace(reply, text=last_words(given, reply.text), calls=()), True

@@ -30,10 +30,10 @@ MAX_DIFF_CHARS = 200_000
 NO_NEWLINE = "\\ No newline at end of file"
 REPOSITORY = ".git"
 LEFT_OUT = frozenset({REPOSITORY})
-"""Names that are neither copied with the files nor taken back: a repository's hooks and settings run programs."""
+"""Names neither copied with the files nor taken back: a repository's hooks and settings run programs."""
 HISTORY = ("HEAD", "index", "packed-refs", "shallow", "refs", "objects")
-"""What a copy gets of a repository. Its settings, hooks and logs stay out: they run programs, or hold addresses
-with passwords."""
+"""What a copy gets of a repository. Its settings, hooks and logs stay out: they run programs, or hold
+addresses with passwords."""
 _SETTINGS = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 _ELSEWHERE = ("objects/info/alternates", "objects/info/http-alternates", "commondir", "reftable")
 """The files of repositories whose history is not all in them, or in another form."""
@@ -158,7 +158,7 @@ def _copy_history(source: Path, copy: Path, limit_bytes: int, guard: PathGuard) 
 
 
 def _other_format(repository: Path) -> bool:
-    """Return whether a repository needs settings to be read: other hashes, or a history that is not all there."""
+    """Return whether a repository needs settings to be read: it has other hashes, or not all its history."""
     try:
         settings = content_of(repository, "config").decode(errors="replace").lower()
     except OSError:

@@ -16,7 +16,7 @@ from core.transcript import AssistantSaid, ResultStatus, Said, ToolCalled, ToolR
 OUTPUT_TOKENS = 16_000
 """The most that one reply to an agent may have."""
 DESCRIPTION_CHARS = 1_000
-"""Some providers refuse tools with longer descriptions; these are told with the instructions instead."""
+"""Some providers refuse tools with longer descriptions; the hub adds these to the instructions instead."""
 _STOPS = {
     "length": ("max_tokens", "length"),
     "filtered": ("refusal", "content_filter"),
@@ -85,14 +85,15 @@ def from_openai(body: Json) -> Json:
                     said.append(["call", str(call["id"]), function["name"], function.get("arguments", "")])
             case _:
                 said.append(["user", text])
-    functions = (one.get("function") or {} for one in objects_in(body.get("tools")))
+    functions = objects_in([one.get("function") for one in objects_in(body.get("tools"))])
     tools = [_tool(one, one.get("parameters")) for one in functions]
     most = body.get("max_completion_tokens") or body.get("max_tokens")
     return _request("\n\n".join(system), said, tools, most)
 
 
 def _tool(given: Json, parameters: Any) -> Json:
-    schema = parameters if isinstance(parameters, dict) else {"type": "object", "properties": {}}
+    empty: Json = {"type": "object", "properties": {}}
+    schema = cast("Json", parameters) if isinstance(parameters, dict) else empty
     return {"name": given["name"], "description": given.get("description") or "", "parameters": schema}
 
 
@@ -114,11 +115,11 @@ def to_anthropic(answer: Json, number: int, *, stream: bool) -> Iterator[bytes]:
         done = {"content": blocks, "stop_reason": stop, "stop_sequence": None, "usage": usage}
         yield json.dumps({**message, **done}).encode()
         return
-    empty = {"content": [], "stop_reason": None, "stop_sequence": None}
+    empty: Json = {"content": [], "stop_reason": None, "stop_sequence": None}
     yield _event("message_start", message={**message, **empty, "usage": {**usage, "output_tokens": 0}})
     for index, block in enumerate(blocks):
         text = block["type"] == "text"
-        start = {**block, "text": ""} if text else {**block, "input": {}}
+        start: Json = {**block, "text": ""} if text else {**block, "input": {}}
         piece = {"type": "text_delta", "text": block.get("text")}
         if not text:
             piece = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
@@ -173,14 +174,14 @@ WIRES = {
     "/v1/messages": (from_anthropic, to_anthropic, _event("ping")),
     "/v1/chat/completions": (from_openai, to_openai, b": wait\n\n"),
 }
-"""What each path takes and gives, and what is said while the hub works on it."""
+"""The reader and the writer of each path, and the line that it sends while the hub works on it."""
 
 
 # The hub's side: the request of an agent, which can't be trusted.
 
 
 def read_request(asked: Mapping[str, Any], leaks: LeakDetector) -> ModelRequest:
-    """Return the call of a model that an agent asks for, without credentials, and with the output of its tools
+    """Return the call of a model that an agent asks for, without credentials; the output of its tools is
     fenced. Raises InvalidArguments."""
     tools: dict[str, str] = {}
 

@@ -20,8 +20,8 @@ class OutOfOrder(HubError):
 @dataclass(frozen=True, slots=True)
 class ContainerRow:
     """What the store knows of a job's container. `number`: of its user and directory; `project`, `mode`: see
-    NewJob; `token_hash`: None if no request of its is answered; `last_seq`: of its newest request, 0 for none;
-    `complete`: this request said that its work is done."""
+    NewJob; `token_hash`: None if no request of its is answered; `last_seq`: of its newest request, 0 for
+    none; `complete`: this request said that its work is done."""
 
     number: int
     project: str
@@ -67,15 +67,15 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class AskedForMessages:
-    """The worker wants to hear the messages that wait. `texts`: it is told what they say."""
+    """The worker wants to hear the messages that wait. `texts`: the answer has their words."""
 
     texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An answer that changes nothing of the conversation. `models`: what the job has used of them by now, if it
-    used any for this; `calls`: a model asked for calls with it."""
+    """An answer that changes nothing of the conversation. `models`: what the job has used of them by now, if
+    it used any for this; `calls`: a model asked for calls with it."""
 
     answer: str
     models: ModelTrace | None = None
@@ -87,7 +87,19 @@ class SaidComplete:
     """The worker says that its work is done, which is true unless messages wait."""
 
 
-RequestEffect = Replied | CallEnded | Noted | AskedForMessages | Told | SaidComplete
+CREDENTIAL = "credential"
+"""The tool of grants for secrets; their pattern is the name of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedForCredential:
+    """The worker asks for a secret by its name. The answer says whether a grant of the job's own gives it,
+    and never its value."""
+
+    name: str
+
+
+RequestEffect = Replied | CallEnded | Noted | AskedForMessages | Told | AskedForCredential | SaidComplete
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +164,17 @@ class ContainerJobs(Protocol):
         Raises StaleTurn, OutOfOrder."""
         ...
 
+    async def granted_credentials(self, job_id: str) -> frozenset[str]:
+        """Return the names of the secrets that a job may have now."""
+        ...
+
+    async def credentials_given(self, job_id: str) -> Sequence[str]:
+        """Return the names of the secrets that a job was given."""
+        ...
+
     async def end_container_job(self, job_id: str, end: ContainerEnd) -> JobEnded:
-        """End a job's run as Jobs.end_job does. From then on no request of its worker is answered."""
+        """End a job's run as Jobs.end_job does; credentials that it was refused are among the grants it
+        lacks. From then on no request of its worker is answered."""
         ...
 
     async def accepted_changes(self) -> Sequence[AcceptedChanges]:

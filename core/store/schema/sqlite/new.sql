@@ -692,7 +692,7 @@ CREATE TABLE job_requests (
     job_id TEXT NOT NULL REFERENCES jobs (id),
     seq    INTEGER NOT NULL,
     at     INTEGER NOT NULL,
-    kind   TEXT NOT NULL CHECK (kind IN ('model', 'result', 'note', 'messages', 'told', 'complete')),
+    kind   TEXT NOT NULL CHECK (kind IN ('model', 'result', 'note', 'messages', 'told', 'credential', 'complete')),
     answer TEXT NOT NULL,
     PRIMARY KEY (job_id, seq)
 ) STRICT, WITHOUT ROWID;
