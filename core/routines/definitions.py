@@ -26,7 +26,8 @@ from core.store.routine_rows import RoutineRow, RoutineText
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
-    from core.jobs.dispatch import JobDispatcher
+    from core.job import WORKER
+from core.jobs.dispatch import JobDispatcher
 
 
 def kind_of(trigger: Trigger) -> str:
@@ -111,7 +112,12 @@ def not_permitted(
         if jobs is None:
             yield Problem("action.type", NO_JOBS)
         elif (
-            why := jobs.refusal(by, definition.action.allowed_tools, definition.action.sandbox)
+            why := jobs.refusal(
+                by,
+                definition.action.allowed_tools,
+                definition.action.sandbox,
+                definition.action.mode or WORKER,
+            )
         ) is not None:
             yield Problem("action", why)
     if by.role is Role.GUEST:
