@@ -56,7 +56,10 @@ require("node:module").syncBuiltinESMExports();
 """Some agents ask for the name of their user. Containers run as a number that has none."""
 _WITH_CREDENTIAL = b"""\
 #!/bin/sh
-PYTHONPATH=/opt/hubbub exec python3 -m core.sandbox.agent credential "$@"
+line=$(PYTHONPATH=/opt/hubbub python3 -m core.sandbox.agent credential "$1") || exit 1
+eval "$line"
+shift
+exec "$@"
 """
 AGENTS_LABEL = "hubbub.agents"
 """The label of an image that names the agent CLIs in it."""

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from core.clock import SECOND_US
+from core.job import WORKER
 from core.routine import (
     Cron,
     Definition,
@@ -26,8 +27,7 @@ from core.store.routine_rows import RoutineRow, RoutineText
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
-    from core.job import WORKER
-from core.jobs.dispatch import JobDispatcher
+    from core.jobs.dispatch import JobDispatcher
 
 
 def kind_of(trigger: Trigger) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import http.client
 import json
 import os
+import shlex
 import signal
 import sys
 import tomllib
@@ -43,7 +44,7 @@ PING_EVERY_S = 10.0
 """Programs give up on a stream that says nothing for a while."""
 CHARS_PER_TOKEN = 4
 CREDENTIAL = "/v1/credential"
-PORT_VARIABLE = "HUBBUB_PORT"
+PORT_FILE = f"{TEMPORARY}/agent/port"
 EXIT_LIMIT_S = 10.0
 FAILED = 5
 """Exit code: the CLI ended without a result."""
@@ -313,7 +314,8 @@ async def work(mode: str, client: HubClient) -> None:
     hub, preset = Hub(client), presets()[mode]
     async with forwarding(f"{SOCKET_DIRECTORY}/{EGRESS_NAME}") as proxies, ModelPort(hub).serving() as port:
         environment = {**ENVIRONMENT, **proxies, **environment_of(preset, port)}
-        environment |= {PORT_VARIABLE: str(port), "PATH": f"{AGENTS}:{ENVIRONMENT['PATH']}"}
+        environment["PATH"] = f"{AGENTS}:{ENVIRONMENT['PATH']}"
+        await asyncio.to_thread(Path(PORT_FILE).write_text, str(port))
         program = (f"{AGENTS}/node", "--require", f"{AGENTS}/user.cjs", f"{AGENTS}/{mode}/cli.js")
         working = asyncio.ensure_future(
             AgentRun(hub, preset, (*program, *preset.arguments), environment).work()
@@ -325,23 +327,23 @@ async def work(mode: str, client: HubClient) -> None:
         await working
 
 
-def with_credential(name: str, command: list[str]) -> int:
-    """Run a command in the place of this process, with a credential in its environment. Return the exit code
-    if that is not possible."""
-    connection = http.client.HTTPConnection("127.0.0.1", int(os.environ[PORT_VARIABLE]))
+def say_credential(name: str) -> int:
+    """Write the line of a shell that sets the variable of a credential; return the exit code."""
+    connection = http.client.HTTPConnection("127.0.0.1", int(Path(PORT_FILE).read_text("ascii")))
     connection.request("POST", CREDENTIAL, json.dumps({"name": name}))
     try:
         variable, value = credential(json.loads(connection.getresponse().read()))
-        os.execvpe(command[0], command, {**os.environ, variable: value})  # noqa: S606 - it is what it is for
-    except (CredentialRefused, OSError) as error:
+    except CredentialRefused as error:
         sys.stderr.write(f"{error}\n")
-    return 1
+        return 1
+    sys.stdout.write(f"export {variable}={shlex.quote(value)}\n")
+    return 0
 
 
 def main() -> int:
     """Let the agent that the first argument names work on one job; return the exit code."""
     if sys.argv[1] == "credential":
-        return with_credential(sys.argv[2], sys.argv[3:])
+        return say_credential(sys.argv[2])
     os.makedirs(f"{TEMPORARY}/agent", exist_ok=True)
     try:
         return run_inside(partial(work, sys.argv[1]))
