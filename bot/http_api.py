@@ -1,19 +1,20 @@
 """Puts the API and the webhooks of routines together, when the first request for them comes."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
 from bot.assembly import Channels, Tools, Turns
-from bot.config.keys import VaultKeyRing
+from bot.config.keys import VaultKeyRing, secret_of
 from bot.jobs.builder import build_registry
 from bot.operator.exports import AuditLog
 from bot.operator.reload import ChannelReloader
 from bot.operator.settings import SettingsFile, SettingsService
 from bot.parts import Dependencies
 from bot.routines.management import routines_api
-from bot.runtime import StartError, version
+from bot.runtime import version
 from bot.tools import workspace_of
 from bot.views import ChannelView, ServerView, StatusView, TimerView
 from bot.web.accounts import Accounts
@@ -29,7 +30,6 @@ from bot.web.operations import SystemApi, UsageApi
 from bot.web.threads import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
-from core.errors import VaultError
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.ports import Inbox
@@ -39,7 +39,6 @@ from core.safety.leaks import LeakDetector
 from core.safety.paths import guard_of
 from core.store.port import Store
 from core.timers import Timers
-from core.vault import Vault
 
 if TYPE_CHECKING:
     from bot.jobs import docker_engine
@@ -172,15 +171,7 @@ def build_webhooks(
 ) -> ASGIApp:
     """Build the application below `/api/webhooks`."""
 
-    async def secret(name: str) -> str:
-        try:
-            keys = ring.keys()  # read each time: they may be changed while the hub runs
-        except StartError as error:
-            raise VaultError(str(error)) from error
-        if keys is None:
-            raise VaultError(f"the vault's key is missing; restore {ring.path}, or set HUBBUB_VAULT_KEY")
-        return await Vault(store.secrets, keys, clock).value(name)
-
+    secret = partial(secret_of, ring, store.secrets, clock)
     return WebhookEndpoint(
         Webhooks(store.runs, service.webhook, secret, service.fired, clock, ids, leaks), clock
     )

@@ -53,6 +53,7 @@ class AuditKind(StrEnum):
     RESUMED = "resumed"
     SECRET_SET = "secret_set"  # noqa: S105 - the name of an event
     SECRET_DELETED = "secret_deleted"  # noqa: S105 - the name of an event
+    SECRET_USED = "secret_used"  # noqa: S105 - the name of an event
     LOGIN = "login"
     LOGOUT = "logout"
     TOKEN_MADE = "token_made"  # noqa: S105 - the name of an event

@@ -120,6 +120,10 @@ class PlanState(StrEnum):
     ENDED = "ended"
 
 
+WORKER = "worker"
+"""The mode of a job whose model is asked by the hub's own worker."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """A job to be dispatched.
@@ -135,7 +139,7 @@ class NewJob:
     `name`: its title; empty for the beginning of its task.
     `run_id`: the routine's run whose work it is.
     `project`: the directory of the workspace that it works on a copy of, in a container; None: it works on
-    the host."""
+    the host. `mode`: what works in the container: WORKER, or the name of an agent CLI."""
 
     id: str
     owner_id: str
@@ -152,6 +156,7 @@ class NewJob:
     name: str = ""
     run_id: str | None = None
     project: str | None = None
+    mode: str = WORKER
     told_in: tuple[str, Address] | None = None
 
     @property
@@ -173,7 +178,7 @@ class JobRow:
     `origin`: the id of the first in a series of repeated jobs, which share its grants.
     `routine_id`: the routine whose work it is, and whose grants it has instead.
     `missing_grants`: the grants its refused calls lacked, each a tool's name, a space and a pattern.
-    `project`: see NewJob. `digest`: of the changes to its files that its owner may accept."""
+    `project`, `mode`: see NewJob. `digest`: of the changes to its files that its owner may accept."""
 
     id: str
     short_id: str
@@ -208,6 +213,7 @@ class JobRow:
     missing_grants: tuple[str, ...] = ()
     project: str | None = None
     digest: str | None = None
+    mode: str = WORKER
 
 
 class JobEventKind(StrEnum):

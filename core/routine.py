@@ -132,7 +132,8 @@ class Lightweight:
 class FullJob:
     """A separate job; `description`: its task. `allowed_tools`: its tools besides the ones that need no
     approval; `grants`: as of Lightweight. `sandbox`: the directory of the workspace that it works on a copy
-    of, in a container; None: it works on the host."""
+    of, in a container; None: it works on the host. `mode`: the agent CLI that does it there; None for the
+    hub's own worker."""
 
     title: str
     description: str
@@ -140,6 +141,7 @@ class FullJob:
     allowed_tools: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
     sandbox: str | None = None
+    mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

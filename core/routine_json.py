@@ -311,6 +311,7 @@ def _action(form: Form) -> Action:
                 allowed_tools=form.texts("allowed_tools"),
                 grants=form.texts("grants", exact=True),
                 sandbox=form.text_or_none("sandbox"),
+                mode=form.text_or_none("mode"),
             )
         case _:
             return Lightweight("")

@@ -261,10 +261,20 @@ def sandbox_build(
             metavar="IMAGE", help="An image at Docker with Python 3.11 or newer and nothing else needed."
         ),
     ] = "python:3.11-slim-bookworm",
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=DIRECTORY",
+            help="An agent CLI, claude or qwen, and its package's directory from npm.",
+        ),
+    ] = None,
+    node: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The program of Node 20 or newer, for --agent.")
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
     """Build the image of workers, without any network."""
-    finish(lambda: containers.build_image(config, base))
+    finish(lambda: containers.build_image(config, base, agent or (), node))
 
 
 @sandbox_commands.command("status")

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,14 @@ from bot.jobs.docker_engine import (
     PolicyViolated,
     missing_image,
 )
-from bot.jobs.worker_image import VERSION_LABEL, build_context, worker_version
+from bot.jobs.worker_image import (
+    AgentFiles,
+    ImageRefused,
+    agents_from,
+    build_context,
+    labels_of,
+    worker_version,
+)
 from core.sandbox.policy import ContainerPolicy, RootRefused, container_user
 
 CHECKED = "hubbub.check"
@@ -49,24 +56,32 @@ def show_status(path: Path | None, *, as_json: bool) -> None:
         raise CommandFailed(found.problem)
 
 
-def build_image(path: Path | None, base: str) -> None:
-    """Build the image of workers. Raises CommandFailed if Docker does not."""
-    asyncio.run(_built(load(path, secrets=False), base))
+def build_image(path: Path | None, base: str, agents: Sequence[str], node: Path | None) -> None:
+    """Build the image of workers, with the agents named as NAME=DIRECTORY.
+
+    Raises CommandFailed if Docker does not."""
+    try:
+        files = agents_from(agents, node)
+    except ImageRefused as error:
+        raise CommandFailed(str(error)) from error
+    asyncio.run(_built(load(path, secrets=False), base, files))
 
 
-async def _built(loaded: Loaded, base: str) -> None:
+async def _built(loaded: Loaded, base: str, agents: AgentFiles | None) -> None:
     image = loaded.config.sandbox.image
     async with DockerEngine(loaded.environment) as engine:
         try:
             await engine.image_id(base)
-            await engine.build(build_context(base), image, {VERSION_LABEL: worker_version()})
+            with build_context(base, agents) as context:
+                await engine.build(context, image, labels_of(agents))
         except ImageMissing as error:
             raise CommandFailed(
                 f"Docker has no image {base}; pull it, or name another with --base"
             ) from error
         except (DockerUnreachable, DockerRefused) as error:
             raise CommandFailed(str(error)) from error
-    typer.echo(f"Built {image}. Its workers are of version {worker_version()}.")
+    more = f" It has the agents {', '.join(agents.packages)}." if agents else ""
+    typer.echo(f"Built {image}. Its workers are of version {worker_version()}.{more}")
 
 
 def _tell(found: SandboxView) -> None:

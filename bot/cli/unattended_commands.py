@@ -76,6 +76,9 @@ Sandbox = Annotated[
     str | None,
     typer.Option(metavar="DIRECTORY", help="A full job's container works on a copy of this directory."),
 ]
+Mode = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The agent CLI that does a full job in its container.")
+]
 Cooldown = Annotated[
     int | None,
     typer.Option("--cooldown", metavar="SECONDS", help="Minimum time between two runs, in seconds."),
@@ -101,6 +104,7 @@ def routines_add(
     tools: Tools = None,
     max_iterations: Iterations = None,
     sandbox: Sandbox = None,
+    mode: Mode = None,
     timezone: Zone = None,
     match: Match = None,
     consume: Consume = None,
@@ -123,7 +127,7 @@ def routines_add(
         page = routine_actions.page_of(file, given)
         page["trigger"] = page.get("trigger", {}) | trigger if trigger else page.get("trigger", _MANUAL)
         held = page.get("action", {})
-        action = _action(held, prompt, remind, full_job, tools, max_iterations, sandbox)
+        action = _action(held, prompt, remind, full_job, tools, max_iterations, sandbox, mode)
         page["action"] = action
         routine_actions.add(config, page, as_json=as_json)
 
@@ -230,6 +234,7 @@ def _action(
     tools: str | None,
     max_iterations: int | None,
     sandbox: str | None,
+    mode: str | None,
 ) -> dict[str, Any]:
     """Return the action of the options, over the one of a file."""
     kind = held.get("type", "lightweight")
@@ -237,7 +242,7 @@ def _action(
     kind = kind if full_job is None else "full_job"
     named = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
     given: dict[str, Any] = {"text": remind, "title": full_job, "max_iterations": max_iterations}
-    given["sandbox"] = sandbox
+    given |= {"sandbox": sandbox, "mode": mode}
     given["description" if kind == "full_job" else "prompt"] = prompt
     given["allowed_tools"] = named
     if named and kind == "lightweight":

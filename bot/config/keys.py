@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.runtime import StartError, needed_to_start
+from core.errors import VaultError
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from core.audit_chain import ChainKey
+    from core.clock import Clock
+    from core.store.facets import Secrets
     from core.vault import VaultKeys
 
 if TYPE_CHECKING:
@@ -155,3 +158,14 @@ def _parsed(text: str, where: str) -> Sequence[bytes]:
     if not words or not all(_HEX.fullmatch(word) for word in words):
         raise StartError(f"{where} must contain keys of 64 hexadecimal digits; restore it from a backup")
     return [bytes.fromhex(word) for word in words]
+
+
+async def secret_of(ring: VaultKeyRing, store: "Secrets", clock: "Clock", name: str) -> str:
+    """Return a secret of the vault. Raises VaultError, which says what to do."""
+    try:
+        keys = ring.keys()  # read each time: they may be changed while the hub runs
+    except StartError as error:
+        raise VaultError(str(error)) from error
+    if keys is None:
+        raise VaultError(f"the vault's key is missing; restore {ring.path}, or set HUBBUB_VAULT_KEY")
+    return await vault.Vault(store, keys, clock).value(name)

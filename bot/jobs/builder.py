@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.config import keys
 from bot.config.schema import Config
 from bot.parts import Dependencies
 from bot.tools import network_guard
@@ -24,7 +26,7 @@ from core.usage import MICRO_USD
 if TYPE_CHECKING:
     from bot.jobs import containers, docker_engine, job_socket
     from core import routine_json, timezones
-    from core.jobs import monitor, registry, scheduler, worker
+    from core.jobs import notices, registry, scheduler, worker
     from core.model import plan_reply
     from core.runs import unattended, unseen_models
     from core.sandbox import orchestrator
@@ -38,7 +40,7 @@ else:
     registry = LazyModule("core.jobs.registry")
     scheduler = LazyModule("core.jobs.scheduler")
     worker = LazyModule("core.jobs.worker")
-    monitor = LazyModule("core.jobs.monitor")
+    notices = LazyModule("core.jobs.notices")
     plan_reply = LazyModule("core.model.plan_reply")
     unattended = LazyModule("core.runs.unattended")
     unseen_models = LazyModule("core.runs.unseen_models")
@@ -54,8 +56,9 @@ def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDis
         return None
     micro_usd = round(jobs.max_usd * MICRO_USD) or None
     budget = JobBudget(jobs.max_iterations, jobs.timeout_s, jobs.max_tokens or None, micro_usd)
-    contained = config.sandbox.enabled
-    return JobDispatcher(pipeline, budget, ids, review=jobs.review is True, containers=contained)
+    contained, agents = config.sandbox.enabled, config.sandbox.agents
+    review = jobs.review is True
+    return JobDispatcher(pipeline, budget, ids, review=review, containers=contained, agents=agents)
 
 
 def build_registry(
@@ -130,7 +133,13 @@ def build_jobs(
                 containers.settings_of(dependencies.loaded, pipeline.workspace),
                 store.containers,
                 store.jobs,
-                orchestrator.SessionServices(store.containers, clock, dependencies.ids, dependencies.leaks),
+                orchestrator.SessionServices(
+                    store.containers,
+                    clock,
+                    dependencies.ids,
+                    dependencies.leaks,
+                    partial(keys.secret_of, dependencies.ring, store.secrets, clock),
+                ),
                 models,
                 zones,
                 of_host,
@@ -151,6 +160,6 @@ def build_jobs(
     return JobService(
         lambda: store.jobs,
         build,
-        lambda: monitor.JobMonitor(store.job_monitors, listener, clock, timers),
+        lambda: notices.JobMonitor(store.job_monitors, listener, clock, timers),
         changed,
     )

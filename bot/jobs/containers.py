@@ -19,13 +19,11 @@ from bot.jobs.docker_engine import (
     DockerEngine,
     DockerRefused,
     DockerUnreachable,
-    ImageMissing,
     PolicyViolated,
-    missing_image,
 )
 from bot.jobs.job_socket import EgressBroker, EgressTerms, serving
 from bot.jobs.upkeep import ContainerUpkeep
-from bot.jobs.worker_image import COMMAND, VERSION_LABEL, worker_version
+from bot.jobs.worker_image import command_of, require_image
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
@@ -208,6 +206,7 @@ class ContainerJobManager:
         failed = JobState.FAILED
         try:
             work = self._work_of(started, session)
+            await session.recall()
             async with serving(session, work.sockets, work.owner, egress):
                 try:
                     async with asyncio.timeout(left_s):
@@ -336,7 +335,7 @@ class ContainerJobManager:
             raise ContainerFailed(TURNED_OFF)
         await self._removed(job_id)
         await self.engine.probe()
-        await self._require_image()
+        await require_image(self.engine, settings.image, work.job.row.mode)
         free = os.statvfs(settings.places.data_dir)
         if free.f_bavail * free.f_frsize < 2 * settings.disk_mb * MB:
             raise ContainerFailed(NO_SPACE)
@@ -346,25 +345,13 @@ class ContainerJobManager:
             copy_project, source, work.copy, work.base, limit_bytes, settings.guard, work.owner
         )
         labels = {**self._labels, JOB_LABEL: job_id}
-        container_id = await self.engine.create(work.policy, COMMAND, labels)
+        container_id = await self.engine.create(work.policy, command_of(work.job.row.mode), labels)
         token = secrets.token_hex(32)
         await patiently(lambda: self._containers.arm_container(job_id, hash_of(token)), self._clock)
         work.session.armed(hash_of(token))
         await self.engine.start(container_id, f"{token}\n".encode())
         logger.info("container.started job=%s container=%s", job_id, container_id[:12])
         return container_id
-
-    async def _require_image(self) -> None:
-        image = self._settings.image
-        try:
-            labels = await self.engine.image_labels(image)
-        except ImageMissing:
-            raise ContainerFailed(missing_image(image)) from None
-        made = labels.get(VERSION_LABEL)
-        if made != await asyncio.to_thread(worker_version):
-            raise ContainerFailed(
-                f"The image {image} is no worker of this version; run: hubbub sandbox build"
-            )
 
     async def _of_job(self, job_id: str) -> list[str]:
         return list(await self.engine.labelled({**self._labels, JOB_LABEL: job_id}))
@@ -385,7 +372,8 @@ class ContainerJobManager:
         path = [(JobState.COMPLETED, "Completed")]
         try:
             changes = await asyncio.to_thread(changes_between, work.base, work.copy)
-            diff = await asyncio.to_thread(diff_of, changes, work.base, work.copy)
+            shown = await asyncio.to_thread(diff_of, changes, work.base, work.copy)
+            diff = await asyncio.to_thread(self._services.leaks.redacted, shown)
         except (ChangesRefused, OSError) as error:
             reason = f"The changes could not be collected: {error}"
             await self._failed(job.id, ((JobState.FAILED, reason),), session, run)

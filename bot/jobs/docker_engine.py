@@ -4,7 +4,6 @@ The daemon is asked in separate threads, so that a slow one delays nothing else.
 """
 
 import asyncio
-import io
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Self, TypeVar
+from typing import IO, Any, Self, TypeVar
 
 import docker
 from docker.constants import DEFAULT_UNIX_SOCKET
@@ -365,13 +364,13 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
         said = await self._ask(lambda client: client.inspect_image(name))
         return dict(said["Config"].get("Labels") or {})
 
-    async def build(self, context: bytes, name: str, labels: Mapping[str, str]) -> None:
+    async def build(self, context: IO[bytes], name: str, labels: Mapping[str, str]) -> None:
         """Build an image from a context, a tar archive, without any network. Raises DockerRefused with the
         end of what the build printed."""
 
         def built(client: docker.APIClient) -> None:
             said = client.build(
-                fileobj=io.BytesIO(context),
+                fileobj=context,
                 custom_context=True,
                 tag=name,
                 rm=True,

@@ -18,14 +18,13 @@ from starlette.routing import Route
 from bot.web.server import WebServer
 from core.errors import StoreError, ToolDenied, ToolFailed
 from core.safety.network import NetworkGuard
+from core.sandbox.hub_client import PATH
 from core.sandbox.orchestrator import (
-    MAX_REQUEST_BYTES,
     BadRequest,
     JobSession,
     NotTheWorker,
 )
 from core.sandbox.policy import EGRESS_NAME, SOCKET_NAME, ContainerUser
-from core.sandbox.worker import PATH
 from core.store.container_port import OutOfOrder
 
 logger = logging.getLogger(__name__)
@@ -233,7 +232,7 @@ async def serving(
         if not token.startswith(BEARER):
             return PlainTextResponse("the token is missing", 401)
         try:
-            body = await _body(request)
+            body = await _body(request, session.max_request_bytes)
             said = await session.answer(token.removeprefix(BEARER), body)
         except NotTheWorker as error:
             return PlainTextResponse(str(error), 401)
@@ -261,13 +260,13 @@ async def serving(
             (directory / name).unlink(missing_ok=True)
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, most: int) -> bytes:
     body = bytearray()
     try:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > MAX_REQUEST_BYTES:
-                raise BadRequest(f"a request has at most {MAX_REQUEST_BYTES} bytes")
+            if len(body) > most:
+                raise BadRequest(f"a request has at most {most} bytes")
     except ClientDisconnect:
         raise BadRequest("the request is not whole") from None
     return bytes(body)

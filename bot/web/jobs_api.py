@@ -11,7 +11,7 @@ from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.items import SentFile, sent_files
 from channels.webchat import WEB
-from core.job import MAX_TASK_CHARS, JobEvent, JobRow
+from core.job import MAX_TASK_CHARS, WORKER, JobEvent, JobRow
 from core.messages import Address
 from core.store.feed import Threads
 
@@ -26,7 +26,8 @@ class JobView:
     """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
     routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
     `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on
-    the host. `digest`: of the changes that its owner may accept. Times are integer microseconds UTC."""
+    the host. `mode`: "worker", or the agent CLI that works inside. `digest`: of the changes that its owner
+    may accept. Times are integer microseconds UTC."""
 
     id: str
     short_id: str
@@ -52,6 +53,7 @@ class JobView:
     routine_id: str | None
     missing_grants: list[str]
     project: str | None
+    mode: str
     digest: str | None
     created_at: int
     started_at: int | None
@@ -85,6 +87,7 @@ class JobView:
             routine_id=row.routine_id,
             missing_grants=list(row.missing_grants),
             project=row.project,
+            mode=row.mode,
             digest=row.digest,
             created_at=row.created_at,
             started_at=row.started_at,
@@ -150,14 +153,15 @@ class EventsWanted(Given):
 
 class NewJobPage(Given):
     """A job to start. `tools`: those it may use besides the ones that need no approval. `sandbox`: it is to
-    work in a container, on a copy of the workspace's directory `project`. `key`: makes a repeated request
-    harmless."""
+    work in a container, on a copy of the workspace's directory `project`, by the agent CLI `mode` if it is
+    not "worker". `key`: makes a repeated request harmless."""
 
     task: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
     tools: Annotated[list[ShortText], Field(max_length=100)] = Field(default_factory=list)
     priority: Annotated[int, Field(ge=-10, le=10)] = 0
     sandbox: bool = False
     project: Annotated[str, Field(max_length=1_000)] = "."
+    mode: Annotated[str, Field(max_length=64)] = WORKER
     key: ShortText | None = None
 
 
@@ -237,6 +241,7 @@ class JobsApi:
             thread_id=None if thread is None else thread.id,
             told_in=(WEB, Address(by.user_id)),
             project=body.project if body.sandbox else None,
+            mode=body.mode,
         )
         return JobView.of(made)
 

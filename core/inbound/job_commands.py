@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from core.consent import card_texts
 from core.gates import Grant, GrantScope
 from core.ids import Ids
-from core.job import WORKING, JobRefused, JobRow, JobState
+from core.job import WORKER, WORKING, JobRefused, JobRow, JobState
 from core.jobs import notices
 from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.store.accept import Verdict, refused
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 USAGES = {
     "job": "Type /job and what is to be done. /job --tools NAME,NAME gives it more tools; /job --sandbox lets"
-    " it work in a container, /job --sandbox=DIRECTORY on that directory of the workspace.",
+    " it work in a container, /job --sandbox=DIRECTORY on that directory of the workspace; then --mode=NAME"
+    " lets an agent CLI do it.",
     "jobs": "/jobs takes no arguments; /status ID shows one job.",
     "status": "Type /status alone, or /status and the ID of a job.",
     "cancel": "Type /cancel and the ID of a job; /jobs lists them.",
@@ -29,6 +30,7 @@ USAGES = {
 NO_JOBS = "Jobs are turned off in this hub."
 TOOLS = "--tools"
 SANDBOX = "--sandbox"
+MODE = "--mode="
 
 
 def command(
@@ -49,9 +51,13 @@ def command(
 def _start(rest: str, key: str, dispatcher: "JobDispatcher", principal: Principal) -> Effect | None:
     tools: Sequence[str] = ()
     project: str | None = None
+    mode = WORKER
     flag, _, task = rest.partition(" ")
     if flag.split("=")[0] == SANDBOX:
         project, rest = flag.partition("=")[2] or ".", task.strip()
+        if rest.startswith(MODE):
+            flag, _, task = rest.partition(" ")
+            mode, rest = flag.removeprefix(MODE), task.strip()
     flag, *words = rest.split(maxsplit=2)[:3] or [""]
     if flag == TOOLS:
         if len(words) != 2:
@@ -59,7 +65,8 @@ def _start(rest: str, key: str, dispatcher: "JobDispatcher", principal: Principa
         tools, rest = [tool for tool in words[0].split(",") if tool], words[1]
     if not rest:
         return None
-    return StartJob(dispatcher.new(principal, rest, key=key, tools=tools, project=project), notices.progress)
+    new = dispatcher.new(principal, rest, key=key, tools=tools, project=project, mode=mode)
+    return StartJob(new, notices.progress)
 
 
 def pressed(

@@ -13,7 +13,7 @@ from core.consent.roles import Access
 from core.errors import ToolDenied
 from core.extension import is_of_server
 from core.ids import Ids
-from core.job import MAX_TASK_CHARS, JobBudget, JobRefused, JobRow, NewJob
+from core.job import MAX_TASK_CHARS, WORKER, JobBudget, JobRefused, JobRow, NewJob
 from core.messages import Address
 from core.names import quoted
 from core.safety.fencing import fence_tool_output
@@ -60,7 +60,7 @@ class ContainerProbe(Protocol):
 @dataclass(frozen=True, slots=True)
 class RoutineWork:
     """The work of a routine's run, which a job is to do. `task`: for people; `question`: the model's first
-    message; `left`: of the routine's budget today; `project`: as of JobDispatcher.new."""
+    message; `left`: of the routine's budget today; `project`, `mode`: as of JobDispatcher.new."""
 
     run_id: str
     title: str
@@ -70,11 +70,13 @@ class RoutineWork:
     tools: Sequence[str] = ()
     left: DayLeft = NO_LIMIT
     project: str | None = None
+    mode: str = WORKER
 
 
 class JobDispatcher:
     """The maker of new jobs. `budget`: the configured limits of each; `review`: their owners accept or reject
-    their results; `containers`: there may be jobs in containers."""
+    their results; `containers`: there may be jobs in containers; `agents`: the agent CLIs that may do
+    these."""
 
     def __init__(
         self,
@@ -84,7 +86,9 @@ class JobDispatcher:
         *,
         review: bool = False,
         containers: bool = False,
+        agents: Sequence[str] = (),
     ) -> None:
+        self._agents = agents
         self._containers = containers
         self._review = review
         self._pipeline = pipeline
@@ -102,12 +106,14 @@ class JobDispatcher:
         thread_id: str | None = None,
         told_in: tuple[str, Address] | None = None,
         project: str | None = None,
+        mode: str = WORKER,
     ) -> NewJob:
         """Return a job for a person, to be stored next. Raises JobRefused.
 
         `tools`: those it may use besides the ones that need no approval.
         `project`: the directory of the workspace that it is to work on a copy of, in a container; None: it is
-        to work on the host. A job that is to work in a container never works on the host."""
+        to work on the host. A job that is to work in a container never works on the host.
+        `mode`: what works in the container: WORKER, or the name of an agent CLI."""
         self._require_permission(owner)
         if not task.strip():
             raise JobRefused("a job needs a task")
@@ -126,9 +132,12 @@ class JobDispatcher:
             actor=owner.user_id,
             review=self._review,
             project=None if project is None else self._project(project, tools),
+            mode=self._mode(mode, project),
         )
 
-    def refusal(self, owner: Principal, tools: Sequence[str], project: str | None = None) -> str | None:
+    def refusal(
+        self, owner: Principal, tools: Sequence[str], project: str | None = None, mode: str = WORKER
+    ) -> str | None:
         """Return why a person may have no job with those tools on that project; None if they may."""
         try:
             self._require_permission(owner)
@@ -136,6 +145,7 @@ class JobDispatcher:
                 self._scope(owner, tools)
             else:
                 self._project(project, tools)
+            self._mode(mode, project)
         except JobRefused as error:
             return str(error)
         return None
@@ -144,7 +154,8 @@ class JobDispatcher:
         """Return the job that does the work of a routine's run. Raises JobRefused.
 
         No conversation hears of it, and no one reviews it: its result is the run's."""
-        new = self.new(owner, work.task, key=f"run:{work.run_id}", tools=work.tools, project=work.project)
+        key = f"run:{work.run_id}"
+        new = self.new(owner, work.task, key=key, tools=work.tools, project=work.project, mode=work.mode)
         budget = replace(
             self._budget,
             iterations=work.iterations,
@@ -173,6 +184,19 @@ class JobDispatcher:
         except ToolDenied as error:
             raise JobRefused(f"A job can't work on {quoted(project[:200])}: {error.reason}.") from error
 
+    def _mode(self, mode: str, project: str | None) -> str:
+        if mode == WORKER:
+            return mode
+        if project is None:
+            raise JobRefused("An agent CLI works in a container only; start the job with sandbox.")
+        if mode not in self._agents:
+            known = ", ".join([WORKER, *self._agents])
+            raise JobRefused(
+                f"No job can work by {quoted(mode[:64])} here. The modes are: {known}; see [sandbox] agents"
+                " in the configuration."
+            )
+        return mode
+
     def again(self, owner: Principal, job: JobRow, *, key: str) -> NewJob:
         """Return a job that repeats one that has ended, and knows what became of it. Raises JobRefused."""
         # What an extension brought is there again only if it is still active.
@@ -185,6 +209,7 @@ class JobDispatcher:
             tools=[tool for tool in job.scope if tool in named],
             priority=job.priority,
             project=job.project,
+            mode=job.mode,
         )
         before = "\n\n".join(filter(None, (job.reason, job.result or "")))[:_PREVIOUS_CHARS]
         told = fence_tool_output(f"job {job.short_id}", before)

@@ -28,6 +28,7 @@ from core.tools.builtin.attachments import sendable
 from core.transcript import AssistantSaid, ResultStatus, ToolResult
 
 MAX_OUTPUT_TOKENS = 4096
+TESTS_CHARS = 3_000
 MAX_LINES = 50
 """The number of artifacts, and of open points, that the end of a job lists."""
 MAX_FILES = 10
@@ -126,7 +127,7 @@ class JobRun(UnattendedRun):
         given = _given(finishing[0].arguments)
         self._artifacts, self._open_points = _lines(given, "artifacts"), _lines(given, "open_points")
         said = reply.text or finishing[0].arguments
-        return replace(reply, text=_last_words(given, reply.text) if given else said, calls=())
+        return replace(reply, text=last_words(given, reply.text) if given else said, calls=())
 
     async def _in_force(self) -> InForce:
         services, start = self._services, self._start
@@ -206,9 +207,11 @@ def _lines(given: Mapping[str, Any], name: str) -> list[str]:
     return [str(line) for line in cast("list[Any]", listed)[:MAX_LINES]] if isinstance(listed, list) else []
 
 
-def _last_words(given: Mapping[str, Any], said: str) -> str:
+def last_words(given: Mapping[str, Any], said: str) -> str:
     """Return the end of a job that the model gave as a call."""
     parts = [str(given.get("result") or said or "Done.")]
+    if tests := str(given.get("test_output") or "").strip():
+        parts.append(f"Tests:\n```\n{tests[-TESTS_CHARS:]}\n```")
     for name, heading in (("artifacts", "Files"), ("open_points", "Not done")):
         if lines := _lines(given, name):
             parts.append("\n".join([f"{heading}:", *(f"- {line}" for line in lines)]))

@@ -11,6 +11,7 @@ from core.ids import Ids
 from core.job import (
     MAX_TASK_CHARS,
     PREVIEW_CHARS,
+    WORKER,
     WORKING,
     JobEvent,
     JobEventKind,
@@ -66,6 +67,7 @@ class JobRegistry:
         thread_id: str | None = None,
         told_in: tuple[str, Address] | None = None,
         project: str | None = None,
+        mode: str = WORKER,
     ) -> JobRow:
         """Dispatch a job, with a `project` in a container. A repeated `key` returns the job that has it.
         `told_in`: see NewJob. Raises JobRefused."""
@@ -78,6 +80,7 @@ class JobRegistry:
             thread_id=thread_id,
             told_in=told_in,
             project=project,
+            mode=mode,
         )
         return await self._jobs.save_job(new)
 
@@ -201,9 +204,10 @@ class JobsInWords:
         priority: int,
         key: str,
         project: str | None,
+        mode: str,
     ) -> str:
         job = await self._registry.create(
-            by, task, key=key, tools=tools, priority=priority, thread_id=thread_id, project=project
+            by, task, key=key, tools=tools, priority=priority, thread_id=thread_id, project=project, mode=mode
         )
         return notices.created(job)
 

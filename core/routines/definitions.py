@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from core.clock import SECOND_US
+from core.job import WORKER
 from core.routine import (
     Cron,
     Definition,
@@ -111,7 +112,12 @@ def not_permitted(
         if jobs is None:
             yield Problem("action.type", NO_JOBS)
         elif (
-            why := jobs.refusal(by, definition.action.allowed_tools, definition.action.sandbox)
+            why := jobs.refusal(
+                by,
+                definition.action.allowed_tools,
+                definition.action.sandbox,
+                definition.action.mode or WORKER,
+            )
         ) is not None:
             yield Problem("action", why)
     if by.role is Role.GUEST:

@@ -19,8 +19,8 @@ from core.routines.schedule import (
     Schedule,
     once_at,
     read_schedule,
+    schedule_of,
 )
-from core.routines.slots import schedule_of
 from core.store.routine_rows import RoutineRow
 from core.timezones import zone
 

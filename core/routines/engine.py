@@ -39,8 +39,7 @@ from core.routines.heartbeat import HEARTBEAT_ID, Asleep, Heartbeat
 from core.routines.notices import RoutineNotifier, is_told
 from core.routines.registry import PatternRegistry, WebhookEntry, WebhookRegistry
 from core.routines.run import LightweightRuns, Performed
-from core.routines.schedule import jitter_us
-from core.routines.slots import slots_due
+from core.routines.schedule import jitter_us, slots_due
 from core.routines.tool_runs import thread_of
 from core.runs.lazy_engine import RunSignals
 from core.runs.metering import OwnBudgetUsedUp

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from core.clock import Clock
 from core.errors import ToolDenied
-from core.job import JobRow, JobState
+from core.job import WORKER, JobRow, JobState
 from core.jobs.dispatch import UNREACHABLE_TEXT, ContainerProbe, JobDispatcher, Readiness, RoutineWork
 from core.names import quoted
 from core.routine import FullJob, Lightweight, RunStatus
@@ -101,6 +101,7 @@ class FullJobs:
             tools=action.allowed_tools,
             left=started.left,
             project=action.sandbox,
+            mode=action.mode or WORKER,
         )
 
 

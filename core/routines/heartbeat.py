@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from core.clock import SECOND_US, Clock
 from core.routine import Cron, Definition, Downtime, Guardrails, Lightweight, QuietHours
 from core.routines.definitions import read_text, text_of
-from core.routines.slots import next_slot
+from core.routines.schedule import next_slot
 from core.store.port import Store
 from core.store.routine_rows import RoutineRow, RoutineText
 

@@ -15,8 +15,8 @@ from core.routines.definitions import definition_of, not_permitted, text_of
 from core.routines.events import HUB, SystemEvents
 from core.routines.heartbeat import HEARTBEAT_ID
 from core.routines.once import is_once
+from core.routines.schedule import next_slot, with_time_in_full
 from core.routines.service import ChangeListener
-from core.routines.slots import next_slot, with_time_in_full
 from core.routines.validation import change, validate
 from core.safety.leaks import LeakDetector
 from core.store.port import Store

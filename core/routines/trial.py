@@ -14,7 +14,7 @@ from core.routines.definitions import definition_of, kind_of, not_permitted
 from core.routines.describe import what_fires
 from core.routines.manage import RoutineManager
 from core.routines.run import Asked, system_text, user_text
-from core.routines.slots import schedule_of, with_time_in_full
+from core.routines.schedule import schedule_of, with_time_in_full
 from core.routines.validation import problems
 from core.store.routine_rows import RoutineRow, resting
 from core.users import Principal

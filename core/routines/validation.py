@@ -187,6 +187,8 @@ def _action(action: Action) -> Iterator[Problem]:
             yield from _between("action.max_iterations", action.max_iterations, 1, 200)
             if action.sandbox is not None:
                 yield from _text("action.sandbox", action.sandbox, MAX_WORD)
+            if action.mode is not None:
+                yield from _text("action.mode", action.mode, MAX_WORD)
             yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
             yield from _grants(action.grants)
         case _:

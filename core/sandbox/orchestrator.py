@@ -7,30 +7,35 @@ stored, with its effect, before it is given, so that a repeated request is answe
 """
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
-from core.errors import HubError, StaleTurn, StoreError
-from core.ids import Ids
-from core.jobs.job_run import MAX_LINES, MAX_OUTPUT_TOKENS, IterationsUsedUp
-from core.model.base import CallRequest, ModelReply, ModelRequest, ToolSpec
+from core.errors import HubError, InvalidArguments, StaleTurn, StoreError, VaultError
+from core.ids import OWN_SECRET, Ids, is_secret_name
+from core.job import WORKER
+from core.jobs.job_run import MAX_OUTPUT_TOKENS, IterationsUsedUp, last_words
+from core.model.base import CallRequest, ModelReply, ModelRequest
 from core.names import folded, quoted
 from core.off_loop import off_loop
 from core.runs.metering import SpendingLimit
 from core.runs.registry import Run
 from core.runs.unseen_models import UnseenRun
 from core.safety.fencing import FENCE_RULE, fence_tool_output, head_and_tail, read_arguments, sanitise
-from core.safety.leaks import LeakDetector
-from core.sandbox.worker import SPECS
+from core.safety.leaks import SHORTEST_KNOWN, LeakDetector
+from core.sandbox.provider_wire import OUTPUT_TOKENS, objects_in, read_request
+from core.sandbox.worker import FINISH, SPECS
 from core.store.codecs import encode
 from core.store.container_port import (
+    CREDENTIAL,
+    AskedForCredential,
     AskedForMessages,
     CallEnded,
     ContainerJobs,
@@ -40,43 +45,43 @@ from core.store.container_port import (
     RequestEffect,
     SaidComplete,
     StartedContainer,
+    Told,
 )
 from core.store.rows import CallState, NewCall
 from core.store.units import patiently
 from core.tool import Effect
-from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolCalled, ToolResult, in_call_order
+from core.transcript import (
+    AssistantSaid,
+    Note,
+    Origin,
+    ResultStatus,
+    Said,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+    in_call_order,
+)
 
 MAX_REQUEST_BYTES = 1_000_000
+MAX_AGENT_REQUEST_BYTES = 8_000_000
+"""An agent sends its whole conversation with each call of a model."""
 RESULT_CHARS = 30_000
 NOTE_CHARS = 2_000
 TOOL_CHARS = 64
+CALLS_LIMIT = 100
+AGENT = "agent"
+"""What the journal names as the origin of what an agent said: the hub has it from the container."""
+FINISHED_BY_WORDS = (
+    "`with-credential NAME COMMAND ARGUMENT…` runs a command with a secret of the person's in its "
+    "environment, github-token as $GITHUB_TOKEN, if it is granted to this job; never print it. Say what was "
+    "done and found when you are done."
+)
+NOT_GRANTED = (
+    "This job has no grant for the secret {name}. {owner} is asked with the result whether it may have it; "
+    "go on without it, and say what is left undone."
+)
 ENDED = encode({"ended": True})
 """The answer to a worker whose job has ended. It is not stored: there is nothing more to be answered."""
-
-FINISH = ToolSpec(
-    "finish",
-    "End the job with its result. Call it alone, once everything is done or nothing more can be done.",
-    {
-        "type": "object",
-        "properties": {
-            "result": {"type": "string", "description": "what was done and found, for the job's owner"},
-            "test_output": {"type": "string", "description": "the end of what the tests printed, if any ran"},
-            "artifacts": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "paths of the files that the owner should look at",
-            },
-            "open_points": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "what is not done, and why",
-            },
-        },
-        "required": ["result"],
-        "additionalProperties": False,
-    },
-)
-"""The call that ends a job; plain words end it as well."""
 
 
 class NotTheWorker(HubError):
@@ -100,6 +105,8 @@ class SessionServices:
     clock: Clock
     ids: Ids
     leaks: LeakDetector
+    secret: Callable[[str], Awaitable[str]]
+    """Returns the secret of that name. Raises VaultError."""
 
 
 class JobSession:
@@ -125,18 +132,25 @@ class JobSession:
         self._spending = spending
         self._timezone = timezone
         self._egress = egress
+        self._agent = job.row.mode != WORKER
         self._said: list[Said] = list(job.steps.said)
         open_calls = (call for call in job.steps.calls if call.state is not CallState.ENDED)
         self._open = {call.call_id: call.tool for call in open_calls}
         self._rounds = self._job.rounds
         self._token_hash = job.row.token_hash
         self._last_seq = job.row.last_seq
+        self._closed = False
         self._asking = asyncio.Lock()
         self._working: asyncio.Task[Any] | None = None
         self.over = asyncio.Event()
         self.failure: HubError | None = None
         if job.row.complete:
             self.over.set()
+
+    @property
+    def max_request_bytes(self) -> int:
+        """The longest request that is read."""
+        return MAX_AGENT_REQUEST_BYTES if self._agent else MAX_REQUEST_BYTES
 
     @property
     def begun(self) -> bool:
@@ -160,29 +174,57 @@ class JobSession:
 
     def close(self) -> None:
         """Answer nothing more, and stop the answer that is being made."""
+        self._closed = True
         self._token_hash = None
         if self._working is not None:
             self._working.cancel()
 
     async def answer(self, token: str, body: bytes) -> str:
         """Return the answer to a request as JSON. Raises NotTheWorker, BadRequest, OutOfOrder, StoreError."""
+        if self._closed:  # the next hub answers, or the container is removed
+            raise StoreError("this hub answers no more")
         known = self._token_hash
         if known is None or not hmac.compare_digest(known, hash_of(token)):
             raise NotTheWorker("this is not the token of the job")
-        seq, asked = _read(body)
+        seq, asked = await off_loop(len(body), lambda: _read(body))
         async with self._asking:
             stored = await self._services.containers.answer_to(self._job.id, seq)
             if stored is not None:
-                return stored
+                return await self._with_credential(asked, stored)
             if self._token_hash is None or self.over.is_set():
                 return ENDED
             if seq != self._last_seq + 1:
                 raise OutOfOrder(f"request {seq} is not the next one")
             self._working = asyncio.current_task()
             try:
-                return await self._answered(seq, asked)
+                return await self._with_credential(asked, await self._answered(seq, asked))
             finally:
                 self._working = None
+
+    async def recall(self) -> None:
+        """Find the secrets that the job was given by earlier hubs, in all that it says."""
+        for name in await self._services.containers.credentials_given(self._job.id):
+            with contextlib.suppress(VaultError):
+                self._services.leaks.learn([await self._services.secret(name)])
+
+    async def _with_credential(self, asked: Mapping[str, Any], answer: str) -> str:
+        """Return the answer with the secret that it grants, which is nowhere stored with it."""
+        said: dict[str, Any] = json.loads(answer) if asked.get("kind") == CREDENTIAL else {}
+        if "granted" not in said:
+            return answer
+        name = str(said["credential"])
+        problem = NOT_GRANTED.format(name=name, owner=quoted(self._owner.name))
+        if said["granted"] and name in await self._services.containers.granted_credentials(self._job.id):
+            try:
+                value = await self._services.secret(name)
+            except VaultError as error:
+                problem = str(error)
+            else:
+                problem = f"The secret {name} is too short to be kept out of what the job says."
+                if len(value) >= SHORTEST_KNOWN:
+                    self._services.leaks.learn([value])
+                    return encode({**said, "value": value})
+        return encode({"credential": name, "problem": problem})
 
     async def _answered(self, seq: int, asked: Mapping[str, Any]) -> str:
         try:
@@ -214,12 +256,16 @@ class JobSession:
                 self._said.append(said)
                 self._said.extend(ToolCalled(call.call_id, call.tool, call.arguments) for call in calls)
                 self._open |= {call.call_id: call.tool for call in calls}
-                self._rounds += bool(calls)
+                self._rounds += bool(calls) and not self._agent  # whose rounds are its calls of the model
             case CallEnded(result):
                 self._said.append(result)
                 self._open.pop(result.call_id, None)
             case Noted(text):
                 self._said.append(Note(text))
+            case Told(_, models, calls):
+                self._rounds += calls
+                if models is not None:
+                    self._run.kept(models)
             case _:
                 pass
 
@@ -242,11 +288,52 @@ class JobSession:
             case {"kind": "note", "text": str(text)}:
                 return Noted(self._services.leaks.redacted(sanitise(text[:NOTE_CHARS])))
             case {"kind": "messages"}:
-                return AskedForMessages()
+                return AskedForMessages(texts=self._agent and asked.get("texts") is True)
             case {"kind": "complete"}:
                 return SaidComplete()
+            case {"kind": "credential", "name": str(name)}:
+                if not is_secret_name(name) or name.startswith(OWN_SECRET):
+                    raise BadRequest("there is no such secret")
+                return AskedForCredential(name)
+            case _ if self._agent:
+                return await self._effect_of_agent(asked)
             case _:
                 raise BadRequest("this is no request of a worker")
+
+    async def _effect_of_agent(self, asked: Mapping[str, Any]) -> RequestEffect:
+        """Return the effect of a request that only agent CLIs make."""
+        match asked:
+            case {"kind": "task"}:
+                said = next((one.text for one in self._said if isinstance(one, UserSaid)), "")
+                return Told(encode({"text": said}))
+            case {"kind": "said", "text": str(text)}:
+                calls = objects_in(asked.get("calls"))
+                return await off_loop(len(text), lambda: self._reported(text, calls))
+            case {"kind": "reply", "max_tokens": int(most)}:
+                try:
+                    request = await asyncio.to_thread(read_request, asked, self._services.leaks)
+                except InvalidArguments as error:
+                    raise BadRequest(str(error)) from error
+                return await self._proxied(request, most)
+            case _:
+                raise BadRequest("this is no request of an agent")
+
+    def _reported(self, text: str, listed: Sequence[Mapping[str, Any]]) -> Replied:
+        """Return what an agent says it said, and the calls it says it makes of its own tools."""
+        leaks, ids = self._services.leaks, self._services.ids
+        calls = tuple(
+            NewCall(
+                ids.row_id(),
+                sanitise(str(call.get("tool")))[:TOOL_CHARS],
+                leaks.redacted(sanitise(str(call.get("arguments")))[:RESULT_CHARS]),
+                Effect.NONE,  # none on the host
+                max(1, self._rounds),
+            )
+            for call in listed[:CALLS_LIMIT]
+        )
+        said = AssistantSaid(leaks.redacted(sanitise(text[:RESULT_CHARS])), Origin(AGENT, self._job.mode))
+        answer = encode({"calls": [call.call_id for call in calls]})
+        return Replied(said, calls, self._run.trace(), answer)
 
     def _cleaned(self, tool: str, text: str) -> str:
         within, _ = head_and_tail(text, RESULT_CHARS)
@@ -277,6 +364,28 @@ class JobSession:
         said = AssistantSaid(reply.text, reply.origin)
         return Replied(said, calls, self._run.trace(), encode(answer))
 
+    async def _proxied(self, request: ModelRequest, most: int) -> Told:
+        """Make the call of a model that an agent asks for, by the hub's models, within the job's limits."""
+        if self._rounds >= self._job.budget.iterations:
+            raise IterationsUsedUp(f"Maximum iterations exceeded ({self._job.budget.iterations})")
+        system = f"{request.system}\n\n{self._prompt(with_tools=True)}"
+        tokens = max(1, min(most, OUTPUT_TOKENS))
+        reply = await self._models.reply(
+            replace(request, system=system, max_output_tokens=tokens), self._reserve
+        )
+        calls = () if reply.truncated else reply.calls
+        answer = {
+            "text": reply.text,
+            "calls": [
+                {"id": self._services.ids.row_id(), "tool": call.tool, "arguments": call.arguments}
+                for call in calls
+            ],
+            "stop": reply.stop.value,
+            "input_tokens": reply.usage.input_tokens,
+            "output_tokens": reply.usage.output_tokens,
+        }
+        return Told(encode(answer), self._run.trace(), bool(calls))
+
     def _reserve(self, tokens: int) -> int:
         for limit in self._spending:
             tokens = limit.reserve(tokens)
@@ -305,8 +414,9 @@ class JobSession:
             f"the current directory. {network}; {owner} may send you messages "
             f"meanwhile. The real project changes only if {owner} accepts what you changed in the copy."
         )
+        done = FINISHED_BY_WORDS if self._agent else "Call finish with the result when you are done."
         tools = (
-            "Run the project's tests if there are any. Call finish with the result when you are done."
+            f"Run the project's tests if there are any. {done}"
             if with_tools
             else "You can't use tools any more: say what was done and what is left."
         )
@@ -337,17 +447,4 @@ def _ending(reply: ModelReply) -> tuple[ModelReply, bool]:
         given = read_arguments(reply.calls[0].arguments)
     except HubError:
         given = {"result": reply.text or reply.calls[0].arguments}
-    return replace(reply, text=_last_words(given, reply.text), calls=()), True
-
-
-def _last_words(given: Mapping[str, Any], said: str) -> str:
-    """Return the end of a job that the model gave as a call."""
-    parts = [str(given.get("result") or said or "Done.")]
-    if tests := str(given.get("test_output") or "").strip():
-        parts.append(f"Tests:\n```\n{tests[-RESULT_CHARS // 10 :]}\n```")
-    for name, heading in (("artifacts", "Files"), ("open_points", "Not done")):
-        listed = given.get(name)
-        if isinstance(listed, list) and listed:
-            lines = [f"- {line}" for line in cast("list[Any]", listed)[:MAX_LINES]]
-            parts.append("\n".join([f"{heading}:", *lines]))
-    return "\n\n".join(parts)
+    return replace(reply, text=last_words(given, reply.text), calls=()), True

@@ -28,8 +28,15 @@ MAX_DIFF_LINES = 4_000
 """Longer texts are not compared by lines: the time for that grows faster than their number."""
 MAX_DIFF_CHARS = 200_000
 NO_NEWLINE = "\\ No newline at end of file"
-LEFT_OUT = frozenset({".git"})
-"""Names that are neither copied nor taken back: a repository's hooks and settings run programs."""
+REPOSITORY = ".git"
+LEFT_OUT = frozenset({REPOSITORY})
+"""Names neither copied with the files nor taken back: a repository's hooks and settings run programs."""
+HISTORY = ("HEAD", "index", "packed-refs", "shallow", "refs", "objects")
+"""What a copy gets of a repository. Its settings, hooks and logs stay out: they run programs, or hold
+addresses with passwords."""
+_SETTINGS = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
+_ELSEWHERE = ("objects/info/alternates", "objects/info/http-alternates", "commondir", "reftable")
+"""The files of repositories whose history is not all in them, or in another form."""
 _NO_FOLLOW = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -120,8 +127,43 @@ def copy_project(
         except HubError:
             continue  # it is closed to tools
         shutil.copyfile(copy / name, _made_parent(base, name))
+    _copy_history(source, copy, limit_bytes - used, guard)
     if user is not None:
         _owned(copy, user)
+
+
+def _copy_history(source: Path, copy: Path, limit_bytes: int, guard: PathGuard) -> None:
+    """Give a copy the history of its project's repository, as plain files with settings of the hub's own. No
+    program runs. A repository that is not all there, is another's, or is too large, gives none."""
+    of = source / REPOSITORY
+    elsewhere = any(os.path.lexists(of / name) for name in _ELSEWHERE)
+    if os.path.islink(of) or not (of / "HEAD").is_file() or elsewhere or _other_format(of):
+        return
+    target, used = copy / REPOSITORY, 0
+    try:
+        for name, _ in _files(of):
+            if name.partition("/")[0] in HISTORY:
+                with _opened(of, name) as descriptor:
+                    found = os.fstat(descriptor)
+                    guard.admit(found, name)
+                    used += found.st_size
+                    if used > limit_bytes:
+                        raise FileNotFoundError(name)
+                    _copied(descriptor, _made_parent(target, name), 0o600)
+        for name in ("objects", "refs"):
+            (target / name).mkdir(parents=True, exist_ok=True)
+        (target / "config").write_text(_SETTINGS, encoding="ascii")
+    except (OSError, HubError):
+        shutil.rmtree(target, ignore_errors=True)  # git packs it just now, or a file is closed to tools
+
+
+def _other_format(repository: Path) -> bool:
+    """Return whether a repository needs settings to be read: it has other hashes, or not all its history."""
+    try:
+        settings = content_of(repository, "config").decode(errors="replace").lower()
+    except OSError:
+        return True
+    return "[extensions]" in settings.replace(" ", "")
 
 
 def _files(root: Path) -> Iterator[tuple[str, os.stat_result]]:

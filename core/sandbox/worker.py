@@ -1,24 +1,15 @@
 """The worker inside a container: the agentic loop, whose model, journal and messages are the hub's.
 
-It asks the hub for one thing after the other, each request with the next number, and repeats a request until
-it is answered: the hub may be killed at any moment, and answers a repeated request as it did the first time.
-It ends by itself once it has not reached a hub for `LOST_S` seconds.
-
 Needs nothing but the standard library. Its first line of input is the token that the hub knows it by.
 """
 
 import asyncio
-import contextlib
-import ctypes
-import http.client
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,102 +18,12 @@ from core.model.base import CallRequest, ModelReply, StopReason, ToolSpec
 from core.runs.budget import Exhausted
 from core.runs.loop import LoopOutcome, run_agentic_loop
 from core.safety.fencing import HeadAndTail, head_and_tail, read_arguments
-from core.sandbox.policy import EGRESS_NAME, PROJECT, SOCKET_DIRECTORY, SOCKET_NAME, TEMPORARY
+from core.sandbox.hub_client import ENVIRONMENT, HubClient, forwarding, run_inside
+from core.sandbox.policy import EGRESS_NAME, PROJECT, SOCKET_DIRECTORY
 from core.transcript import Entry, Origin, ResultStatus
 from core.usage import NOTHING_USED
 
-LOST_S = 600.0
-"""How long the worker lives without a hub."""
-FIRST_WAIT_S = 0.1
-LONGEST_WAIT_S = 2.0
-ANSWER_LIMIT_S = 3_600.0
-"""How long the answer to one request may take: a model's reply."""
-PATH = "/v1/requests"
 ORIGIN = Origin("hub", "proxy")
-ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": TEMPORARY,
-    "TMPDIR": TEMPORARY,
-    "LANG": "C.UTF-8",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-"""The environment of the model's commands."""
-PR_SET_DUMPABLE = 4
-LOST, REFUSED = 3, 4
-"""Exit codes: no hub for too long; the hub answers this worker no more."""
-
-
-class HubLost(Exception):
-    """No hub has answered for too long."""
-
-
-class HubRefused(Exception):
-    """The hub does not answer this worker any more."""
-
-
-class JobOver(Exception):
-    """The hub ended the job."""
-
-
-class _Connection(http.client.HTTPConnection):
-    """HTTP on the socket to the hub."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__("hub", timeout=ANSWER_LIMIT_S)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
-class HubClient:
-    """The hub, asked for one thing at a time."""
-
-    def __init__(self, path: str, token: str, lost_s: float = LOST_S) -> None:
-        self._path = path
-        self._token = token
-        self._lost_s = lost_s
-        self._seq = 0
-
-    async def ask(self, kind: str, **more: Any) -> dict[str, Any]:
-        """Return the answer to the next request. Raises HubLost, HubRefused, JobOver."""
-        self._seq += 1
-        body = json.dumps({"seq": self._seq, "kind": kind, **more}).encode()
-        reached_s, wait_s = time.monotonic(), FIRST_WAIT_S
-        while True:
-            began_s = time.monotonic()
-            try:
-                status, said = await asyncio.to_thread(self._post, body)
-            except (OSError, http.client.HTTPException):
-                if time.monotonic() - began_s > LONGEST_WAIT_S:
-                    reached_s = time.monotonic()  # it was connected for a while
-            else:
-                if status == http.client.OK:
-                    return _judged(json.loads(said))
-                if status in {http.client.UNAUTHORIZED, http.client.CONFLICT}:
-                    raise HubRefused(said.decode(errors="replace"))
-            if time.monotonic() - reached_s > self._lost_s:
-                raise HubLost
-            await asyncio.sleep(wait_s)
-            wait_s = min(wait_s * 2, LONGEST_WAIT_S)
-
-    def _post(self, body: bytes) -> tuple[int, bytes]:
-        connection = _Connection(self._path)
-        try:
-            connection.request("POST", PATH, body, {"Authorization": f"Bearer {self._token}"})
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
-
-
-def _judged(answer: dict[str, Any]) -> dict[str, Any]:
-    if answer.get("ended"):
-        raise JobOver
-    return answer
-
 
 # The tools: a shell, and files inside the project. The container is their limit.
 
@@ -164,7 +65,15 @@ SPECS = (
         "shell",
         "Run a command with sh in the project.",
         {"command": _text("the command")},
-        {"timeout_s": {"type": "integer", "minimum": 1, "maximum": MAX_SHELL_TIMEOUT_S}},
+        {
+            "timeout_s": {"type": "integer", "minimum": 1, "maximum": MAX_SHELL_TIMEOUT_S},
+            "credentials": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "names of the person's secrets that the command gets as environment variables,"
+                " github-token as $GITHUB_TOKEN. Each must be granted to this job; never print them.",
+            },
+        },
     ),
     _spec(
         "read_file",
@@ -187,12 +96,38 @@ SPECS = (
     _spec("list_files", "List a directory of the project.", {}, _FILE),
 )
 
+FINISH = ToolSpec(
+    "finish",
+    "End the job with its result. Call it alone, once everything is done or nothing more can be done.",
+    {
+        "type": "object",
+        "properties": {
+            "result": {"type": "string", "description": "what was done and found, for the job's owner"},
+            "test_output": {"type": "string", "description": "the end of what the tests printed, if any ran"},
+            "artifacts": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "paths of the files that the owner should look at",
+            },
+            "open_points": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "what is not done, and why",
+            },
+        },
+        "required": ["result"],
+        "additionalProperties": False,
+    },
+)
+"""The call that ends a job; plain words end it as well."""
+
 
 class WorkerTools:
-    """The tools in a project. `environment`: of the commands."""
+    """The tools in a project. `environment`: of the commands; `hub`: gives them credentials."""
 
-    def __init__(self, project: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, project: Path, environment: Mapping[str, str], hub: HubClient) -> None:
         self._project = project
+        self._hub = hub
         self._environment = dict(environment)
         self._tools: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[str]]] = {
             "shell": self._shell,
@@ -220,6 +155,7 @@ class WorkerTools:
 
     async def _shell(self, given: Mapping[str, Any]) -> str:
         timeout_s = min(int(given.get("timeout_s", SHELL_TIMEOUT_S)), MAX_SHELL_TIMEOUT_S)
+        secrets = await self._hub.credentials([str(name) for name in given.get("credentials") or ()])
         # No thread and no further process is needed to wait for it: it may leave no room for one.
         process = subprocess.Popen(  # noqa: ASYNC220, S603 - a shell is what it is for
             ["/bin/sh", "-c", str(given["command"])],
@@ -227,9 +163,9 @@ class WorkerTools:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=self._project,
-            env=self._environment,
+            env={**self._environment, **secrets},
             start_new_session=True,
-            preexec_fn=_polite,
+            preexec_fn=polite,
         )
         output = HeadAndTail(OUTPUT_LIMIT_BYTES)
         draining = asyncio.create_task(_drain(process, output))
@@ -305,7 +241,7 @@ async def _drain(process: subprocess.Popen[bytes], output: HeadAndTail) -> None:
         transport.close()
 
 
-def _polite() -> None:
+def polite() -> None:
     """Leave the worker the processor that it needs to end the command, however many processes this makes."""
     os.nice(NICENESS)
 
@@ -387,63 +323,15 @@ class ContainerDelegate:
         return ()
 
 
-@contextlib.asynccontextmanager
-async def forwarding(path: str) -> AsyncGenerator[Mapping[str, str]]:
-    """Pass connections from a port of loopback on to the hub's socket; give the variables that name the port.
-    Gives none where there is no such socket. Who is let through is the hub's business."""
-    if not os.path.exists(path):  # noqa: ASYNC240 - a file in memory
-        yield {}
-        return
-
-    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.closing(writer), contextlib.suppress(OSError):
-            from_hub, to_hub = await asyncio.open_unix_connection(path)
-            with contextlib.closing(to_hub):
-                await asyncio.gather(_pass_on(reader, to_hub), _pass_on(from_hub, writer))
-
-    async with await asyncio.start_server(forward, "127.0.0.1", 0) as server:
-        proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        names = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
-        yield {**dict.fromkeys(names, proxy), "NO_PROXY": "localhost,127.0.0.1"}
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while piece := await reader.read(CHUNK_BYTES):
-        writer.write(piece)
-        await writer.drain()
-    writer.write_eof()
-
-
 async def work(hub: HubClient) -> None:
     """Work until the hub takes the result. Raises HubLost, HubRefused, JobOver."""
     async with forwarding(f"{SOCKET_DIRECTORY}/{EGRESS_NAME}") as proxies:
-        delegate = ContainerDelegate(hub, WorkerTools(Path(PROJECT), {**ENVIRONMENT, **proxies}))
+        delegate = ContainerDelegate(hub, WorkerTools(Path(PROJECT), {**ENVIRONMENT, **proxies}, hub))
         while True:
             await run_agentic_loop(delegate)
             if (await hub.ask("complete"))["over"]:
                 return
 
 
-def main() -> int:
-    """Work on one job; return the exit code."""
-    # What the model's commands run as the same user may not look into this process, which knows the token.
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    token = sys.stdin.readline().strip()
-    if not token:
-        return REFUSED
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    hub = HubClient(f"{SOCKET_DIRECTORY}/{SOCKET_NAME}", token)
-    try:
-        asyncio.run(work(hub))
-    except HubLost:
-        return LOST
-    except HubRefused:
-        return REFUSED
-    except JobOver:
-        return 0
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_inside(work))

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from core.errors import HubError
 from core.events import ModelTrace
-from core.job import JobLimits, JobState
+from core.job import WORKER, JobLimits, JobState
 from core.ports import OutboxRow
 from core.store.job_port import JobEnd, JobEnded, StartedJob
 from core.store.rows import NewCall
@@ -19,15 +19,16 @@ class OutOfOrder(HubError):
 
 @dataclass(frozen=True, slots=True)
 class ContainerRow:
-    """What the store knows of a job's container. `number`: of its user and directory; `project`: see NewJob;
-    `token_hash`: None if no request of its is answered; `last_seq`: of its newest request, 0 for none;
-    `complete`: this request said that its work is done."""
+    """What the store knows of a job's container. `number`: of its user and directory; `project`, `mode`: see
+    NewJob; `token_hash`: None if no request of its is answered; `last_seq`: of its newest request, 0 for
+    none; `complete`: this request said that its work is done."""
 
     number: int
     project: str
     token_hash: str | None
     last_seq: int
     complete: bool
+    mode: str = WORKER
 
 
 NO_CONTAINER = ContainerRow(0, ".", None, 0, complete=False)
@@ -66,7 +67,19 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class AskedForMessages:
-    """The worker wants to hear the messages that wait."""
+    """The worker wants to hear the messages that wait. `texts`: the answer has their words."""
+
+    texts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer that changes nothing of the conversation. `models`: what the job has used of them by now, if
+    it used any for this; `calls`: a model asked for calls with it."""
+
+    answer: str
+    models: ModelTrace | None = None
+    calls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +87,19 @@ class SaidComplete:
     """The worker says that its work is done, which is true unless messages wait."""
 
 
-RequestEffect = Replied | CallEnded | Noted | AskedForMessages | SaidComplete
+CREDENTIAL = "credential"
+"""The tool of grants for secrets; their pattern is the name of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedForCredential:
+    """The worker asks for a secret by its name. The answer says whether a grant of the job's own gives it,
+    and never its value."""
+
+    name: str
+
+
+RequestEffect = Replied | CallEnded | Noted | AskedForMessages | Told | AskedForCredential | SaidComplete
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +164,17 @@ class ContainerJobs(Protocol):
         Raises StaleTurn, OutOfOrder."""
         ...
 
+    async def granted_credentials(self, job_id: str) -> frozenset[str]:
+        """Return the names of the secrets that a job may have now."""
+        ...
+
+    async def credentials_given(self, job_id: str) -> Sequence[str]:
+        """Return the names of the secrets that a job was given."""
+        ...
+
     async def end_container_job(self, job_id: str, end: ContainerEnd) -> JobEnded:
-        """End a job's run as Jobs.end_job does. From then on no request of its worker is answered."""
+        """End a job's run as Jobs.end_job does; credentials that it was refused are among the grants it
+        lacks. From then on no request of its worker is answered."""
         ...
 
     async def accepted_changes(self) -> Sequence[AcceptedChanges]:

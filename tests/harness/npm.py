@@ -10,9 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.groups import required_groups
+from tests.plugins.groups import node_of_the_environment, required_groups
 
 INSTALL_LIMIT_S = 100
+AGENTS_LOCK = Path(__file__).parents[1] / "bot" / "models" / "npm" / "package-lock.json"
+
+
+def install_agents(config: pytest.Config) -> Path:
+    """Return the folder with the pinned agent CLIs, installed by Node from the lock of the tests."""
+    node = node_of_the_environment()
+    npm = [str(node), str(node.parents[1] / "lib/node_modules/npm/bin/npm-cli.js")] if node else []
+    return install(config, AGENTS_LOCK, "cli", npm=npm)
 
 
 def install(

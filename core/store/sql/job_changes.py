@@ -1,4 +1,8 @@
-"""Changes of jobs, each recorded among its events: of its state, and of the plan it begins with.
+"""Changes of jobs, each recorded among its events: of its state, from their start on, and of the plan it
+begins with.
+
+Waiting jobs of a kind are claimed while there are slots, and people take turns. Jobs of the host and jobs in
+containers have separate limits.
 
 A plan is stored before its first step, so that a restart goes on with the same one. The next step is not
 stored: a run's first calls are those of its plan, in order.
@@ -6,18 +10,23 @@ stored: a run's first calls are those of its plan, in order.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from core.events import ModelTrace
-from core.job import JobPlan, JobRow, JobState, PlanState, changes
+from core.errors import StaleTurn
+from core.events import ModelTrace, RunKind
+from core.job import JobLimits, JobPlan, JobRow, JobState, PlanState, changes
 from core.store.codecs import encode, storable
+from core.store.rows import TurnStart
 from core.store.sql.feed import position
 from core.store.sql.job_views import JOB, job_of, plan_from_json
 from core.store.sql.mapping import ACTIVE
-from core.store.sql.turns import append, keep_models, progress
+from core.store.sql.people import known_user
+from core.store.sql.turns import append, keep_models, progress, start_turn, thread
 from core.store.transaction import Transaction
 from core.store.units import Facet, writes
-from core.transcript import AssistantSaid, Note
+from core.transcript import AssistantSaid, Note, UserSaid
+from core.usage import CallKind, Payer
 
 
 def change(tx: Transaction, job: JobRow, to: JobState, reason: str, actor: str | None = None) -> JobRow:
@@ -165,3 +174,73 @@ class JobPlanUnits(Facet):
         if note is not None:
             append(tx, thread_id, job_id, [note])
         keep_models(tx, job_id, models)
+
+
+# Their start.
+
+CHANNEL = "job"
+"""The channel of a job's thread: no message comes from it, and none goes there."""
+OVER = encode({"over": True})
+"""The answer to a worker in a container whose job is done: no message reaches it any more."""
+
+
+def job_row(tx: Transaction, job_id: str) -> JobRow:
+    row = tx.one(f"SELECT {JOB} FROM jobs j WHERE j.id = ?", job_id)
+    if row is None:
+        raise StaleTurn(f"there is no job {job_id}")
+    return job_of(row)
+
+
+def claim(tx: Transaction, limits: JobLimits, *, contained: bool) -> Sequence[TurnStart]:
+    """Start pending jobs while there are slots: those of the host, or those in containers."""
+    kind = f"{'' if contained else 'NOT '}EXISTS (SELECT 1 FROM job_containers x WHERE x.job_id = j.id)"
+    counted = tx.all(
+        "SELECT principal_id, count(*) FROM runs j WHERE kind = 'job' AND state = 'running'"
+        f" AND {kind} GROUP BY principal_id"
+    )
+    running: dict[str, int] = {owner_id: count for owner_id, count in counted}
+    begun: list[TurnStart] = []
+    while sum(running.values()) < limits.max_parallel:
+        job_id = _choose(tx, running, limits, kind)
+        if job_id is None:
+            break
+        begun.append(start := _begin(tx, job_id))
+        owner_id = start.principal.user_id
+        running[owner_id] = running.get(owner_id, 0) + 1
+    return begun
+
+
+def _choose(tx: Transaction, running: dict[str, int], limits: JobLimits, kind: str) -> str | None:
+    """Return the job to start next: of the person with the fewest running ones, who waited longest."""
+    waiting = tx.all(
+        "SELECT owner_id, (SELECT coalesce(max(o.started_at), 0) FROM jobs o WHERE o.owner_id = j.owner_id)"
+        f" FROM jobs j WHERE state = 'pending' AND {kind} GROUP BY owner_id"
+    )
+    turn = sorted(
+        (running.get(owner_id, 0), last_started, owner_id)
+        for owner_id, last_started in waiting
+        if running.get(owner_id, 0) < limits.max_per_user
+    )
+    if not turn:
+        return None
+    row = tx.one(
+        f"SELECT id FROM jobs j WHERE state = 'pending' AND owner_id = ? AND {kind}"
+        " ORDER BY priority DESC, created_at, id LIMIT 1",
+        turn[0][2],
+    )
+    return None if row is None else row[0]
+
+
+def _begin(tx: Transaction, job_id: str) -> TurnStart:
+    """Start a pending job with its journal."""
+    job = change(tx, job_row(tx, job_id), JobState.IN_PROGRESS, "Scheduled for execution")
+    row = tx.one("SELECT coalesce(question, task) FROM jobs WHERE id = ?", job_id)
+    question = UserSaid("" if row is None else row[0])
+    on, owner = thread(tx, job_id), known_user(tx, job.owner_id)
+    events = [f"job:{job_id}"]
+    payer = Payer(CallKind.JOB, job_id, owner.user_id, on.id, job.routine_id)
+    begun = start_turn(tx, on, owner, job_id, [question], CHANNEL, on.address, events=events, payer=payer)
+    tx.run(
+        "UPDATE runs SET kind = ?, consent_thread = ? WHERE id = ?", RunKind.JOB.value, job.thread_id, job_id
+    )
+    return begun

@@ -1,17 +1,21 @@
 """Jobs in containers: what their workers ask for, each request once, and the changes that people accept."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import assert_never
 
+from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.job import JobLimits, JobState
 from core.messages import plain
 from core.ports import OutboxRow
 from core.store.codecs import encode, storable
 from core.store.container_port import (
+    CREDENTIAL,
     AcceptedChanges,
     Answered,
+    AskedForCredential,
     AskedForMessages,
     CallEnded,
     ContainerEnd,
@@ -23,11 +27,13 @@ from core.store.container_port import (
     SaidComplete,
     StartedContainer,
     StoredChanges,
+    Told,
 )
 from core.store.job_port import JobEnded
 from core.store.rows import TurnState
-from core.store.sql.job_changes import change, report
-from core.store.sql.job_claims import OVER, claim, job_row
+from core.store.sql.audit import record
+from core.store.sql.grants import own_grants
+from core.store.sql.job_changes import OVER, change, claim, job_row, report
 from core.store.sql.job_monitor import tell_below_notice, tell_end
 from core.store.sql.jobs import end_run, in_hand, is_waited_for, join, started
 from core.store.sql.recovery import resume
@@ -47,20 +53,22 @@ _KIND = {
     CallEnded: "result",
     Noted: "note",
     AskedForMessages: "messages",
+    Told: "told",
+    AskedForCredential: "credential",
     SaidComplete: "complete",
 }
 
 
 def row_of(tx: Transaction, job_id: str) -> ContainerRow | None:
-    row = tx.one("SELECT number, project, token_hash FROM job_containers WHERE job_id = ?", job_id)
+    row = tx.one("SELECT number, project, token_hash, mode FROM job_containers WHERE job_id = ?", job_id)
     if row is None:
         return None
     last = tx.one(
         "SELECT seq, kind, answer FROM job_requests WHERE job_id = ? ORDER BY seq DESC LIMIT 1", job_id
     )
     complete = last is not None and last[1] == "complete" and last[2] == OVER
-    number, project, token_hash = row
-    return ContainerRow(number, project, token_hash, 0 if last is None else last[0], complete)
+    number, project, token_hash, mode = row
+    return ContainerRow(number, project, token_hash, 0 if last is None else last[0], complete, mode)
 
 
 def _known(tx: Transaction, job_id: str) -> ContainerRow:
@@ -89,13 +97,33 @@ def _applied(tx: Transaction, job_id: str, effect: RequestEffect) -> Answered:
         case Noted(text):
             append(tx, progress(tx, job_id), job_id, [Note(text)])
             return Answered(NOTHING)
-        case AskedForMessages():
+        case AskedForMessages(texts):
             joined = join(tx, job_id)
-            return Answered(encode({"joined": len(joined)}), joined)
+            told = {"texts": [one.text for one in joined]} if texts else {}
+            return Answered(encode({"joined": len(joined), **told}), joined)
+        case Told(answer, models):
+            if models is not None:
+                keep_models(tx, job_id, models)
+            return Answered(answer)
+        case AskedForCredential(name):
+            granted = (CREDENTIAL, name) in own_grants(tx, job_id)
+            job = job_row(tx, job_id)
+            word = "was given" if granted else "has no grant for"
+            report(tx, job_id, f"The job {word} the credential “{name}”", job.state)
+            if granted:
+                record(tx, AuditKind.SECRET_USED, name, job=job_id, owner=job.owner_id)
+            return Answered(encode({"credential": name, "granted": granted}))
         case SaidComplete():
             return Answered(GO_ON if is_waited_for(tx, job_id) else OVER)
         case _:
             assert_never(effect)
+
+
+def _asked_for(tx: Transaction, job_id: str, *, granted: bool) -> list[str]:
+    """Return the names of the secrets that a job asked for and was given, or was not."""
+    asked = "SELECT answer FROM job_requests WHERE job_id = ? AND kind = 'credential' ORDER BY seq"
+    answers = [json.loads(answer) for (answer,) in tx.all(asked, job_id)]
+    return list(dict.fromkeys(one["credential"] for one in answers if one["granted"] is granted))
 
 
 def _cut_short(tx: Transaction, job_id: str) -> None:
@@ -157,11 +185,21 @@ class ContainerJobUnits(Facet):
         )
         return done
 
+    @reads
+    def granted_credentials(self, tx: Transaction, job_id: str) -> frozenset[str]:
+        return frozenset(name for tool, name in own_grants(tx, job_id) if tool == CREDENTIAL)
+
+    @reads
+    def credentials_given(self, tx: Transaction, job_id: str) -> Sequence[str]:
+        return _asked_for(tx, job_id, granted=True)
+
     @writes
     def end_container_job(self, tx: Transaction, job_id: str, end: ContainerEnd) -> JobEnded:
         if in_hand(tx, job_id):
             _cut_short(tx, job_id)
-        done = end_run(tx, job_id, end.end)
+        refused = [f"{CREDENTIAL} {name}" for name in _asked_for(tx, job_id, granted=False)]
+        missing = tuple(dict.fromkeys([*end.end.missing_grants, *refused]))
+        done = end_run(tx, job_id, replace(end.end, missing_grants=missing))
         if not done.heard:
             self._close(tx, job_id)
             if end.changes is not None and job_row(tx, job_id).state is JobState.SUBMITTED:

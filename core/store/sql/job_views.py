@@ -6,7 +6,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.job import JobBudget, JobEvent, JobEventKind, JobPlan, JobRow, JobState, NewJob, PlanState, PlanStep
+from core.job import (
+    WORKER,
+    JobBudget,
+    JobEvent,
+    JobEventKind,
+    JobPlan,
+    JobRow,
+    JobState,
+    NewJob,
+    PlanState,
+    PlanStep,
+)
 from core.messages import MessageRef
 from core.store.codecs import encode, message_from_json, refs_from_json
 from core.store.job_port import JobParts, SubtaskRow
@@ -31,6 +42,7 @@ JOB = (
     " j.plan, j.plan_state, j.origin, j.routine_id, j.missing_grants,"
     " (SELECT s.project FROM job_containers s WHERE s.job_id = j.id),"
     " (SELECT s.digest FROM job_containers s WHERE s.job_id = j.id),"
+    " (SELECT s.mode FROM job_containers s WHERE s.job_id = j.id),"
     " j.day_tokens, j.day_micro_usd"
 )
 
@@ -50,14 +62,15 @@ def job_of(row: Row) -> JobRow:
     budget = JobBudget(*row[8:12], *row[-2:])
     scope = tuple(json.loads(row[7]))
     id_, short_id, owner_id, key, title, task, state = row[:7]
-    plan, planned, origin, routine_id, missing, project, digest = row[-9:-2]
+    plan, planned, origin, routine_id, missing, project, digest, mode = row[-10:-2]
     job = replace(
-        JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-9]),
+        JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-10]),
         origin=origin,
         routine_id=routine_id,
         missing_grants=() if missing is None else tuple(json.loads(missing)),
         project=project,
         digest=digest,
+        mode=mode or WORKER,
     )
     if planned is None:
         return job

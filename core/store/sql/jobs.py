@@ -29,8 +29,18 @@ from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
 from core.store.rows import TurnState
 from core.store.sql.feed import position
 from core.store.sql.inbox import notices_thread
-from core.store.sql.job_changes import JobPlanUnits, accept_changes, ask_to_stop, change, interrupt, record
-from core.store.sql.job_claims import CHANNEL, OVER, claim, job_row
+from core.store.sql.job_changes import (
+    CHANNEL,
+    OVER,
+    JobPlanUnits,
+    accept_changes,
+    ask_to_stop,
+    change,
+    claim,
+    interrupt,
+    job_row,
+    record,
+)
 from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
 from core.store.sql.job_views import (
     COUNTS,
@@ -111,10 +121,11 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
     )
     if new.project is not None:
         tx.run(
-            "INSERT INTO job_containers (job_id, number, project)"
-            " SELECT ?, coalesce(max(number), 0) + 1, ? FROM job_containers",
+            "INSERT INTO job_containers (job_id, number, project, mode)"
+            " SELECT ?, coalesce(max(number), 0) + 1, ?, ? FROM job_containers",
             new.id,
             new.project,
+            new.mode,
         )
     record(tx, new.id, None, JobState.PENDING, "Created", new.actor)
     return job_row(tx, new.id)

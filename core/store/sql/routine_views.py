@@ -10,7 +10,7 @@ from core.routine import RunStatus
 from core.store.codecs import message_from_json
 from core.store.routine_rows import DueNotice, MenuView, NextDue, RoutineRunRow
 from core.store.sql.audit import record
-from core.store.sql.job_claims import job_row
+from core.store.sql.job_changes import job_row
 from core.store.sql.routine_runs import RUN, grants_of, run_of
 from core.store.sql.usage import used_by_run
 from core.store.transaction import Transaction

@@ -11,6 +11,7 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from core.errors import HubError, ToolFailed
+from core.job import WORKER
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 from core.users import Principal
@@ -28,8 +29,9 @@ class Told(Protocol):
         priority: int,
         key: str,
         project: str | None,
+        mode: str,
     ) -> str:
-        """Create a job. `project`: see core.jobs.dispatch.JobDispatcher.new."""
+        """Create a job. `project`, `mode`: see core.jobs.dispatch.JobDispatcher.new."""
         ...
 
     async def listed(self, by: Principal, *, working: bool) -> str:
@@ -95,6 +97,11 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
         project: Annotated[
             str, "with sandbox: the directory of the workspace to copy", Field(max_length=1_000)
         ] = ".",
+        mode: Annotated[
+            str,
+            "with sandbox: worker, or the agent CLI that does it, if the hub has any",
+            Field(max_length=64),
+        ] = WORKER,
     ) -> str:
         """Start a job, which works in the background by itself. Its result is sent to this conversation. In a
         container it has a shell and files of its own, and no network; the project itself changes only once
@@ -107,6 +114,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
             priority,
             call.idempotency_key,
             project if sandbox else None,
+            mode,
         )
         return await _said(made)
 

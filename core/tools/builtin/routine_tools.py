@@ -114,6 +114,9 @@ def _making(told: Callable[[], Told]) -> Tool:
             str | None,
             "for a full job: work in a container, on a copy of this directory of the workspace; . for all",
         ] = None,
+        mode: Annotated[
+            str | None, "with sandbox: the agent CLI that does the job, if the hub has any"
+        ] = None,
         description: Annotated[str, "a description of its purpose"] = "",
     ) -> str:
         """Create a routine: a prompt the hub runs by itself. Its result is sent to this conversation."""
@@ -136,6 +139,7 @@ def _making(told: Callable[[], Told]) -> Tool:
             "max_iterations": max_iterations,
             "description": description,
             "sandbox": sandbox,
+            "mode": mode,
         }
         return await _said(told().create(call.principal, call.thread_id, _page(given)))
 
@@ -157,7 +161,7 @@ def _page(given: Arguments) -> dict[str, Any]:
         "description": given["description"],
         "trigger": _given(trigger),
         "action": _action(
-            *(given[one] for one in ("prompt", "tools", "full_job", "max_iterations", "sandbox"))
+            *(given[one] for one in ("prompt", "tools", "full_job", "max_iterations", "sandbox", "mode"))
         ),
     }
     if given["cooldown_s"] is not None:
@@ -242,11 +246,13 @@ def _action(
     full_job: str | None,
     max_iterations: int | None,
     sandbox: str | None,
+    mode: str | None,
 ) -> dict[str, Any]:
     if full_job is None:
         scope = {"use_tools": True, "allowed_tools": tools} if tools else {}
         return {"type": "lightweight", "prompt": prompt, **scope}
-    job = {"title": full_job, "description": prompt, "max_iterations": max_iterations, "sandbox": sandbox}
+    job = {"title": full_job, "description": prompt, "max_iterations": max_iterations}
+    job |= {"sandbox": sandbox, "mode": mode}
     return _given({"type": "full_job", **job, "allowed_tools": tools or None})
 
 

@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 
 from bot.config.schema import Model as ModelSettings
+from bot.jobs.worker_image import PACKAGES
 from bot.models.cli import cli_model
 from core.ids import RandomIds
 from core.model.base import ModelAbilities
 from core.model.cli import Bridge, CliModel
-from tests.harness.npm import install
+from tests.harness.npm import install_agents
 from tests.plugins.groups import node_of_the_environment
 from tests.simulators.model import ModelSimulator
 
-LOCK = Path(__file__).parent / "npm" / "package-lock.json"
-PACKAGES = {"claude": "@anthropic-ai/claude-code", "qwen": "@qwen-code/qwen-code"}
 SECRET = "sk-hub-secret-1"
 """A secret in the hub's own environment."""
 
@@ -29,9 +28,7 @@ Command = Callable[[str], tuple[str, ...]]
 
 @pytest.fixture(scope="session")
 def programs(pytestconfig: pytest.Config) -> Path:
-    node = node_of_the_environment()
-    npm = [str(node), str(node.parents[1] / "lib/node_modules/npm/bin/npm-cli.js")] if node else []
-    return install(pytestconfig, LOCK, "cli", npm=npm)
+    return install_agents(pytestconfig)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The image of workers, built once for all tests in containers."""
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import uuid
@@ -9,22 +10,39 @@ from collections.abc import Iterator
 import pytest
 
 from bot.jobs.docker_engine import DockerEngine
-from bot.jobs.worker_image import VERSION_LABEL, build_context, worker_version
+from bot.jobs.worker_image import PACKAGES, AgentFiles, agents_from, build_context, labels_of
 from tests.harness.images import base_image
+from tests.harness.npm import install_agents
+from tests.plugins.groups import node_of_the_environment
 
 
 @pytest.fixture(scope="session")
 def worker_image() -> Iterator[str]:
     """The image, built on the base where nothing can be fetched."""
-    name = f"hubbub-test-{uuid.uuid4().hex[:8]}-worker"
+    with base_image() as base, built(base, "worker", None) as name:
+        yield name
 
-    async def build(base: str) -> None:
+
+@pytest.fixture(scope="session")
+def agent_image(pytestconfig: pytest.Config) -> Iterator[str]:
+    """The same with the pinned agent CLIs, and Node from its wheel."""
+    modules, node = install_agents(pytestconfig) / "node_modules", node_of_the_environment()
+    agents = agents_from([f"{name}={modules / package}" for name, package in PACKAGES.items()], node)
+    with base_image() as base, built(base, "agents", agents) as name:
+        yield name
+
+
+@contextlib.contextmanager
+def built(base: str, kind: str, agents: AgentFiles | None) -> Iterator[str]:
+    name = f"hubbub-test-{uuid.uuid4().hex[:8]}-{kind}"
+
+    async def build() -> None:
         async with DockerEngine(os.environ) as engine:
-            await engine.build(build_context(base), name, {VERSION_LABEL: worker_version()})
+            with build_context(base, agents) as context:
+                await engine.build(context, name, labels_of(agents))
 
-    with base_image() as base:
-        asyncio.run(build(base))
-        try:
-            yield name
-        finally:
-            subprocess.run(["docker", "image", "rm", "--force", name], capture_output=True, check=False)
+    asyncio.run(build())
+    try:
+        yield name
+    finally:
+        subprocess.run(["docker", "image", "rm", "--force", name], capture_output=True, check=False)

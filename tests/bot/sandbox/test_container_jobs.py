@@ -34,10 +34,12 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 
 @contextlib.asynccontextmanager
 async def house_with(
-    directory: Path, image: str, more: str = "", lookup: Lookup | None = None
+    directory: Path, image: str, more: str = "", lookup: Lookup | None = None, memory_mb: int = 256
 ) -> AsyncIterator[Hub]:
     """A hub whose workspace has a small project, and whose containers are small."""
-    sandbox = f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = 256\ndisk_mb = 100\n{more}\n'
+    sandbox = (
+        f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = {memory_mb}\ndisk_mb = 100\n{more}\n'
+    )
     async with open_hub(directory, extra=sandbox, start=False) as house:
         house.lookup = lookup
         await house.start()
@@ -178,6 +180,52 @@ async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Pat
             ("tool_result", "shell"),
         ]
         assert events[-1] == ("result", "submitted")
+
+
+async def test_a_job_gets_a_secret_by_its_name_once_its_owner_allowed_it_and_it_stays_secret(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+        value = "correct-horse-battery"
+        for name in ("deploy-key", "other-key"):
+            await asyncio.to_thread(command, house.directory, "secrets", "set", name, stdin=value.encode())
+        use = 'printf %s "$DEPLOY_KEY" | tee key.txt | wc -c; env'
+        house.model.rule("deploy it", tools(shell(use, credentials=["deploy-key"])))
+        house.model.rule("", text("I tried."), on="tool")
+        first = await started(house, "/job --sandbox deploy it")
+        notice = await house.telegram.wait_text(OWNER, "credential deploy-key", timeout_s=LIMIT_S)
+        assert "has no grant for the secret deploy-key" in house.model.log[-1].tool_results[0]
+        assert (await becomes(house, first, JobState.COMPLETED)).missing_grants == ("credential deploy-key",)
+        press(house, notice, "Allow for this job")
+        await house.until(lambda: granted(house))
+        house.model.enqueue(tools(shell(use, credentials=["deploy-key"])), on="user")
+        house.model.enqueue(tools(shell("cat key.txt", credentials=["other-key"])), on="tool")
+        house.model.enqueue(text("Deployed: " + value), on="tool")
+        press(house, notice, "Do it again")
+        done = await house.telegram.wait_text(OWNER, "Deployed:", timeout_s=LIMIT_S)
+        (second,) = await house.store.jobs.jobs("owner", 1)
+        assert (second.parent is not None, second.missing_grants) == (True, ("credential other-key",))
+        events = [one.text for one in await house.store.jobs.job_events(second.id, 0, 100)]
+        assert any(str(len(value)) in one for one in events)
+        assert "The job was given the credential “deploy-key”" in events
+        diff = await asyncio.to_thread(command, house.directory, "jobs", "diff", second.short_id)
+        audit = await asyncio.to_thread(command, house.directory, "audit", "export")
+        assert "secret_used" in audit.out
+        told = [
+            done.text,
+            *events,
+            diff.out,
+            audit.out,
+            *(str(one.body) for one in house.model.log.all()),
+        ]
+        assert not [one for one in told if value in one]
+        assert value.encode() not in b"".join(
+            path.read_bytes() for path in house.database.parent.glob("hub.*")
+        )
+
+
+async def granted(house: Hub) -> bool:
+    return bool(rows(house, "SELECT 1 FROM grants WHERE tool = 'credential'"))
 
 
 GO_OUT = """

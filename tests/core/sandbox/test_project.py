@@ -1,6 +1,7 @@
 """The copy of a project for a container, and what is taken back from one that is hostile."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,53 @@ def test_a_copy_has_no_repository_no_secret_and_nothing_of_the_hubs(world: World
     (world.project.parent / "link").symlink_to("/etc")
     with pytest.raises(ProjectRefused, match="can't be copied"):
         world.copied(world.project.parent / "link")
+
+
+def git(directory: Path, *words: str) -> str:
+    blank = {"PATH": os.environ["PATH"], "HOME": str(directory), "GIT_CONFIG_NOSYSTEM": "1"}
+    author = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    done = subprocess.run(
+        ["git", *author, *words], cwd=directory, env=blank, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_copy_has_the_history_of_its_repository_and_neither_its_settings_nor_its_hooks(
+    world: World, tmp_path: Path
+) -> None:
+    git(world.project, "init", "--quiet", "--initial-branch=main")
+    git(world.project, "remote", "add", "origin", "https://me:hunter2@example.org/app.git")
+    git(world.project, "config", "core.fsmonitor", f"touch {tmp_path}/run")
+    hook = world.project / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexit 0\n")
+    hook.chmod(0o755)
+    git(world.project, "add", ".")
+    git(world.project, "commit", "--quiet", "--message=First")
+    git(world.project, "gc", "--quiet")
+    (world.project / "b.txt").write_text("c\n")
+    git(world.project, "commit", "--quiet", "--all", "--message=Second: hunter2 is not in it")
+    (world.project / ".git" / "FETCH_HEAD").write_text("https://me:hunter2@example.org/app.git")
+    (world.project / "src" / "a.py").write_text("three\n")
+    (tmp_path / "run").unlink(missing_ok=True)
+    world.copied()
+    assert not (tmp_path / "run").exists(), "nothing of the repository was run"
+    assert git(world.copy, "log", "--format=%s").splitlines()[1] == "First"
+    assert "-one" in git(world.copy, "diff")
+    assert "+c" in git(world.copy, "show", "HEAD", "--", "b.txt")
+    assert git(world.copy, "remote") == ""
+    kept = [path for path in (world.copy / ".git").rglob("*") if path.is_file()]
+    assert {path.relative_to(world.copy / ".git").parts[0] for path in kept} <= {
+        *("HEAD", "config", "index", "objects", "packed-refs", "refs")
+    }
+    assert not any(b"example.org/app" in path.read_bytes() for path in kept)
+    git(world.copy, "commit", "--quiet", "--all", "--message=Inside")
+    (world.copy / ".git" / "hooks").mkdir()
+    (world.copy / ".git" / "hooks" / "post-merge").write_text("touch /tmp/x")
+    assert [one.path for one in world.changes().files] == [], "what it did to its history is not taken over"
+    (world.project / ".git" / "objects" / "info" / "alternates").write_text("/elsewhere/objects\n")
+    world.copied()
+    assert not (world.copy / ".git").exists()
 
 
 def test_what_a_container_changed_is_found_shown_and_made_once_it_is_accepted(world: World) -> None:

@@ -678,6 +678,7 @@ CREATE TABLE job_containers (
     job_id      TEXT NOT NULL PRIMARY KEY REFERENCES jobs (id),
     number      INTEGER NOT NULL UNIQUE,
     project     TEXT NOT NULL,  -- the directory of the workspace that it works on a copy of; '.': all of it
+    mode        TEXT NOT NULL,  -- 'worker', or the agent CLI that works inside
     token_hash  TEXT,  -- of what its worker names itself by; null: no request is answered
     changes     TEXT,  -- JSON: the files in which its copy differs at its end
     digest      TEXT,  -- of the changes: what a person accepts
@@ -691,7 +692,7 @@ CREATE TABLE job_requests (
     job_id TEXT NOT NULL REFERENCES jobs (id),
     seq    INTEGER NOT NULL,
     at     INTEGER NOT NULL,
-    kind   TEXT NOT NULL CHECK (kind IN ('model', 'result', 'note', 'messages', 'complete')),
+    kind   TEXT NOT NULL CHECK (kind IN ('model', 'result', 'note', 'messages', 'told', 'credential', 'complete')),
     answer TEXT NOT NULL,
     PRIMARY KEY (job_id, seq)
 ) STRICT, WITHOUT ROWID;
