@@ -110,11 +110,13 @@ async def test_the_notice_of_a_routine_shows_what_its_job_changed_and_takes_its_
         house.model.rule("Mend add", tools(edit))
         house.model.rule("Mend add", text("ROUTINE_OK"), on="tool")
         action = {"type": "full_job", "title": "Mend", "description": "Mend add", "sandbox": "app"}
-        mender = await made(house, "mender", action)
+        mender = await made(house, "mender", action, notify={"on_attention": False})
         await fires(house, mender)
         notice = await house.telegram.wait_text(OWNER, "Routine “mender” has something", timeout_s=LIMIT_S)
         assert "+    return a + b" in notice.text, "what waits is told of, whatever the job says"
         assert "ROUTINE_OK" not in notice.text
+        house.telegram.user_sends_text(OWNER, "/jobs")
+        await house.telegram.wait_text(OWNER, "Waiting for you: accept or reject below the result")
         add.write_text("def add(a, b):\n    return a\n")
         press(house, notice, "Accept")
         await house.telegram.wait_text(OWNER, "add.py has changed in the project since", timeout_s=LIMIT_S)
