@@ -135,8 +135,8 @@ class JobPartsView(Page):
 
 
 class JobsWanted(Given):
-    """A selection of jobs: those that wait for a decision, then the newest. `working`: only those that wait
-    or run."""
+    """A selection of jobs: first the ones that wait for a decision, then the newest. `working`: only
+    jobs that wait or run."""
 
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     working: bool = False

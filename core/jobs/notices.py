@@ -155,7 +155,7 @@ def line(job: JobRow) -> str:
 
 
 def listing(jobs: Sequence[JobRow]) -> str:
-    """Return a person's jobs, a line each, those that wait for them first."""
+    """Return a person's jobs, a line each, first the ones that wait for them."""
     if not jobs:
         return "You have no jobs. Start one with /job and what is to be done."
     waiting = [job for job in jobs if job.state is JobState.SUBMITTED]

@@ -82,7 +82,7 @@ class JobRegistry:
         return await self._jobs.save_job(new)
 
     async def listed(self, by: Principal, limit: int = PAGE, *, working: bool = False) -> Sequence[JobRow]:
-        """Return the person's newest jobs, after those that wait for their decision; `working`: only waiting
+        """Return the person's newest jobs, after jobs that wait for their decision; `working`: only waiting
         or running ones."""
         return await self._jobs.jobs(by.user_id, limit, working=working)
 

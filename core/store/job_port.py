@@ -146,7 +146,7 @@ class Jobs(Protocol):
         ...
 
     async def jobs(self, owner_id: str | None, limit: int, *, working: bool = False) -> Sequence[JobRow]:
-        """Return the newest jobs of one person or (None) of all, after those that wait for a decision.
+        """Return the newest jobs of one person or (None) of all, after jobs that wait for a decision.
         `working`: only waiting or running ones."""
         ...
 

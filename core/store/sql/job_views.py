@@ -99,7 +99,7 @@ _WAITS = "(j.state = 'submitted')"
 
 
 def shown(tx: Transaction, user_id: str, named: str | None) -> Sequence[JobRow]:
-    """Return one of the person's jobs, or (None) the newest ones, after those that wait for a decision."""
+    """Return one of the person's jobs, or (None) the newest ones, after jobs that wait for a decision."""
     if named is not None:
         found = find(tx, user_id, named)
         return () if found is None else (found,)
@@ -113,7 +113,7 @@ def shown(tx: Transaction, user_id: str, named: str | None) -> Sequence[JobRow]:
 
 
 async def newest(engine: Engine, owner_id: str | None, limit: int, *, working: bool) -> Sequence[JobRow]:
-    """Return the newest jobs of one person, or of all, after those that wait for their owner's decision."""
+    """Return the newest jobs of one person, or of all, after jobs that wait for their owner's decision."""
     only = " AND j.state IN ('pending', 'in_progress', 'stuck')" if working else ""
     rows = await engine.ask(
         f"SELECT {JOB} FROM jobs j WHERE j.owner_id = coalesce(?, j.owner_id){only}"
