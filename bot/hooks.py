@@ -9,6 +9,7 @@ from typing import Any, cast
 from bot.config.load import Loaded
 from bot.config.schema import Config
 from bot.config.sections import Hook as HookSettings
+from bot.extensions.python import HOOKS
 from bot.runtime import StartError
 from bot.tools import authorities, network_guard
 from core.clock import Clock
@@ -42,7 +43,6 @@ from core.tools.builtin.file_changes import append_to_file, to_its_end
 from core.tools.web import WebAnswer, WebRequest
 from core.tools.web_client import WebClient
 
-ENTRY_POINTS = "hubbub.hooks"
 DAY_S = 86_400
 
 
@@ -214,7 +214,7 @@ def looked_at(config: Config, settings: HookSettings) -> str:
 
 def found(name: str) -> EntryPoint | None:
     """Return the entry point of that name in an installed package."""
-    points: Sequence[EntryPoint] = tuple(entry_points(group=ENTRY_POINTS, name=name))
+    points: Sequence[EntryPoint] = tuple(entry_points(group=HOOKS, name=name))
     return points[0] if points else None
 
 

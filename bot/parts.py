@@ -274,6 +274,7 @@ def build_sign_ins(
         dependencies.store,
         dependencies.ring,
         dependencies.clock,
+        dependencies.timers,
         dependencies.ids,
         dependencies.url,
         notify,

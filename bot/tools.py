@@ -41,10 +41,9 @@ from core.tools.builtin.http import http_tool
 from core.tools.builtin.job_tools import Told as JobsTold
 from core.tools.builtin.job_tools import delegate_tool, job_tools
 from core.tools.builtin.message import Notifier, message_tool
-from core.tools.builtin.notes import document_tools, memory_tools
+from core.tools.builtin.notes import document_tools, memory_tools, thread_search_tool
 from core.tools.builtin.routine_tools import Told, routine_tools
 from core.tools.builtin.shell import shell_tool
-from core.tools.builtin.thread_search import thread_search_tool
 from core.tools.builtin.web_search import SearchEngine, web_search_tool
 from core.tools.pipeline import INTERACTIVE
 from core.tools.registry import ToolRegistry

@@ -8,7 +8,7 @@ import typer
 
 from bot.cli.api import HubApi, with_api
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.web.jobs_api import ChangesView, JobEventView, JobView
+from bot.web.jobs_api import ChangesView, JobEventView, JobPartsView, JobView
 
 JOBS = "/jobs"
 LOOK_EVERY_S = 1.0
@@ -41,8 +41,15 @@ def list_jobs(path: Path | None, limit: int, *, working: bool, as_json: bool) ->
 
 
 def show(path: Path | None, named: str, *, as_json: bool) -> None:
-    """Print one job."""
-    _print(with_api(path, lambda api: api.get(_of(named), JobView)), as_json=as_json)
+    """Print one job, and the names of its files."""
+
+    async def asked(api: HubApi) -> tuple[JobView, JobPartsView]:
+        return await api.get(_of(named), JobView), await api.get(f"{_of(named)}/parts", JobPartsView)
+
+    job, parts = with_api(path, asked)
+    _print(job, as_json=as_json)
+    if parts.files and not as_json:
+        typer.echo(printable(f"files: {', '.join(file.name for file in parts.files)}"))
 
 
 def show_changes(path: Path | None, named: str, *, as_json: bool) -> None:

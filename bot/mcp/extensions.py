@@ -27,12 +27,14 @@ from core.store.facets import SealedSecret
 from core.store.feed import Changes
 from core.store.port import Store
 from core.store.units import patiently
+from core.timers import Timers
 from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.mcp.connection import ServerFailed
 from core.tools.mcp.server import McpServers, Phase, ServerState
 from core.tools.oauth import Client, OAuthClient
 from core.tools.registry import ToolRegistry
 from core.tools.sign_in import Notify, ServerTerms, SignIns
+from core.tools.sign_out import SignOuts
 from core.users import Principal
 from core.vault import Vault, VaultKeys
 
@@ -221,7 +223,7 @@ def in_words(state: ServerState) -> str:
 
 
 class _VaultSealer:
-    """Implements core.tools.sign_in.Sealer."""
+    """Implements core.tools.sign_out.Sealer."""
 
     def __init__(self, ring: VaultKeyRing, clock: Clock) -> None:
         self._ring = ring
@@ -245,6 +247,7 @@ def build_sign_ins(
     store: Store,
     ring: VaultKeyRing,
     clock: Clock,
+    timers: Timers,
     ids: Ids,
     url: str,
     notify: Notify,
@@ -255,16 +258,19 @@ def build_sign_ins(
     config = loaded.config
     exempt = [Exemption.parse(text) for text in config.network.allow_private]
     servers = {name: one for name, one in config.mcp.items() if one.people_sign_in}
+    sealer = _VaultSealer(ring, clock)
+    oauth = OAuthClient(lookup or SystemLookup(), exempt, tls_context, clock)
     return SignIns(
         store.sign_ins,
         store.secrets,
-        OAuthClient(lookup or SystemLookup(), exempt, tls_context, clock),
-        _VaultSealer(ring, clock),
+        oauth,
+        sealer,
         {name: _server_terms(loaded, one) for name, one in servers.items()},
         f"{config.http.public_url or _loopback(url)}{CALLBACK_PATH}",
         clock,
         ids,
         notify,
+        SignOuts(store.sign_ins, oauth, sealer, clock, timers, notify),
         learn,
     )
 

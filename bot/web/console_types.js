@@ -50,7 +50,7 @@
  *   skipped_slots: number, paused_because: string | null, problem: string | null, version: number}} Routine
  * @typedef {{id: string, kind: string, status: string, due_at: number, started_at: number | null,
  *   ended_at: number | null, result: string | null, error: string | null, input_tokens: number,
- *   output_tokens: number, missing_grants: string[]}} RoutineRun
+ *   output_tokens: number, missing_grants: string[], job_id: string | null}} RoutineRun
  * @typedef {{fires: boolean, why: string, system: string | null, input: string | null}} Trial
  * @typedef {{problems: {field: string, message: string}[], fires_on: string | null, slots: number[],
  *   trial: Trial | null}} Draft
@@ -58,7 +58,7 @@
  * @typedef {{id: string, short_id: string, title: string, task: string, state: string, reason: string,
  *   result: string | null, tools: string[], rounds: number, max_iterations: number, last_tool: string | null,
  *   input_tokens: number, output_tokens: number, cost_micro_usd: number, parent: string | null,
- *   created_at: number, started_at: number | null, ended_at: number | null}} Job
+ *   routine_id: string | null, created_at: number, started_at: number | null, ended_at: number | null}} Job
  * @typedef {{seq: number, at: number, kind: string, name: string, text: string, detail: string}} JobEvent
  * @typedef {{files: FileInfo[], subtasks: {id: string, task: string, state: string, created_at: number,
  *   ended_at: number | null}[]}} JobParts

@@ -418,9 +418,9 @@ def _file(attachment: Attachment) -> FileView:
 
 
 def sent_files(thread_id: str, seq: int, files: Sequence[File]) -> Iterator[SentFile]:
-    """Return the files of a line, with the addresses that they are downloaded from."""
+    """Return the files of a line, with the addresses that they are downloaded from: none without a thread."""
     for position, file in enumerate(files):
-        url = file_target(thread_id, seq, position)
+        url = file_target(thread_id, seq, position) if thread_id else None
         known, written_then = file.size_bytes > 0, file.path.startswith(THREAD_FILE)
         yield SentFile(
             name=file.name,

@@ -131,14 +131,15 @@ class SubtaskView:
 
 
 class JobPartsView(Page):
-    """The subtasks of a job, in order, and the files sent with its result."""
+    """The subtasks of a job, in order, and the files that it handed over."""
 
     subtasks: list[SubtaskView]
     files: list[SentFile]
 
 
 class JobsWanted(Given):
-    """A selection of jobs, the newest first. `working`: only those that wait or run."""
+    """A selection of jobs: first the ones that wait for a decision, then the newest. `working`: only
+    jobs that wait or run."""
 
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     working: bool = False
@@ -254,7 +255,8 @@ class JobsApi:
         return await self.registry.find(call.principal, call.named)
 
     async def parts(self, call: Call) -> JobPartsView:
-        """Return a job's subtasks, and the files sent with its result."""
+        """Return a job's subtasks, and the files that it handed over. A file without a URL was not sent to a
+        conversation."""
         parts = await self.registry.parts(call.principal, call.named)
         return JobPartsView(
             subtasks=[

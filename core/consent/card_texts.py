@@ -77,6 +77,14 @@ def sign_in_link(server: str) -> str:
     return f"Sign in to {server}. The link is good once, for a day."
 
 
+def sign_in_over(server: str) -> str:
+    """Return the answer to a sign-in whose server, or request, was gone once the code was exchanged."""
+    return (
+        f"You are not signed in to {server}: the server was removed or replaced, or the request was closed,"
+        " before this was done. Nothing is kept of it, and I revoke what I was given."
+    )
+
+
 def not_revoked(server: str, reason: str) -> str:
     """Return the notice after tokens could not be revoked. `reason`: a sentence."""
     return (

@@ -52,6 +52,10 @@ ACTIONS = (CANCEL, DETAILS, SEND, ACCEPT, REJECT, DETAILS, RESTART, DETAILS)
 """The buttons of the message that shows a job. Each has one position for good, so that an outdated button is
 recognized."""
 NOT_YOURS = "This is another person's job."
+FOR_REVIEW = (
+    "Waiting for you: accept or reject below the result, in the console under Jobs, or with `hubbub jobs"
+    " accept ID` and `hubbub jobs reject ID`."
+)
 ONLY_WORDS = "A job hears text only. Nothing was sent to it."
 
 
@@ -169,10 +173,14 @@ def line(job: JobRow) -> str:
 
 
 def listing(jobs: Sequence[JobRow]) -> str:
-    """Return a person's jobs, a line each."""
+    """Return a person's jobs, a line each, first the ones that wait for them."""
     if not jobs:
         return "You have no jobs. Start one with /job and what is to be done."
-    return "\n".join(map(line, jobs))
+    waiting = [job for job in jobs if job.state is JobState.SUBMITTED]
+    rest = "\n".join(line(job) for job in jobs if job.state is not JobState.SUBMITTED)
+    if not waiting:
+        return rest
+    return "\n\n".join(filter(None, ("\n".join([FOR_REVIEW, *map(line, waiting)]), rest)))
 
 
 def status(job: JobRow) -> str:

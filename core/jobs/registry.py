@@ -85,7 +85,8 @@ class JobRegistry:
         return await self._jobs.save_job(new)
 
     async def listed(self, by: Principal, limit: int = PAGE, *, working: bool = False) -> Sequence[JobRow]:
-        """Return the person's newest jobs; `working`: only waiting or running ones."""
+        """Return the person's newest jobs, after jobs that wait for their decision; `working`: only waiting
+        or running ones."""
         return await self._jobs.jobs(by.user_id, limit, working=working)
 
     async def find(self, by: Principal, named: str) -> JobRow:

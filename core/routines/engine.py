@@ -75,6 +75,7 @@ def end_of(
     text = performed.text[:RESULT_LIMIT_CHARS]
     well = performed.status in {RunStatus.OK, RunStatus.ATTENTION}
     told = is_told(definition.notify, performed.status, failures) or bool(performed.remarks)
+    told = told or performed.changes
     shown = notices.with_remarks(text, performed.remarks)
     pause_after = definition.guardrails.pause_after_failures
     return RunEnd(

@@ -127,5 +127,10 @@ def performed_by(ended: JobOfRun) -> Performed:
     if told is None:
         return Performed(RunStatus.OK, "", None, remarks=remarks, missing_grants=job.missing_grants)
     return Performed(
-        told.status, told.text, told.document, remarks=remarks, missing_grants=job.missing_grants
+        told.status,
+        told.text,
+        told.document,
+        remarks=remarks,
+        missing_grants=job.missing_grants,
+        changes=job.digest is not None,
     )

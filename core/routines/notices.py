@@ -121,7 +121,9 @@ class RoutineNotifier:
     async def tell_due(self) -> None:
         """Send all due notices. Raises StoreUnavailable."""
         for notice in await self._run_views.due_notices(self._clock.now()):
-            sent = not await self._too_many(notice.routine_id) and await self._tell(notice)
+            # What waits for a person's decision is announced however many notices there were.
+            allowed = notice.changes or not await self._too_many(notice.routine_id)
+            sent = allowed and await self._tell(notice)
             await self._run_views.settle_notice(notice.run_id, sent=sent)
 
     async def _tell(self, notice: DueNotice) -> bool:

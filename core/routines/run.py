@@ -210,7 +210,8 @@ class Performed:
     `reply`: the model's last reply, which the end was read from.
     `out_of_budget`: a budget ended it; `of_hub`: the hub's, not the routine's own.
     `remarks`: notes for the owner that are always sent.
-    `missing_grants`: grants that refused calls would have needed."""
+    `missing_grants`: grants that refused calls would have needed.
+    `changes`: its job changed a project, and its owner decides about that: it is always announced."""
 
     status: RunStatus
     text: str
@@ -220,6 +221,7 @@ class Performed:
     of_hub: bool = False
     remarks: tuple[str, ...] = ()
     missing_grants: tuple[str, ...] = ()
+    changes: bool = False
 
 
 class Conversation(Protocol):

@@ -14,7 +14,7 @@ from core.gates import Gate, Option, Vote
 from core.job import JobState
 from core.messages import Attachment, Message, MessageRef
 from core.ports import Seen
-from core.store.facets import Expired, SealedSecret
+from core.store.facets import Expired
 from core.store.pairing import NoiseRow
 from core.store.rows import CallState, Explanation, ThreadChange, ThreadRow, TurnState
 from core.store.search import SearchHit, SearchWanted
@@ -191,17 +191,6 @@ class GatesWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class SignOut:
-    """A person's sign-in at a server that was removed or replaced. `tokens`: as the vault had them, None if
-    there were none. `closed`: the effects of the sign-in requests that ended with it."""
-
-    server: str
-    user_id: str
-    tokens: SealedSecret | None
-    closed: Expired
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
     """The possible changes of one commit. It may name slightly more than actually changed.
 
@@ -217,7 +206,7 @@ class Changes:
     `shown_jobs`: ids of jobs whose message changed, each with its conversation's.
     `extensions`: one was added, changed or removed.
     `sign_ins`: servers and the ids of users who asked for a link to sign in there.
-    `sign_outs`: sign-ins that ended with their servers.
+    `sign_outs`: of sign-ins that ended, what the requests for them let go on.
     """
 
     threads: frozenset[str]
@@ -232,7 +221,7 @@ class Changes:
     job_changes: tuple[tuple[JobState | None, JobState], ...] = ()
     extensions: bool = False
     sign_ins: tuple[tuple[str, str], ...] = ()
-    sign_outs: tuple[SignOut, ...] = ()
+    sign_outs: tuple[Expired, ...] = ()
 
 
 class ChangeListener(Protocol):
@@ -261,7 +250,7 @@ class ChangeLog:
     tools: bool = False
     extensions: bool = False
     sign_ins: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    sign_outs: list[SignOut] = field(default_factory=list[SignOut])
+    sign_outs: list[Expired] = field(default_factory=list[Expired])
 
     def take(self) -> Changes | None:
         """Return the collected changes and clear them. None if there are none."""

@@ -146,7 +146,8 @@ class Jobs(Protocol):
         ...
 
     async def jobs(self, owner_id: str | None, limit: int, *, working: bool = False) -> Sequence[JobRow]:
-        """Return the newest jobs of one person or (None) of all; `working`: only waiting or running ones."""
+        """Return the newest jobs of one person or (None) of all, after jobs that wait for a decision.
+        `working`: only waiting or running ones."""
         ...
 
     async def job_events(self, job_id: str, after: int, limit: int) -> Sequence[JobEvent]:
@@ -179,9 +180,10 @@ class SubtaskRow:
 
 @dataclass(frozen=True, slots=True)
 class JobParts:
-    """The subtasks of a job in order, and the files sent with its result.
+    """The subtasks of a job in order, and the files that it handed over.
 
-    `thread_id`, `seq`: the conversation and the position in it of the message with the files."""
+    `thread_id`, `seq`: the conversation and the position in it of the message with the files; empty and 0 if
+    they were not sent to one."""
 
     subtasks: tuple[SubtaskRow, ...] = ()
     files: tuple[File, ...] = ()

@@ -25,7 +25,6 @@ from core.store.facets import (
     ModelUsage,
     Notices,
     Secrets,
-    SignIns,
     ToolFailures,
 )
 from core.store.feed import ChangeListener, Explanations, Feeds, Threads
@@ -42,6 +41,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
+from core.store.sign_in_port import SignIns
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult, UserSaid
 from core.usage import Reservation

@@ -5,7 +5,8 @@
       └──────────── another link ◀── failed, or cut off by the hub's end
 
 Every step is committed before the next one: a restart continues where it was. A code is never sent twice,
-since an authorization server may then revoke what it gave for it.
+since an authorization server may then revoke what it gave for it. Tokens that are kept no longer are noted in
+the store, for core.tools.sign_out.
 """
 
 import asyncio
@@ -15,7 +16,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Protocol
 from urllib.parse import urlencode
 
 from core.clock import SECOND_US, Clock
@@ -25,9 +25,10 @@ from core.errors import HubError, SignedOut, SignInFailed, SignInRequired
 from core.gates import Gate
 from core.ids import Ids, attempt_name, code_name, sign_in_client_name, sign_in_name
 from core.messages import LinkButton, Message, Plain, plain
-from core.store.facets import Expired, SealedSecret, Secrets, SignInRow
-from core.store.facets import SignIns as SignInUnits
-from core.store.feed import Changes, SignOut
+from core.store.facets import Expired, SealedSecret, Secrets
+from core.store.feed import Changes
+from core.store.sign_in_port import SignInRow
+from core.store.sign_in_port import SignIns as SignInUnits
 from core.store.units import committed, patiently
 from core.tools.oauth import (
     EARLY_US,
@@ -45,6 +46,7 @@ from core.tools.oauth import (
     same_state,
     single,
 )
+from core.tools.sign_out import Notify, Sealer, SignOuts
 from core.tools.web import challenge_in
 
 LINKS_LAST_S = 86_400
@@ -95,24 +97,6 @@ class Begun:
     link: str
 
 
-class Sealer(Protocol):
-    """The vault's keys. Methods may take as long as reading a file, and raise HubError."""
-
-    def seal(self, name: str, value: str) -> SealedSecret:
-        """Seal a value."""
-        ...
-
-    def open(self, secret: SealedSecret) -> str:
-        """Return the value."""
-        ...
-
-
-class Notify(Protocol):
-    """Sends a person a notice, once for each key. Raises HubError."""
-
-    async def __call__(self, user_id: str, key: str, message: Message) -> None: ...
-
-
 class SignIns:
     """The sign-ins of all people at all servers.
 
@@ -130,6 +114,7 @@ class SignIns:
         clock: Clock,
         ids: Ids,
         notify: Notify,
+        sign_outs: SignOuts,
         learn: Callable[[Iterable[str]], None],
     ) -> None:
         self._units = units
@@ -142,11 +127,11 @@ class SignIns:
         self._clock = clock
         self._ids = ids
         self._notify = notify
+        self._sign_outs = sign_outs
         self._learn = learn
         self._follow: Callable[[Expired], None] = lambda _: None
         self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._asked: deque[tuple[str, str]] = deque()
-        self._ended: deque[SignOut] = deque()
         self._wake = asyncio.Event()
         self._news = asyncio.Event()
 
@@ -197,29 +182,20 @@ class SignIns:
                 await self._drop(sign_in_name(server, user_id), *forgotten)
                 return None
             self._learn([renewed.access, renewed.refresh])
-            if await self._replaced(sign_in_name(server, user_id), tokens, renewed):
+            sealed = await self._sealed(sign_in_name(server, user_id), renewed.to_json())
+            if await self._replaced(sealed, tokens):
                 return renewed.access
-            await self._revoke(server, user_id, renewed)
+            await patiently(partial(self._units.sign_out, server, user_id, sealed), self._clock)
             return None
 
-    async def _replaced(self, name: str, tokens: Tokens, renewed: Tokens) -> bool:
+    async def _replaced(self, renewed: SealedSecret, tokens: Tokens) -> bool:
         """Keep renewed tokens, unless those before have been deleted or replaced meanwhile."""
-        sealed = await self._sealed(name, renewed.to_json())
-        while (held := await self._secret(name)) is not None:
+        while (held := await self._secret(renewed.name)) is not None:
             if Tokens.from_json(await asyncio.to_thread(self._sealer.open, held)) != tokens:
                 return False
-            if await patiently(partial(self._units.renew_tokens, held, sealed), self._clock):
+            if await patiently(partial(self._units.renew_tokens, held, renewed), self._clock):
                 return True
         return False
-
-    async def _revoke(self, server: str, user_id: str, tokens: Tokens) -> None:
-        """Revoke what is kept no longer, once; tell its person if that fails."""
-        try:
-            await self._oauth.revoke(tokens)
-        except SignInFailed as error:
-            logger.warning("sign_in.not_revoked server=%s user=%s error=%s", server, user_id, error)
-            notice = plain(card_texts.not_revoked(server, str(error)))
-            await self._send(server, user_id, f"sign-out:{self._ids.gate_id()}", notice)
 
     async def _send(self, server: str, user_id: str, key: str, message: Message) -> None:
         try:
@@ -367,16 +343,19 @@ class SignIns:
         def card(gate: Gate) -> Message:
             return settled_card(gate, text)
 
-        async def finish() -> Expired:
+        async def finish() -> Expired | None:
             return await self._units.finish_sign_in(row, [sealed], text, card)
 
-        await committed(patiently(finish, self._clock), self._finished)
+        if await committed(patiently(finish, self._clock), self._finished) is None:
+            logger.info("sign_in.over server=%s user=%s", row.server, row.user_id)
+            raise SignInFailed(card_texts.sign_in_over(row.server))
         logger.info("sign_in.succeeded server=%s user=%s", row.server, row.user_id)
         return text
 
-    def _finished(self, done: Expired) -> None:
-        self._follow(done)
-        self._tell_servers()
+    def _finished(self, done: Expired | None) -> None:
+        if done is not None:
+            self._follow(done)
+            self._tell_servers()
 
     async def _renew(self, row: SignInRow, attempt: Attempt, reason: str) -> None:
         """Put a new link on the cards of an attempt that failed."""
@@ -393,14 +372,17 @@ class SignIns:
     def changed(self, changes: Changes) -> None:
         """Look at the answers that came with a commit: implements core.store.feed.ChangeListener."""
         self._asked.extend(changes.sign_ins)
-        self._ended.extend(changes.sign_outs)
-        for ended in changes.sign_outs:
-            self._follow(ended.closed)
+        for closed in changes.sign_outs:
+            self._follow(closed)
+        if changes.sign_outs:
+            self._sign_outs.look_soon()
         if changes.gates or changes.sign_ins or changes.sign_outs:
             self._wake.set()
 
     async def run(self) -> None:
-        """Redeem answers that came as messages or before a restart, until cancelled."""
+        """Redeem answers that came as messages or before a restart, until cancelled. Tokens that an earlier
+        hub did not revoke are revoked now."""
+        self._sign_outs.look_soon()
         while True:
             try:
                 await self.look()
@@ -425,11 +407,6 @@ class SignIns:
             except SignInFailed as error:
                 logger.debug("sign_in.not_redeemed attempt=%s error=%s", attempt_id, error)
         self._tell_servers()
-        while self._ended:
-            ended = self._ended.popleft()
-            if ended.tokens is not None:
-                text = await asyncio.to_thread(self._sealer.open, ended.tokens)
-                await self._revoke(ended.server, ended.user_id, Tokens.from_json(text))
 
     def _tell_servers(self) -> None:
         self._news.set()

@@ -57,6 +57,36 @@ async def signed_in(console: Console, link: Locator) -> str:
     return address
 
 
+async def test_a_member_signs_in_to_an_extension_of_their_own(
+    browser: Browser, complaints: Complaints, tmp_path: Path
+) -> None:
+    members = '\n[roles.member]\ntools = ["tool_install", "sign_in"]\n'
+    async with (
+        open_web_server() as web,
+        open_authorization_server() as issuer,
+        ModelSimulator(api_key="k", models=("sim-1",)) as model,
+        running_hub(tmp_path, model=MODEL.format(url=model.openai_base_url), extra=members) as hub,
+        tab(browser, complaints) as page,
+        tab(browser, complaints) as members_page,
+    ):
+        issuer.resource, web.guard = web.url, issuer.challenge
+        web.resource_metadata = lambda: issuer.resource_metadata
+        owner, mia = Console(page, hub.url), Console(members_page, hub.url)
+        await owner.log_in(await hub.link())
+        await mia.log_in((await hub.api("POST", "/invitations", {"name": "Mia"}))["url"])
+        await mia.say_in_a_new_thread(f'please call: tool_install {{"name": "web", "url": "{web.url}"}}')
+        await owner.open("approvals")
+        await owner.decide("Approve")
+        await mia.sees("Done: ")
+        await mia.say('please call: sign_in {"server": "web"}')
+        link = mia.card().get_by_role("link", name="Sign in")
+        await expect(link).to_be_visible(timeout=60_000)
+        await signed_in(mia, link)
+        await mia.sees("Signed in to web.")
+        assert len(issuer.grants) == 1
+    assert complaints.lines == []
+
+
 async def test_the_button_leads_to_a_sign_in_and_a_call_runs_again_after_one(
     browser: Browser, complaints: Complaints, tmp_path: Path
 ) -> None:

@@ -1,11 +1,13 @@
 """Jobs in the console: on the board, live in detail, told something, and their message in a conversation."""
 
-import pytest
-from playwright.async_api import expect
+from pathlib import Path
 
-from tests.browser.chromium import Complaints
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.harness.process import HubProcess
+from tests.harness.process import HubProcess, running_hub
 
 pytestmark = [
     pytest.mark.chromium,
@@ -45,3 +47,23 @@ async def test_a_job_started_in_a_conversation_is_shown_there_by_one_message(
     await expect(shown.first).to_contain_text("is completed.")
     await expect(shown.first.get_by_role("button", name="Restart")).to_be_visible()
     await expect(shown).to_have_count(1)
+
+
+async def test_a_job_for_review_waits_on_home_until_it_is_decided(
+    browser: Browser, complaints: Complaints, tmp_path: Path
+) -> None:
+    async with (
+        running_hub(tmp_path, extra='\n[jobs]\nreview = true\n') as hub,
+        tab(browser, complaints) as page,
+    ):
+        console = Console(page, hub.url)
+        await console.log_in(await hub.link())
+        await console.open("home")
+        waiting = page.get_by_role("region", name="Waiting for you")
+        await expect(waiting).to_contain_text("Nothing is waiting for you.")
+        await hub.api("POST", "/jobs", {"task": "say: done"})
+        await waiting.get_by_role("link", name="Review: say: done").click()
+        await page.get_by_role("button", name="Reject").click()
+        await console.open("home")
+        await expect(waiting).to_contain_text("Nothing is waiting for you.")
+    assert complaints.lines == []

@@ -184,4 +184,8 @@ async def test_a_routine_that_dispatches_a_job_is_made_and_run(
     await expect(runs(page).first).to_contain_text("attention")
     (job,) = await hub.api("GET", "/jobs")
     assert job["title"] == "Stars"
+    await runs(page).first.get_by_role("link", name="Job").click()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text(f"{job['short_id']}: Stars")
+    await page.get_by_role("link", name="Its routine").click()
+    await expect(page.get_by_role("heading", name="sky")).to_be_visible()
     assert complaints.lines == []

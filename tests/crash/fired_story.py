@@ -1,5 +1,5 @@
 """The story "something fires a routine → model → notice", killed and judged: by a webhook, an event that a
-program tells the API, or the clock. The work is one question to the model, or a job.
+program tells the API, or the clock. The work is one question to the model, a job, or a job in a container.
 
 Whoever brings something brings it until it is taken, as platforms do: what was taken is not brought again.
 """
@@ -23,23 +23,32 @@ from core.ids import RandomIds
 from core.store.sqlite.store import open_store
 from core.vault import Vault
 from tests.crash.entry import SPEED
-from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
+from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import AtCommit, InModel, InTelegram, Point, parse_commit_point
 from tests.simulators.model import Hold
 from tests.webhook_senders import SECRET, Sender
 
 Kind = Literal["webhook", "event", "cron"]
-Work = Literal["prompt", "job"]
+Work = Literal["prompt", "job", "container"]
 UNSETTLED = (
     "SELECT 1 FROM routine_runs WHERE state IN ('waiting', 'running') OR notice_state = 'due'",
     "SELECT 1 FROM notices n JOIN outbox o ON o.id = n.outbox_id WHERE NOT o.settled",
 )
 BY_THE_CLOCK = ("link_audit", "expire_gates", "remind_gates", "renew_lease")
+"""Units that come when their time comes: how many of them a story passes is not fixed."""
+LINE = "line"
 DOES: dict[Work, tuple[str, ...]] = {
     "prompt": ("--prompt", "Look."),
     "job": ("--full-job", "Watch", "--prompt", "Look."),
+    "container": (
+        "--full-job",
+        "Watch",
+        "--sandbox",
+        ".",
+        "--prompt",
+        f"please run: echo {LINE} >> out.txt",
+    ),
 }
-"""Units that come when their time comes: how many of them a story passes is not fixed."""
 NAME = "watch"
 TOLD = f"Routine “{NAME}”"
 DELIVERY = "d-1"
@@ -62,11 +71,11 @@ class Told:
 
 @contextlib.asynccontextmanager
 async def open_fired_hub(
-    directory: Path, kind: Kind, *, reruns: bool, work: Work = "prompt"
+    directory: Path, kind: Kind, *, reruns: bool, work: Work = "prompt", setup: Setup | None = None
 ) -> AsyncIterator[MortalHub]:
     """A town whose owner has made the routine."""
     directory.mkdir(exist_ok=True)
-    async with open_mortal_hub(directory) as town:
+    async with open_mortal_hub(directory, setup) as town:
         await set_secret(town)
         page = {
             "trigger": TRIGGERS[kind],
@@ -242,12 +251,12 @@ async def judge(town: MortalHub, kind: Kind, told: Told, work: Work = "prompt") 
         assert told.taken == 1
         assert keys == [f"{'delivery' if kind == 'webhook' else 'event'}:{DELIVERY}"], "not fired once"
     wanted = [run for run in ended if run["status"] != "skipped"]
-    ends = {"attention"} if work == "job" else {"attention", "interrupted"}
+    ends = {"attention", "interrupted"} if work == "prompt" else {"attention"}
     assert {run["status"] for run in wanted} <= ends, wanted
     jobs = json.loads(await town.command("jobs", "list", "--json"))
-    dispatched = [run["job_id"] for run in wanted] if work == "job" else []
+    dispatched = [] if work == "prompt" else [run["job_id"] for run in wanted]
     assert sorted(job["id"] for job in jobs) == sorted(dispatched)
-    assert {job["state"] for job in jobs} <= {"completed"}
+    assert {job["state"] for job in jobs} <= {"submitted" if work == "container" else "completed"}
     assert {run["notice"] for run in wanted} == {"sent"}, "an end was not told"
     marked = repeats(town)
     copies = len(notices(town)) - len(wanted)

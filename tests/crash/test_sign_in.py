@@ -5,6 +5,8 @@ import asyncio
 import contextlib
 import json
 import signal
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,12 +40,18 @@ def link_in(town: MortalHub) -> str:
     return ""
 
 
-async def driven(town: MortalHub, issuer: AuthorizationServer, words: str) -> None:
-    """The owner follows each link until a page answers, and until they read that; a hub that is gone is
-    started again."""
+async def driven(
+    town: MortalHub, issuer: AuthorizationServer, words: str, until: Callable[[], bool] | None = None
+) -> None:
+    """The owner follows each link until a page answers, and until they read that, or something else is so; a
+    hub that is gone is started again."""
+
+    def read_that() -> bool:
+        return any(words in one.text for one in town.answers(OWNER, "Done: "))
+
     followed = {""}
     async with asyncio.timeout(LIMIT_S), ClientSession() as browser:
-        while not any(words in one.text for one in town.answers(OWNER, "Done: ")):
+        while not (until or read_that)():
             if town.hub is None or town.hub.returncode is not None:
                 await town.start()
             link = link_in(town)
@@ -113,3 +121,46 @@ async def test_killed_while_extensions_change(tmp_path: Path, unit: str, side: s
             await town.command(*changes)
         assert await names() == (["mine"] if changes is add else [])
         await town.stop()
+
+
+def rows(town: MortalHub, query: str) -> int:
+    """Return how many rows of the hub's database fit."""
+    path = f"file:{town.directory / 'data' / 'hub.db'}?mode=ro"
+    with contextlib.closing(sqlite3.connect(path, uri=True)) as database:
+        return len(database.execute(f"SELECT 1 FROM {query}").fetchall())
+
+
+@pytest.mark.parametrize(
+    "point", ["change_extension:1:after", "begin_sign_out:1:after", "end_sign_out:1:before"]
+)
+async def test_killed_before_a_removed_sign_in_is_revoked(tmp_path: Path, point: str) -> None:
+    """The next hub revokes it, and says nothing of it since it is done."""
+    async with (
+        open_web_server() as tools,
+        open_authorization_server() as issuer,
+        open_mortal_hub(tmp_path, Setup()) as town,
+    ):
+        issuer.resource = tools.url
+        tools.guard = issuer.challenge
+        tools.resource_metadata = lambda: issuer.resource_metadata
+        await town.start()
+        await town.served_at_last()
+        await town.command("extensions", "add", "mine", "--url", tools.url)
+        town.owner_says("/extensions auth mine")
+        await driven(town, issuer, "", until=lambda: rows(town, "secrets WHERE name LIKE '.sign-in.%'") > 0)
+        await town.stop()
+        await town.start(die_at=parse_commit_point(point))
+        await town.served_at_last()
+        removal = ("extensions", "remove", "mine", "--config", str(tmp_path / "hubbub.toml"))
+        await (await fork_into(tmp_path / "cut-off", words=removal)).wait(LIMIT_S)
+        assert await town.exit_code() == -signal.SIGKILL
+        await town.start()
+        async with asyncio.timeout(LIMIT_S):
+            while rows(town, "sign_outs"):  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.02)
+        assert not any(one.live or one.refresh for one in issuer.grants)
+        await town.account()
+        await town.stop()
+        asked = sum(path == "/revoke" for _, path, _ in issuer.requests)
+        assert asked == (2 if point.startswith("end") else 1)
+        assert not any("not revoked" in one.text for one in town.shown_to(OWNER))

@@ -29,12 +29,12 @@ class HubEverywhere(AnyHub):
 
 
 @contextlib.asynccontextmanager
-async def open_hub_everywhere(directory: Path) -> AsyncIterator[HubEverywhere]:
-    """A hub that runs on every platform."""
+async def open_hub_everywhere(directory: Path, extra: str = "") -> AsyncIterator[HubEverywhere]:
+    """A hub that runs on every platform; `extra` ends its configuration."""
     async with open_simulators(*PLATFORMS) as around:
         owners = [f"{platform}:{account}" for platform, account in OLIVIA.items()]
         model = around.model_section()
-        write_config(directory, model, around.sections(), owners=owners, hub=f'owner = "{OWNER}"')
+        write_config(directory, model, around.sections(), extra, owners=owners, hub=f'owner = "{OWNER}"')
         async with HubEverywhere(around, directory).open() as hub, client(directory, LIMIT_S) as api:
             hub.people = {
                 "telegram": InTelegram(hub.telegram, int(OLIVIA["telegram"])),

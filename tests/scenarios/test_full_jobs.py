@@ -1,5 +1,6 @@
 """Routines whose work is a job: dispatched once, waited for as long as it takes, told of with its result."""
 
+import asyncio
 import gc
 import json
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from core.job import JobRow, JobState
 from core.jobs.dispatch import Readiness
 from core.routine import RunStatus
 from core.store.routine_rows import RoutineRunRow
+from tests.bot.cli.in_process import command
 from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, greeted
@@ -220,7 +222,9 @@ async def test_its_money_of_the_day_holds_for_the_job_and_for_the_next_run(tmp_p
         assert len(await jobs_of(house)) == 1
 
 
-async def test_its_notice_brings_the_files_that_its_job_hands_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
+async def test_its_notice_brings_the_files_that_its_job_hands_over(tmp_path: Path, *, told: bool) -> None:
+    """Without a notice, they are named on the page of the job, and by command."""
     async with open_hub(tmp_path) as house:
         await greeted(house)
         write = ToolCall("write_file", {"path": "report.md", "content": "9,096\n"})
@@ -228,17 +232,25 @@ async def test_its_notice_brings_the_files_that_its_job_hands_over(tmp_path: Pat
         finish = ToolCall("finish", {"result": "Counted.", "artifacts": ["report.md"]})
         house.model.rule(TASK, tools(finish), on="tool")
         action = {**ACTION, "allowed_tools": ["write_file"], "grants": ["write_file report.md"]}
-        sky = await made(house, action=action)
+        sky = await made(house, action=action, notify={"on_attention": told})
         await fires(house, sky)
-        await house.telegram.wait_text(OWNER, "Counted.")
+        if told:
+            await house.telegram.wait_text(OWNER, "Counted.")
+        else:
+            await runs_in(house, sky, RunStatus.ATTENTION)
         await house.settled_sends()
         shown = [one.content for one in house.telegram.bot_messages(OWNER)]
         sent = [one["document"]["file_name"] for one in shown if "document" in one]
-        assert sent == ["report.md"]
+        assert sent == (["report.md"] if told else [])
         await runs_in(house, sky, RunStatus.ATTENTION)
         (job,) = await jobs_of(house)
         async with client(house.directory) as api:  # the console's page of the job shows them, too
             (file,) = (await api.get(f"/api/jobs/{job.short_id}/parts"))["files"]
+            shown = await asyncio.to_thread(command, tmp_path, "jobs", "show", job.short_id)
+            assert "files: report.md" in shown.out
+            if not told:
+                assert (file["name"], file["url"]) == ("report.md", None)
+                return
             key = {"Authorization": f"Bearer {api.token}"}
             async with api.http.get(api.url + file["url"], headers=key) as answer:
                 assert (file["name"], await answer.text()) == ("report.md", "9,096\n")

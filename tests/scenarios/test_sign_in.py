@@ -16,6 +16,7 @@ from core.extension import Extension, ExtensionChange
 from core.ids import sign_in_client_name, sign_in_name
 from core.job import JobState
 from core.tool import Requirement
+from core.tools.sign_out import AGAIN_AFTER_S
 from core.users import Role
 from tests.bot.cli.in_process import command
 from tests.harness.people import Shown, card, hears, sees
@@ -98,6 +99,12 @@ async def opened(url: str, **parameters: str) -> int:
     async with ClientSession() as browser, browser.get(target) as response:
         assert response.headers["Cache-Control"] == "no-store"
         return response.status
+
+
+async def read(url: str) -> tuple[int, str]:
+    """Return the status and the text of the page at an address."""
+    async with ClientSession() as browser, browser.get(url) as response:
+        return response.status, await response.text()
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -384,12 +391,48 @@ async def test_a_removed_extensions_sign_in_is_revoked_or_its_person_is_told(
         assert may_use(house)
         house.issuer.broken = down
         me.say("/extensions remove notes")
+        for number, pause_s in enumerate((*AGAIN_AFTER_S, 0) if down else (0,), start=1):
+            await asked_for(house, "/revoke", times=number)
+            place.clock.pass_by(pause_s)
         if down:
             await hears(me, "not revoked: The authorization server did not revoke it (HTTP 503).")
         else:
-            await asked_for(house, "/revoke")
             assert not may_use(house)
-        assert sum(path == "/revoke" for _, path, _ in house.issuer.requests) == 1
+
+        async def over() -> bool:
+            return not await place.store.sign_ins.sign_outs()
+
+        await place.until(over)
+        assert sum(path == "/revoke" for _, path, _ in house.issuer.requests) == number
+    house.nothing_got_out(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["removed", "cancelled"])
+async def test_a_sign_in_that_is_over_before_its_code_is_exchanged_is_revoked(
+    tmp_path: Path, how: str
+) -> None:
+    async with open_house(tmp_path, configured=False) as house:
+        me, place, issuer = house.scene.owner, house.scene.place, house.issuer
+        mine = Extension("notes", "owner", url=house.tools.url, requirement=Requirement.NEVER)
+        await place.store.extensions.put_extension(mine, "owner")
+        await becomes(place, "connecting", "notes")
+        asked = await house.asked()
+        issuer.answers.clear()
+        page = asyncio.create_task(read(await issuer.visit(asked.links[0])))
+        await asked_for(house, "/token", "authorization_code")
+        if how == "removed":
+            me.say("/extensions remove notes")
+        else:
+            await me.press(asked, "Cancel")
+        await hears(me, "Not run: no one signed in.")
+        issuer.answers.set()
+        status, shown = await page
+        assert (status, "You are not signed in to notes: " in shown) == (400, True)
+        await asked_for(house, "/revoke")
+        assert not may_use(house)
+        assert sign_in_name("notes", "owner") not in {
+            one.name for one in await place.store.secrets.secrets(own=True)
+        }
     house.nothing_got_out(tmp_path)
 
 

@@ -4,6 +4,7 @@ import { codeView } from "./blocks.js";
 import { h, shape } from "./dom.js";
 import { clip, seconds as inWords, shortTime } from "./format.js";
 import { timeView } from "./parts.js";
+import { link } from "./router.js";
 import { statusBadge } from "./routine_list.js";
 
 const HEIGHT = 64;
@@ -44,10 +45,13 @@ function rowView(run) {
     statusBadge(run.status),
     took(run),
     String(run.input_tokens + run.output_tokens),
-    [clip(run.error ?? run.result ?? "", 160), ...missingView(run.missing_grants)],
+    [clip(run.error ?? run.result ?? "", 160), ...jobView(run.job_id), ...missingView(run.missing_grants)],
   ];
   return h("tr", {}, ...cells.map((cell) => h("td", {}, ...[cell].flat())));
 }
+
+/** @param {string | null} id */
+const jobView = (id) => (id ? [h("p", {}, h("a", { href: link("jobs", id) }, "Job"))] : []);
 
 /** The grants that its refused calls lacked, each whole, to be copied. @param {string[]} grants */
 function missingView(grants) {

@@ -35,13 +35,13 @@ from core.store.sql import (
     feed,
     gates,
     grants,
-    kill_switch,
     menus,
     pairing,
     people,
     spoken_choices,
     strangers,
     threads,
+    tool_limits,
 )
 from core.store.sql.effects import Effects
 from core.store.sql.feed import position, put_event, put_messages
@@ -152,7 +152,7 @@ def _status(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> 
         said,
         grants.grants_of(tx, principal.user_id),
         used,
-        kill_switch.tools_paused(tx),
+        tool_limits.tools_paused(tx),
         people.preferences(tx, principal.user_id),
         ContextUse() if thread is None else _context(tx, thread.id),
     )

@@ -68,7 +68,6 @@ from core.store.sql import (
     credentials,
     gates,
     grants,
-    kill_switch,
     memory,
     menus,
     pairing,
@@ -77,6 +76,7 @@ from core.store.sql import (
     spoken_choices,
     strangers,
     threads,
+    tool_limits,
 )
 from core.store.sql.inbox import begin, input_of, lead_to, title_of
 from core.store.sql.outbox import take_away_received
@@ -242,7 +242,7 @@ class Effects:
             case SetSecrets() | ForgetCredentials() | AwaitCode() | TakeCode():
                 self._confide(effect)
             case PauseTools(paused):
-                kill_switch.pause_tools(self._tx, self._principal.user_id, paused=paused)
+                tool_limits.pause_tools(self._tx, self._principal.user_id, paused=paused)
                 self.paused = paused
             case _:
                 assert_never(effect)

@@ -16,8 +16,7 @@ from core.ids import sign_in_client_name, sign_in_name
 from core.store.codecs import storable
 from core.store.effects import UseExtensions
 from core.store.facets import Expired
-from core.store.feed import SignOut
-from core.store.sql import gates
+from core.store.sql import gates, sign_ins
 from core.store.sql.audit import record
 from core.store.sql.mapping import SEALED, secret_of
 from core.store.transaction import Transaction
@@ -69,7 +68,7 @@ def use(tx: Transaction, effect: UseExtensions, user_id: str) -> str:
 
 def _sign_out(tx: Transaction, name: str, owner_id: str) -> None:
     """Forget the owner's sign-in, and close the requests for one: a server that has the name later must not
-    be given it."""
+    be given it. Its tokens are noted to be revoked."""
     tokens = sign_in_name(name, owner_id)
     kept = tx.one(f"SELECT {SEALED} FROM secrets WHERE name = ?", tokens)  # noqa: S608 - a constant
     waiting = tx.all("SELECT id FROM gates WHERE kind = 'auth' AND state = 'open' AND secret = ?", tokens)
@@ -79,8 +78,9 @@ def _sign_out(tx: Transaction, name: str, owner_id: str) -> None:
         tuple(one.started for one in ended if one is not None and one.started is not None),
         tuple(row for one in ended if one is not None for row in one.outbox),
     )
-    signed_in = None if kept is None else secret_of(kept)
-    tx.changes.sign_outs.append(SignOut(name, owner_id, signed_in, closed))
+    tx.changes.sign_outs.append(closed)
+    if kept is not None:
+        sign_ins.note_sign_out(tx, name, owner_id, secret_of(kept))
     tx.run("DELETE FROM sign_ins WHERE server = ? AND user_id = ?", name, owner_id)
     for secret in (tokens, sign_in_client_name(name)):
         if tx.run("DELETE FROM secrets WHERE name = ?", secret):

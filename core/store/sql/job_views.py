@@ -108,13 +108,17 @@ def shown_as(tx: Transaction, channel: str, ref: MessageRef) -> JobRow | None:
     return None
 
 
+_WAITS = "(j.state = 'submitted')"
+
+
 def shown(tx: Transaction, user_id: str, named: str | None) -> Sequence[JobRow]:
-    """Return one of the person's jobs, or (None) the newest ones."""
+    """Return one of the person's jobs, or (None) the newest ones, after jobs that wait for a decision."""
     if named is not None:
         found = find(tx, user_id, named)
         return () if found is None else (found,)
     rows = tx.all(
-        f"SELECT {JOB} FROM jobs j WHERE j.owner_id = ? ORDER BY j.created_at DESC, j.id DESC LIMIT ?",
+        f"SELECT {JOB} FROM jobs j WHERE j.owner_id = ?"
+        f" ORDER BY {_WAITS} DESC, j.created_at DESC, j.id DESC LIMIT ?",
         user_id,
         LISTED,
     )
@@ -122,11 +126,11 @@ def shown(tx: Transaction, user_id: str, named: str | None) -> Sequence[JobRow]:
 
 
 async def newest(engine: Engine, owner_id: str | None, limit: int, *, working: bool) -> Sequence[JobRow]:
-    """Return the newest jobs of one person, or of all."""
+    """Return the newest jobs of one person, or of all, after jobs that wait for their owner's decision."""
     only = " AND j.state IN ('pending', 'in_progress', 'stuck')" if working else ""
     rows = await engine.ask(
         f"SELECT {JOB} FROM jobs j WHERE j.owner_id = coalesce(?, j.owner_id){only}"
-        " ORDER BY j.created_at DESC, j.id DESC LIMIT ?",
+        f" ORDER BY {_WAITS} DESC, j.created_at DESC, j.id DESC LIMIT ?",
         owner_id,
         limit,
     )
@@ -165,7 +169,8 @@ async def events_after(engine: Engine, job_id: str, after: int, limit: int) -> S
 
 
 def parts_of(tx: Transaction, job_id: str) -> JobParts:
-    """Return the subtasks of a job and the files sent with its result or its routine's notice."""
+    """Return the subtasks of a job and its files: sent with its result or its routine's notice, or held for
+    one that was not sent, or not to a conversation. Those are named, and can't be downloaded."""
     subtasks = tx.all(
         f"SELECT c.id, e.text, s.state, s.created_at, s.ended_at FROM {CALL_FROM} JOIN runs s ON s.id = c.id"
         " WHERE c.turn_id = ? ORDER BY c.seq",
@@ -177,7 +182,9 @@ def parts_of(tx: Transaction, job_id: str) -> JobParts:
         " JOIN feed f ON f.thread_id = j.thread_id AND f.outbox_id = o.id WHERE j.id = ?1"
         " UNION ALL SELECT f.thread_id, f.seq, o.message FROM jobs j"
         " JOIN notices n ON n.key = 'routine:' || j.run_id JOIN outbox o ON o.id = n.outbox_id"
-        " JOIN feed f ON f.outbox_id = o.id WHERE j.id = ?1",
+        " JOIN feed f ON f.outbox_id = o.id WHERE j.id = ?1"
+        " UNION ALL SELECT '', 0, j.notice FROM jobs j WHERE j.id = ?1 AND j.notice IS NOT NULL"
+        " ORDER BY 2 DESC LIMIT 1",
         job_id,
     )
     if told is None:

@@ -19,7 +19,7 @@ from core.store.sql.grants import in_thread, own_grants
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
 from core.store.sql.steps import end_calls, used_by_subtasks
-from core.store.sql.tool_failures import left_out
+from core.store.sql.tool_limits import left_out
 from core.store.sql.turns import append, keep_models, require_running, start_turn, thread
 from core.store.sql.usage import settle as settle_calls
 from core.store.sql.usage import unanswered

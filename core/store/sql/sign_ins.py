@@ -1,15 +1,16 @@
-"""Attempts to sign in at servers: implements core.store.facets.SignIns."""
+"""Attempts to sign in at servers, and sign-outs: implements core.store.sign_in_port.SignIns."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Callable, Sequence
 
 from core.gates import Gate, Option
-from core.ids import attempt_name, code_name
+from core.ids import attempt_name, code_name, sign_in_name
 from core.messages import Message, plain
 from core.ports import OutboxRow
-from core.store.facets import Expired, SealedSecret, SignInRow
+from core.store.facets import Expired, SealedSecret
 from core.store.rows import Draft
+from core.store.sign_in_port import SignInRow, SignOut
 from core.store.sql import gate_open, gates, memory
 from core.store.sql.feed import put_messages
 from core.store.sql.leases import not_held
@@ -76,6 +77,27 @@ def take_code(tx: Transaction, gate_id: str, code: SealedSecret) -> bool:
     if row is not None:
         tx.changes.gates[gate_id] = row[0]
     return bool(changed)
+
+
+def _sign_out_of(row: Row) -> SignOut:
+    row_id, server, user_id, key_id, sealed, tries, due_at = row
+    tokens = SealedSecret(sign_in_name(server, user_id), key_id, sealed, 0)
+    return SignOut(row_id, server, user_id, tokens, tries, due_at)
+
+
+def note_sign_out(tx: Transaction, server: str, user_id: str, tokens: SealedSecret) -> None:
+    """Note tokens that are kept no longer: a running hub, or the next one, revokes them."""
+    tx.run(
+        "INSERT INTO sign_outs (id, server, user_id, key_id, sealed, tries, due_at)"
+        " VALUES (?, ?, ?, ?, ?, 0, ?)",
+        tx.ids.row_id(),
+        server,
+        user_id,
+        tokens.key_id,
+        tokens.sealed,
+        tx.clock.now(),
+    )
+    tx.changes.sign_outs.append(Expired((), ()))
 
 
 class SignInUnits(Facet):
@@ -146,9 +168,11 @@ class SignInUnits(Facet):
         sealed: Sequence[SealedSecret],
         text: str,
         card: Callable[[Gate], Message],
-    ) -> Expired:
+    ) -> Expired | None:
         if not tx.run("DELETE FROM sign_ins WHERE id = ?", attempt.id):
-            return Expired((), ())  # it was cancelled
+            for tokens in sealed:
+                note_sign_out(tx, attempt.server, attempt.user_id, tokens)
+            return None
         memory.keep(tx, sealed, attempt.user_id)
         gate = _open_gate(tx, attempt.id)
         if gate is None:
@@ -194,3 +218,27 @@ class SignInUnits(Facet):
             call_id,
         )
         return row is not None
+
+    @writes
+    def sign_out(self, tx: Transaction, server: str, user_id: str, tokens: SealedSecret) -> None:
+        note_sign_out(tx, server, user_id, tokens)
+
+    @reads
+    def sign_outs(self, tx: Transaction) -> Sequence[SignOut]:
+        rows = tx.all(
+            "SELECT id, server, user_id, key_id, sealed, tries, due_at FROM sign_outs ORDER BY due_at, id"
+        )
+        return [_sign_out_of(row) for row in rows]
+
+    @writes
+    def begin_sign_out(self, tx: Transaction, sign_out: SignOut, again_at: int) -> None:
+        tx.run(
+            "UPDATE sign_outs SET tries = ?, due_at = ? WHERE id = ?",
+            sign_out.tries + 1,
+            again_at,
+            sign_out.id,
+        )
+
+    @writes
+    def end_sign_out(self, tx: Transaction, sign_out_id: str) -> None:
+        tx.run("DELETE FROM sign_outs WHERE id = ?", sign_out_id)

@@ -153,7 +153,8 @@ def time_tool(clock: Clock, default_timezone: str = "UTC") -> Tool:
 
 
 # `secret_list`, `secret_delete`, `tool_auth`: the vault's contents, by name. No tool sees a
-# value.
+# value. `tool_auth` asks for a secret that the person has and names; `sign_in` gets tokens from a server,
+# which the hub then renews and revokes.
 
 
 class Named(Protocol):

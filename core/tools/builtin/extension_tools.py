@@ -88,7 +88,10 @@ def _extension(name: str, command: Sequence[str] | None, url: str | None, owner_
 
 def sign_in_tools(sign_ins: SignIns) -> Sequence[Tool]:
     """Return the tool with which a person signs in when they ask for it; nothing while there is no server to
-    sign in to. A server whose tools are not known yet can be reached in no other way."""
+    sign in to. A server whose tools are not known yet can be reached in no other way.
+
+    It gets tokens from a server of tools, which the hub then renews and revokes; `tool_auth` asks for a
+    secret that the person has and names."""
     if not sign_ins.has_servers:
         return ()
 

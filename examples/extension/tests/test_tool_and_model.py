@@ -1,4 +1,4 @@
-"""The tool is asked about until the operator trusts it; the model answers."""
+"""The tool is asked about until the operator trusts it; the model answers; the hook changes what it reads."""
 
 from pathlib import Path
 
@@ -14,6 +14,11 @@ name = "parrot"
 provider = "extension"
 entry_point = "parrot"
 options = { prefix = "Polly: " }
+"""
+HOOK = """[[hooks]]
+name = "discreet"
+on = ["before_inbound"]
+ask = "discreet"
 """
 
 
@@ -39,6 +44,16 @@ async def test_a_tool_needs_no_approval_only_if_the_operator_trusts_it(
             if not trusted:
                 await stage.presses(await stage.hears("May I run example_dice"), 0)
             await stage.hears("It shows")
+
+
+async def test_a_hook_of_the_package_changes_what_the_model_reads(tmp_path: Path) -> None:
+    async with WireSimulator() as wire, open_simulators() as around:
+        write_config(tmp_path, PARROT, HOOK, wire_section(wire), owners=[f"wire:{OWNER}"])
+        async with AnyHub(around, tmp_path).open(start=False) as hub:
+            stage = WireSubject(hub, wire)
+            await stage.start()
+            stage.says("hello, Project X")
+            await stage.hears("Polly: hello, the project")
 
 
 async def test_a_model_of_the_package_answers(tmp_path: Path) -> None:

@@ -49,4 +49,4 @@ def test_the_example_package_passes_the_channel_suite_in_an_environment_of_its_o
     assert imported.startswith(str(own))
     environment = {"HUBBUB_PROFILE": "test", "PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": ""}
     said = run(room / "bin" / "python", "-m", "pytest", "-q", cwd=tmp_path / "package", **environment)
-    assert "18 passed, 3 deselected" in said
+    assert "19 passed, 3 deselected" in said

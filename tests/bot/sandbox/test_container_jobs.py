@@ -19,7 +19,9 @@ from core.job import JobEventKind, JobState
 from core.routine import RunStatus
 from core.safety.network import Lookup
 from tests.bot.cli.in_process import command
+from tests.bot.web.api_client import client
 from tests.core.tools.website import SITE, Website
+from tests.everywhere.hub import open_hub_everywhere
 from tests.harness.images import run
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.scenarios.routine_house import greeted
@@ -37,10 +39,7 @@ async def house_with(
     directory: Path, image: str, more: str = "", lookup: Lookup | None = None, memory_mb: int = 256
 ) -> AsyncIterator[Hub]:
     """A hub whose workspace has a small project, and whose containers are small."""
-    sandbox = (
-        f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = {memory_mb}\ndisk_mb = 100\n{more}\n'
-    )
-    async with open_hub(directory, extra=sandbox, start=False) as house:
+    async with open_hub(directory, extra=small(image, more, memory_mb), start=False) as house:
         house.lookup = lookup
         await house.start()
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
@@ -49,6 +48,11 @@ async def house_with(
         (house.workspace / "app" / "check.py").write_text("from add import add\nassert add(2, 3) == 5\n")
         yield house
         assert containers(house) == []
+
+
+def small(image: str, more: str = "", memory_mb: int = 256) -> str:
+    """Return the section of a configuration whose containers are small."""
+    return f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = {memory_mb}\ndisk_mb = 100\n{more}\n'
 
 
 def containers(house: Hub) -> list[str]:
@@ -106,11 +110,13 @@ async def test_the_notice_of_a_routine_shows_what_its_job_changed_and_takes_its_
         house.model.rule("Mend add", tools(edit))
         house.model.rule("Mend add", text("ROUTINE_OK"), on="tool")
         action = {"type": "full_job", "title": "Mend", "description": "Mend add", "sandbox": "app"}
-        mender = await made(house, "mender", action)
+        mender = await made(house, "mender", action, notify={"on_attention": False})
         await fires(house, mender)
         notice = await house.telegram.wait_text(OWNER, "Routine “mender” has something", timeout_s=LIMIT_S)
         assert "+    return a + b" in notice.text, "what waits is told of, whatever the job says"
         assert "ROUTINE_OK" not in notice.text
+        house.telegram.user_sends_text(OWNER, "/jobs")
+        await house.telegram.wait_text(OWNER, "Waiting for you: accept or reject below the result")
         add.write_text("def add(a, b):\n    return a\n")
         press(house, notice, "Accept")
         await house.telegram.wait_text(OWNER, "add.py has changed in the project since", timeout_s=LIMIT_S)
@@ -130,6 +136,35 @@ async def test_the_notice_of_a_routine_shows_what_its_job_changed_and_takes_its_
         said = f"Job {job.short_id} “Mend” is accepted: the project has its changes."
         await house.telegram.wait_text(OWNER, said, timeout_s=LIMIT_S)
         assert "a + b" in add.read_text()
+
+
+@pytest.mark.parametrize("label", ["Accept", "Reject"])
+async def test_below_the_notice_of_a_routine_its_owner_decides_at_every_platform(
+    tmp_path: Path, worker_image: str, label: str
+) -> None:
+    async with open_hub_everywhere(tmp_path, small(worker_image)) as town:
+        for platform in ("telegram", "slack", "discord"):
+            person, file = town.people[platform], tmp_path / "workspace" / platform / "note.md"
+            file.parent.mkdir()
+            await person.says("hello")
+            await person.sees("You said: hello")
+            town.model.rule(f"Note {platform}", tools(shell("echo noted > note.md")))
+            town.model.rule(f"Note {platform}", text("Noted."), on="tool")
+            work = {"type": "full_job", "title": f"Note {platform}", "description": f"Note {platform}"}
+            page = {"name": platform, "trigger": {"type": "manual"}, "notify": {"channel": platform}}
+            async with client(tmp_path) as api:
+                action = {**work, "sandbox": platform}
+                status, saved = await api.ask("POST", "/api/routines", {**page, "action": action})
+                assert status == 200, saved
+                assert (await api.ask("POST", f"/api/routines/{saved['id']}/fire"))[0] == 200
+            notice = await person.sees(f"Routine “{platform}” has something")
+            assert "+noted" in notice.text
+            await person.presses(label)
+            if label == "Accept":
+                await person.sees(f"“Note {platform}” is accepted: the project has its changes.")
+            else:
+                await person.sees("is rejected")
+            assert file.exists() is (label == "Accept")
 
 
 def press(house: Hub, notice: Message, label: str) -> CallbackQuery:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.crash.fired_story import LINE, Kind, judge, open_fired_hub, play
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import parse_commit_point
 from tests.harness.images import run
@@ -98,4 +99,37 @@ async def test_killed_as_its_container_is_made_or_collected_a_job_works_and_ends
         await town.stop()
         assert (town.workspace / "out.txt").read_text() == "line\n"
         assert rows(town, "SELECT seq, kind FROM job_requests") == list(enumerate(REQUESTS, start=1))
+        assert containers(town) == []
+
+
+FIRED: tuple[tuple[Kind, str], ...] = (
+    ("webhook", "claim_run:1:before"),
+    ("webhook", "dispatch_job:1:before"),
+    ("event", "dispatch_job:1:after"),
+    ("webhook", "arm_container:1:after"),
+    ("event", "end_container_job:1:before"),
+    ("cron", "end_container_job:1:after"),
+    ("webhook", "finish_run:1:before"),
+    ("event", "finish_run:1:after"),
+)
+"""What fires it, and where the hub is killed: around the commits of the run, its job, and its container's
+end."""
+
+
+@pytest.mark.parametrize("kind, point", FIRED)
+async def test_killed_as_a_routines_job_works_in_a_container_there_is_one_run_one_job_and_one_notice(
+    tmp_path: Path, worker_image: str, kind: Kind, point: str
+) -> None:
+    """One container's work for each job, also: what a person accepts has its one line."""
+    async with open_fired_hub(
+        tmp_path, kind, reruns=True, work="container", setup=setup_with(worker_image)
+    ) as town:
+        told = await play(town, kind, parse_commit_point(point))
+        await town.account()
+        jobs = json.loads(await town.command("jobs", "list", "--json"))
+        diffs = [await town.command("jobs", "diff", job["id"]) for job in jobs]
+        await town.stop()
+        await judge(town, kind, told, "container")
+        assert [diff.count(f"+{LINE}") for diff in diffs] == [1] * len(jobs)
+        assert rows(town, "SELECT count(*) FROM job_requests") == [(len(REQUESTS) * len(jobs),)]
         assert containers(town) == []

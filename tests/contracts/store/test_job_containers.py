@@ -5,8 +5,10 @@ import pytest
 from core.errors import StaleTurn
 from core.events import NO_MODELS
 from core.job import JobBudget, JobLimits, JobRefused, JobRow, JobState, NewJob
-from core.messages import Address, plain
+from core.messages import Address, Message, plain
+from core.people.notices import Recipient
 from core.routine import RunStatus
+from core.routines.notices import MAX_AN_HOUR, NoticeThreads, RoutineNotifier
 from core.store.container_port import (
     AskedForMessages,
     CallEnded,
@@ -131,6 +133,35 @@ async def test_accepted_changes_make_a_job_accepted_only_once_they_are_settled(w
         assert now is not None
         assert now.state is state
         assert now.reason == (problem or "Accepted by Ada")
+
+
+async def test_past_the_notices_of_an_hour_only_changes_that_wait_are_announced(world: Bench) -> None:
+    await world.store.people.ensure_user("ada", ADA.role, ADA.name)
+    routine, sent = await kept(world), list[str]()
+
+    async def send(key: str, to: Recipient, message: Message) -> bool:
+        sent.append(key)
+        return True
+
+    async def nowhere(*_: object) -> None:
+        return None
+
+    async def at_no_address(to: Recipient) -> tuple[NoticeAddress, ...]:
+        return ()
+
+    threads = NoticeThreads(world.store.run_views, at_no_address, nowhere)
+    notifier = RoutineNotifier(world.store.run_views, send, threads, world.clock)
+    for number in range(MAX_AN_HOUR + 2):
+        run_id = await run_started(world, routine, f"event:{number}")
+        if number > MAX_AN_HOUR:
+            new = NewJob("job", "ada", "job", "do it", (), JobBudget(), project="app", run_id=run_id)
+            await world.store.runs.dispatch_job(run_id, new)
+            await begun(world)
+            await world.store.containers.end_container_job("job", ContainerEnd(SUBMITTED, CHANGES))
+        await world.store.runs.finish_run(run_id, RunEnd(RunStatus.ATTENTION, "done", notice="It is done."))
+        await notifier.tell_due()
+    assert len(sent) == MAX_AN_HOUR + 1
+    assert sent[-1] == f"routine:{run_id}"
 
 
 async def test_the_notice_of_a_routine_offers_the_changes_and_is_followed_by_what_became_of_them(

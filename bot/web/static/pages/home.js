@@ -22,7 +22,7 @@ class HomePage {
   constructor(context) {
     const owner = context.me.role === "owner";
     this.tiles = [
-      new Tile("Waiting for you", ["approval_needed", "approval_resolved"], waiting),
+      new Tile("Waiting for you", ["approval_needed", "approval_resolved", "job_changed"], waiting),
       new Tile("Next runs", ["routine_changed", "routine_run"], nextRuns),
       new Tile("Routines that need a look", ["routine_changed", "routine_run"], failedRoutines),
       ...(owner ? [new Tile("Channels", ["channel_state"], channelHealth), new Tile("Today", [], todaysCost)] : []),
@@ -81,10 +81,17 @@ const leads = (/** @type {string} */ page, /** @type {string} */ label) => h("p"
 
 async function waiting() {
   /** @type {Approval[]} */ const open = (await api.approvals({ state: "pending", limit: 100 })).approvals;
-  if (!open.length) return [h("p", { class: "calm" }, icon("check"), h("span", {}, "Nothing is waiting for you."))];
+  /** @type {Job[]} */ const jobs = await api.jobs({ limit: 50 }); // those for review come first
+  const review = jobs.filter((one) => one.state === "submitted");
+  if (!open.length && !review.length)
+    return [h("p", { class: "calm" }, icon("check"), h("span", {}, "Nothing is waiting for you."))];
   const row = (/** @type {Approval} */ one) =>
     line(link("chat", one.thread_id), clip(words(one), 70), timeView(one.expires_at, `expires ${fromNow(one.expires_at)}`));
-  return rows(open, row, "", leads("approvals", "All approval requests"));
+  const job = (/** @type {Job} */ one) => line(link("jobs", one.short_id), `Review: ${clip(one.title, 60)}`);
+  return [
+    ...(open.length ? rows(open, row, "", leads("approvals", "All approval requests")) : []),
+    ...(review.length ? rows(review, job, "", leads("jobs", "All jobs")) : []),
+  ];
 }
 
 /** @param {Approval} approval */

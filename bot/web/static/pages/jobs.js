@@ -144,6 +144,7 @@ class JobView {
     this.context = context;
     this.id = id;
     this.facts = h("p", { class: "meta" });
+    this.routine = h("p", { class: "meta", hidden: true });
     this.task = h("p", { class: "job-task" });
     this.actions = h("div", { class: "card-actions" });
     this.problem = complaint();
@@ -155,7 +156,7 @@ class JobView {
     this.element = h(
       "div",
       {},
-      ...[this.head, this.facts, this.problem, this.actions, this.task, this.result],
+      ...[this.head, this.facts, this.routine, this.problem, this.actions, this.task, this.result],
       ...[this.files, this.subtasks, this.events],
     );
     this.renew = settled(() => this.#load(), HINTS_MS);
@@ -193,6 +194,8 @@ class JobView {
     this.job = job;
     this.head.replaceChildren(heading(`${job.short_id}: ${job.title}`, badge(job.state)));
     this.facts.textContent = `${used(job)} · ${job.reason}`;
+    this.routine.hidden = !job.routine_id;
+    if (job.routine_id) this.routine.replaceChildren(h("a", { href: link("routines", job.routine_id) }, "Its routine"));
     this.task.textContent = job.task;
     this.result.textContent = job.result;
     this.result.hidden = !job.result;

@@ -299,6 +299,16 @@ CREATE TABLE sign_ins (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sign_ins_by_person ON sign_ins (user_id, server);
 CREATE INDEX sign_ins_answered ON sign_ins (id) WHERE state <> 'shown';
+-- Sign-ins that ended here, whose tokens are still to be revoked.
+CREATE TABLE sign_outs (
+    id      TEXT    NOT NULL PRIMARY KEY,
+    server  TEXT    NOT NULL,
+    user_id TEXT    NOT NULL REFERENCES users (id),
+    key_id  TEXT    NOT NULL,
+    sealed  BLOB    NOT NULL,  -- the tokens
+    tries   INTEGER NOT NULL,
+    due_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- The MCP servers that people have added, each for themselves.
 CREATE TABLE extensions (

@@ -389,6 +389,16 @@ CREATE TABLE sign_ins (
 CREATE INDEX sign_ins_by_person ON sign_ins (user_id, server);
 CREATE INDEX sign_ins_answered ON sign_ins (id) WHERE state <> 'shown';
 
+CREATE TABLE sign_outs (
+    id      TEXT    NOT NULL PRIMARY KEY,
+    server  TEXT    NOT NULL,
+    user_id TEXT    NOT NULL REFERENCES users (id),
+    key_id  TEXT    NOT NULL,
+    sealed  BLOB    NOT NULL,  -- the tokens
+    tries   INTEGER NOT NULL,
+    due_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE votes (
     gate_id TEXT NOT NULL REFERENCES gates (id),
     user_id TEXT NOT NULL REFERENCES users (id),

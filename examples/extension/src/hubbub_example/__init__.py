@@ -1,1 +1,1 @@
-"""A tool, a channel and a model provider for hubbub."""
+"""A tool, a channel, a model provider and a hook for hubbub."""
