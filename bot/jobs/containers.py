@@ -19,13 +19,12 @@ from bot.jobs.docker_engine import (
     DockerEngine,
     DockerRefused,
     DockerUnreachable,
-    ImageMissing,
     PolicyViolated,
-    missing_image,
 )
 from bot.jobs.job_socket import EgressBroker, EgressTerms, serving
 from bot.jobs.upkeep import ContainerUpkeep
-from bot.jobs.worker_image import COMMAND, VERSION_LABEL, worker_version
+from bot.jobs.worker_image import COMMAND, require_worker
+from bot.tools import places_of
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
@@ -105,7 +104,7 @@ def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
         sandbox.image,
         sandbox.memory_mb,
         sandbox.disk_mb,
-        ContainerPlaces(loaded.config.hub.data_dir.resolve(), workspace.root.absolute()),
+        places_of(loaded),
         guard_of(workspace),
         sandbox.egress,
     )
@@ -336,7 +335,7 @@ class ContainerJobManager:
             raise ContainerFailed(TURNED_OFF)
         await self._removed(job_id)
         await self.engine.probe()
-        await self._require_image()
+        await require_worker(self.engine, settings.image)
         free = os.statvfs(settings.places.data_dir)
         if free.f_bavail * free.f_frsize < 2 * settings.disk_mb * MB:
             raise ContainerFailed(NO_SPACE)
@@ -353,18 +352,6 @@ class ContainerJobManager:
         await self.engine.start(container_id, f"{token}\n".encode())
         logger.info("container.started job=%s container=%s", job_id, container_id[:12])
         return container_id
-
-    async def _require_image(self) -> None:
-        image = self._settings.image
-        try:
-            labels = await self.engine.image_labels(image)
-        except ImageMissing:
-            raise ContainerFailed(missing_image(image)) from None
-        made = labels.get(VERSION_LABEL)
-        if made != await asyncio.to_thread(worker_version):
-            raise ContainerFailed(
-                f"The image {image} is no worker of this version; run: hubbub sandbox build"
-            )
 
     async def _of_job(self, job_id: str) -> list[str]:
         return list(await self.engine.labelled({**self._labels, JOB_LABEL: job_id}))
