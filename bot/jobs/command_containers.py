@@ -32,8 +32,9 @@ DOCKER_HOST = "docker:"
 """Before the id of a container, where a record of a process names its host."""
 LEADER = (
     *("python3", "-I", "-S", "-B", "-X", "utf8", "-c"),
-    "import sys; sys.path.append('/opt/hubbub'); from core.tools.leader import main; main()",
+    "import os, sys; os.dup2(1, 2); sys.path.append('/opt/hubbub'); from core.tools.leader import main; main()",
 )
+"""Its errors go where its output goes: Docker keeps no order between two streams."""
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": TEMPORARY,
@@ -164,16 +165,23 @@ class CommandContainers:
             return False
         return state is not None and state.running
 
-    async def close(self) -> None:
-        """End all containers that wait, and the connection to Docker."""
-        self._closed = True
+    async def end_all(self) -> None:
+        """End all containers that wait."""
         while self._tasks:
             await asyncio.wait(self._tasks)
         await self.end_idle(0)
-        await self._engine.__aexit__(None, None, None)
+
+    async def close(self) -> None:
+        """End all containers, and the connection to Docker, once no call is left."""
+        self._closed = True
+        await self.end_all()
+        await self._engine.__aexit__()
 
     def _require_room(self, files: Path) -> None:
-        free = os.statvfs(files)
+        try:
+            free = os.statvfs(files)
+        except OSError as error:
+            raise ToolFailed(f"The workspace {files} is not a directory.") from error
         if free.f_bavail * free.f_frsize < 2 * self._terms.disk_mb * MB:
             raise ToolFailed(
                 "The command was not started: the disk of the hub has less than twice [sandbox] disk_mb free."

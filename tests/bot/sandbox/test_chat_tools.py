@@ -15,7 +15,9 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 
 @contextlib.asynccontextmanager
 async def house_with(directory: Path, image: str, more: str = "") -> AsyncIterator[Hub]:
-    sandbox = f'[sandbox]\nenabled = true\nchat_tools = true\nimage = "{image}"\nmemory_mb = 256\ndisk_mb = 50\n'
+    sandbox = (
+        f'[sandbox]\nenabled = true\nchat_tools = true\nimage = "{image}"\nmemory_mb = 256\ndisk_mb = 50\n'
+    )
     async with open_hub(directory, extra=sandbox + more, start=False) as house:
         await house.start()
         await house.telegram.wait_polling(TOKEN, LIMIT_S)
@@ -24,7 +26,9 @@ async def house_with(directory: Path, image: str, more: str = "") -> AsyncIterat
 
 async def test_message_to_command(tmp_path: Path, worker_image: str) -> None:
     async with house_with(tmp_path, worker_image) as house:
-        house.telegram.user_sends_text(OWNER, call("shell", command="hostname; pwd; id; echo hi > a; ls -la; cat /proc/1/cmdline"))
+        house.telegram.user_sends_text(
+            OWNER, call("shell", command="hostname; pwd; id; echo hi > a; ls -la; cat /proc/1/cmdline")
+        )
         card = await house.card(OWNER)
         await house.pressed(OWNER, card, 0)
         await house.telegram.wait_text(OWNER, "exit code", timeout_s=LIMIT_S)

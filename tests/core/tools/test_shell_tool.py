@@ -58,7 +58,7 @@ async def sh(call: Call, command: str, **more: Any) -> str:
         ("echo out; echo err >&2; echo out", "exit code: 0\nout\nerr\nout\n"),
         ("exit 3", "exit code: 3\n"),
         ("no-such-program-here", "exit code: 127\n"),
-        ("kill -9 $$", "exit code: 137\nhubbub: /bin/bash: ended by signal 9 (Killed)\n"),
+        ("kill -9 $$", "exit code: 137\nhubbub: /bin/"),
         ("printf 'a\\377b'", "exit code: 0\na\ufffdb"),
     ],
 )
