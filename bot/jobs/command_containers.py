@@ -32,7 +32,7 @@ DOCKER_HOST = "docker:"
 """Before the id of a container, where a record of a process names its host."""
 LEADER = (
     *("python3", "-I", "-S", "-B", "-X", "utf8", "-c"),
-    "import os, sys; os.dup2(1, 2); sys.path.append('/opt/hubbub'); from core.tools.leader import main; main()",
+    "import os, sys; os.dup2(1, 2); sys.path.append('/opt/hubbub'); import core.tools.leader as it; it.main()",
 )
 """Its errors go where its output goes: Docker keeps no order between two streams."""
 ENVIRONMENT = {

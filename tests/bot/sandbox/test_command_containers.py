@@ -113,9 +113,26 @@ async def test_commands_end_at_their_limits_and_whole_output_comes(worker_image:
             await said(containers, tmp_path / "ada", "echo begun; sleep 999", limit_s=3)
         with pytest.raises(OutcomeUnknown, match="out of memory"):
             await said(containers, tmp_path / "ada", "exec tail /dev/zero")
+        with pytest.raises(ToolFailed, match="takes more than 50 MB of disk"):
+            await said(containers, tmp_path / "ada", "head -c 80000000 /dev/urandom > large; sleep 999")
+        await said(containers, tmp_path / "ada", "rm large")
         output = await said(containers, tmp_path / "ada", "yes | head -c 300000; echo the end")
         assert output.startswith("0 y\n")
         assert output.endswith("y\nthe end\n")
+
+
+async def test_idle_containers_end_and_come_back_with_their_files(worker_image: str, tmp_path: Path) -> None:
+    async with hub(worker_image, tmp_path) as (containers, engine, name):
+        assert await said(containers, tmp_path / "ada", "echo kept > note") == "0 "
+        await containers.look()
+
+        async def one_waits() -> bool:
+            return len(await left(engine, name)) == 1
+
+        await until(one_waits)
+        await containers.end_idle(0)
+        assert await left(engine, name) == []
+        assert await said(containers, tmp_path / "ada", "cat note") == "0 kept\n"
 
 
 async def run_on(image: str, directory: str, name: str) -> None:
