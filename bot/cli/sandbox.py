@@ -75,7 +75,7 @@ async def _built(loaded: Loaded, base: str) -> None:
 def _tell(found: SandboxView) -> None:
     state = "not checked" if found.problem else "as stated here, checked on a container"
     chats = "in a container for each person" if found.chat_tools else "on this machine"
-    rows = [("Docker", found.docker or "no answer"), ("image", found.image), ("tools of chats", chats)]
+    rows = [("Docker", found.docker or "no answer"), ("image", found.image), ("chat tools", chats)]
     rows += found.policy.items()
     print_table(("containers", state), rows)
     for difference in found.differences:

@@ -50,7 +50,7 @@ else:
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 30.0
-"""How often containers for commands are looked at that wait for none."""
+"""Seconds between two looks for containers that have waited too long for a command."""
 
 
 def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDispatcher | None:

@@ -32,7 +32,7 @@ DOCKER_HOST = "docker:"
 """Before the id of a container, where a record of a process names its host."""
 LEADER = (
     *("python3", "-I", "-S", "-B", "-X", "utf8", "-c"),
-    "import os, sys; os.dup2(1, 2); sys.path.append('/opt/hubbub'); import core.tools.leader as it; it.main()",
+    "import os, sys; os.dup2(1, 2); sys.path.append('/opt/hubbub')\nfrom core.tools.leader import main; main()",
 )
 """Its errors go where its output goes: Docker keeps no order between two streams."""
 ENVIRONMENT = {
@@ -190,12 +190,15 @@ class CommandContainers:
     async def _carried_out(
         self, message: bytes, waiting: _Waiting, files: Path, output: HeadAndTail, limit_s: float
     ) -> int:
-        watching = asyncio.create_task(self._outgrown(waiting, files), name="the disk of a command")
+        outgrown = asyncio.Event()
+        watching = asyncio.create_task(
+            self._watch_disk(waiting, files, outgrown), name="the disk of a command"
+        )
         try:
             async with asyncio.timeout(limit_s):
                 await waiting.streams.say(message)
                 await waiting.streams.printed(output.add)
-            if watching.done():
+            if outgrown.is_set():
                 limit = f"{self._terms.disk_mb:,} MB"
                 said = f"Stopped: the workspace takes more than {limit} of disk; delete files."
                 raise ToolFailed(f"{said} Output so far:\n{output.text()}")
@@ -213,13 +216,14 @@ class CommandContainers:
             raise OutcomeUnknown(f"Ended: out of memory, of {limit}. Output so far:\n{output.text()}")
         return code
 
-    async def _outgrown(self, waiting: _Waiting, files: Path) -> None:
-        """Return once the files take more than they may; the container has ended then."""
-        while True:
+    async def _watch_disk(self, waiting: _Waiting, files: Path, outgrown: asyncio.Event) -> None:
+        """End the container once the files take more than they may."""
+        while not outgrown.is_set():
             await asyncio.sleep(DISK_EVERY_S)
             if await asyncio.to_thread(used_bytes, files) > self._terms.disk_mb * MB:
-                await self._engine.remove(waiting.container_id)
-                return
+                outgrown.set()
+        with contextlib.suppress(DockerUnreachable, DockerRefused):
+            await self._engine.remove(waiting.container_id)
 
     async def _taken(self, workspace: Workspace) -> _Waiting:
         """Return a container that waits: the one that is there, or a new one. Raises ToolFailed."""

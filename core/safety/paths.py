@@ -245,7 +245,7 @@ class _Walk:
         self._way.append((self._hold(opened), name))
 
     def _made(self, name: str, here: int, give: Callable[[int], None]) -> int:
-        """Make and open a directory; one that another made meanwhile stays that one's."""
+        """Make and open a directory; one that appears at the same time stays its maker's."""
         try:
             os.mkdir(name, dir_fd=here)
         except FileExistsError:
@@ -332,8 +332,8 @@ OF_PERSON = "person:"
 
 
 class SentFiles:
-    """The files that may be sent: those that one of the guards allows, and those in a directory of one person
-    below `people`, each judged there alone: a link in it leads to no other person's."""
+    """The files that may be sent: what one of the guards allows, and files in a directory of one person below
+    `people`, judged there alone: a link in it leads to no other person's."""
 
     def __init__(self, guards: Sequence[PathGuard], people: Path) -> None:
         self._guards = tuple(guards)

@@ -78,7 +78,7 @@ _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROM
 
 
 class Commands(Protocol):
-    """The place where commands are carried out. `environment`: what they see there, beside their call's id;
+    """The place where commands are carried out. `environment`: their variables, without their call's id;
     `shell`: the words before a line that only a shell can carry out."""
 
     @property

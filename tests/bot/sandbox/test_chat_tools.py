@@ -87,6 +87,8 @@ async def test_stopping_ends_all_that_runs_inside_within_three_seconds(house: Hu
     house.telegram.user_sends_text(OWNER, "/stop")
     await until(lambda: not sleepers(house.workspace), "all of it has ended")
     assert time.monotonic() - began < 3
+    await house.telegram.wait_text(OWNER, "Stopped.", timeout_s=LIMIT_S)
+    await house.telegram.wait_for(lambda: not house.open_cards(OWNER), LIMIT_S)
     assert "ready" in await agreed(house, "ls")
 
 

@@ -129,9 +129,12 @@ async def test_idle_containers_end_and_come_back_with_their_files(worker_image: 
         async def one_waits() -> bool:
             return len(await left(engine, name)) == 1
 
+        async def none_waits() -> bool:
+            await containers.end_idle(0)
+            return not await left(engine, name)
+
         await until(one_waits)
-        await containers.end_idle(0)
-        assert await left(engine, name) == []
+        await until(none_waits)
         assert await said(containers, tmp_path / "ada", "cat note") == "0 kept\n"
 
 

@@ -12,63 +12,71 @@ import pytest_asyncio
 from bot.jobs.command_containers import CommandContainers, WaitingTerms
 from bot.jobs.docker_engine import DockerEngine
 from core.clock import SystemClock
-from core.tools.builtin.shell import shell_tool
 from tests.bot.sandbox.test_command_containers import workspace_of
 from tests.core.tools import test_shell_tool
 from tests.core.tools.support import Call
-from tests.core.tools.test_shell_tool import (
-    test_a_cancelled_call_ends_its_processes_before_it_returns,
-    test_a_command_over_its_time_ends_and_its_output_is_returned,
-    test_a_command_that_ignores_signals_is_ended_all_the_same,
-    test_a_nul_character_is_said,
-    test_a_workspace_that_is_missing_is_said,
-    test_background_processes_end_with_the_command,
-    test_bash_is_what_runs_because_bash_is_what_is_judged,
-    test_cancelling_twice_still_ends_everything,
-    test_exit_code_and_output_come_back,
-    test_it_has_no_input,
-    test_it_runs_in_the_workspace_and_its_effects_stay,
-    test_long_output_keeps_its_beginning_and_end,
-    test_the_deadline_of_the_call_counts_too,
-)
 from tests.harness.simulators import IN_CONTAINERS
 from tests.harness.telegram_hub import Hub, open_hub
-from tests.scenarios.test_attachments import (
-    test_a_file_of_the_workspace_is_sent_and_no_other,
-    test_a_saved_file_replaces_none_and_leaves_its_folder_never,
-    test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_otherwise,
+from tests.scenarios import (
+    test_attachments,
+    test_hard_links,
+    test_script_grants,
+    test_tools,
+    test_written_places,
 )
-from tests.scenarios.test_hard_links import test_no_tool_opens_a_hard_link_to_what_the_hub_keeps
-from tests.scenarios.test_script_grants import test_always_on_a_script_asks_again_once_the_script_is_another
-from tests.scenarios.test_tools import (
-    test_a_denied_write_leaves_the_workspace_as_it_was,
-    test_a_file_is_written_after_a_yes_and_read_without_one,
-    test_a_guest_has_none_of_these_tools,
-    test_always_covers_the_one_file,
-    test_files_outside_the_workspace_are_refused,
-)
-from tests.scenarios.test_written_places import test_always_is_offered_for_documents_alone
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 
-TESTS = [
-    *(test_a_cancelled_call_ends_its_processes_before_it_returns,),
-    *(test_a_command_over_its_time_ends_and_its_output_is_returned,),
-    *(test_a_command_that_ignores_signals_is_ended_all_the_same, test_a_nul_character_is_said),
-    *(test_a_workspace_that_is_missing_is_said, test_background_processes_end_with_the_command),
-    *(test_bash_is_what_runs_because_bash_is_what_is_judged, test_cancelling_twice_still_ends_everything),
-    *(test_exit_code_and_output_come_back, test_it_has_no_input),
-    *(test_it_runs_in_the_workspace_and_its_effects_stay, test_long_output_keeps_its_beginning_and_end),
-    *(test_the_deadline_of_the_call_counts_too, test_a_file_of_the_workspace_is_sent_and_no_other),
-    *(test_a_saved_file_replaces_none_and_leaves_its_folder_never,),
-    *(test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_otherwise,),
-    *(test_no_tool_opens_a_hard_link_to_what_the_hub_keeps,),
-    *(test_always_on_a_script_asks_again_once_the_script_is_another,),
-    *(test_a_denied_write_leaves_the_workspace_as_it_was,),
-    *(test_a_file_is_written_after_a_yes_and_read_without_one, test_a_guest_has_none_of_these_tools),
-    *(test_always_covers_the_one_file, test_files_outside_the_workspace_are_refused),
-    *(test_always_is_offered_for_documents_alone,),
-]
+SUITES = (
+    test_shell_tool,
+    test_tools,
+    test_attachments,
+    test_hard_links,
+    test_script_grants,
+    test_written_places,
+)
+ON_THE_HOST = {
+    "a child process of the hub": {
+        "test_no_descriptor_is_left_open",
+        "test_a_command_that_cannot_be_recorded_never_begins",
+        "test_the_child_is_recorded_before_the_command_begins",
+        "test_a_hub_that_dies_before_the_gate_opens_leaves_no_effect",
+        "test_a_later_hub_ends_what_a_killed_one_left_running",
+    },
+    "the environment of this machine": {
+        "test_a_command_sees_no_secret_of_the_hub",
+        "test_only_harmless_names_pass",
+    },
+    "one workspace of several calls": {"test_many_calls_end_only_their_own"},
+    "no command and no file": {
+        "test_it_asks_has_an_effect_and_reaches_everything",
+        "test_its_risk_is_the_command_lines",
+        "test_arguments_that_make_no_sense",
+        "test_the_web_tool_does_not_reach_this_machine",
+        "test_sending_to_the_web_is_asked_about_with_all_that_would_be_sent",
+        "test_a_failed_download_is_reported_to_the_model",
+        "test_a_text_file_is_read_in_the_conversation_it_was_attached_in",
+        "test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute",
+        "test_workspace_tools_belong_to_the_owner",
+        "test_no_setting_of_ones_own_covers_what_is_run_unseen",
+    },
+}
+"""The tests of the suites that are not repeated here, by what they are about."""
+
+
+LEFT_OUT = frozenset[str]().union(*ON_THE_HOST.values())
+REPEATED = {
+    name: test
+    for suite in SUITES
+    for name, test in vars(suite).items()
+    if name.startswith("test_") and name not in LEFT_OUT
+}
+globals().update(REPEATED)
+
+
+def test_every_other_scenario_of_the_host_is_repeated() -> None:
+    assert {name for suite in SUITES for name in vars(suite)} >= LEFT_OUT
+    assert len(REPEATED) >= 22
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +96,5 @@ async def call(tmp_path: Path, worker_image: str, monkeypatch: pytest.MonkeyPatc
     async with DockerEngine(os.environ) as engine:
         terms = WaitingTerms(worker_image, 256, 50, uuid.uuid4().hex[:16])
         containers = CommandContainers(engine, terms, SystemClock())
-        tool = shell_tool(os.environ, commands=containers)
-        monkeypatch.setattr(test_shell_tool, "shell", lambda: tool)
-        yield Call(workspace=workspace_of(tmp_path), idempotency_key=str(uuid.uuid4()))
+        yield Call(workspace=workspace_of(tmp_path), idempotency_key=str(uuid.uuid4()), commands=containers)
         await containers.close()
