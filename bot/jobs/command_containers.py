@@ -30,11 +30,14 @@ START_LABEL = "hubbub.start"
 """The label that names the start of the hub that made one."""
 DOCKER_HOST = "docker:"
 """Before the id of a container, where a record of a process names its host."""
-LEADER = (
-    *("python3", "-I", "-S", "-B", "-X", "utf8", "-c"),
-    "import os, sys; os.dup2(1, 2); sys.path.append('/opt/hubbub')\nfrom core.tools.leader import main; main()",
-)
-"""Its errors go where its output goes: Docker keeps no order between two streams."""
+_BOOT = """import os, sys
+os.dup2(1, 2)
+sys.path.append('/opt/hubbub')
+from core.tools.leader import main
+main()
+"""
+"""Has its errors take the way of its output: Docker keeps no order between two streams."""
+LEADER = ("python3", "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT)
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": TEMPORARY,

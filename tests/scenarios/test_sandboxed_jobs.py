@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from core.job import JobState
+from tests.harness.simulators import person_files
 from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
+from tests.scenarios.team import BEN_ID, card, hears, open_team
 from tests.scenarios.test_jobs import becomes, started
 from tests.simulators.model import ToolCall, tools
 
@@ -40,6 +42,22 @@ async def test_without_docker_a_command_of_a_chat_fails_with_a_hint_and_runs_now
             told = house.model.log[-1].body["messages"][-1]["content"]
             assert "not started, nor run on the host: no Docker daemon answers; install and start" in told
         assert list(tmp_path.rglob("ran")) == []
+    gc.collect()  # the SDK leaves sockets that could not connect
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_files_of_two_people_are_apart_where_chat_tools_work_in_containers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    async with open_team(tmp_path, "[sandbox]\nenabled = true\nchat_tools = true\n") as team:
+        for who, name in ((team.owner, "Olivia"), (team.ben, "Ben")):
+            who.say(f'please call: write_file {{"path": "notes.txt", "content": "of {name}"}}')
+            await who.press(await card(who), "Approve")
+            await hears(who, "to notes.txt (new).")
+        for user_id, text in (("owner", "of Olivia"), (BEN_ID, "of Ben")):
+            assert (person_files(tmp_path, user_id) / "notes.txt").read_text() == text
+        assert list((tmp_path / "workspace").iterdir()) == []
     gc.collect()  # the SDK leaves sockets that could not connect
 
 
