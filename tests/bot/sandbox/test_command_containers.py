@@ -66,6 +66,12 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.05)
 
 
+async def next_one_waits(engine: DockerEngine, name: str) -> bool:
+    """The used container is gone, and the next one runs."""
+    states = [await engine.state(container_id) for container_id in await left(engine, name)]
+    return [state is not None and state.running for state in states] == [True]
+
+
 async def test_person_sees_own_files_only_and_finds_them_again(worker_image: str, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of the host")
@@ -74,6 +80,7 @@ async def test_person_sees_own_files_only_and_finds_them_again(worker_image: str
             await said(containers, tmp_path / "ada", "echo 1 > note; id -u | grep -cx 0; sleep 999 &")
             == "0 0\n"
         )
+        await until(lambda: next_one_waits(engine, name))
         both = await asyncio.gather(
             said(containers, tmp_path / "bob", f"ls -A; cat {secret} 2>&1 | grep -c host"),
             said(containers, tmp_path / "ada", "cat note; exit 3"),
@@ -126,14 +133,11 @@ async def test_idle_containers_end_and_come_back_with_their_files(worker_image: 
         assert await said(containers, tmp_path / "ada", "echo kept > note") == "0 "
         await containers.look()
 
-        async def one_waits() -> bool:
-            return len(await left(engine, name)) == 1
-
         async def none_waits() -> bool:
             await containers.end_idle(0)
             return not await left(engine, name)
 
-        await until(one_waits)
+        await until(lambda: next_one_waits(engine, name))
         await until(none_waits)
         assert await said(containers, tmp_path / "ada", "cat note") == "0 kept\n"
 
