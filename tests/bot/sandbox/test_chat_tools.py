@@ -4,6 +4,7 @@ one person's at another's, nothing after its end."""
 import asyncio
 import hashlib
 import os
+import signal
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -125,7 +126,10 @@ async def asks(team: Team, name: str, line: str) -> None:
     await who.press(await card(who), "Approve")
 
 
-async def test_a_killed_hub_leaves_one_unknown_outcome_and_nothing_that_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+async def test_a_killed_hub_leaves_one_unknown_outcome_and_nothing_that_runs(
+    tmp_path: Path, sent: signal.Signals
+) -> None:
     async with open_mortal_hub(tmp_path) as town:
         town.workspace.mkdir(parents=True)
         os.mkfifo(town.workspace / "gate")
@@ -136,7 +140,7 @@ async def test_a_killed_hub_leaves_one_unknown_outcome_and_nothing_that_runs(tmp
         # Opening it waits for the command to open its end; while it is open, the command reads on.
         with await asyncio.to_thread((town.workspace / "gate").open, "w"):
             left = containers(tmp_path)
-            await town.kill()
+            await town.end(sent)
             await until(lambda: not survivors(town), "the container has ended with the hub")
         await town.run()
         await town.telegram.wait_text(OWNER, UNKNOWN, timeout_s=LIMIT_S)
