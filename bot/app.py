@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from bot.ops.logs import log_file
 from bot.ops.metrics import Gauges, MeteredInbox, Metrics
 from bot.parts import Dependencies, build_mcp, open_store
 from bot.platforms import ChannelBuilder
-from bot.runtime import Certificates, StartError, listen, needed_to_start, url_of, with_advice
+from bot.runtime import Certificates, StartError, ending_signals, listen, needed_to_start, url_of, with_advice
 from bot.timers import ScheduledTimers
 from bot.tools import SPILL_NAME
 from bot.web.auth import AccessRules
@@ -242,10 +241,8 @@ async def serve(
     ready: Callable[[App], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Run the hub until one of `ending_signals`, or `stop`. Raises StartError if it cannot start.
-
-    `ready` is called once the hub serves.
-    """
+    """Run the hub until one of `ending_signals`, or `stop`; call `ready` once it serves. Raises StartError if
+    it cannot start."""
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in ending_signals():
@@ -258,14 +255,6 @@ async def serve(
     except (SchemaTooNew, SchemaTooOld, StoreUnavailable) as error:
         raise StartError(f"{loaded.database}: {with_advice(error)}") from error
     logger.info("hub.stopped")
-
-
-def ending_signals() -> Sequence[signal.Signals]:
-    """Return the signals that stop the hub in good order, also a closed terminal, unless it was started to
-    outlive that
-    (nohup)."""
-    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return (signal.SIGINT, signal.SIGTERM, *(() if outlives else (signal.SIGHUP,)))
 
 
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
@@ -351,7 +340,17 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
             clock, certificates, exports.read, loaded.closed, seams.telegram, seams.stand_in
         )
         channels = Channels(dependencies, builder, seams.turns, seams.posted)
-        tools = Tools(dependencies, channels, pause, seams.lookup, seams.executor, seams.servers, seams.probe)
+        tools = Tools(
+            dependencies,
+            channels,
+            pause,
+            seams.lookup,
+            seams.executor,
+            seams.servers,
+            seams.probe,
+            seams.alone,
+        )
+        opened.push_async_callback(tools.close)
         turns = Turns(dependencies, channels, tools)
         await opened.enter_async_context(_releasing(turns.actors, (tools.routines, tools.jobs), store))
         serving = Serving(dependencies, channels, tools, turns, sock, seams.inbox)
@@ -367,7 +366,10 @@ def _set_timers(dependencies: Dependencies, channels: Channels, tools: Tools, tu
     timers.every("uploads.tidy", TIDY_EVERY_S, channels.uploads.tidy)
     config = dependencies.config
     deleted = DeletedFiles(
-        dependencies.store.threads, channels.uploads, config.workspace.dir, config.hub.data_dir / SPILL_NAME
+        dependencies.store.threads,
+        channels.uploads,
+        tools.pipeline.workspace_of(dependencies.owner).root,
+        config.hub.data_dir / SPILL_NAME,
     )
     timers.every("threads.deleted", REMOVE_EVERY_S, deleted.look)
     timers.every("audit.linking", LINK_EVERY_S, tools.audit.look)

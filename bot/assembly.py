@@ -8,7 +8,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.config.load import Loaded
-from bot.jobs.builder import DockerProbe, build_dispatcher, build_jobs, build_registry
+from bot.jobs.builder import (
+    LOOK_EVERY_S,
+    DockerProbe,
+    build_commands,
+    build_dispatcher,
+    build_jobs,
+    build_registry,
+)
 from bot.ops.logs import fields
 from bot.parts import (
     ChangeListeners,
@@ -46,6 +53,7 @@ from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.store.facets import Expired
 from core.store.units import patiently
+from core.tool import ProcessInfo
 from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.call_edits import CallEditor
 from core.tools.execution import Executor, ToolPause
@@ -109,6 +117,7 @@ class Tools:
         executor: Executor,
         servers: BuildServers,
         probe: "ContainerProbe | None",
+        alone: bool,
     ) -> None:
         loaded, config, store, clock = (
             dependencies.loaded,
@@ -119,6 +128,9 @@ class Tools:
         self._dependencies = dependencies
         self._manager = channels.manager
         self.pause = pause
+        self.commands = build_commands(loaded, clock, alone=alone)
+        if self.commands is not None:
+            dependencies.timers.every("commands.idle", LOOK_EVERY_S, self.commands.look)
         self.registry = RunRegistry(channels.turns, self._tell_owner, self._keep_models, fields)
         tools = build_tools(
             loaded,
@@ -130,6 +142,7 @@ class Tools:
             lambda: self._manager,
             self._jobs_in_words,
             self._installer,
+            self.commands,
         )
         self.sign_ins = build_sign_ins(dependencies, self.notices, lookup)
         tools.replace("sign-in", sign_in_tools(self.sign_ins))
@@ -180,6 +193,17 @@ class Tools:
             loaded.closed,
             dependencies.texts,
         )
+
+    async def end_process(self, process: ProcessInfo, call_id: str) -> bool:
+        """End what a dead hub left running of a call; see `core.tools.processes.end_process`."""
+        if self.commands is not None:
+            return await self.commands.end_process(process, call_id)
+        return await end_process(process, call_id)
+
+    async def close(self) -> None:
+        """End what commands run in, once no call is left."""
+        if self.commands is not None:
+            await self.commands.close()
 
     def notices(self) -> "Notices":
         """Return the sender of the hub's own notices."""
@@ -280,7 +304,7 @@ class Turns:
             kinds[RunKind.ROUTINE] = tools.routines
         if dependencies.config.jobs.enabled:
             kinds[RunKind.JOB] = tools.jobs
-        self.recovery = RunRecovery(store.recovery, kinds, chats.start_waiting, end_process, clock)
+        self.recovery = RunRecovery(store.recovery, kinds, chats.start_waiting, tools.end_process, clock)
 
     def _go_on(self, done: Expired) -> None:
         """Send what a sign-in changed, and go on with the turns that waited for it."""

@@ -15,7 +15,7 @@ from bot.operator.settings import SettingsFile, SettingsService
 from bot.parts import Dependencies
 from bot.routines.management import routines_api
 from bot.runtime import version
-from bot.tools import workspace_of
+from bot.tools import places_of, workspace_of
 from bot.views import ChannelView, ServerView, StatusView, TimerView
 from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
@@ -36,7 +36,7 @@ from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.routines.webhooks import Webhooks
 from core.safety.leaks import LeakDetector
-from core.safety.paths import guard_of
+from core.safety.paths import SentFiles, guard_of
 from core.store.port import Store
 from core.timers import Timers
 
@@ -126,7 +126,7 @@ def build_api(
         live=dependencies.live,
         login=login,
         uploads=channels.uploads,
-        workspace=guard_of(workspace_of(loaded)),
+        sent=SentFiles((guard_of(workspace_of(loaded)),), places_of(loaded).people),
         states=channels.manager.states,
         platforms={name: channel.platform for name, channel in dependencies.config.channels.items()},
         status=told,

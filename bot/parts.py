@@ -22,6 +22,7 @@ from bot.tools import (
     make_workspace,
     vote_rule,
     workspace_of,
+    workspaces_of,
 )
 from channels.manager import ChannelManager
 from channels.webchat import WEB
@@ -327,7 +328,7 @@ def build_chat(
         guests,
         prompts,
         manager if any(map(sees, config.models)) else None,
-        archive=build_archive(dependencies.loaded, dependencies.ids),
+        archive=build_archive(pipeline.workspace_of(dependencies.owner), dependencies.ids),
     )
     if hooks is not None:
         services = replace(
@@ -355,6 +356,7 @@ def _pipeline_settings(
         tool_timeout_s=config.approvals.tool_timeout_s,
         result_limits=ResultLimits(leaks=leaks),
         executor=executor,
+        workspaces=workspaces_of(loaded),
     )
 
 

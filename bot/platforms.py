@@ -35,7 +35,8 @@ from core.lazy_module import LazyModule
 from core.messages import THREAD_FILE
 from core.runs.context import ChatPrompts, PromptSettings
 from core.runs.workspace_texts import WorkspaceTexts
-from core.safety.paths import PathGuard
+from core.safety.paths import PathGuard, SentFiles
+from core.sandbox.policy import ContainerPlaces
 from core.users import Principal
 
 if TYPE_CHECKING:
@@ -115,8 +116,9 @@ class ChannelBuilder:
         return channel if self._stand_in is None else self._stand_in(channel)
 
     def _adapter(self, config: Config, name: str, settings: ChannelSection) -> Channel:
-        sent = PathGuard(config.workspace.dir, self._closed), PathGuard(config.hub.data_dir / SPILL_NAME)
-        read_file = sent_files(readable_files(*sent), self._export)
+        own = PathGuard(config.workspace.dir, self._closed), PathGuard(config.hub.data_dir / SPILL_NAME)
+        people = ContainerPlaces(config.hub.data_dir, config.workspace.dir).people
+        read_file = sent_files(readable_files(SentFiles(own, people)), self._export)
         match settings:
             case TelegramChannel():
                 return _telegram(
@@ -213,12 +215,11 @@ def sent_files(read: ReadFile, export: SendFile) -> SendFile:
     return read_file
 
 
-def readable_files(*guards: PathGuard) -> ReadFile:
-    """Return a reader for files that one of the guards allows, for channels to send. It raises
-    ValueError with the reason."""
+def readable_files(guard: PathGuard | SentFiles) -> ReadFile:
+    """Return a reader for files that a guard allows, for channels to send. It raises ValueError with the
+    reason."""
 
     def read(path: str, limit_bytes: int) -> bytes:
-        guard = next((guard for guard in guards if guard.refusal(path) is None), guards[0])
         try:
             with guard.reading(path) as file:
                 content = file.read(limit_bytes + 1)

@@ -3,10 +3,11 @@
 import contextlib
 import errno
 import importlib
+import signal
 import socket
 import ssl
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from types import ModuleType
@@ -157,7 +158,15 @@ def version() -> str:
         return "unknown"
 
 
-# Sockets.
+# Signals and sockets.
+
+
+def ending_signals() -> Sequence[signal.Signals]:
+    """Return the signals that stop the hub in good order, also a closed terminal, unless it was started to
+    outlive that
+    (nohup)."""
+    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return (signal.SIGINT, signal.SIGTERM, *(() if outlives else (signal.SIGHUP,)))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,7 +1,9 @@
 """The tools of this hub, and who may use them, for the hub and for commands."""
 
+import os
 import ssl
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -17,14 +19,17 @@ from core.clock import Clock
 from core.consent.facts import Policy
 from core.consent.roles import RolePolicy
 from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy
+from core.errors import ToolFailed
 from core.gates import VoteRule
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.runs.services import Archive
+from core.safety.fencing import HeadAndTail
 from core.safety.network import Exemption, Lookup, NetworkGuard, OwnHostGuard, SystemLookup
-from core.safety.paths import PathGuard
+from core.safety.paths import OF_PERSON, guard_of
+from core.sandbox.policy import ContainerPlaces, user_of
 from core.store.port import Store
-from core.tool import Requirement, Tool, Workspace, use_limits
+from core.tool import CallContext, Requirement, Tool, Workspace, use_limits
 from core.tools.builtin.attachments import AttachmentSource, attachment_tools
 from core.tools.builtin.basics import (
     ask_user_tool,
@@ -43,9 +48,10 @@ from core.tools.builtin.job_tools import delegate_tool, job_tools
 from core.tools.builtin.message import Notifier, message_tool
 from core.tools.builtin.notes import document_tools, memory_tools, thread_search_tool
 from core.tools.builtin.routine_tools import Told, routine_tools
-from core.tools.builtin.shell import shell_tool
+from core.tools.builtin.shell import Commands, shell_tool
 from core.tools.builtin.web_search import SearchEngine, web_search_tool
 from core.tools.pipeline import INTERACTIVE
+from core.tools.plan_message import Command
 from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
 
@@ -78,6 +84,19 @@ def no_extensions() -> ExtensionInstaller:
     raise LookupError("extensions are not available here")
 
 
+class NoCommands:
+    """Implements Commands where tools are only listed: none is carried out, least of all on this machine."""
+
+    environment: Mapping[str, str] = {"PATH": os.defpath}
+    shell = ("/bin/sh", "-c")
+
+    async def carry_out(
+        self, command: Command, call: CallContext, output: HeadAndTail, limit_s: float
+    ) -> int:
+        del command, call, output, limit_s
+        raise ToolFailed("Commands run in containers only, and there are none here.")
+
+
 def build_tools(
     configured: Loaded,
     store: Store | None,
@@ -88,14 +107,17 @@ def build_tools(
     fetching: Callable[[], AttachmentSource] | None = None,
     jobs: Callable[[], JobsTold] = no_jobs,
     installer: Callable[[], ExtensionInstaller] = no_extensions,
+    commands: Commands | None = None,
 ) -> ToolRegistry:
     """Return all tools, in the order models see them. `store` None: they are listed, not run; `lookup`:
-    resolver of host
-    names, by default the system's; `fetching`: source of attached files."""
+    resolver of host names, by default the system's; `fetching`: source of attached files; `commands`: where
+    command lines are carried out, None for this machine, or nowhere with `[sandbox] chat_tools`."""
     config = configured.config
     nothing = SimpleNamespace(threads=None, memory=None, secrets=None)
     kept = store if store is not None else cast("Store", nothing)
     effective_policy = build_effective_policy(config)
+    if commands is None and config.sandbox.chat_tools:
+        commands = NoCommands()
 
     def visible(principal: Principal) -> Sequence[Tool]:
         return registry.visible_tools(principal, INTERACTIVE, effective_policy.policy())
@@ -121,6 +143,7 @@ def build_tools(
                 use_limits(
                     per_minute=config.approvals.shell_per_minute, per_hour=config.approvals.shell_per_hour
                 ),
+                commands,
             ),
             *routine_tools(routines),
             delegate_tool(),
@@ -239,6 +262,33 @@ def workspace_of(configured: Loaded) -> Workspace:
     return Workspace(config.workspace.dir, config.hub.data_dir / SPILL_NAME, tuple(configured.closed))
 
 
+def workspaces_of(configured: Loaded) -> Callable[[Principal], Workspace]:
+    """Return what gives each person the workspace of their calls: the hub's own, or with
+    `[sandbox] chat_tools` one that is theirs alone, which it makes."""
+    own, places = workspace_of(configured), places_of(configured)
+    if not configured.config.sandbox.chat_tools:
+        return lambda _: own
+
+    def of_person(principal: Principal) -> Workspace:
+        files = places.of_person(principal.user_id)
+        files.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if os.geteuid():
+            return replace(own, root=files, sent_as=f"{OF_PERSON}{files.name}/")
+        user = user_of(files)
+        if files.stat().st_uid != user.uid:
+            os.chown(files, user.uid, user.gid)
+        owner = (user.uid, user.gid)
+        return replace(own, root=files, owner=owner, sent_as=f"{OF_PERSON}{files.name}/")
+
+    return of_person
+
+
+def places_of(configured: Loaded) -> ContainerPlaces:
+    """Return the places of what containers work on."""
+    config = configured.config
+    return ContainerPlaces(config.hub.data_dir.resolve(), config.workspace.dir.absolute())
+
+
 def _web_search(config: Config, lookup: Lookup | None) -> Sequence[Tool]:
     """Return the search of the web, if a search engine is configured."""
     section = config.web_search
@@ -262,9 +312,9 @@ def authorities() -> ssl.SSLContext:
     return http.tls_context()
 
 
-def build_archive(loaded: Loaded, ids: Ids) -> Archive:
-    """Return the way to keep whole texts in the workspace."""
-    guard = PathGuard(loaded.config.workspace.dir, loaded.closed)
+def build_archive(workspace: Workspace, ids: Ids) -> Archive:
+    """Return the way to keep whole texts in a workspace."""
+    guard = guard_of(workspace)
 
     async def archive(path: str, text: str) -> None:
         draft = f".hubbub-{ids.row_id()}.tmp"

@@ -56,11 +56,14 @@ class ProcessInfo:
 class Workspace:
     """The place a run's tools work in. `root`: their working directory, absolute; `outputs`: the directory
     for whole results that are too long for the model; `closed`: files and directories that stay closed to
-    tools even inside `root`."""
+    tools even inside `root`; `owner`: the user and group whose files new ones become, None for the hub's own;
+    `sent_as`: what the path of a file begins with where it is sent."""
 
     root: Path
     outputs: Path
     closed: tuple[Path, ...] = ()
+    owner: tuple[int, int] | None = None
+    sent_as: str = ""
 
 
 class CallContext(Protocol):

@@ -4,7 +4,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -36,18 +36,21 @@ CHECKED = "hubbub.check"
 
 @dataclass(frozen=True, slots=True)
 class SandboxView:
-    """What `sandbox status` found. `problem` says what to do; None: containers can run."""
+    """What `sandbox status` found. `problem` says what to do; None: containers can run. `chat_tools`: shell
+    and file tools of chats and routines work in containers, too."""
 
     docker: str | None
     image: str
     policy: Mapping[str, str]
     differences: tuple[str, ...] = ()
     problem: str | None = None
+    chat_tools: bool = False
 
 
 def show_status(path: Path | None, *, as_json: bool) -> None:
     """Print the limits of containers, and whether Docker keeps them. Raises CommandFailed if it does not."""
-    found = asyncio.run(_checked(load(path)))
+    loaded = load(path)
+    found = replace(asyncio.run(_checked(loaded)), chat_tools=loaded.config.sandbox.chat_tools)
     if as_json:
         print_json(found)
     else:
@@ -86,7 +89,9 @@ async def _built(loaded: Loaded, base: str, agents: AgentFiles | None) -> None:
 
 def _tell(found: SandboxView) -> None:
     state = "not checked" if found.problem else "as stated here, checked on a container"
-    rows = [("Docker", found.docker or "no answer"), ("image", found.image), *found.policy.items()]
+    chats = "in a container for each person" if found.chat_tools else "on this machine"
+    rows = [("Docker", found.docker or "no answer"), ("image", found.image), ("chat tools", chats)]
+    rows += found.policy.items()
     print_table(("containers", state), rows)
     for difference in found.differences:
         typer.echo(printable(difference))

@@ -202,6 +202,10 @@ def _across_sections(config: Config) -> Iterator[Problem]:
         yield Problem(
             ("heartbeat", "enabled"), "needs [routines] enabled = true; set that, or turn the heartbeat off"
         )
+    if config.sandbox.chat_tools and not config.sandbox.enabled:
+        yield Problem(
+            ("sandbox", "chat_tools"), "needs [sandbox] enabled = true; set that, or turn chat_tools off"
+        )
     if config.agent.free_tokens >= config.agent.context_tokens:
         yield Problem(("agent", config.agent.free_by), "must be less than context_tokens; lower it")
 

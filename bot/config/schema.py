@@ -271,10 +271,7 @@ class Config(Section):
     channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})
 
 
-PLANNED: tuple[tuple[str, ...], ...] = (
-    ("sandbox", "chat_tools"),
-    ("channels", "shared_threads"),
-)
+PLANNED: tuple[tuple[str, ...], ...] = (("channels", "shared_threads"),)
 """Keys of later versions: refused like any unknown key, but with the reason."""
 
 PLANNED_VALUES: Mapping[tuple[str, ...], tuple[str, ...]] = {

@@ -435,6 +435,7 @@ class Sandbox(Section):
     max_per_user: Annotated[int, Field(ge=1, le=100)] = Field(default=2, json_schema_extra=RESTART)
     egress: tuple[Destination, ...] = Field(default=(), json_schema_extra=RESTART)
     agents: tuple[Literal["claude", "qwen"], ...] = Field(default=(), json_schema_extra=RESTART)
+    chat_tools: bool = Field(default=False, json_schema_extra=RESTART)
 
 
 class Heartbeat(Section):

@@ -6,9 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.config import keys
+from bot.config.load import Loaded
 from bot.config.schema import Config
 from bot.parts import Dependencies
-from bot.tools import network_guard
+from bot.tools import network_guard, places_of
+from core.clock import Clock
 from core.ids import Ids
 from core.job import JobBudget, JobLimits, RepairTerms
 from core.jobs.dispatch import JobDispatcher, Readiness
@@ -24,13 +26,14 @@ from core.tools.pipeline import CallPipeline
 from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
-    from bot.jobs import containers, docker_engine, job_socket
+    from bot.jobs import command_containers, containers, docker_engine, job_socket
     from core import routine_json, timezones
     from core.jobs import notices, registry, scheduler, worker
     from core.model import plan_reply
     from core.runs import unattended, unseen_models
     from core.sandbox import orchestrator
 else:
+    command_containers = LazyModule("bot.jobs.command_containers")
     containers = LazyModule("bot.jobs.containers")
     docker_engine = LazyModule("bot.jobs.docker_engine")
     job_socket = LazyModule("bot.jobs.job_socket")
@@ -47,6 +50,9 @@ else:
 
 
 logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 30.0
+"""Seconds between two looks for containers that have waited too long for a command."""
 
 
 def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDispatcher | None:
@@ -69,6 +75,22 @@ def build_registry(
     return registry.JobRegistry(
         store.jobs, store.job_monitors, dispatcher, ids, pipeline.shown, leaks, store.containers
     )
+
+
+def build_commands(
+    loaded: Loaded, clock: Clock, *, alone: bool
+) -> "command_containers.CommandContainers | None":
+    """Build the containers of chats' commands; None where these run on this machine. `alone`: no other hub
+    works on the data directory."""
+    sandbox = loaded.config.sandbox
+    if not sandbox.chat_tools:
+        return None
+    hub = places_of(loaded).hub
+    terms = command_containers.WaitingTerms(
+        sandbox.image, sandbox.memory_mb, sandbox.disk_mb, hub, alone=alone
+    )
+    engine = docker_engine.DockerEngine(loaded.environment)
+    return command_containers.CommandContainers(engine, terms, clock)
 
 
 class DockerProbe:

@@ -24,6 +24,7 @@ from bot.jobs.docker_engine import (
 from bot.jobs.job_socket import EgressBroker, EgressTerms, serving
 from bot.jobs.upkeep import ContainerUpkeep
 from bot.jobs.worker_image import command_of, require_image
+from bot.tools import places_of
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
@@ -103,7 +104,7 @@ def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
         sandbox.image,
         sandbox.memory_mb,
         sandbox.disk_mb,
-        ContainerPlaces(loaded.config.hub.data_dir.resolve(), workspace.root.absolute()),
+        places_of(loaded),
         guard_of(workspace),
         sandbox.egress,
     )

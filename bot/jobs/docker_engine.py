@@ -20,7 +20,7 @@ from docker.utils import kwargs_from_env
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from requests.exceptions import RequestException
 
-from core.sandbox.policy import LOG_MB, MB, PROJECT, SOCKET_DIRECTORY, TEMPORARY, ContainerPolicy
+from core.sandbox.policy import LOG_MB, MB, SOCKET_DIRECTORY, TEMPORARY, ContainerPolicy
 
 Answer = TypeVar("Answer")
 
@@ -97,7 +97,7 @@ def host_config(policy: ContainerPolicy) -> dict[str, Json]:
 
 def mounts(policy: ContainerPolicy) -> tuple[Mounted, ...]:
     """Return what the container sees of its host."""
-    project = Mounted(Type="bind", Source=str(policy.project), Destination=PROJECT, RW=True)
+    project = Mounted(Type="bind", Source=str(policy.project), Destination=policy.place, RW=True)
     if policy.socket_directory is None:
         return (project,)
     socket = Mounted(Type="bind", Source=str(policy.socket_directory), Destination=SOCKET_DIRECTORY, RW=False)
@@ -111,7 +111,7 @@ def creation(policy: ContainerPolicy, command: Sequence[str], labels: Mapping[st
         "Entrypoint": list(command),
         "Cmd": [],
         "User": _user(policy),
-        "WorkingDir": PROJECT,
+        "WorkingDir": policy.place,
         "Labels": dict(labels),
         "NetworkDisabled": True,
         "OpenStdin": True,

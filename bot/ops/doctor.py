@@ -230,6 +230,7 @@ async def examine(
         findings += await cli_trial.cli_findings(loaded)
     if config.sandbox.enabled:
         findings.append(await _containers(config.sandbox.image, sandbox_problem))
+    findings.append(_chat_tools(config))
     redact = Redactor(secret_values(config))
     return [replace(one, message=redact(one.message), fix=redact(one.fix)) for one in findings]
 
@@ -242,9 +243,22 @@ async def _containers(image: str, sandbox_problem: Callable[[], Awaitable[str | 
         return broken("containers", str(error), "see the message")
     problem = await sandbox_problem()
     if problem is not None:
-        return broken("containers", problem, "see the message; jobs with --sandbox fail until then")
+        fails = "jobs with --sandbox, and with chat_tools the commands of chats, fail until then"
+        return broken("containers", problem, f"see the message; {fails}")
     whose = "users of their own" if os.geteuid() == 0 else f"the hub's own user {user.uid}"
     return fine("containers", f"Docker has {image}; containers run as {whose}, never root")
+
+
+def _chat_tools(config: Config) -> Finding:
+    """Report where shell and file tools of chats work."""
+    if config.sandbox.chat_tools:
+        return fine("chat tools", "shell and file tools work in a container for each person")
+    found = "shell and file tools work on this machine, as the hub's user"
+    if config.sandbox.enabled:
+        return warning("chat tools", found, "set [sandbox] chat_tools = true: each person has a container")
+    return fine(
+        "chat tools", f"{found}; [sandbox] enabled and chat_tools = true give each person a container"
+    )
 
 
 def _network(opened: Sequence[str]) -> Finding:

@@ -24,7 +24,7 @@ from bot.views import StatusView
 from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
-from bot.web.chat import Chat, SentFiles
+from bot.web.chat import Chat, FilesOfThreads
 from bot.web.conversations import ConversationsApi
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
 from bot.web.errors import ErrorPage
@@ -45,7 +45,7 @@ from core.clock import Clock
 from core.consent.rules import EffectivePolicy
 from core.ids import Ids
 from core.inbound.hub import Hub
-from core.safety.paths import PathGuard
+from core.safety.paths import SentFiles
 from core.store.port import Store
 
 # The OpenAPI 3.1 document, made of the table the routes are made of.
@@ -207,7 +207,7 @@ class ApiParts:
     live: Live
     login: LoginService
     uploads: FileUploads
-    workspace: PathGuard
+    sent: SentFiles
     states: ChannelStates
     platforms: Mapping[str, str]
     status: Callable[[], Awaitable[StatusView]]
@@ -256,7 +256,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *parts.routines.endpoints(),
         *parts.jobs.endpoints(),
         *JobStreams(parts.jobs, parts.live, gate, parts.clock).endpoints(),
-        *SentFiles(store.feed, parts.workspace, gate.links, ThreadExports(store)).endpoints(),
+        *FilesOfThreads(store.feed, parts.sent, gate.links, ThreadExports(store)).endpoints(),
     ]
     return [*found, openapi_endpoint([*found, documented()])]
 

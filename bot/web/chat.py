@@ -23,7 +23,7 @@ from core.errors import ToolDenied, ToolFailed
 from core.ids import Ids
 from core.messages import THREAD_FILE, Attachment, File, MessageRef, Sender
 from core.ports import Acceptance
-from core.safety.paths import PathGuard
+from core.safety.paths import SentFiles
 from core.store.feed import Feeds, HubSaid
 from core.store.port import Store
 from core.users import Principal
@@ -250,12 +250,12 @@ class SentFileQuery(Given):
     position: Annotated[int, Field(ge=0, le=1000)] = 0
 
 
-class SentFiles:
+class FilesOfThreads:
     """One method per endpoint."""
 
-    def __init__(self, feeds: Feeds, workspace: PathGuard, links: FileLinks, exports: ThreadExports) -> None:
+    def __init__(self, feeds: Feeds, sent: SentFiles, links: FileLinks, exports: ThreadExports) -> None:
         self._feeds = feeds
-        self._workspace = workspace
+        self._sent_files = sent
         self._links = links
         self._exports = exports
 
@@ -327,7 +327,7 @@ class SentFiles:
 
     def _read(self, file: File, limit_bytes: int) -> bytes:
         try:
-            with self._workspace.reading(file.path) as opened:
+            with self._sent_files.reading(file.path) as opened:
                 content = opened.read(limit_bytes)
                 found = os.fstat(opened.fileno())
         except (ToolDenied, ToolFailed) as error:

@@ -22,7 +22,6 @@ from core.runs.budget import Exhausted
 from core.runs.metering import SpendingLimit
 from core.runs.unattended import InForce, UnattendedRun, UnattendedServices, UnattendedStart, partial_result
 from core.safety.fencing import FENCE_RULE, read_arguments
-from core.safety.paths import guard_of
 from core.store.units import patiently
 from core.tools.builtin.attachments import sendable
 from core.transcript import AssistantSaid, ResultStatus, ToolResult
@@ -148,10 +147,10 @@ class JobRun(UnattendedRun):
         pipeline = self._services.pipeline
         if not MAKES_FILES.intersection(*self._scope.scopes, pipeline.workable(self._start.owner)):
             return (), [NO_FILES] if self._artifacts else []
-        guard = guard_of(pipeline.workspace)
+        workspace = pipeline.workspace_of(self._start.owner)
         for path in self._artifacts[:MAX_FILES]:
             try:
-                files.append(await asyncio.to_thread(sendable, guard, path))
+                files.append(await asyncio.to_thread(sendable, workspace, path))
             except HubError as error:
                 refused.append(f"{quoted(path[:200])} is not attached: {error}")
         return tuple(files), refused

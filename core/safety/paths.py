@@ -22,7 +22,7 @@ import hashlib
 import os
 import stat
 from collections import deque
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -58,15 +58,19 @@ class Place:
 
 def guard_of(workspace: Workspace) -> "PathGuard":
     """Return the guard of a run's workspace."""
-    return PathGuard(workspace.root, workspace.closed)
+    return PathGuard(workspace.root, workspace.closed, workspace.owner)
 
 
 class PathGuard:
-    """Guard of one workspace. `closed`: files and directories that stay closed even inside it."""
+    """Guard of one workspace. `closed`: files and directories that stay closed even inside it. `owner`: the
+    user and group that new files are given to, None for the hub's own."""
 
-    def __init__(self, root: Path, closed: Collection[Path] = ()) -> None:
+    def __init__(
+        self, root: Path, closed: Collection[Path] = (), owner: tuple[int, int] | None = None
+    ) -> None:
         self._root = root.absolute()
         self._closed = tuple(closed)
+        self._owner = owner
         self._roots = (split(str(self._root)), split(os.path.realpath(root)))
 
     def name(self, path: str) -> str:
@@ -114,10 +118,16 @@ class PathGuard:
         try:
             closed = frozenset(_identities(self._closed))
             with contextlib.ExitStack() as held:
-                walk = _Walk(self._root, self._roots, closed, held, make_parents=make_parents)
+                give = self.give if make_parents else None
+                walk = _Walk(self._root, self._roots, closed, held, give)
                 yield walk.to(parts)
         except OSError as error:
             _report(error, "/".join(parts) or ".")
+
+    def give(self, descriptor: int) -> None:
+        """Give a new file or directory to the owner of the workspace's files. Raises OSError."""
+        if self._owner is not None:
+            os.fchown(descriptor, *self._owner)
 
     def _shut(self, found: os.stat_result) -> None:
         """Raise ToolDenied for a closed file, under any name."""
@@ -163,7 +173,8 @@ class PathGuard:
 
 
 class _Walk:
-    """One way through the workspace, a directory at a time; `held` closes all that it opens."""
+    """One way through the workspace, a directory at a time; `held` closes all that it opens. `give`: called
+    with each directory that is made; None: none is."""
 
     def __init__(
         self,
@@ -171,13 +182,12 @@ class _Walk:
         roots: Sequence[Components],
         closed: frozenset[_Identity],
         held: contextlib.ExitStack,
-        *,
-        make_parents: bool,
+        give: Callable[[int], None] | None,
     ) -> None:
         self._roots = roots
         self._closed = closed
         self._held = held
-        self._make_parents = make_parents
+        self._give = give
         self._to_go: deque[tuple[str, bool]] = deque()
         self._links = self._opened = 0
         # O_NOFOLLOW only from here on: the operator may have made the workspace a link.
@@ -229,12 +239,20 @@ class _Walk:
         except FileNotFoundError:
             if linked:
                 raise ToolDenied("it goes through a link to something that does not exist") from None
-            if not self._make_parents:
+            if self._give is None:
                 raise
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(name, dir_fd=here)
-            opened = os.open(name, _FOLDER, dir_fd=here)
+            opened = self._made(name, here, self._give)
         self._way.append((self._hold(opened), name))
+
+    def _made(self, name: str, here: int, give: Callable[[int], None]) -> int:
+        """Make and open a directory; one that appears at the same time stays its maker's."""
+        try:
+            os.mkdir(name, dir_fd=here)
+        except FileExistsError:
+            return os.open(name, _FOLDER, dir_fd=here)
+        opened = os.open(name, _FOLDER, dir_fd=here)
+        give(opened)
+        return opened
 
     def _hold(self, descriptor: int) -> int:
         self._held.callback(os.close, descriptor)
@@ -307,6 +325,33 @@ def _report(error: OSError, name: str) -> NoReturn:
     if error.errno == errno.ELOOP:
         raise ToolFailed(f"{name} changed while it was being opened; try again.") from error
     raise ToolFailed(f"{name}: {error.strerror or 'the system refused'}.") from error
+
+
+OF_PERSON = "person:"
+"""Before the path of a sent file in a directory of one person; the directory's name follows."""
+
+
+class SentFiles:
+    """The files that may be sent: what one of the guards allows, and files in a directory of one person below
+    `people`, judged there alone: a link in it leads to no other person's."""
+
+    def __init__(self, guards: Sequence[PathGuard], people: Path) -> None:
+        self._guards = tuple(guards)
+        self._people = people
+
+    @contextlib.contextmanager
+    def reading(self, path: str) -> Generator[BinaryIO]:
+        """Open a sent file for reading. Raises like `PathGuard.reading`."""
+        if path.startswith(OF_PERSON):
+            person, _, path = path.removeprefix(OF_PERSON).partition("/")
+            if not person.isalnum():
+                raise ToolDenied(OUTSIDE)
+            guards: Sequence[PathGuard] = (PathGuard(self._people / person),)
+        else:
+            guards = self._guards
+        guard = next((guard for guard in guards if guard.refusal(path) is None), guards[0])
+        with guard.reading(path) as file:
+            yield file
 
 
 def outside_path(path: str, guard: PathGuard) -> str:

@@ -1,6 +1,7 @@
 """What a container of the hub may do. Everything that is not here, it may not."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ class ContainerPolicy:
     user: ContainerUser
     memory_mb: int
     project: Path
-    """The copy that the container works on, absolute."""
+    """The directory of the host that the container works on, absolute."""
     socket_directory: Path | None = None
     """The directory with its socket to the hub, absolute. None: it reaches nothing at all."""
     temporary_mb: int = TEMPORARY_MB
@@ -68,6 +69,8 @@ class ContainerPolicy:
     cpus: int = CPUS
     egress: Sequence[str] = ()
     """The hosts that it reaches through the hub, each NAME:PORT."""
+    place: str = PROJECT
+    """Where the container finds the directory it works on."""
 
     def rows(self) -> tuple[tuple[str, str], ...]:
         """Return the policy as people read it: what it is about, and what holds."""
@@ -78,7 +81,7 @@ class ContainerPolicy:
             ("user", f"{self.user.uid}:{self.user.gid}, no capabilities, no new privileges"),
             (
                 "file system",
-                f"read-only; writable: {PROJECT} (a copy of the project), {TEMPORARY} (in memory)",
+                f"read-only; writable: {self.place} (a copy of the project), {TEMPORARY} (in memory)",
             ),
             ("memory", f"{self.memory_mb:,} MB, no swap; of it {TEMPORARY} at most {self.temporary_mb:,} MB"),
             ("processes", f"{self.pids}"),
@@ -108,3 +111,18 @@ class ContainerPlaces:
     def of(self, number: int) -> Path:
         """Return the directory of one container's files."""
         return self.root / str(number)
+
+    @property
+    def people(self) -> Path:
+        """The directory with everyone's files, where tools of chats work in containers."""
+        return self.data_dir / "people"
+
+    def of_person(self, user_id: str) -> Path:
+        """Return the directory of a person's files: the same in their containers as on this machine."""
+        return self.people / hashlib.sha256(user_id.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def user_of(files: Path) -> ContainerUser:
+    """Return the user of the containers that work on a person's files, as the hub can give it. Raises
+    RootRefused."""
+    return container_user(os.geteuid(), os.getegid(), int(files.name, 16))

@@ -145,7 +145,8 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class PipelineSettings:
     """Settings of the pipeline. `tool_timeout_s`: the limit of tools without one of their own, see
-    `EffectivePolicy` for others. `binding_key`: secret."""
+    `EffectivePolicy` for others. `binding_key`: secret. `workspaces`: the one that a person's calls
+    work in; None: all do in `workspace`, the hub's own."""
 
     effective_policy: EffectivePolicy
     binding_key: bytes
@@ -153,11 +154,12 @@ class PipelineSettings:
     tool_timeout_s: float
     result_limits: ResultLimits
     executor: Executor = field(default_factory=HostExecutor)
+    workspaces: Callable[[Principal], Workspace] | None = None
 
 
 class CallPipeline:
     """Preparation, check and run of calls. `effective_policy`: the rules they are judged by. `sign_ins`: None
-    where no server can be signed in to."""
+    where no server can be signed in to. `workspace`: the hub's own."""
 
     def __init__(
         self,
@@ -172,21 +174,24 @@ class CallPipeline:
         self._hook = hook
         self._settings = settings
         self._clock = clock
-        self._workspace = settings.workspace
+        self.workspace = settings.workspace
+        self._workspaces = settings.workspaces or self._own
         self._executor = settings.executor
         self.effective_policy = settings.effective_policy
         self.pause = pause or ToolPause()
         self.sign_ins = sign_ins
 
-    @property
-    def workspace(self) -> Workspace:
-        """The workspace of its calls."""
-        return self._workspace
+    def workspace_of(self, principal: Principal) -> Workspace:
+        """Return the workspace of a person's calls."""
+        return self._workspaces(principal)
+
+    def _own(self, _: Principal) -> Workspace:
+        return self.workspace
 
     def within(self, workspace: Workspace) -> "CallPipeline":
         """Return this pipeline for runs in another workspace: their calls are judged, bound and run there."""
         other = copy(self)
-        other._workspace = workspace
+        other.workspace, other._workspaces = workspace, other._own
         return other
 
     def offered(
@@ -292,7 +297,7 @@ class CallPipeline:
     ) -> Prepared:
         """Prepare a call. Raises ToolNotFound, InvalidArguments, and any exception of the tool's own code."""
         tool, arguments = self._read(call)
-        plan = self._executor.plan(tool, arguments, self._workspace)
+        plan = self._executor.plan(tool, arguments, self.workspace_of(principal))
         timeout_s = tool.timeout_s or self._settings.tool_timeout_s
         timeout_s = self.effective_policy.in_force(principal, standing).timeout_s(tool.name, timeout_s)
         ready = ready_or_question(tool, arguments, timeout_s, plan, mode)
@@ -321,7 +326,7 @@ class CallPipeline:
         tool, arguments = self._read(call)
         if tool.sensitive:
             return EditRefused(f"{tool.name} has arguments that are not shown, so it can't be edited here.")
-        plan = self._executor.plan(tool, arguments, self._workspace)
+        plan = self._executor.plan(tool, arguments, self.workspace_of(principal))
         decision = self._decide(tool, arguments, plan, principal, thread_id, standing)
         match decision:
             case Deny():
@@ -368,10 +373,10 @@ class CallPipeline:
         `remaining_s`: the rest of the turn's time, which no call outlasts. `subtask`: None where nothing can
         be delegated.
         """
-        settings, tool = self._settings, ready.tool
+        settings, tool, workspace = self._settings, ready.tool, self.workspace_of(principal)
         timeout_s = max(0.0, min(ready.timeout_s, remaining_s))
         context = RunningCall(
-            principal, thread_id, call.call_id, self._workspace, timeout_s, process_started, subtask
+            principal, thread_id, call.call_id, workspace, timeout_s, process_started, subtask
         )
         return await self._executor.run(
             call.call_id,
@@ -399,11 +404,12 @@ class CallPipeline:
         mode: Mode = INTERACTIVE,
     ) -> Decision:
         operation, method = arguments.get("operation"), arguments.get("method")
+        workspace = self.workspace_of(principal)
         facts = CallFacts(
             tool=facts_of(tool),
             thread_id=thread_id,
             now=self._clock.now(),
-            risk=plan.risk if plan is not None else self._executor.rate(tool, arguments, self._workspace),
+            risk=plan.risk if plan is not None else self._executor.rate(tool, arguments, workspace),
             operation=operation if isinstance(operation, str) else "",
             method=method if isinstance(method, str) else None,
             grants=standing.grants,
@@ -416,6 +422,7 @@ class CallPipeline:
         self, tool: Tool, arguments: Arguments, plan: CallPlan | None, principal: Principal, thread_id: str
     ) -> str:
         """Return the call's hash, followed by the hash of the call with its files, if it has any."""
+        workspace = self.workspace_of(principal)
         hashed = partial(
             binding_hash,
             self._settings.binding_key,
@@ -424,12 +431,12 @@ class CallPipeline:
             arguments=arguments,
             principal=principal.user_id,
             thread_id=thread_id,
-            working_dir=str(self._workspace.root),
+            working_dir=str(workspace.root),
         )
         if plan is not None:
             digests = plan.digests
         else:
-            digests = self._executor.digests(tool, arguments, self._workspace)
+            digests = self._executor.digests(tool, arguments, workspace)
         return f"{hashed()}.{hashed(file_digests=digests)}" if digests else hashed()
 
 

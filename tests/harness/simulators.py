@@ -3,7 +3,9 @@ hub's configuration says of them."""
 
 import base64
 import contextlib
+import hashlib
 import json
+import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,21 @@ TOKENS = {"telegram": TELEGRAM_TOKEN, "slack": SLACK_BOT, "discord": DISCORD_TOK
 PLATFORMS = tuple(TOKENS)
 OLIVIA = {"telegram": "7", "slack": "U0OLIVIA", "discord": "100000000000000007"}
 """The owner's accounts."""
+
+
+IN_CONTAINERS = "HUBBUB_TEST_CHAT_TOOLS"
+"""The variable that names an image: hubs written meanwhile run the tools of chats in containers of it."""
+
+
+def person_files(directory: Path, user_id: str) -> Path:
+    """Where a person's tools work then, in a directory with a hub."""
+    return directory.resolve() / "data" / "people" / hashlib.sha256(user_id.encode()).hexdigest()[:32]
+
+
+def in_containers(image: str) -> str:
+    """The section that has the tools of chats run in small containers of an image."""
+    sandbox = f'enabled = true\nchat_tools = true\nimage = "{image}"\nmemory_mb = 256\ndisk_mb = 50\n'
+    return f"[sandbox]\n{sandbox}"
 
 
 @dataclass(slots=True)
@@ -137,7 +154,9 @@ class Surrounded:
 
     @property
     def workspace(self) -> Path:
-        """Return where tools work."""
+        """Return where the owner's tools work."""
+        if IN_CONTAINERS in os.environ:
+            return person_files(self.directory, "owner")
         return self.directory / "workspace"
 
 
@@ -173,6 +192,8 @@ dir = "{directory}/workspace"
         jobs = ""
     elif "[jobs]\n" in rest:
         rest, jobs = rest.replace("[jobs]\n", jobs), ""
+    if image := os.environ.get(IN_CONTAINERS):
+        jobs += in_containers(image)
     (directory / "hubbub.toml").write_text(f"{text}{jobs}\n{rest}")
 
 

@@ -102,7 +102,7 @@ async def open_hub(
     """
     async with open_simulators("telegram") as around:
         hub = Hub(around, directory, speed)
-        hub.workspace.mkdir()
+        hub.workspace.mkdir(parents=True)
         write_config(
             hub, direct=direct, extra=extra, http=http, timezone=timezone, provider=provider, model=model
         )

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from core.job import JobState
-from tests.harness.telegram_hub import OWNER, open_hub
+from tests.harness.simulators import person_files
+from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
+from tests.scenarios.team import BEN_ID, card, hears, open_team
 from tests.scenarios.test_jobs import becomes, started
 from tests.simulators.model import ToolCall, tools
 
@@ -23,6 +25,39 @@ async def test_without_docker_a_job_fails_with_a_hint_and_does_nothing_on_the_ho
         assert (len(house.model.log), list(house.workspace.iterdir())) == (0, [])
         # Jobs of the host are as they were.
         await becomes(house, await started(house, "/job say hello", 2), JobState.COMPLETED)
+    gc.collect()  # the SDK leaves sockets that could not connect
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_without_docker_a_command_of_a_chat_fails_with_a_hint_and_runs_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    async with open_hub(tmp_path, extra="[sandbox]\nenabled = true\nchat_tools = true\n") as house:
+        for line in (f"touch {tmp_path}/ran", "touch ran"):
+            said = len(house.says(OWNER))
+            house.telegram.user_sends_text(OWNER, f"please run: {line}")
+            await house.pressed(OWNER, await house.card(OWNER), 0)
+            await house.telegram.wait_for(lambda said=said: len(house.says(OWNER)) > said + 1, LIMIT_S)
+            told = house.model.log[-1].body["messages"][-1]["content"]
+            assert "not started, nor run on the host: no Docker daemon answers; install and start" in told
+        assert list(tmp_path.rglob("ran")) == []
+    gc.collect()  # the SDK leaves sockets that could not connect
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_files_of_two_people_are_apart_where_chat_tools_work_in_containers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    async with open_team(tmp_path, "[sandbox]\nenabled = true\nchat_tools = true\n") as team:
+        for who, name in ((team.owner, "Olivia"), (team.ben, "Ben")):
+            who.say(f'please call: write_file {{"path": "notes.txt", "content": "of {name}"}}')
+            await who.press(await card(who), "Approve")
+            await hears(who, "to notes.txt (new).")
+        for user_id, text in (("owner", "of Olivia"), (BEN_ID, "of Ben")):
+            assert (person_files(tmp_path, user_id) / "notes.txt").read_text() == text
+        assert list((tmp_path / "workspace").iterdir()) == []
     gc.collect()  # the SDK leaves sockets that could not connect
 
 

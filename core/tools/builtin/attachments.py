@@ -19,7 +19,7 @@ from core.messages import Attachment, File, Markdown, Message
 from core.names import folded, quoted
 from core.ports import AttachmentSource
 from core.safety.paths import PathGuard, Place, guard_of
-from core.tool import CallContext, Data, Effect, Requirement, Tool
+from core.tool import CallContext, Data, Effect, Requirement, Tool, Workspace
 from core.tools.builtin.file_changes import discard, draft_of, to_its_end, write_draft
 from core.tools.builtin.files import READ_LIMIT_BYTES, rating, text_of
 from core.tools.builtin.message import TEXT_LIMIT_CHARS, Notifier
@@ -117,7 +117,7 @@ def _send_tool(notifier: Callable[[], Notifier] | None) -> Tool:
         """Send a file from the workspace to the person you are talking to, in this conversation."""
         if notifier is None:
             raise ToolFailed("Sending is not available now.")
-        file = await asyncio.to_thread(sendable, guard_of(call.workspace), path)
+        file = await asyncio.to_thread(sendable, call.workspace, path)
         message = Message((Markdown(text),) if text.strip() else (), files=(file,))
         try:
             await notifier().send(f"call:{call.idempotency_key}", notices.ToThread(call.thread_id), message)
@@ -183,7 +183,7 @@ def _save(guard: PathGuard, name: str, content: bytes, draft: str, given_up: thr
     """Save next to existing files: under a name of its own, unless it is already there."""
     with guard.place(f"{FOLDER}/{name}", make_parents=True) as place:
         try:
-            write_draft(place.directory, draft, content, 0o600)
+            write_draft(place.directory, draft, content, 0o600, guard)
             if given_up.is_set():
                 raise ToolFailed("The call was cancelled before anything was written.")
             taken = next((one for one in _names(name) if _takes(guard, place, one, draft, content)), None)
@@ -217,14 +217,17 @@ def _takes(guard: PathGuard, place: Place, name: str, draft: str, content: bytes
 # --- sent files ------------------------------------------------------------------------------------------
 
 
-def sendable(guard: PathGuard, path: str) -> File:
+def sendable(workspace: Workspace, path: str) -> File:
     """Return a file of the workspace as it is sent. Raises ToolFailed, ToolDenied."""
     from mimetypes import guess_type  # reads the system's tables on import
 
+    guard = guard_of(workspace)
     with guard.reading(path) as file:
         found = os.fstat(file.fileno())
     name = guard.name(path)
     if not found.st_size:
         raise ToolFailed(f"{name} is empty.")
     media_type = guess_type(name)[0] or "application/octet-stream"
-    return File(name, name.rpartition("/")[2], media_type, found.st_size, found.st_mtime_ns)
+    return File(
+        f"{workspace.sent_as}{name}", name.rpartition("/")[2], media_type, found.st_size, found.st_mtime_ns
+    )

@@ -137,7 +137,7 @@ def _write(guard: PathGuard, path: str, data: bytes, draft: str, given_up: threa
         old = _replaceable(guard, path, place)
         mode = stat.S_IMODE(old.st_mode) & 0o777 if old else None
         try:
-            write_draft(place.directory, draft, data, mode)
+            write_draft(place.directory, draft, data, mode, guard)
             if given_up.is_set():
                 raise ToolFailed("The call was cancelled before anything was written.")
             os.replace(draft, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
@@ -179,11 +179,12 @@ def _replaceable(guard: PathGuard, path: str, place: Place) -> os.stat_result | 
     return found
 
 
-def write_draft(directory: int, draft: str, data: bytes, mode: int | None) -> None:
-    """Create a file of that name, on disk when this returns. Raises OSError."""
+def write_draft(directory: int, draft: str, data: bytes, mode: int | None, guard: PathGuard) -> None:
+    """Create a file of that name, on disk when this returns. `guard`: of its workspace. Raises OSError."""
     discard(draft, directory)  # from an earlier, interrupted start of the same call
     descriptor = os.open(draft, _NEW_FILE, 0o666, dir_fd=directory)
     with open(descriptor, "wb") as file:
+        guard.give(descriptor)
         if mode is not None:
             os.fchmod(descriptor, mode)
         file.write(data)

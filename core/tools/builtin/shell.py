@@ -1,15 +1,15 @@
 """`shell`: a command line in the workspace, recorded before it can act; nothing it starts outlives
 it.
 
-The hub ends everything a command started with the call (see core.tools.child for start and
-end).
+The hub ends everything a command started with the call, on this machine (see core.tools.child for start and
+end) or wherever else commands are carried out.
 """
 
 import os
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from pydantic import Field
 
@@ -77,17 +77,66 @@ _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROM
 """Environment that keeps programs from waiting at a pager or a password question."""
 
 
+class Commands(Protocol):
+    """The place where commands are carried out. `environment`: their variables, without their call's id;
+    `shell`: the words before a line that only a shell can carry out."""
+
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+
+    @property
+    def shell(self) -> Sequence[str]: ...
+
+    async def carry_out(
+        self, command: Command, call: CallContext, output: HeadAndTail, limit_s: float
+    ) -> int:
+        """Record a command, then carry it out within a time limit; return its exit code.
+
+        Raises ToolTimeout, ToolFailed (it did nothing, or was stopped) and OutcomeUnknown."""
+        ...
+
+
+class HostCommands:
+    """Commands on this machine, as the hub's own user, each a child process of the hub. `environment`: the
+    hub's own, of which commands see only the harmless names.
+
+    Lines for a shell run under bash where there is one, or else under sh."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.environment: Mapping[str, str] = safe_environment(environment)
+        self.shell = (next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh"), "-c")
+        self._orphans = Orphans()
+
+    async def carry_out(
+        self, command: Command, call: CallContext, output: HeadAndTail, limit_s: float
+    ) -> int:
+        child = GatedChild(command, output, call.idempotency_key, self._orphans)
+        try:
+            await child.listen()
+            await call.process_started(process_info(child.pid))
+            child.open_gate()
+            in_time = await child.exits_within(limit_s)
+        finally:
+            await child.end()
+        if not in_time:
+            raise ToolTimeout(f"Stopped after {limit_s:g} s. Output so far:\n{output.text()}")
+        if child.exit_code < 0:
+            raise OutcomeUnknown(f"Killed by signal {-child.exit_code}. Output so far:\n{output.text()}")
+        return child.exit_code
+
+
 def shell_tool(
     environment: Mapping[str, str],
     limits: tuple[UseLimit, ...] = LIMITS,
+    commands: Commands | None = None,
 ) -> Tool:
-    """Return the tool, given the hub's own environment, of which commands see only the harmless names.
+    """Return the tool, given the hub's own environment.
 
-    `limits`: how often a person may use it.
+    `limits`: how often a person may use it; `commands`: where they are carried out, None for this machine.
 
-    Plain lines are run from their argv. The rest runs under bash where there is one, or else under sh.
+    Plain lines are run from their argv, the rest by a shell.
     """
-    runner = _Runner(safe_environment(environment))
+    runner = _Runner(commands or HostCommands(environment))
 
     @tool(
         name="shell",
@@ -116,10 +165,9 @@ def shell_tool(
 class _Runner:
     """Planner and runner of command lines."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        self._orphans = Orphans()
-        self._shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+        self._environment = commands.environment
 
     def plan(self, arguments: Arguments, workspace: Workspace) -> CallPlan:
         """Return the plan of a call in the workspace as it is.
@@ -136,7 +184,7 @@ class _Runner:
             ) from failed
         known = rating.level is rating_module.Level.LOW
         digests = rating.digests if known else {**named_files(line, rating.plan, guard), **rating.digests}
-        plan = one_program(self._shell, "-c", line) if rating.plan is None else rating.plan
+        plan = one_program(*self._commands.shell, line) if rating.plan is None else rating.plan
         return CallPlan(
             Risk(
                 Requirement.ASK if known else Requirement.ALWAYS_ASK,
@@ -161,30 +209,15 @@ class _Runner:
         }
         limit_s = min(timeout_s, call.deadline_s * _OWN_SHARE_OF_DEADLINE)
         command = Command(plan, str(workspace.root), environment, workspace.closed)
-        return await _carried_out(command, call, limit_s, self._orphans)
+        output = HeadAndTail(OUTPUT_LIMIT_BYTES)
+        code = await self._commands.carry_out(command, call, output, limit_s)
+        return f"exit code: {code}\n{output.text()}"
 
 
 def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of the hub's environment that a command may see: never a token, whatever its name."""
     kept = {k: v for k, v in environment.items() if k in _SAFE_NAMES or k.startswith("LC_")}
     return {"PATH": os.defpath, **kept, **_QUIET}
-
-
-async def _carried_out(command: Command, call: CallContext, limit_s: float, orphans: Orphans) -> str:
-    output = HeadAndTail(OUTPUT_LIMIT_BYTES)
-    child = GatedChild(command, output, call.idempotency_key, orphans)
-    try:
-        await child.listen()
-        await call.process_started(process_info(child.pid))
-        child.open_gate()
-        in_time = await child.exits_within(limit_s)
-    finally:
-        await child.end()
-    if not in_time:
-        raise ToolTimeout(f"Stopped after {limit_s:g} s. Output so far:\n{child.output.text()}")
-    if child.exit_code < 0:
-        raise OutcomeUnknown(f"Killed by signal {-child.exit_code}. Output so far:\n{child.output.text()}")
-    return f"exit code: {child.exit_code}\n{child.output.text()}"
 
 
 # Consent to a command line without a rule: it may run any file it names, so consent covers

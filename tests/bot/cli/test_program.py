@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.app import ending_signals
+from bot.runtime import ending_signals
 from core import texts
 from core.errors import ModelFault
 from core.store.sqlite.maintenance import current_schema

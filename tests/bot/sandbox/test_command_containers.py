@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from bot.jobs.command_containers import WAITING_LABEL, CommandContainers, WaitingTerms
 from bot.jobs.docker_engine import DockerEngine
-from bot.jobs.worker_image import WAITING_LABEL, CommandContainers, WaitingTerms
 from core.clock import SystemClock
 from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
 from core.safety.fencing import HeadAndTail
-from core.sandbox.policy import PROJECT
+from core.sandbox.policy import container_user
+from core.tool import Workspace
 from core.tools.plan_message import Command, one_program
+from tests.core.tools.support import Call
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 ROOT = Path(__file__).parents[3]
@@ -29,7 +31,7 @@ async def hub(
 ) -> AsyncIterator[tuple[CommandContainers, DockerEngine, str]]:
     name = name or uuid.uuid4().hex[:16]
     async with DockerEngine(dict(os.environ) if environment is None else environment) as engine:
-        terms = WaitingTerms(image, 256, name, tmp_path / "people", most, 600)
+        terms = WaitingTerms(image, 256, 50, name, most)
         containers = CommandContainers(engine, terms, SystemClock())
         try:
             yield containers, engine, name
@@ -37,10 +39,20 @@ async def hub(
             await containers.close()
 
 
-async def said(containers: CommandContainers, person: str, line: str, limit_s: float = LONG_S) -> str:
-    output = HeadAndTail(64 * 1024)
-    command = Command(one_program("/bin/sh", "-c", line), PROJECT, {"PATH": "/usr/bin:/bin"})
-    code = await containers.run(person, command, output, limit_s)
+def workspace_of(files: Path) -> Workspace:
+    """A person's workspace, as the hub makes it."""
+    files.mkdir(parents=True, exist_ok=True)
+    if os.geteuid():
+        return Workspace(files, files.parent)
+    user = container_user(0, 0, sum(files.name.encode()))
+    os.chown(files, user.uid, user.gid)
+    return Workspace(files, files.parent, owner=(user.uid, user.gid))
+
+
+async def said(containers: CommandContainers, files: Path, line: str, limit_s: float = LONG_S) -> str:
+    output, call = HeadAndTail(64 * 1024), Call(workspace=workspace_of(files), deadline_s=LONG_S)
+    command = Command(one_program("/bin/sh", "-c", line), str(files), {"PATH": "/usr/bin:/bin"})
+    code = await containers.carry_out(command, call, output, limit_s)
     return f"{code} {output.text()}"
 
 
@@ -54,26 +66,42 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.05)
 
 
+async def next_one_waits(engine: DockerEngine, name: str) -> bool:
+    """The used container is gone, and the next one runs."""
+    states = [await engine.state(container_id) for container_id in await left(engine, name)]
+    return [state is not None and state.running for state in states] == [True]
+
+
 async def test_person_sees_own_files_only_and_finds_them_again(worker_image: str, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of the host")
     async with hub(worker_image, tmp_path) as (containers, engine, name):
-        assert await said(containers, "ada", "echo 1 > note; id -u | grep -cx 0; sleep 999 &") == "0 0\n"
+        assert (
+            await said(containers, tmp_path / "ada", "echo 1 > note; id -u | grep -cx 0; sleep 999 &")
+            == "0 0\n"
+        )
+        await until(lambda: next_one_waits(engine, name))
         both = await asyncio.gather(
-            said(containers, "bob", f"ls -A; cat {secret} 2>&1 | grep -c host"),
-            said(containers, "ada", "cat note; exit 3"),
+            said(containers, tmp_path / "bob", f"ls -A; cat {secret} 2>&1 | grep -c host"),
+            said(containers, tmp_path / "ada", "cat note; exit 3"),
         )
         assert both == ["1 0\n", "3 1\n"]
-        await containers.close()
+        await containers.end_all()
         assert await left(engine, name) == []
-        assert await said(containers, "ada", "cat note; ps -e 2>/dev/null | grep -c sleep") == "1 1\n0\n"
-    assert (containers.files_of("ada") / "note").read_text() == "1\n"
+        assert (
+            await said(containers, tmp_path / "ada", "cat note; ps -e 2>/dev/null | grep -c sleep")
+            == "1 1\n0\n"
+        )
+    assert (tmp_path / "ada" / "note").read_text() == "1\n"
 
 
 async def test_no_more_containers_wait_than_configured(worker_image: str, tmp_path: Path) -> None:
     async with hub(worker_image, tmp_path, most=1) as (containers, engine, name):
-        assert await asyncio.gather(*(said(containers, who, "echo ok") for who in "abc")) == ["0 ok\n"] * 3
-        cancelled = asyncio.create_task(said(containers, "d", "echo ok"))
+        assert (
+            await asyncio.gather(*(said(containers, tmp_path / who, "echo ok") for who in "abc"))
+            == ["0 ok\n"] * 3
+        )
+        cancelled = asyncio.create_task(said(containers, tmp_path / "d", "echo ok"))
         await asyncio.sleep(0)
         cancelled.cancel()
         await asyncio.wait([cancelled])
@@ -82,25 +110,42 @@ async def test_no_more_containers_wait_than_configured(worker_image: str, tmp_pa
             return len(await left(engine, name)) == 1
 
         await until(one_waits)
-        await containers.close()
+        await containers.end_all()
         assert await left(engine, name) == []
 
 
 async def test_commands_end_at_their_limits_and_whole_output_comes(worker_image: str, tmp_path: Path) -> None:
     async with hub(worker_image, tmp_path) as (containers, _, _):
         with pytest.raises(ToolTimeout, match="begun"):
-            await said(containers, "ada", "echo begun; sleep 999", limit_s=3)
+            await said(containers, tmp_path / "ada", "echo begun; sleep 999", limit_s=3)
         with pytest.raises(OutcomeUnknown, match="out of memory"):
-            await said(containers, "ada", "exec tail /dev/zero")
-        output = await said(containers, "ada", "yes | head -c 300000; echo the end")
+            await said(containers, tmp_path / "ada", "exec tail /dev/zero")
+        with pytest.raises(ToolFailed, match="takes more than 50 MB of disk"):
+            await said(containers, tmp_path / "ada", "head -c 80000000 /dev/urandom > large; sleep 999")
+        await said(containers, tmp_path / "ada", "rm large")
+        output = await said(containers, tmp_path / "ada", "yes | head -c 300000; echo the end")
         assert output.startswith("0 y\n")
         assert output.endswith("y\nthe end\n")
+
+
+async def test_idle_containers_end_and_come_back_with_their_files(worker_image: str, tmp_path: Path) -> None:
+    async with hub(worker_image, tmp_path) as (containers, engine, name):
+        assert await said(containers, tmp_path / "ada", "echo kept > note") == "0 "
+        await containers.look()
+
+        async def none_waits() -> bool:
+            await containers.end_idle(0)
+            return not await left(engine, name)
+
+        await until(lambda: next_one_waits(engine, name))
+        await until(none_waits)
+        assert await said(containers, tmp_path / "ada", "cat note") == "0 kept\n"
 
 
 async def run_on(image: str, directory: str, name: str) -> None:
     """Run a command without an end, in a hub that is going to be killed."""
     async with hub(image, Path(directory), name=name) as (containers, _, _):
-        await said(containers, "ada", "setsid sleep 999 & echo begun > begun; sleep 999")
+        await said(containers, Path(directory) / "ada", "setsid sleep 999 & echo begun > begun; sleep 999")
 
 
 async def test_killed_hub_leaves_nothing_running(worker_image: str, tmp_path: Path) -> None:
@@ -109,7 +154,7 @@ async def test_killed_hub_leaves_nothing_running(worker_image: str, tmp_path: Pa
     line = f"import asyncio; from {__name__} import run_on; asyncio.run(run_on(*{given!r}))"
     killed = await asyncio.create_subprocess_exec(sys.executable, "-c", line, cwd=ROOT)
     async with hub(worker_image, tmp_path, name=name) as (containers, engine, _):
-        begun = containers.files_of("ada") / "begun"
+        begun = tmp_path / "ada" / "begun"
         await until(lambda: asyncio.to_thread(begun.exists))
         found = await left(engine, name)
         killed.kill()
@@ -123,12 +168,12 @@ async def test_killed_hub_leaves_nothing_running(worker_image: str, tmp_path: Pa
         await containers.end_leftovers()
         assert found
         assert await left(engine, name) == []
-        assert await said(containers, "ada", "ls") == "0 begun\n"
+        assert await said(containers, tmp_path / "ada", "ls") == "0 begun\n"
 
 
 async def test_without_docker_nothing_runs(tmp_path: Path) -> None:
     gone = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
     async with hub("any", tmp_path, gone) as (containers, _, _):
         with pytest.raises(ToolFailed, match="nor run on the host: no Docker daemon answers"):
-            await said(containers, "ada", f"touch {tmp_path}/ran")
+            await said(containers, tmp_path / "ada", f"touch {tmp_path}/ran")
     assert not (tmp_path / "ran").exists()

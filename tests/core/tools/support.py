@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.tool import ProcessInfo, Tool, Workspace
+from core.tools.builtin.shell import Commands
 from core.users import Principal, Role
 
 OWNER = Principal("u1", Role.OWNER, "Olivia")
@@ -21,7 +22,7 @@ NOWHERE = place(Path("/nowhere"))
 
 @dataclass(slots=True)
 class Call:
-    """See core.tool.CallContext."""
+    """See core.tool.CallContext. `commands`: where its command runs; None for this machine."""
 
     principal: Principal = OWNER
     thread_id: str = "t1"
@@ -29,6 +30,7 @@ class Call:
     workspace: Workspace = NOWHERE
     deadline_s: float = 20.0
     processes: list[ProcessInfo] = field(default_factory=list)
+    commands: Commands | None = None
 
     async def process_started(self, process: ProcessInfo) -> None:
         self.processes.append(process)
