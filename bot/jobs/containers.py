@@ -57,6 +57,7 @@ from core.sandbox.project import (
     diff_of,
     remove_tree,
     result_of,
+    summary_of,
     used_bytes,
 )
 from core.store.container_port import ContainerEnd, ContainerJobs, StartedContainer, StoredChanges
@@ -393,7 +394,8 @@ class ContainerJobManager:
         if changes.files:
             path.append((JobState.SUBMITTED, "Its changes wait for its owner"))
         result = self._services.leaks.redacted(result_of(session.last_words, changes, diff, job.short_id))
-        kept = StoredChanges(changes.to_json(), changes.digest, diff) if changes.files else None
+        listed = "\n".join(summary_of(changes))
+        kept = StoredChanges(changes.to_json(), changes.digest, diff, listed) if changes.files else None
         await self._end(job.id, tuple(path), result, run.trace(), kept)
         if not changes.files:
             await self._forgotten(work.job)

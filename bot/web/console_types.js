@@ -27,7 +27,7 @@
  *   menu?: Menu | null}} Item
  *
  * @typedef {{index: number, label: string, option: string | null}} Choice
- * @typedef {{gate_id: string, call_id: string | null, kind: string, thread_id: string, channel: string,
+ * @typedef {{gate_id: string, call_id: string | null, job_id?: string | null, kind: string, thread_id: string, channel: string,
  *   title: string, tool: string | null, arguments: Object<string, any> | null,
  *   shown: {name: string, text: string}[], details: string[], always: string | null, link: string | null, choices: Choice[],
  *   free_text: boolean, secret: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,

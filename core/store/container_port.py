@@ -87,16 +87,18 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class StoredChanges:
-    """The changes of a job to its project. `files`: as JSON; `digest`: of these; `diff`: for people."""
+    """The changes of a job to its project. `files`: as JSON; `digest`: of these; `diff`: for people.
+    `listed`: the files in words, a line each; only the gate about them has it."""
 
     files: str
     digest: str
     diff: str
+    listed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerEnd:
-    """The end of a job in a container. `changes`: of its project's files."""
+    """The end of a job in a container. `changes`: of its project's files; a gate then asks its owner."""
 
     end: JobEnd
     changes: StoredChanges | None = None

@@ -26,7 +26,7 @@ from core.store.container_port import (
 )
 from core.store.job_port import JobEnded
 from core.store.rows import TurnState
-from core.store.sql.job_changes import change, report
+from core.store.sql.job_changes import ask_about_changes, ask_again, change, report
 from core.store.sql.job_claims import OVER, claim, job_row
 from core.store.sql.job_monitor import tell_below_notice, tell_end
 from core.store.sql.jobs import end_run, in_hand, is_waited_for, join, started
@@ -172,6 +172,7 @@ class ContainerJobUnits(Facet):
                     storable(end.changes.diff),
                     job_id,
                 )
+                ask_about_changes(tx, job_row(tx, job_id), end.changes.listed)
         return done
 
     def _close(self, tx: Transaction, job_id: str) -> None:
@@ -199,6 +200,7 @@ class ContainerJobUnits(Facet):
         else:
             report(tx, job_id, problem, job.state)
             tx.run("UPDATE jobs SET reason = ? WHERE id = ?", problem, job_id)
+            ask_again(tx, job, problem)
             said = f"Job {job.short_id} “{job.title}”: {problem}"
         if job.thread_id is None:
             return tell_below_notice(tx, job_id, plain(said))

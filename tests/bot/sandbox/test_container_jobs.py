@@ -87,7 +87,13 @@ async def test_a_job_edits_files_runs_tests_and_the_project_changes_once_its_dif
         assert (status, shown["digest"], "+    return a + b" in shown["diff"]) == (200, job.digest, True)
         status, refused = await called(house, "POST", f"/jobs/{named}/accept?digest=another")
         assert (status, refused["error"]["message"]) == (409, f"Job {named} has other changes than these.")
-        assert (await called(house, "POST", f"/jobs/{named}/accept?digest={job.digest}"))[0] == 200
+        _, asked_for = await called(house, "GET", "/approvals")
+        (gate,) = asked_for["approvals"]
+        assert (gate["kind"], gate["job_id"], gate["may_decide"]) == ("changes", job.id, True)
+        assert gate["details"] == ["changed add.py", "added log.txt"]
+        assert "add.py has changed in the project since" in gate["title"]
+        decision = {"request_id": gate["gate_id"], "action": "approve"}
+        assert (await called(house, "POST", "/chat/gate/resolve", decision))[0] == 200
         await becomes(house, named, JobState.ACCEPTED)
         assert "a + b" in add.read_text()
         assert (house.workspace / "app" / "log.txt").read_text() == "passed\n"
@@ -328,13 +334,13 @@ async def nothing_in(directory: Path) -> bool:
     return not list(directory.iterdir())
 
 
-async def called(house: Hub, method: str, path: str) -> tuple[int, dict[str, Any]]:
+async def called(house: Hub, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
     """The hub's answer to its owner's program."""
     access = json.loads((house.directory / "data" / "api.json").read_text())
     headers = {"Authorization": f"Bearer {access['token']}"}
     async with (
         aiohttp.ClientSession(access["url"], headers=headers) as session,
-        session.request(method, f"/api{path}") as answer,
+        session.request(method, f"/api{path}", json=body) as answer,
     ):
         return answer.status, await answer.json()
 

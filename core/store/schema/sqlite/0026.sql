@@ -273,9 +273,9 @@ CREATE TABLE deleted_files (
 ALTER TABLE routines ADD COLUMN done_at INTEGER;
 CREATE INDEX routines_done ON routines (done_at) WHERE done_at IS NOT NULL;
 
--- Sign-ins.
+-- Sign-ins, and the changes of jobs in containers.
 PRAGMA writable_schema = ON;
-UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'')')
+UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'', ''changes'')')
 WHERE type = 'table' AND name = 'gates';
 -- Invitations to the console.
 UPDATE sqlite_schema SET sql = replace(sql, '''token'')', '''token'', ''invitation'')')
