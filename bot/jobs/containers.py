@@ -24,7 +24,7 @@ from bot.jobs.docker_engine import (
     missing_image,
 )
 from bot.jobs.job_socket import EgressBroker, EgressTerms, serving
-from bot.jobs.upkeep import ContainerUpkeep
+from bot.jobs.upkeep import ContainerRecord, ContainerUpkeep
 from bot.jobs.worker_image import COMMAND, VERSION_LABEL, worker_version
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StaleTurn, StoreError
@@ -38,7 +38,7 @@ from core.runs.lazy_engine import RunSignals
 from core.runs.registry import Run, RunRegistry
 from core.runs.unattended import partial_result
 from core.runs.unseen_models import UnseenModels
-from core.safety.paths import PathGuard, guard_of
+from core.safety.paths import guard_of
 from core.sandbox.orchestrator import JobSession, SessionServices, hash_of
 from core.sandbox.policy import (
     HUB_LABEL,
@@ -46,6 +46,7 @@ from core.sandbox.policy import (
     MB,
     ContainerPlaces,
     ContainerPolicy,
+    ContainerSettings,
     ContainerUser,
     RootRefused,
     container_user,
@@ -60,7 +61,13 @@ from core.sandbox.project import (
     summary_of,
     used_bytes,
 )
-from core.store.container_port import ContainerEnd, ContainerJobs, StartedContainer, StoredChanges
+from core.store.container_port import (
+    ContainerEnd,
+    ContainerJobs,
+    ContainerUse,
+    StartedContainer,
+    StoredChanges,
+)
 from core.store.job_port import JobEnd, Jobs, StartedJob
 from core.store.units import committed, patiently
 from core.timezones import TimeZones
@@ -82,20 +89,6 @@ NO_SPACE = "The disk of the hub has less than twice [sandbox] disk_mb free; no c
 
 class ContainerFailed(HubError):
     """Error for a job whose container can't be made, or did not last; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerSettings:
-    """The configured limits of containers, and the places of their files. `guard`: of the workspace."""
-
-    enabled: bool
-    image: str
-    memory_mb: int
-    disk_mb: int
-    places: ContainerPlaces
-    guard: PathGuard
-    egress: Sequence[str]
-    """As configured, each NAME:PORT."""
 
 
 def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
@@ -121,6 +114,7 @@ class _Work:
     policy: ContainerPolicy
     place: Path
     owner: ContainerUser | None
+    record: ContainerRecord
 
     @property
     def copy(self) -> Path:
@@ -208,10 +202,10 @@ class ContainerJobManager:
         left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
         failed = JobState.FAILED
         try:
-            work = self._work_of(started, session)
+            work = self._work_of(started, session, egress)
             async with serving(session, work.sockets, work.owner, egress):
                 try:
-                    async with asyncio.timeout(left_s):
+                    async with asyncio.timeout(left_s), work.record.kept():
                         await self._watched(work)
                 finally:
                     session.close()
@@ -255,7 +249,7 @@ class ContainerJobManager:
         await self._removed(job_id)
         await self._end(job_id, ((JobState.FAILED, reason),), "", NO_MODELS)
 
-    def _work_of(self, job: StartedContainer, session: JobSession) -> _Work:
+    def _work_of(self, job: StartedContainer, session: JobSession, egress: EgressBroker | None) -> _Work:
         hub_uid, hub_gid = os.geteuid(), os.getegid()
         user = container_user(hub_uid, hub_gid, job.row.number)
         place = self._settings.places.of(job.row.number)
@@ -268,7 +262,10 @@ class ContainerJobManager:
             temporary_mb=min(512, self._settings.memory_mb // 2),
             egress=self._settings.egress,
         )
-        return _Work(job, session, policy, place, None if hub_uid else user)
+        limits = (policy.image, policy.memory_mb, self._settings.disk_mb, policy.cpus, policy.pids)
+        use = ContainerUse(*limits, tuple(policy.egress))
+        record = ContainerRecord(self._containers, job.job.id, use, self._clock, egress)
+        return _Work(job, session, policy, place, None if hub_uid else user, record)
 
     async def _watched(self, work: _Work) -> None:
         """Return once the worker said that its work is done, or the job failed. Raises ContainerFailed,
@@ -299,6 +296,7 @@ class ContainerJobManager:
 
     async def _require_room(self, work: _Work, container_id: str) -> None:
         used = await asyncio.to_thread(used_bytes, work.copy)
+        await work.record.look(self.engine, container_id, used)
         if used > self._settings.disk_mb * MB:
             with contextlib.suppress(DockerRefused):
                 await self.engine.pause(container_id)

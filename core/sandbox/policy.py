@@ -4,6 +4,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.safety.paths import PathGuard  # the worker in a container has this module, and not that one
 
 MB = 1_000_000
 PROJECT = "/workspace"
@@ -108,3 +112,17 @@ class ContainerPlaces:
     def of(self, number: int) -> Path:
         """Return the directory of one container's files."""
         return self.root / str(number)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSettings:
+    """The configured limits of containers, and the places of their files. `guard`: of the workspace."""
+
+    enabled: bool
+    image: str
+    memory_mb: int
+    disk_mb: int
+    places: ContainerPlaces
+    guard: "PathGuard"
+    egress: Sequence[str]
+    """As configured, each NAME:PORT."""

@@ -108,6 +108,7 @@ COMMITS = frozenset(
         "answer_request",
         "end_container_job",
         "settle_changes",
+        "record_use",
         # going out
         "claim_outbox",
         "record_part_sent",
@@ -217,6 +218,7 @@ READS = frozenset(
         "container_row",
         "container_states",
         "changes_of",
+        "use_of",
         "run_steps",
     }
 )

@@ -1,8 +1,9 @@
 """Jobs in containers: what their workers ask for, each request once, and the changes that people accept."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import assert_never
+from dataclasses import asdict, fields
+from typing import Any, assert_never
 
 from core.errors import StaleTurn
 from core.job import JobLimits, JobState
@@ -16,6 +17,8 @@ from core.store.container_port import (
     CallEnded,
     ContainerEnd,
     ContainerRow,
+    ContainerUse,
+    EgressUse,
     Noted,
     OutOfOrder,
     Replied,
@@ -23,6 +26,7 @@ from core.store.container_port import (
     SaidComplete,
     StartedContainer,
     StoredChanges,
+    UseSample,
 )
 from core.store.job_port import JobEnded
 from core.store.rows import TurnState
@@ -105,6 +109,17 @@ def _cut_short(tx: Transaction, job_id: str) -> None:
     )
     for call_id, thread_id in calls:
         end_calls(tx, thread_id, job_id, [ToolResult(call_id, ResultStatus.UNKNOWN, CUT_SHORT)])
+
+
+def _use_from_json(text: str) -> ContainerUse:
+    stored: dict[str, Any] = json.loads(text)
+    egress, samples, connections = (stored.pop(name) for name in ("egress", "samples", "connections"))
+    return ContainerUse(
+        **stored,
+        egress=tuple(egress),
+        samples=tuple(UseSample(**one) for one in samples),
+        connections=tuple(EgressUse(**one) for one in connections),
+    )
 
 
 class ContainerJobUnits(Facet):
@@ -217,6 +232,15 @@ class ContainerJobUnits(Facet):
             " WHERE j.state IN ('pending', 'in_progress', 'stuck', 'completed', 'submitted')"
         )
         return {number: (job_id, JobState(state)) for number, job_id, state in rows}
+
+    @writes
+    def record_use(self, tx: Transaction, job_id: str, use: ContainerUse) -> None:
+        tx.run("UPDATE job_containers SET used = ? WHERE job_id = ?", storable(encode(asdict(use))), job_id)
+
+    @reads
+    def use_of(self, tx: Transaction, job_id: str) -> ContainerUse | None:
+        row = tx.one("SELECT used FROM job_containers WHERE job_id = ?", job_id)
+        return None if row is None or row[0] is None else _use_from_json(row[0])
 
     @reads
     def changes_of(self, tx: Transaction, job_id: str) -> StoredChanges | None:

@@ -225,6 +225,11 @@ async def test_a_job_reaches_the_hosts_that_the_operator_named_and_nothing_else(
             await house.model.wait_requests(2, timeout_s=LIMIT_S)
             await house.stop()  # the same container finds the next hub's proxy
             await house.start()
+
+            async def measured() -> bool:
+                return bool((await called(house, "GET", f"/jobs/{named}/container"))[1]["samples"])
+
+            await house.until(measured)
             run("docker", "exec", await running(house), "touch", "/workspace/go")
             await house.telegram.wait_text(OWNER, "I was out.", timeout_s=LIMIT_S)
             job = await becomes(house, named, JobState.SUBMITTED)
@@ -239,6 +244,14 @@ async def test_a_job_reaches_the_hosts_that_the_operator_named_and_nothing_else(
                 assert "port: Tunnel connection failed: 403" in said
                 assert "direct: ConnectionRefusedError" in said
             assert site.paths == ["/from-inside"] * 2
+            _, use = await called(house, "GET", f"/jobs/{named}/container")
+            assert (use["image"], use["memory_mb"], use["egress"]) == (
+                worker_image, 256, [f"{SITE}:{site.port}"],
+            )  # fmt: skip
+            reached = {one["target"]: (one["connections"], one["refused"]) for one in use["connections"]}
+            assert reached.pop(f"{SITE}:{site.port}") == (2, None), "of both hubs"
+            assert sorted(reached) == [f"127.0.0.1:{site.port}", f"{SITE}:22"]
+            assert all(one["memory_bytes"] > 1_000_000 for one in use["samples"])
             assert f"The only network is https to {SITE}:{site.port}" in json.dumps(house.model.log[0].body)
 
 

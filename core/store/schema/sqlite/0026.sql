@@ -319,7 +319,8 @@ CREATE TABLE job_containers (
     changes     TEXT,  -- JSON: the files in which its copy differs at its end
     digest      TEXT,  -- of the changes: what a person accepts
     diff        TEXT,  -- the changes as people read them
-    accepted_by TEXT  -- the person who accepted them, until the files of the project are changed
+    accepted_by TEXT,  -- the person who accepted them, until the files of the project are changed
+    used        TEXT  -- JSON: the limits of its container, and what it used and reached; null: it never began
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX job_containers_accepted ON job_containers (job_id) WHERE accepted_by IS NOT NULL;
 
