@@ -24,7 +24,7 @@ from bot.jobs.docker_engine import (
     missing_image,
 )
 from bot.jobs.job_socket import EgressBroker, EgressTerms, serving
-from bot.jobs.upkeep import ContainerRecord, ContainerUpkeep
+from bot.jobs.upkeep import KILLED, ContainerRecord, ContainerUpkeep, reason_of_end
 from bot.jobs.worker_image import COMMAND, VERSION_LABEL, worker_version
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StaleTurn, StoreError
@@ -82,6 +82,7 @@ DAEMON_GONE_S = 60.0
 STARTS = 3
 """How often a container is made for a job whose worker has not asked for anything yet."""
 LOG_LINES = 10
+LATE_NEWS = 4
 TIMED_OUT = "Execution timeout"
 TURNED_OFF = "Jobs in containers are turned off; set [sandbox] enabled = true, or start it without --sandbox."
 NO_SPACE = "The disk of the hub has less than twice [sandbox] disk_mb free; no container is started."
@@ -304,13 +305,16 @@ class ContainerJobManager:
 
     async def _why(self, container_id: str, state: ContainerState | None) -> str:
         """Return why a container ended before its job was done."""
+        for _ in range(LATE_NEWS):  # Docker may hear of the end before it hears of its cause
+            if state is None or state.exit_code != KILLED or state.out_of_memory:
+                break
+            await self._clock.sleep(LOOK_EVERY_S / 2)
+            state = await self.engine.state(container_id)
         if state is None:
             return "The container was removed by someone else."
-        if state.out_of_memory:
-            return f"Out of memory: the container used up its {self._settings.memory_mb:,} MB."
         said = await self.engine.last_output(container_id, LOG_LINES)
         clean = self._services.leaks.redacted(said)[-1_000:]
-        return f"The container ended with exit code {state.exit_code}. {clean}".strip()
+        return reason_of_end(state, self._settings.memory_mb, clean)
 
     # --- making containers -----------------------------------------------------------------------------
 

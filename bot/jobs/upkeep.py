@@ -4,11 +4,12 @@ leftovers are removed."""
 import asyncio
 import contextlib
 import logging
+import signal
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bot.jobs.docker_engine import DockerEngine, DockerRefused, DockerUnreachable
+from bot.jobs.docker_engine import ContainerState, DockerEngine, DockerRefused, DockerUnreachable
 from bot.jobs.job_socket import MAX_LOGGED, EgressBroker
 from core.clock import SECOND_US, Clock
 from core.errors import StoreError, StoreUnavailable
@@ -32,13 +33,29 @@ MAX_SAMPLES = 120
 """Of a container. Once it has this many, every other one goes, and from then on half as many are taken."""
 SAMPLE_EVERY_S = 2.0
 SAVE_EVERY_S = 2.0
+KILLED, TERMINATED = 128 + signal.SIGKILL, 128 + signal.SIGTERM
+STOPPED = (
+    "It was stopped by itself, by hand, or by a Docker daemon that restarted without live-restore. Start the"
+    " job again."
+)
 WORKED_ON = frozenset({JobState.PENDING, JobState.IN_PROGRESS, JobState.STUCK, JobState.COMPLETED})
 
 
-class ContainerRecord:
-    """The record of one job's container: its use over time and its connections, bounded however long it works.
+def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
+    """Return why a job failed whose container ended in that state. `said`: the end of its output.
 
-    A hub that is killed loses what is newer than SAVE_EVERY_S."""
+    Docker says that a container was out of memory also when only a command in it was: the worker's own end is
+    known by its exit code."""
+    if state.exit_code == KILLED and state.out_of_memory:
+        return f"Out of memory: the container used up its {memory_mb:,} MB."
+    hint = STOPPED if state.exit_code in {KILLED, TERMINATED} else ""
+    return f"The container ended with exit code {state.exit_code}. {hint} {said}".strip()
+
+
+class ContainerRecord:
+    """The record of one job's container: its use over time and its connections, both bounded.
+
+    A hub that is killed loses what it recorded in the last SAVE_EVERY_S seconds."""
 
     def __init__(
         self,
@@ -60,7 +77,7 @@ class ContainerRecord:
 
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Go on with the record of an earlier hub, and save it at the end."""
+        """Continue the record of an earlier hub, and save it at the end."""
         before = await self._containers.use_of(self._job_id)
         if before is not None:
             self._use = replace(self._use, samples=before.samples)

@@ -138,6 +138,8 @@ DRAIN_S = 2.0
 KILLS = 100
 LOOK_AGAIN_S = 0.02
 NICENESS = 19
+FIRST_TO_GO = '{ echo 1000 > /proc/self/oom_score_adj; } 2> /dev/null; exec /bin/sh -c "$0"'
+"""Of a container without memory, the commands are killed before the worker: it can't lower its own score."""
 
 
 class ToolError(HubError):
@@ -222,7 +224,7 @@ class WorkerTools:
         timeout_s = min(int(given.get("timeout_s", SHELL_TIMEOUT_S)), MAX_SHELL_TIMEOUT_S)
         # No thread and no further process is needed to wait for it: it may leave no room for one.
         process = subprocess.Popen(  # noqa: ASYNC220, S603 - a shell is what it is for
-            ["/bin/sh", "-c", str(given["command"])],
+            ["/bin/sh", "-c", FIRST_TO_GO, str(given["command"])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -431,8 +433,7 @@ def main() -> int:
     token = sys.stdin.readline().strip()
     if not token:
         return REFUSED
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     hub = HubClient(f"{SOCKET_DIRECTORY}/{SOCKET_NAME}", token)
     try:
         asyncio.run(work(hub))

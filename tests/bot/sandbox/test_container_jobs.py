@@ -55,6 +55,9 @@ def containers(house: Hub) -> list[str]:
     return run("docker", "ps", "--all", "--quiet", "--filter", f"label=hubbub.hub={name}").split()
 
 
+STATS = ("docker", "stats", "--no-stream", "--format", "{{.MemUsage}}")
+
+
 def shell(command: str, **more: object) -> ToolCall:
     return ToolCall("shell", {"command": command, **more})
 
@@ -305,6 +308,36 @@ async def test_what_goes_wrong_inside_ends_with_its_name_and_leaves_the_hub_unha
             if result:
                 events = await house.store.jobs.job_events(job.id, 0, 100)
                 assert any(result in one.text for one in events), (name, [one.text for one in events])
+        assert (await house.readyz())[0] == 200
+
+
+async def test_a_worker_that_runs_out_of_memory_ends_with_that_name_and_its_commands_are_killed_first(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+        fill = "head -c 4000000 /dev/zero | tr '\\0' '\\n' > lines; touch ready"
+        wait = "while [ ! -e go ]; do sleep 0.1; done; cat /proc/self/oom_score_adj"
+        house.model.enqueue(tools(shell(f"{fill}; {wait}")))
+        house.model.enqueue(tools(ToolCall("read_file", {"path": "lines"})))
+        named = await started(house, "/job --sandbox read much")
+
+        async def waits() -> bool:
+            return bool(list((tmp_path / "data" / "containers").glob("*/project/ready")))
+
+        await house.until(waits)
+        container = await running(house)
+        # From here on the worker has room for itself alone, so that nothing else can be struck.
+        (used,) = re.findall(r"^([\d.]+)MiB", run(*STATS, container))
+        limit = f"{float(used) + 10:.0f}m"
+        run("docker", "update", f"--memory={limit}", f"--memory-swap={limit}", container)
+        run("docker", "exec", container, "touch", "/workspace/go")
+        job = await becomes(house, named, JobState.FAILED)
+        assert job.reason == "Out of memory: the container used up its 256 MB."
+        events = await house.store.jobs.job_events(job.id, 0, 100)
+        (result,) = [
+            one.text for one in events if one.kind is JobEventKind.TOOL_RESULT and "1000" in one.text
+        ]
+        assert result
         assert (await house.readyz())[0] == 200
 
 
