@@ -91,6 +91,8 @@ class EgressTerms:
     max_open: int = 32
     max_connections: int = 5_000
     max_bytes: int = 2_000_000_000
+    request_limit_s: float = REQUEST_LIMIT_S
+    silence_limit_s: float = SILENCE_LIMIT_S
 
 
 class EgressBroker:
@@ -183,7 +185,7 @@ class EgressBroker:
         moved = [0, 0]
         try:
             writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-            async with asyncio.timeout(SILENCE_LIMIT_S) as silence, asyncio.TaskGroup() as group:
+            async with asyncio.timeout(self._terms.silence_limit_s) as silence, asyncio.TaskGroup() as group:
                 group.create_task(self._pass_on(reader, to_host, silence, moved, 0))
                 group.create_task(self._pass_on(from_host, writer, silence, moved, 1))
         except* (OSError, _Refused) as ended:  # a time-out is an OSError
@@ -198,7 +200,7 @@ class EgressBroker:
     async def _asked_for(self, reader: asyncio.StreamReader) -> tuple[str, int]:
         """Return the host and port that a request names. Raises _Refused."""
         try:
-            async with asyncio.timeout(REQUEST_LIMIT_S):
+            async with asyncio.timeout(self._terms.request_limit_s):
                 head = await reader.readuntil(b"\r\n\r\n")
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             raise _Refused(400, "this is no request") from None
@@ -235,7 +237,7 @@ class EgressBroker:
             moved[way] += len(piece)
             if self.moved_bytes > self._terms.max_bytes:
                 raise _Refused(429, "this job has used up what it may send and receive")
-            silence.reschedule(asyncio.get_running_loop().time() + SILENCE_LIMIT_S)
+            silence.reschedule(asyncio.get_running_loop().time() + self._terms.silence_limit_s)
             writer.write(piece)
             await writer.drain()
         writer.write_eof()

@@ -5,6 +5,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ class Town:
 
 @contextlib.asynccontextmanager
 async def town(
-    directory: Path, *look_ups: Sequence[str], name: str = SITE, **limits: int
+    directory: Path, *look_ups: Sequence[str], name: str = SITE, **limits: Any
 ) -> AsyncIterator[Town]:
     async with Website() as site:
         allowed = frozenset({(name, site.port)})
@@ -168,6 +169,22 @@ async def test_a_thousand_connections_are_bounded_and_so_are_bytes(tmp_path: Pat
         with contextlib.suppress(ConnectionError):
             assert len(await here.said(line, get("/" + "a" * 4_000))) < 5_000
         assert await here.status(line) == 429
+
+
+async def test_a_silent_job_and_a_silent_host_are_let_go(tmp_path: Path) -> None:
+    async with town(tmp_path, request_limit_s=0.1, silence_limit_s=0.3) as here:
+
+        async def never(_: object) -> object:
+            await here.site.over.wait()
+            return redirect("/")
+
+        here.site.answer = never  # type: ignore[assignment]
+        reader, writer = await here.opened()
+        assert (await reader.read()).split()[1] == b"400"
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            assert await here.said(f"CONNECT {SITE}:{here.site.port} HTTP/1.1", get()) == b""
+        assert here.broker.refused == 1
 
 
 async def test_the_log_has_what_was_reached_and_refused_and_is_bounded_whatever_a_job_asks_for(
