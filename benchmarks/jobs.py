@@ -62,7 +62,7 @@ class Figures:
 
 
 class Scripted:
-    """A model that calls `time` as often as the task says, and then answers."""
+    """A model that calls a tool without effects as often as the task says, and then answers."""
 
     name = "main"
     abilities = ModelAbilities()
@@ -82,7 +82,9 @@ class Scripted:
         words = task.split()
         rounds = int(words[-1]) if words[0] == "rounds" else 0
         made = sum(said.kind == "call" for said in request.conversation)
-        calls = (CallRequest(f"call-{made}", "time", "{}"),) if made < rounds else ()
+        offered = {tool.name for tool in request.tools}
+        tool = "time" if "time" in offered else "list_files"  # on the host, and in a container
+        calls = (CallRequest(f"call-{made}", tool, "{}"),) if made < rounds else ()
         yield ReplyDelta("Done.")
         yield ModelReply("" if calls else "Done.", calls, Usage(10, 1), Origin("demo", "main"))
 

@@ -11,7 +11,8 @@ from core.users import Role
 
 
 class GateKind(StrEnum):
-    """The kind of a gate."""
+    """The kind of a gate. CHANGES: the files that a job in a container changed. Its turn is the job's run,
+    which has ended; its binding is the digest of the changes and of the files as they were."""
 
     APPROVAL = "approval"
     QUESTION = "question"
@@ -20,6 +21,7 @@ class GateKind(StrEnum):
     CONTINUE = "continue"
     MENU = "menu"
     AUTH = "auth"
+    CHANGES = "changes"
 
 
 class Option(StrEnum):

@@ -22,7 +22,7 @@ from bot.jobs.docker_engine import (
     PolicyViolated,
 )
 from bot.jobs.job_socket import EgressBroker, EgressTerms, serving
-from bot.jobs.upkeep import ContainerUpkeep
+from bot.jobs.upkeep import KILLED, ContainerRecord, ContainerUpkeep, reason_of_end
 from bot.jobs.worker_image import command_of, require_image
 from bot.tools import places_of
 from core.clock import SECOND_US, Clock
@@ -37,14 +37,14 @@ from core.runs.lazy_engine import RunSignals
 from core.runs.registry import Run, RunRegistry
 from core.runs.unattended import partial_result
 from core.runs.unseen_models import UnseenModels
-from core.safety.paths import PathGuard, guard_of
+from core.safety.paths import guard_of
 from core.sandbox.orchestrator import JobSession, SessionServices, hash_of
 from core.sandbox.policy import (
     HUB_LABEL,
     JOB_LABEL,
     MB,
-    ContainerPlaces,
     ContainerPolicy,
+    ContainerSettings,
     ContainerUser,
     RootRefused,
     container_user,
@@ -56,9 +56,16 @@ from core.sandbox.project import (
     diff_of,
     remove_tree,
     result_of,
+    summary_of,
     used_bytes,
 )
-from core.store.container_port import ContainerEnd, ContainerJobs, StartedContainer, StoredChanges
+from core.store.container_port import (
+    ContainerEnd,
+    ContainerJobs,
+    ContainerUse,
+    StartedContainer,
+    StoredChanges,
+)
 from core.store.job_port import JobEnd, Jobs, StartedJob
 from core.store.units import committed, patiently
 from core.timezones import TimeZones
@@ -73,6 +80,7 @@ DAEMON_GONE_S = 60.0
 STARTS = 3
 """How often a container is made for a job whose worker has not asked for anything yet."""
 LOG_LINES = 10
+LATE_NEWS = 4
 TIMED_OUT = "Execution timeout"
 TURNED_OFF = "Jobs in containers are turned off; set [sandbox] enabled = true, or start it without --sandbox."
 NO_SPACE = "The disk of the hub has less than twice [sandbox] disk_mb free; no container is started."
@@ -80,20 +88,6 @@ NO_SPACE = "The disk of the hub has less than twice [sandbox] disk_mb free; no c
 
 class ContainerFailed(HubError):
     """Error for a job whose container can't be made, or did not last; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerSettings:
-    """The configured limits of containers, and the places of their files. `guard`: of the workspace."""
-
-    enabled: bool
-    image: str
-    memory_mb: int
-    disk_mb: int
-    places: ContainerPlaces
-    guard: PathGuard
-    egress: Sequence[str]
-    """As configured, each NAME:PORT."""
 
 
 def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
@@ -119,6 +113,7 @@ class _Work:
     policy: ContainerPolicy
     place: Path
     owner: ContainerUser | None
+    record: ContainerRecord
 
     @property
     def copy(self) -> Path:
@@ -206,11 +201,11 @@ class ContainerJobManager:
         left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
         failed = JobState.FAILED
         try:
-            work = self._work_of(started, session)
+            work = self._work_of(started, session, egress)
             await session.recall()
             async with serving(session, work.sockets, work.owner, egress):
                 try:
-                    async with asyncio.timeout(left_s):
+                    async with asyncio.timeout(left_s), work.record.kept():
                         await self._watched(work)
                 finally:
                     session.close()
@@ -254,7 +249,7 @@ class ContainerJobManager:
         await self._removed(job_id)
         await self._end(job_id, ((JobState.FAILED, reason),), "", NO_MODELS)
 
-    def _work_of(self, job: StartedContainer, session: JobSession) -> _Work:
+    def _work_of(self, job: StartedContainer, session: JobSession, egress: EgressBroker | None) -> _Work:
         hub_uid, hub_gid = os.geteuid(), os.getegid()
         user = container_user(hub_uid, hub_gid, job.row.number)
         place = self._settings.places.of(job.row.number)
@@ -267,7 +262,10 @@ class ContainerJobManager:
             temporary_mb=min(512, self._settings.memory_mb // 2),
             egress=self._settings.egress,
         )
-        return _Work(job, session, policy, place, None if hub_uid else user)
+        limits = (policy.image, policy.memory_mb, self._settings.disk_mb, policy.cpus, policy.pids)
+        use = ContainerUse(*limits, tuple(policy.egress))
+        record = ContainerRecord(self._containers, job.job.id, use, self._clock, egress)
+        return _Work(job, session, policy, place, None if hub_uid else user, record)
 
     async def _watched(self, work: _Work) -> None:
         """Return once the worker said that its work is done, or the job failed. Raises ContainerFailed,
@@ -298,6 +296,7 @@ class ContainerJobManager:
 
     async def _require_room(self, work: _Work, container_id: str) -> None:
         used = await asyncio.to_thread(used_bytes, work.copy)
+        await work.record.look(self.engine, container_id, used)
         if used > self._settings.disk_mb * MB:
             with contextlib.suppress(DockerRefused):
                 await self.engine.pause(container_id)
@@ -305,13 +304,16 @@ class ContainerJobManager:
 
     async def _why(self, container_id: str, state: ContainerState | None) -> str:
         """Return why a container ended before its job was done."""
+        for _ in range(LATE_NEWS):  # Docker may hear of the end before it hears of its cause
+            if state is None or state.exit_code != KILLED or state.out_of_memory:
+                break
+            await self._clock.sleep(LOOK_EVERY_S / 2)
+            state = await self.engine.state(container_id)
         if state is None:
             return "The container was removed by someone else."
-        if state.out_of_memory:
-            return f"Out of memory: the container used up its {self._settings.memory_mb:,} MB."
         said = await self.engine.last_output(container_id, LOG_LINES)
         clean = self._services.leaks.redacted(said)[-1_000:]
-        return f"The container ended with exit code {state.exit_code}. {clean}".strip()
+        return reason_of_end(state, self._settings.memory_mb, clean)
 
     # --- making containers -----------------------------------------------------------------------------
 
@@ -382,7 +384,8 @@ class ContainerJobManager:
         if changes.files:
             path.append((JobState.SUBMITTED, "Its changes wait for its owner"))
         result = self._services.leaks.redacted(result_of(session.last_words, changes, diff, job.short_id))
-        kept = StoredChanges(changes.to_json(), changes.digest, diff) if changes.files else None
+        listed = "\n".join(summary_of(changes))
+        kept = StoredChanges(changes.to_json(), changes.digest, diff, listed) if changes.files else None
         await self._end(job.id, tuple(path), result, run.trace(), kept)
         if not changes.files:
             await self._forgotten(work.job)

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
@@ -25,7 +25,7 @@ from core.sandbox.orchestrator import (
     NotTheWorker,
 )
 from core.sandbox.policy import EGRESS_NAME, SOCKET_NAME, ContainerUser
-from core.store.container_port import OutOfOrder
+from core.store.container_port import EgressUse, OutOfOrder
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +67,9 @@ CONNECT_LIMIT_S = 10.0
 """For the lookup and all addresses together."""
 SILENCE_LIMIT_S = 300.0
 PIECE_BYTES = 1 << 16
+MAX_LOGGED = 100
+UNNAMED, OTHERS, OTHERS_REFUSED = "unnamed", "other targets", "refused"
+"""The log's names for requests without a target, and for targets beyond MAX_LOGGED."""
 
 
 class _Refused(Exception):
@@ -87,18 +90,30 @@ class EgressTerms:
     max_open: int = 32
     max_connections: int = 5_000
     max_bytes: int = 2_000_000_000
+    request_limit_s: float = REQUEST_LIMIT_S
+    silence_limit_s: float = SILENCE_LIMIT_S
 
 
 class EgressBroker:
     """The proxy of one job: CONNECT to the hosts that are allowed, and nothing else.
 
-    `asked`, `refused`: the number of connections from the job; `moved_bytes`: in both directions."""
+    `asked`, `refused`: the number of connections from the job; `moved_bytes`: in both directions. `log`: the
+    same by target and refusal; the job names targets, so there are at most MAX_LOGGED of them."""
 
     def __init__(self, job_id: str, terms: EgressTerms) -> None:
         self._job_id = job_id
         self._terms = terms
         self._open: set[asyncio.Task[None]] = set()
         self.asked = self.refused = self.moved_bytes = 0
+        self.log: dict[tuple[str, str | None], EgressUse] = {}
+
+    def _note(self, target: str, refused: str | None, connections: int, moved_bytes: int = 0) -> None:
+        key = (target, refused)
+        if key not in self.log and len(self.log) >= MAX_LOGGED:
+            key = (OTHERS, None if refused is None else OTHERS_REFUSED)
+        before = self.log.get(key, EgressUse(*key, 0, 0))
+        connections, moved_bytes = before.connections + connections, before.moved_bytes + moved_bytes
+        self.log[key] = replace(before, connections=connections, moved_bytes=moved_bytes)
 
     @property
     def open_connections(self) -> int:
@@ -126,16 +141,19 @@ class EgressBroker:
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.asked += 1
         if self.asked > self._terms.max_connections or self.moved_bytes > self._terms.max_bytes:
-            self._answer(writer, _Refused(429, "this job has used up what it may send and receive"))
+            self._answer(writer, UNNAMED, _Refused(429, "this job has used up what it may send and receive"))
         elif len(self._open) >= self._terms.max_open:
-            self._answer(writer, _Refused(503, f"at most {self._terms.max_open} connections at a time"))
+            self._answer(
+                writer, UNNAMED, _Refused(503, f"at most {self._terms.max_open} connections at a time")
+            )
         else:
             task = asyncio.create_task(self._serve(reader, writer), name="egress of a job")
             self._open.add(task)
             task.add_done_callback(self._open.discard)
 
-    def _answer(self, writer: asyncio.StreamWriter, refused: _Refused) -> None:
+    def _answer(self, writer: asyncio.StreamWriter, target: str, refused: _Refused) -> None:
         self.refused += 1
+        self._note(target, str(refused), 1)
         text = f"{refused}\n".encode()
         head = (
             f"HTTP/1.1 {refused.status} Refused\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n"
@@ -144,14 +162,16 @@ class EgressBroker:
         writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        target = "-"
+        target = UNNAMED
         try:
             host, port = await self._asked_for(reader)
             target = f"{host}:{port}"
+            if (host, port) not in self._terms.allowed:
+                raise _Refused(403, f"{target} is not in [sandbox] egress")
             from_host, to_host = await self._connected(host, port)
         except _Refused as refused:
             logger.warning("egress.refused job=%s target=%s reason=%s", self._job_id, target, refused)
-            self._answer(writer, refused)
+            self._answer(writer, target, refused)
             return
         except OSError:
             writer.close()
@@ -160,35 +180,33 @@ class EgressBroker:
             writer.close()
             raise
         logger.info("egress.connected job=%s target=%s", self._job_id, target)
-        before = self.moved_bytes
+        self._note(target, None, 1)
+        moved = [0, 0]
         try:
             writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-            async with asyncio.timeout(SILENCE_LIMIT_S) as silence, asyncio.TaskGroup() as group:
-                group.create_task(self._pass_on(reader, to_host, silence))
-                group.create_task(self._pass_on(from_host, writer, silence))
+            async with asyncio.timeout(self._terms.silence_limit_s) as silence, asyncio.TaskGroup() as group:
+                group.create_task(self._pass_on(reader, to_host, silence, moved, 0))
+                group.create_task(self._pass_on(from_host, writer, silence, moved, 1))
         except* (OSError, _Refused) as ended:  # a time-out is an OSError
             logger.info("egress.broken job=%s target=%s reason=%s", self._job_id, target, ended.exceptions[0])
             writer.transport.abort()
         finally:
             to_host.close()
             writer.close()
-            moved = self.moved_bytes - before
-            logger.info("egress.closed job=%s target=%s bytes=%d", self._job_id, target, moved)
+            self._note(target, None, 0, sum(moved))
+            logger.info("egress.closed job=%s target=%s bytes=%d", self._job_id, target, sum(moved))
 
     async def _asked_for(self, reader: asyncio.StreamReader) -> tuple[str, int]:
-        """Return the allowed host and port that a request names. Raises _Refused."""
+        """Return the host and port that a request names. Raises _Refused."""
         try:
-            async with asyncio.timeout(REQUEST_LIMIT_S):
+            async with asyncio.timeout(self._terms.request_limit_s):
                 head = await reader.readuntil(b"\r\n\r\n")
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             raise _Refused(400, "this is no request") from None
         found = _CONNECT.fullmatch(head.split(b"\r\n")[0].decode(errors="replace"))
         if found is None:
             raise _Refused(403, "only CONNECT to a host name and a port passes here; use https")
-        place = (found[1].lower().rstrip("."), int(found[2]))
-        if place not in self._terms.allowed:
-            raise _Refused(403, f"{place[0]}:{place[1]} is not in [sandbox] egress")
-        return place
+        return found[1].lower().rstrip("."), int(found[2])
 
     async def _connected(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to one of the addresses that the name has now, all of them judged. Raises _Refused."""
@@ -206,13 +224,19 @@ class EgressBroker:
         raise _Refused(502, f"{host}:{port} does not answer")
 
     async def _pass_on(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silence: asyncio.Timeout
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        silence: asyncio.Timeout,
+        moved: list[int],
+        way: int,
     ) -> None:
         while piece := await reader.read(PIECE_BYTES):
             self.moved_bytes += len(piece)
+            moved[way] += len(piece)
             if self.moved_bytes > self._terms.max_bytes:
                 raise _Refused(429, "this job has used up what it may send and receive")
-            silence.reschedule(asyncio.get_running_loop().time() + SILENCE_LIMIT_S)
+            silence.reschedule(asyncio.get_running_loop().time() + self._terms.silence_limit_s)
             writer.write(piece)
             await writer.drain()
         writer.write_eof()

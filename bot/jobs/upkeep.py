@@ -1,23 +1,137 @@
-"""The upkeep of containers: accepted changes are made in their projects, and leftovers are removed."""
+"""The upkeep of containers: what each uses is recorded, accepted changes are made in their projects, and
+leftovers are removed."""
 
 import asyncio
 import contextlib
 import logging
+import signal
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import Any
 
-from bot.jobs.docker_engine import DockerEngine, DockerRefused, DockerUnreachable
-from core.clock import Clock
-from core.errors import StoreUnavailable
+from bot.jobs.docker_engine import ContainerState, DockerEngine, DockerRefused, DockerUnreachable
+from bot.jobs.job_socket import MAX_LOGGED, EgressBroker
+from core.clock import SECOND_US, Clock
+from core.errors import StoreError, StoreUnavailable
 from core.job import JobState
 from core.ports import OutboxListener
 from core.safety.paths import PathGuard
 from core.sandbox.policy import HUB_LABEL, JOB_LABEL, ContainerPlaces
 from core.sandbox.project import ChangesRefused, changes_from_json, remove_tree, take_over
-from core.store.container_port import AcceptedChanges, ContainerJobs
+from core.store.container_port import (
+    AcceptedChanges,
+    ContainerJobs,
+    ContainerUse,
+    EgressUse,
+    UseSample,
+)
 
 logger = logging.getLogger(__name__)
 
 TIDY_EVERY_S = 300.0
+MAX_SAMPLES = 120
+"""Of a container. Once it has this many, every other one goes, and from then on half as many are taken."""
+SAMPLE_EVERY_S = 2.0
+SAVE_EVERY_S = 2.0
+KILLED, TERMINATED = 128 + signal.SIGKILL, 128 + signal.SIGTERM
+STOPPED = (
+    "It was stopped by itself, by hand, or by a Docker daemon that restarted without live-restore. Start the"
+    " job again."
+)
 WORKED_ON = frozenset({JobState.PENDING, JobState.IN_PROGRESS, JobState.STUCK, JobState.COMPLETED})
+
+
+def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
+    """Return why a job failed whose container ended in that state. `said`: the end of its output.
+
+    Docker says that a container was out of memory also when only a command in it was: the worker's own end is
+    known by its exit code."""
+    if state.exit_code == KILLED and state.out_of_memory:
+        return f"Out of memory: the container used up its {memory_mb:,} MB."
+    hint = STOPPED if state.exit_code in {KILLED, TERMINATED} else ""
+    return f"The container ended with exit code {state.exit_code}. {hint} {said}".strip()
+
+
+class ContainerRecord:
+    """The record of one job's container: its use over time and its connections, both bounded.
+
+    A hub that is killed loses what it recorded in the last SAVE_EVERY_S seconds."""
+
+    def __init__(
+        self,
+        containers: ContainerJobs,
+        job_id: str,
+        use: ContainerUse,
+        clock: Clock,
+        egress: EgressBroker | None,
+    ) -> None:
+        """Keep the parts. `use`: the limits."""
+        self._containers = containers
+        self._job_id = job_id
+        self._use = use
+        self._clock = clock
+        self._egress = egress
+        self._before: tuple[EgressUse, ...] = ()
+        self._every_s = SAMPLE_EVERY_S
+        self._due_s = self._save_s = 0.0
+
+    @contextlib.asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Continue the record of an earlier hub, and save it at the end."""
+        before = await self._containers.use_of(self._job_id)
+        if before is not None:
+            self._use = replace(self._use, samples=before.samples)
+            self._before = before.connections
+            self._thin_out()
+        await self._save()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(StoreError):
+                await self._save()
+
+    async def look(self, engine: DockerEngine, container_id: str, disk_bytes: int) -> None:
+        """Take a sample if it is time for one. Raises DockerUnreachable, StoreError."""
+        now_s = self._clock.monotonic_s()
+        if now_s >= self._due_s:
+            self._due_s = now_s + self._every_s
+            with contextlib.suppress(DockerRefused):  # it is gone
+                self.take(await engine.stats(container_id), disk_bytes)
+        if now_s >= self._save_s:
+            await self._save()
+
+    def take(self, stats: Mapping[str, Any], disk_bytes: int) -> None:
+        """Add a sample. `stats`: as Docker says them."""
+        cpu_us = int(stats["cpu_stats"]["cpu_usage"]["total_usage"]) // 1_000
+        memory: Mapping[str, Any] = stats.get("memory_stats") or {}
+        details: Mapping[str, int] = memory.get("stats") or {}
+        cached = details.get("total_inactive_file", details.get("inactive_file", 0))
+        if not memory.get("usage"):
+            return  # it has ended
+        used = max(0, int(memory["usage"]) - cached)
+        sample = UseSample(self._clock.now(), cpu_us, used, disk_bytes)
+        self._use = replace(self._use, samples=(*self._use.samples, sample))
+        self._thin_out()
+
+    def _thin_out(self) -> None:
+        samples = self._use.samples
+        if len(samples) >= MAX_SAMPLES:
+            samples = samples[::2]
+            self._use = replace(self._use, samples=samples)
+        if len(samples) > 1:
+            apart_s = (samples[-1].at - samples[0].at) / SECOND_US / (len(samples) - 1)
+            while self._every_s * 1.5 < apart_s:
+                self._every_s *= 2
+
+    async def _save(self) -> None:
+        self._save_s = self._clock.monotonic_s() + SAVE_EVERY_S
+        connections = {(one.target, one.refused): one for one in self._before}
+        for key, one in (self._egress.log if self._egress is not None else {}).items():
+            earlier = connections.pop(key, EgressUse(*key, 0, 0))
+            counted = one.connections + earlier.connections, one.moved_bytes + earlier.moved_bytes
+            connections[key] = EgressUse(*key, *counted)
+        newest = tuple(connections.values())[-MAX_LOGGED:]
+        await self._containers.record_use(self._job_id, replace(self._use, connections=newest))
 
 
 class ContainerUpkeep:

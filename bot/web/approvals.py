@@ -6,7 +6,7 @@ from typing import Any, Literal, assert_never
 from bot.web.blocks import GatePage, Page
 from core.consent.cards import always_line, in_full, labels, typed_line
 from core.consent.votes import may_decide
-from core.gates import AskedCall, Gate, GateState, Options, Replies
+from core.gates import AskedCall, Gate, GateKind, GateState, Options, Replies
 from core.store.feed import GateGlance
 from core.store.rows import GateView
 from core.tools.prepared import as_seen
@@ -60,11 +60,13 @@ class ApprovalPage(GatePage):
     call, as it would run; `shown`: the same for display; `calls`: the calls of a joint gate; `always`:
     what that answer
     would grant, if it is offered; `link`: the page at which the person signs in;
+    `job_id`: the job whose changes are decided;
     `votes`: who has approved so far; `quorum`: how many must; `voted`:
     whether the reader
     has."""
 
     call_id: str | None
+    job_id: str | None
     calls: tuple[AskedCallPage, ...]
     kind: str
     thread_id: str
@@ -103,6 +105,7 @@ def approval_page(
     return ApprovalPage(
         gate_id=gate.id,
         call_id=gate.call_id,
+        job_id=gate.turn_id if gate.kind is GateKind.CHANGES else None,
         calls=tuple(map(_asked, gate.calls)),
         kind=gate.kind.value,
         thread_id=gate.thread_id,

@@ -27,7 +27,7 @@
  *   menu?: Menu | null}} Item
  *
  * @typedef {{index: number, label: string, option: string | null}} Choice
- * @typedef {{gate_id: string, call_id: string | null, kind: string, thread_id: string, channel: string,
+ * @typedef {{gate_id: string, call_id: string | null, job_id?: string | null, kind: string, thread_id: string, channel: string,
  *   title: string, tool: string | null, arguments: Object<string, any> | null,
  *   shown: {name: string, text: string}[], details: string[], always: string | null, link: string | null, choices: Choice[],
  *   free_text: boolean, secret: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
@@ -58,10 +58,15 @@
  * @typedef {{id: string, short_id: string, title: string, task: string, state: string, reason: string,
  *   result: string | null, tools: string[], rounds: number, max_iterations: number, last_tool: string | null,
  *   input_tokens: number, output_tokens: number, cost_micro_usd: number, parent: string | null,
- *   routine_id: string | null, created_at: number, started_at: number | null, ended_at: number | null}} Job
+ *   routine_id: string | null, created_at: number, started_at: number | null, ended_at: number | null,
+ *   project: string | null, digest: string | null}} Job
  * @typedef {{seq: number, at: number, kind: string, name: string, text: string, detail: string}} JobEvent
  * @typedef {{files: FileInfo[], subtasks: {id: string, task: string, state: string, created_at: number,
  *   ended_at: number | null}[]}} JobParts
+ *
+ * @typedef {{image: string, memory_mb: number, disk_mb: number, cpus: number, pids: number, egress: string[],
+ *   samples: {at: number, cpu_us: number, memory_bytes: number, disk_bytes: number}[],
+ *   connections: {target: string, refused: string | null, connections: number, moved_bytes: number}[]}} JobContainer
  *
  * @typedef {{type: string, thread_id?: string, seq?: number, at: number, data: any}} HubEvent
  * @typedef {{user_id: string, name: string, role: string, version: string, channels: string[],

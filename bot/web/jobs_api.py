@@ -1,7 +1,7 @@
 """Jobs: each caller's own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
@@ -13,6 +13,7 @@ from bot.web.items import SentFile, sent_files
 from channels.webchat import WEB
 from core.job import MAX_TASK_CHARS, WORKER, JobEvent, JobRow
 from core.messages import Address
+from core.store.container_port import EgressUse, UseSample
 from core.store.feed import Threads
 
 if TYPE_CHECKING:
@@ -186,6 +187,20 @@ class ChangesView(Page):
     diff: str
 
 
+class ContainerView(Page):
+    """The container of a job. `cpus`: processors; `egress`: the hosts that it may reach, each NAME:PORT;
+    `samples`: what it used, in order; `connections`: what it reached and was refused, by target."""
+
+    image: str
+    memory_mb: int
+    disk_mb: int
+    cpus: int
+    pids: int
+    egress: tuple[str, ...]
+    samples: tuple[UseSample, ...]
+    connections: tuple[EgressUse, ...]
+
+
 class Rejection(Given):
     """The reason for a rejection; a job that repeats this one is told it."""
 
@@ -218,6 +233,7 @@ class JobsApi:
             Endpoint("POST", f"{one}/cancel", self.cancel, JobView, refusals=refusals),
             Endpoint("POST", f"{one}/accept", self.accept, JobView, query=Acceptance, refusals=refusals),
             Endpoint("GET", f"{one}/changes", self.changes, ChangesView, refusals=refusals),
+            Endpoint("GET", f"{one}/container", self.container, ContainerView, refusals=refusals),
             Endpoint("POST", f"{one}/reject", self.reject, JobView, body=Rejection, refusals=refusals),
             Endpoint("POST", f"{one}/restart", self.restart, JobView, refusals=refusals),
         ]
@@ -299,6 +315,11 @@ class JobsApi:
         """Return the changes that a job in a container made to the copy of its project."""
         found = await self.registry.changes(call.principal, call.named)
         return ChangesView(digest=found.digest, diff=found.diff)
+
+    async def container(self, call: Call) -> ContainerView:
+        """Return the limits of a job's container, and what it used and reached."""
+        found = await self.registry.container(call.principal, call.named)
+        return ContainerView(**{one.name: getattr(found, one.name) for one in fields(found)})
 
     async def reject(self, call: Call) -> JobView:
         """Reject the result of a job that was submitted."""

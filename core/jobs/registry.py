@@ -25,7 +25,7 @@ from core.jobs.dispatch import JobDispatcher
 from core.messages import Address
 from core.safety.fencing import sanitise, unfence
 from core.safety.leaks import LeakDetector
-from core.store.container_port import ContainerJobs, StoredChanges
+from core.store.container_port import ContainerJobs, ContainerUse, StoredChanges
 from core.store.job_port import JobMonitors, JobParts, Jobs, SubtaskRow
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
@@ -156,6 +156,15 @@ class JobRegistry:
         if found is None:
             raise JobRefused(f"Job {job.short_id} has changed no files of a project.")
         return replace(found, diff=self._leaks.redacted(found.diff))
+
+    async def container(self, by: Principal, named: str) -> ContainerUse:
+        """Return what the container of a job used. Raises NoSuchJob, and JobRefused if there was none."""
+        job = await self.find(by, named)
+        found = await self._containers.use_of(job.id)
+        if found is None:
+            raise JobRefused(f"Job {job.short_id} has had no container.")
+        reached = (replace(one, target=self._leaks.redacted(one.target)) for one in found.connections)
+        return replace(found, connections=tuple(reached))
 
     async def reject(self, by: Principal, named: str, reason: str = "") -> JobRow:
         """Reject the result of a job that was submitted. Raises NoSuchJob, JobRefused."""

@@ -5,6 +5,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.safety.paths import PathGuard  # the worker in a container has this module, and not that one
 
 MB = 1_000_000
 PROJECT = "/workspace"
@@ -126,3 +130,17 @@ def user_of(files: Path) -> ContainerUser:
     """Return the user of the containers that work on a person's files, as the hub can give it. Raises
     RootRefused."""
     return container_user(os.geteuid(), os.getegid(), int(files.name, 16))
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSettings:
+    """The configured limits of containers, and the places of their files. `guard`: of the workspace."""
+
+    enabled: bool
+    image: str
+    memory_mb: int
+    disk_mb: int
+    places: ContainerPlaces
+    guard: "PathGuard"
+    egress: Sequence[str]
+    """As configured, each NAME:PORT."""

@@ -410,17 +410,17 @@ def _delete(guard: PathGuard, path: Path) -> None:
 
 
 def summary_of(changes: Changes) -> Sequence[str]:
-    """Return the changes, a line each."""
-    return [f"{file.word} {_shown(file.path)}" for file in changes.files]
+    """Return the changes, a line each; of many, the first."""
+    listed = [f"{file.word} {_shown(file.path)}" for file in changes.files[:FILES_SHOWN]]
+    left = len(changes.files) - FILES_SHOWN
+    return [*listed, f"and {left} more"] if left > 0 else listed
 
 
 def result_of(said: str, changes: Changes, diff: str, short_id: str) -> str:
     """Return the result of a job in a container, for its owner: what it said, and what it changed."""
     parts = [said or "Done."]
     if changes.files:
-        listed = summary_of(changes)
-        more = [] if len(listed) <= FILES_SHOWN else [f"… and {len(listed) - FILES_SHOWN} more"]
-        parts.append("\n".join(["Changed files:", *(f"- {line}" for line in listed[:FILES_SHOWN]), *more]))
+        parts.append("\n".join(["Changed files:", *(f"- {line}" for line in summary_of(changes))]))
         fence = "`" * max(3, _longest_run(diff) + 1)
         shown = diff if len(diff) <= DIFF_SHOWN_CHARS else f"{diff[:DIFF_SHOWN_CHARS]}\n…"
         parts.append(f"{fence}diff\n{shown}\n{fence}")

@@ -39,6 +39,8 @@ DRAIN_S = 2.0
 KILLS = 100
 LOOK_AGAIN_S = 0.02
 NICENESS = 19
+FIRST_TO_GO = '{ echo 1000 > /proc/self/oom_score_adj; } 2> /dev/null; exec /bin/sh -c "$0"'
+"""Of a container without memory, the commands are killed before the worker: it can't lower its own score."""
 
 
 class ToolError(HubError):
@@ -158,7 +160,7 @@ class WorkerTools:
         secrets = await self._hub.credentials([str(name) for name in given.get("credentials") or ()])
         # No thread and no further process is needed to wait for it: it may leave no room for one.
         process = subprocess.Popen(  # noqa: ASYNC220, S603 - a shell is what it is for
-            ["/bin/sh", "-c", str(given["command"])],
+            ["/bin/sh", "-c", FIRST_TO_GO, str(given["command"])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -112,16 +112,55 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class StoredChanges:
-    """The changes of a job to its project. `files`: as JSON; `digest`: of these; `diff`: for people."""
+    """The changes of a job to its project. `files`: as JSON; `digest`: of these; `diff`: for people.
+    `listed`: the files in words, a line each; only the gate about them has it."""
 
     files: str
     digest: str
     diff: str
+    listed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UseSample:
+    """What a container used until a moment. `at`: microseconds UTC; `cpu_us`: time of processors since its
+    start; `memory_bytes`: without the cache of files; `disk_bytes`: of its copy of the project."""
+
+    at: int
+    cpu_us: int
+    memory_bytes: int
+    disk_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EgressUse:
+    """A job's connections to one target, HOST:PORT, that came to one end. `refused`: why; None: they were
+    made. `moved_bytes`: in both directions."""
+
+    target: str
+    refused: str | None
+    connections: int
+    moved_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUse:
+    """The limits of a job's container, and what it used of them and reached. `cpus`: processors; `egress`:
+    the targets that it may reach; `samples`: in order, further apart the longer it works."""
+
+    image: str
+    memory_mb: int
+    disk_mb: int
+    cpus: int
+    pids: int
+    egress: tuple[str, ...] = ()
+    samples: tuple[UseSample, ...] = ()
+    connections: tuple[EgressUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerEnd:
-    """The end of a job in a container. `changes`: of its project's files."""
+    """The end of a job in a container. `changes`: of its project's files; a gate then asks its owner."""
 
     end: JobEnd
     changes: StoredChanges | None = None
@@ -192,6 +231,14 @@ class ContainerJobs(Protocol):
 
     async def container_states(self) -> Mapping[int, tuple[str, JobState]]:
         """Return the job and its state of every container number whose files may still be needed."""
+        ...
+
+    async def record_use(self, job_id: str, use: ContainerUse) -> None:
+        """Record what a job's container used so far."""
+        ...
+
+    async def use_of(self, job_id: str) -> ContainerUse | None:
+        """Return what a job's container used; None if it has none, or it never began."""
         ...
 
     async def changes_of(self, job_id: str) -> StoredChanges | None:

@@ -111,6 +111,7 @@ COMMITS = frozenset(
         "answer_request",
         "end_container_job",
         "settle_changes",
+        "record_use",
         # going out
         "claim_outbox",
         "record_part_sent",
@@ -221,6 +222,7 @@ READS = frozenset(
         "container_row",
         "container_states",
         "changes_of",
+        "use_of",
         "run_steps",
     }
 )

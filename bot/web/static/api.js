@@ -177,6 +177,10 @@ export const jobs = ({ signal, ...query }) => ask(withQuery("/jobs", query), { s
 export const job = (id) => ask(ofJob(id));
 /** @param {string} id */
 export const jobParts = (id) => ask(ofJob(id, "/parts"));
+/** @param {string} id @returns {Promise<JobContainer>} */
+export const jobContainer = (id) => ask(ofJob(id, "/container"));
+/** @param {string} id @returns {Promise<{digest: string, diff: string}>} */
+export const jobChanges = (id) => ask(ofJob(id, "/changes"));
 /** @param {string} id @param {string} action what its endpoint is called @param {Object<string, any>} [body] */
 export const actOnJob = (id, action, body) => change(ofJob(id, `/${action}`), body);
 /** @param {string} id @param {number} after */

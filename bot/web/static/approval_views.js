@@ -4,6 +4,7 @@ import { codeView } from "./blocks.js";
 import { h, icon } from "./dom.js";
 import { clip, fromNow } from "./format.js";
 import { timeView } from "./parts.js";
+import { link as route } from "./router.js";
 
 /** Whether it is a question of the assistant's own, and not about a call.
  * @param {Approval | null} approval @param {Item} [item] */
@@ -42,7 +43,7 @@ export function headlineOf(approval, item) {
   return { title: [`${verb} `, h("code", {}, about), "?"], reasons };
 }
 
-const REFUSED = /^(Denied|Not approved|Stopped|Skipped|No answer)/;
+const REFUSED = /^(Denied|Rejected|Not approved|Stopped|Skipped|No answer)/;
 
 /**
  * All of it in one line: ✓ ls · Approved by you · 0.1 s.
@@ -83,7 +84,8 @@ export function aboutView(approval, link) {
       ? timeView(approval.expires_at, `expires ${fromNow(approval.expires_at)}`)
       : timeView(approval.opened_at),
     open && approval.quorum > 1 ? h("span", {}, approvals(approval)) : null,
-    link ? h("a", { href: link }, "Open conversation") : null,
+    approval.job_id ? h("a", { href: route("jobs", approval.job_id) }, "Show the changes") : null,
+    link && !approval.job_id ? h("a", { href: link }, "Open conversation") : null,
   );
 }
 

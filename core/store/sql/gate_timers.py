@@ -36,6 +36,7 @@ _OUTCOME_AT_EXPIRY = {
     GateKind.BUDGET: Option.STOP,
     GateKind.CONTINUE: Option.STOP,
     GateKind.AUTH: Option.NOT_SIGNED_IN,
+    GateKind.CHANGES: Option.DENY,
 }
 """The outcomes of gates on expiry. Silence is not consent. An unknown outcome stays unknown, since
 no person answered."""

@@ -25,6 +25,7 @@ from core.store.rows import GateView, TurnStart, TurnState
 from core.store.sql.audit import events_of, hidden, record
 from core.store.sql.feed import put_outcome
 from core.store.sql.gate_open import offer_columns
+from core.store.sql.job_changes import judge_changes
 from core.store.sql.leases import not_held
 from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
 from core.store.sql.turns import started
@@ -160,8 +161,9 @@ class Closed:
 
 
 def open_in_thread(tx: Transaction, thread_id: str) -> tuple[GateView, ...]:
-    """Return the open gates of a thread, oldest first."""
-    return _views(tx, "g.thread_id = ? AND g.state = 'open' ORDER BY g.created_at, g.id", thread_id)
+    """Return the open gates that keep a thread's turn waiting, oldest first."""
+    waited_for = "g.thread_id = ? AND g.state = 'open' AND g.kind <> 'changes'"
+    return _views(tx, f"{waited_for} ORDER BY g.created_at, g.id", thread_id)
 
 
 def view(tx: Transaction, gate_id: str) -> GateView | None:
@@ -312,6 +314,9 @@ def close(
         events=events_of(tx, turn_id),
     )
     tx.changes.gates[gate_id] = thread_id
+    if kind == GateKind.CHANGES:
+        accepted, actor = outcome is Option.APPROVE, None if closed_by is None else closed_by.user_id
+        judge_changes(tx, turn_id, binding, outcome_text, actor, accepted=accepted)
     if call_id is not None and outcome is not None:
         _answer_call(tx, GateKind(kind), call_id, outcome, closed_by)
     if calls is not None and isinstance(outcome, Option):

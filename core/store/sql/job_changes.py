@@ -13,12 +13,15 @@ stored: a run's first calls are those of its plan, in order.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.clock import SECOND_US
 from core.errors import StaleTurn
 from core.events import ModelTrace, RunKind
+from core.gates import Gate, GateKind, Option, Options, VoteRule
 from core.job import JobLimits, JobPlan, JobRow, JobState, PlanState, changes
 from core.store.codecs import encode, storable
 from core.store.rows import TurnStart
 from core.store.sql.feed import position
+from core.store.sql.gate_open import insert
 from core.store.sql.job_views import JOB, job_of, plan_from_json
 from core.store.sql.mapping import ACTIVE
 from core.store.sql.people import known_user
@@ -93,6 +96,55 @@ def accept_changes(tx: Transaction, job: JobRow, reason: str, actor: str | None)
     tx.run("UPDATE job_containers SET accepted_by = ? WHERE job_id = ?", actor, job.id)
     tx.run("UPDATE jobs SET reason = ? WHERE id = ?", storable(reason), job.id)
     return replace(job, reason=reason)
+
+
+CHANGES_EXPIRE_AFTER_US = 30 * 86_400 * SECOND_US
+"""How long changes wait for their owner before they count as rejected."""
+
+
+def ask_about_changes(tx: Transaction, job: JobRow, listed: str, problem: str = "") -> None:
+    """Open the gate about a job's changes, which only its owner decides. `listed`: the files, a line each;
+    `problem`: why accepted changes were not made."""
+    now = tx.clock.now()
+    title = f"Make the changes of job {job.short_id} “{job.title}” in {job.project}?"
+    gate = Gate(
+        id=tx.ids.gate_id(),
+        kind=GateKind.CHANGES,
+        thread_id=job.thread_id or job.id,
+        turn_id=job.id,
+        call_id=None,
+        requester_id=job.owner_id,
+        title=f"{title}\n{problem}" if problem else title,
+        detail=listed,
+        offer=Options((Option.APPROVE, Option.DENY)),
+        rule=VoteRule(approvers=(job.owner_id,)),
+        binding=job.digest or "",
+        created_at=now,
+        expires_at=now + CHANGES_EXPIRE_AFTER_US,
+    )
+    insert(tx, gate)
+
+
+def ask_again(tx: Transaction, job: JobRow, problem: str) -> None:
+    """Open the gate about a job's changes once more, because they could not be made."""
+    before = tx.one(
+        "SELECT detail FROM gates WHERE turn_id = ? AND kind = 'changes' ORDER BY created_at DESC LIMIT 1",
+        job.id,
+    )
+    ask_about_changes(tx, job, "" if before is None else before[0], problem)
+
+
+def judge_changes(
+    tx: Transaction, job_id: str, digest: str, reason: str, actor: str | None, *, accepted: bool
+) -> None:
+    """Record the decision about the changes with that digest. If a job has others, it is submitted still."""
+    row = tx.one(f"SELECT {JOB} FROM jobs j WHERE j.id = ?", job_id)
+    if row is None or (job := job_of(row)).state is not JobState.SUBMITTED:
+        return
+    if not accepted:
+        change(tx, job, JobState.FAILED, reason, actor)
+    elif digest == job.digest:
+        accept_changes(tx, job, reason, actor)
 
 
 INTERRUPTED = "Plan interrupted by user message, re-evaluating…"

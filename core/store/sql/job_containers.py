@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from typing import assert_never
+from dataclasses import asdict, fields, replace
+from typing import Any, assert_never
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
@@ -20,6 +20,8 @@ from core.store.container_port import (
     CallEnded,
     ContainerEnd,
     ContainerRow,
+    ContainerUse,
+    EgressUse,
     Noted,
     OutOfOrder,
     Replied,
@@ -28,12 +30,13 @@ from core.store.container_port import (
     StartedContainer,
     StoredChanges,
     Told,
+    UseSample,
 )
 from core.store.job_port import JobEnded
 from core.store.rows import TurnState
 from core.store.sql.audit import record
 from core.store.sql.grants import own_grants
-from core.store.sql.job_changes import OVER, change, claim, job_row, report
+from core.store.sql.job_changes import OVER, ask_about_changes, ask_again, change, claim, job_row, report
 from core.store.sql.job_monitor import tell_below_notice, tell_end
 from core.store.sql.jobs import end_run, in_hand, is_waited_for, join, started
 from core.store.sql.recovery import resume
@@ -135,6 +138,17 @@ def _cut_short(tx: Transaction, job_id: str) -> None:
         end_calls(tx, thread_id, job_id, [ToolResult(call_id, ResultStatus.UNKNOWN, CUT_SHORT)])
 
 
+def _use_from_json(text: str) -> ContainerUse:
+    stored: dict[str, Any] = json.loads(text)
+    egress, samples, connections = (stored.pop(name) for name in ("egress", "samples", "connections"))
+    return ContainerUse(
+        **stored,
+        egress=tuple(egress),
+        samples=tuple(UseSample(**one) for one in samples),
+        connections=tuple(EgressUse(**one) for one in connections),
+    )
+
+
 class ContainerJobUnits(Facet):
     """The units of ContainerJobs."""
 
@@ -210,6 +224,7 @@ class ContainerJobUnits(Facet):
                     storable(end.changes.diff),
                     job_id,
                 )
+                ask_about_changes(tx, job_row(tx, job_id), end.changes.listed)
         return done
 
     def _close(self, tx: Transaction, job_id: str) -> None:
@@ -237,6 +252,7 @@ class ContainerJobUnits(Facet):
         else:
             report(tx, job_id, problem, job.state)
             tx.run("UPDATE jobs SET reason = ? WHERE id = ?", problem, job_id)
+            ask_again(tx, job, problem)
             said = f"Job {job.short_id} “{job.title}”: {problem}"
         if job.thread_id is None:
             return tell_below_notice(tx, job_id, plain(said))
@@ -253,6 +269,15 @@ class ContainerJobUnits(Facet):
             " WHERE j.state IN ('pending', 'in_progress', 'stuck', 'completed', 'submitted')"
         )
         return {number: (job_id, JobState(state)) for number, job_id, state in rows}
+
+    @writes
+    def record_use(self, tx: Transaction, job_id: str, use: ContainerUse) -> None:
+        tx.run("UPDATE job_containers SET used = ? WHERE job_id = ?", storable(encode(asdict(use))), job_id)
+
+    @reads
+    def use_of(self, tx: Transaction, job_id: str) -> ContainerUse | None:
+        row = tx.one("SELECT used FROM job_containers WHERE job_id = ?", job_id)
+        return None if row is None or row[0] is None else _use_from_json(row[0])
 
     @reads
     def changes_of(self, tx: Transaction, job_id: str) -> StoredChanges | None:

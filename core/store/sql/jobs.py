@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from core.gates import Option
 from core.job import (
     MAX_QUEUED,
     MAX_QUEUED_EACH,
@@ -28,17 +29,18 @@ from core.store.facets import NoticeAddress
 from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
 from core.store.rows import TurnState
 from core.store.sql.feed import position
+from core.store.sql.gates import cast_vote, close
 from core.store.sql.inbox import notices_thread
 from core.store.sql.job_changes import (
     CHANNEL,
     OVER,
     JobPlanUnits,
-    accept_changes,
     ask_to_stop,
     change,
     claim,
     interrupt,
     job_row,
+    judge_changes,
     record,
 )
 from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
@@ -154,11 +156,28 @@ def change_for(
     job = find(tx, owner_id, named)
     if job is None:
         return None
-    if to is JobState.ACCEPTED and job.state is JobState.SUBMITTED and job.digest is not None:
-        return accept_changes(tx, job, reason, actor)
+    decided = {JobState.ACCEPTED: Option.APPROVE, JobState.FAILED: Option.DENY}.get(to)
+    if job.state is JobState.SUBMITTED and job.digest is not None and decided is not None:
+        _decide(tx, job, job.digest, decided, reason, actor)
+        return job_row(tx, job.id)
     changed = change(tx, job, to, reason, actor)
     ask_to_stop(tx, job.id)
     return changed
+
+
+def _decide(
+    tx: Transaction, job: JobRow, digest: str, decided: Option, reason: str, actor: str | None
+) -> None:
+    """Decide about a job's changes at their gate. It has no cards: the job's own message has the buttons.
+    There is none once its conversation is deleted, or while accepted changes are being made."""
+    open_gate = "SELECT id FROM gates WHERE turn_id = ? AND kind = 'changes' AND state = 'open'"
+    gate = tx.one(open_gate, job.id)
+    if gate is None or actor is None:
+        judge_changes(tx, job.id, digest, reason, actor, accepted=decided is Option.APPROVE)
+        return
+    person = known_user(tx, actor)
+    cast_vote(tx, gate[0], person, decided)
+    close(tx, gate[0], decided, reason, None, person)
 
 
 def started(tx: Transaction, job_id: str, reserved: Reservation | None = None) -> StartedJob:

@@ -61,6 +61,9 @@ def containers(house: Hub) -> list[str]:
     return run("docker", "ps", "--all", "--quiet", "--filter", f"label=hubbub.hub={name}").split()
 
 
+STATS = ("docker", "stats", "--no-stream", "--format", "{{.MemUsage}}")
+
+
 def shell(command: str, **more: object) -> ToolCall:
     return ToolCall("shell", {"command": command, **more})
 
@@ -93,7 +96,13 @@ async def test_a_job_edits_files_runs_tests_and_the_project_changes_once_its_dif
         assert (status, shown["digest"], "+    return a + b" in shown["diff"]) == (200, job.digest, True)
         status, refused = await called(house, "POST", f"/jobs/{named}/accept?digest=another")
         assert (status, refused["error"]["message"]) == (409, f"Job {named} has other changes than these.")
-        assert (await called(house, "POST", f"/jobs/{named}/accept?digest={job.digest}"))[0] == 200
+        _, asked_for = await called(house, "GET", "/approvals")
+        (gate,) = asked_for["approvals"]
+        assert (gate["kind"], gate["job_id"], gate["may_decide"]) == ("changes", job.id, True)
+        assert gate["details"] == ["changed add.py", "added log.txt"]
+        assert "add.py has changed in the project since" in gate["title"]
+        decision = {"request_id": gate["gate_id"], "action": "approve"}
+        assert (await called(house, "POST", "/chat/gate/resolve", decision))[0] == 200
         await becomes(house, named, JobState.ACCEPTED)
         assert "a + b" in add.read_text()
         assert (house.workspace / "app" / "log.txt").read_text() == "passed\n"
@@ -302,6 +311,11 @@ async def test_a_job_reaches_the_hosts_that_the_operator_named_and_nothing_else(
             await house.model.wait_requests(2, timeout_s=LIMIT_S)
             await house.stop()  # the same container finds the next hub's proxy
             await house.start()
+
+            async def measured() -> bool:
+                return bool((await called(house, "GET", f"/jobs/{named}/container"))[1]["samples"])
+
+            await house.until(measured)
             run("docker", "exec", await running(house), "touch", "/workspace/go")
             await house.telegram.wait_text(OWNER, "I was out.", timeout_s=LIMIT_S)
             job = await becomes(house, named, JobState.SUBMITTED)
@@ -316,6 +330,14 @@ async def test_a_job_reaches_the_hosts_that_the_operator_named_and_nothing_else(
                 assert "port: Tunnel connection failed: 403" in said
                 assert "direct: ConnectionRefusedError" in said
             assert site.paths == ["/from-inside"] * 2
+            _, use = await called(house, "GET", f"/jobs/{named}/container")
+            assert (use["image"], use["memory_mb"], use["egress"]) == (
+                worker_image, 256, [f"{SITE}:{site.port}"],
+            )  # fmt: skip
+            reached = {one["target"]: (one["connections"], one["refused"]) for one in use["connections"]}
+            assert reached.pop(f"{SITE}:{site.port}") == (2, None), "of both hubs"
+            assert sorted(reached) == [f"127.0.0.1:{site.port}", f"{SITE}:22"]
+            assert all(one["memory_bytes"] > 1_000_000 for one in use["samples"])
             assert f"The only network is https to {SITE}:{site.port}" in json.dumps(house.model.log[0].body)
 
 
@@ -372,6 +394,36 @@ async def test_what_goes_wrong_inside_ends_with_its_name_and_leaves_the_hub_unha
         assert (await house.readyz())[0] == 200
 
 
+async def test_a_worker_that_runs_out_of_memory_ends_with_that_name_and_its_commands_are_killed_first(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+        fill = "head -c 4000000 /dev/zero | tr '\\0' '\\n' > lines; touch ready"
+        wait = "while [ ! -e go ]; do sleep 0.1; done; cat /proc/self/oom_score_adj"
+        house.model.enqueue(tools(shell(f"{fill}; {wait}")))
+        house.model.enqueue(tools(ToolCall("read_file", {"path": "lines"})))
+        named = await started(house, "/job --sandbox read much")
+
+        async def waits() -> bool:
+            return bool(list((tmp_path / "data" / "containers").glob("*/project/ready")))
+
+        await house.until(waits)
+        container = await running(house)
+        # From here on the worker has room for itself alone, so that nothing else can be struck.
+        (used,) = re.findall(r"^([\d.]+)MiB", run(*STATS, container))
+        limit = f"{float(used) + 10:.0f}m"
+        run("docker", "update", f"--memory={limit}", f"--memory-swap={limit}", container)
+        run("docker", "exec", container, "touch", "/workspace/go")
+        job = await becomes(house, named, JobState.FAILED)
+        assert job.reason == "Out of memory: the container used up its 256 MB."
+        events = await house.store.jobs.job_events(job.id, 0, 100)
+        (result,) = [
+            one.text for one in events if one.kind is JobEventKind.TOOL_RESULT and "1000" in one.text
+        ]
+        assert result
+        assert (await house.readyz())[0] == 200
+
+
 def rows(house: Hub, sql: str) -> list[tuple[object, ...]]:
     """What the hub's database says, read beside it."""
     with contextlib.closing(sqlite3.connect(f"file:{house.database}?mode=ro", uri=True)) as database:
@@ -411,13 +463,13 @@ async def nothing_in(directory: Path) -> bool:
     return not list(directory.iterdir())
 
 
-async def called(house: Hub, method: str, path: str) -> tuple[int, dict[str, Any]]:
+async def called(house: Hub, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
     """The hub's answer to its owner's program."""
     access = json.loads((house.directory / "data" / "api.json").read_text())
     headers = {"Authorization": f"Bearer {access['token']}"}
     async with (
         aiohttp.ClientSession(access["url"], headers=headers) as session,
-        session.request(method, f"/api{path}") as answer,
+        session.request(method, f"/api{path}", json=body) as answer,
     ):
         return answer.status, await answer.json()
 

@@ -5,13 +5,28 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bot.jobs.job_socket import BACKLOG, EgressBroker, EgressTerms, listen_in
+from bot.jobs.job_socket import (
+    BACKLOG,
+    MAX_LOGGED,
+    OTHERS,
+    OTHERS_REFUSED,
+    EgressBroker,
+    EgressTerms,
+    listen_in,
+)
+from bot.jobs.upkeep import MAX_SAMPLES, ContainerRecord
+from core.job import JobBudget, NewJob
 from core.safety.network import destination
 from core.sandbox.policy import EGRESS_NAME
 from core.sandbox.worker import forwarding
+from core.store.container_port import ContainerUse, EgressUse
+from core.store.sqlite.store import open_store
+from core.users import Role
+from tests.contracts.store.bench import CountingIds, StoppedClock
 from tests.core.tools.test_web_client import redirect
 from tests.core.tools.website import SITE, Website
 
@@ -53,7 +68,7 @@ class Town:
 
 @contextlib.asynccontextmanager
 async def town(
-    directory: Path, *look_ups: Sequence[str], name: str = SITE, **limits: int
+    directory: Path, *look_ups: Sequence[str], name: str = SITE, **limits: Any
 ) -> AsyncIterator[Town]:
     async with Website() as site:
         allowed = frozenset({(name, site.port)})
@@ -154,6 +169,64 @@ async def test_a_thousand_connections_are_bounded_and_so_are_bytes(tmp_path: Pat
         with contextlib.suppress(ConnectionError):
             assert len(await here.said(line, get("/" + "a" * 4_000))) < 5_000
         assert await here.status(line) == 429
+
+
+async def test_a_silent_job_and_a_silent_host_are_let_go(tmp_path: Path) -> None:
+    async with town(tmp_path, request_limit_s=0.1, silence_limit_s=0.3) as here:
+
+        async def never(_: object) -> object:
+            await here.site.over.wait()
+            return redirect("/")
+
+        here.site.answer = never  # type: ignore[assignment]
+        reader, writer = await here.opened()
+        assert (await reader.read()).split()[1] == b"400"
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            assert await here.said(f"CONNECT {SITE}:{here.site.port} HTTP/1.1", get()) == b""
+        assert here.broker.refused == 1
+
+
+async def test_the_log_has_what_was_reached_and_refused_and_is_bounded_whatever_a_job_asks_for(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path) as here:
+        own = f"{SITE}:{here.site.port}"
+        said = [await here.said(f"CONNECT {own} HTTP/1.1", get()) for _ in range(2)]
+        for number in range(MAX_LOGGED + 50):
+            assert await here.status(f"CONNECT host-{number}.example:443 HTTP/1.1") == 403
+    log = here.broker.log
+    moved = sum(map(len, said)) + 2 * len(get())
+    assert log[(own, None)] == EgressUse(own, None, 2, moved)
+    refused = "host-0.example:443 is not in [sandbox] egress"
+    assert log[("host-0.example:443", refused)].connections == 1
+    assert log[(OTHERS, OTHERS_REFUSED)].connections == 51
+    assert len(log) == MAX_LOGGED + 1
+
+
+async def test_what_a_container_used_is_thinned_out_and_goes_on_after_the_hub(tmp_path: Path) -> None:
+    clock, ids = StoppedClock(), CountingIds()
+    store = await open_store(tmp_path / "hub.db", clock, ids)
+    limits = ContainerUse("image", 256, 100, 2, 256)
+    try:
+        await store.people.ensure_user("ada", Role.OWNER, "ada")
+        await store.jobs.save_job(NewJob("job", "ada", "job", "do", (), JobBudget(), project="."))
+        for hub in range(2):
+            record = ContainerRecord(store.containers, "job", limits, clock, None)
+            async with record.kept():
+                for number in range(1_000):
+                    clock.advance(2)
+                    used = {"usage": 9_000_000, "stats": {"inactive_file": 4_000_000}}
+                    cpu = {"cpu_usage": {"total_usage": (hub * 1_000 + number) * 10**9}}
+                    record.take({"cpu_stats": cpu, "memory_stats": used}, 7)
+            use = await store.containers.use_of("job")
+            assert use is not None
+            assert MAX_SAMPLES // 3 < len(use.samples) < MAX_SAMPLES
+            assert use.samples[0].cpu_us == 0, "it shows the whole time"
+            assert use.samples[-1].cpu_us > (hub * 1_000 + 990) * 10**6
+            assert {(one.memory_bytes, one.disk_bytes) for one in use.samples} == {(5_000_000, 7)}
+    finally:
+        await store.close()
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,30 @@
 """Ways out of a container: each works in an open one, and none in one that the policy made."""
 
+import asyncio
+import contextlib
+import datetime
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from bot.jobs.docker_engine import DockerEngine
-from core.sandbox.policy import ContainerPolicy, container_user
+from bot.jobs.job_socket import EgressBroker, EgressTerms, listen_in
+from core.safety.network import Exemption, NetworkGuard
+from core.sandbox.policy import EGRESS_NAME, ContainerPolicy, ContainerUser, container_user
+from tests.core.tools.website import SITE
 from tests.harness.images import base_image, run
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -106,20 +117,144 @@ def docker_socket() -> str:
     return os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
 
 
-async def test_every_way_out_is_open_without_the_policy_and_closed_with_it(image: str, bait: Bait) -> None:
-    user = container_user(os.geteuid(), os.getegid(), 7)
-    policy = ContainerPolicy(image, user, memory_mb=512, project=bait.project)
+async def inside(policy: ContainerPolicy, script: str, words: str) -> str:
+    """What a script prints in a container of that policy."""
     async with DockerEngine(os.environ) as engine:
-        container = await engine.create(policy, ["python3", "-", bait.words], {"hubbub.test": "1"})
+        container = await engine.create(policy, ["python3", "-", words], {"hubbub.test": "1"})
         try:
-            closed = judged(
-                run("docker", "start", "--attach", "--interactive", container, input=PROBES.read_text())
-            )
+            start = ("docker", "start", "--attach", "--interactive", container)
+            return await asyncio.to_thread(run, *start, input=script)
         finally:
             await engine.remove(container)
+
+
+def user() -> ContainerUser:
+    return container_user(os.geteuid(), os.getegid(), 7)
+
+
+async def test_every_way_out_is_open_without_the_policy_and_closed_with_it(image: str, bait: Bait) -> None:
+    policy = ContainerPolicy(image, user(), memory_mb=512, project=bait.project)
+    closed = judged(await inside(policy, PROBES.read_text(), bait.words))
     tried = in_the_open(image, bait)
     print(f"{len(closed)} ways out were tried")
     assert tried.keys() == closed.keys()
     assert {name: why for name, why in tried.items() if why is not None} == {}, "each works in the open"
     assert [name for name, why in closed.items() if why is None] == []
     assert len(closed) >= LEAST
+
+
+GO_OUT = """
+import contextlib, json, socket, ssl, sys
+
+told = json.loads(sys.argv[1])
+
+
+def opened(target):
+    one = socket.socket(socket.AF_UNIX)
+    one.settimeout(30)
+    one.connect("/run/hubbub/egress.sock")
+    with contextlib.suppress(BrokenPipeError):  # one that is over the limits is answered unheard
+        one.sendall(f"CONNECT {target} HTTP/1.1\\r\\n\\r\\n".encode())
+    said = b""
+    while not said.endswith(b"\\r\\n\\r\\n") and (piece := one.recv(1)):
+        said += piece
+    return one, int(said.split()[1])
+
+
+def status(target):
+    one, found = opened(target)
+    one.close()
+    return found
+
+
+def over_tls(name):
+    context = ssl.create_default_context(cadata=told["certificate"])
+    one, _ = opened(told["site"])
+    try:
+        with context.wrap_socket(one, server_hostname=name) as secure:
+            secure.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")
+            return b"".join(iter(lambda: secure.recv(4096), b"")).decode()
+    except ssl.SSLError as error:
+        return type(error).__name__
+
+
+found = {"tls": over_tls("site.example"), "tls to another name": over_tls("other.example")}
+found["refused"] = {target: status(target) for target in told["targets"]}
+held = [opened(told["site"]) for _ in range(40)]
+found["held"] = sorted(code for _, code in held)
+for one, _ in held:
+    one.close()
+found["many"] = [status("10.0.0.1:443") for _ in range(1000)]
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SecureSite:
+    """A TLS server on this machine. `certificate`: what it is known by, as PEM."""
+
+    port: int
+    certificate: str
+
+
+@contextlib.asynccontextmanager
+async def secure_site(directory: Path) -> AsyncIterator[SecureSite]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, SITE)])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SITE)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    certificate = made.public_bytes(Encoding.PEM)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (directory / "site.pem").write_bytes(certificate + private)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(directory / "site.pem")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.0 200 OK\r\n\r\nhello over TLS")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as server:
+        yield SecureSite(server.sockets[0].getsockname()[1], certificate.decode())
+
+
+async def test_with_egress_every_way_out_stays_closed_and_the_broker_alone_is_reached(
+    image: str, bait: Bait, tmp_path: Path
+) -> None:
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    sockets, told = tmp_path / "sockets", json.loads(bait.words)
+    async with secure_site(tmp_path) as site:
+        allowed = f"{SITE}:{site.port}"
+        guard = NetworkGuard(look_up, [Exemption.parse(f"127.0.0.1:{site.port}")])
+        terms = EgressTerms(frozenset({(SITE, site.port)}), guard, max_connections=1_000)
+        broker = EgressBroker("job", terms)
+        listening = listen_in(sockets, None if os.geteuid() else user(), EGRESS_NAME)
+        policy = ContainerPolicy(
+            image, user(), memory_mb=512, project=bait.project, socket_directory=sockets, egress=(allowed,)
+        )
+        hosts = ("127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", told["address"])
+        targets = [f"{host}:{port}" for host in hosts for port in (told["port"], site.port)]
+        targets += [f"{SITE}:{told['port']}", f"sub.{allowed}", "169.254.169.254:80"]
+        words = {"site": allowed, "certificate": site.certificate, "targets": targets}
+        async with broker.serving(listening):
+            closed = judged(await inside(policy, PROBES.read_text(), bait.words))
+            found = json.loads(await inside(policy, GO_OUT, json.dumps(words)))
+    assert [name for name, why in closed.items() if why is None] == []
+    assert len(closed) >= LEAST
+    assert found["tls"].endswith("hello over TLS"), found
+    assert found["tls to another name"] == "SSLCertVerificationError", "the broker sees no content"
+    assert found["refused"] == dict.fromkeys(targets, 403)
+    assert found["held"] == [200] * terms.max_open + [503] * (40 - terms.max_open)
+    assert {*found["many"]} <= {403, 429, 503}
+    assert found["many"][-1] == 429, "a thousand connections are the limit of this job"
+    assert broker.asked == 1_000 + 2 + len(targets) + 40

@@ -143,6 +143,7 @@ served served who    GET /api/grants
 served served who    GET /api/jobs
 served gone   who    GET /api/jobs/{id}
 served gone   who    GET /api/jobs/{id}/changes
+served gone   who    GET /api/jobs/{id}/container
 served gone   who    GET /api/jobs/{id}/events
 served gone   who    GET /api/jobs/{id}/parts
 served gone   who    GET /api/jobs/{id}/stream

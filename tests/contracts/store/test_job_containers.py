@@ -1,9 +1,12 @@
 """Jobs in containers in the store: their claims, each request once, and the changes that a person accepts."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.errors import StaleTurn
 from core.events import NO_MODELS
+from core.gates import Gate, GateKind, Option
 from core.job import JobBudget, JobLimits, JobRefused, JobRow, JobState, NewJob
 from core.messages import Address, Message, plain
 from core.people.notices import Recipient
@@ -19,10 +22,12 @@ from core.store.container_port import (
     SaidComplete,
     StoredChanges,
 )
+from core.store.effects import CloseGate
 from core.store.facets import NoticeAddress
 from core.store.job_port import JobEnd
 from core.store.routine_rows import RunEnd
 from core.store.rows import NewCall
+from core.store.sql.store import SqlStore
 from core.tool import Effect
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult
 from tests.contracts.store.bench import ADA, Bench
@@ -32,7 +37,7 @@ from tests.contracts.store.test_routines import started as run_started
 
 TWO = JobLimits(2, 2)
 SUBMITTED = JobEnd(((JobState.COMPLETED, "done"), (JobState.SUBMITTED, "waits")), told, result="done")
-CHANGES = StoredChanges("[]", "d1", "+line")
+CHANGES = StoredChanges("[]", "d1", "+line", "changed a.py")
 
 
 async def contained(world: Bench, name: str = "job", owner: str = "ada") -> JobRow:
@@ -119,7 +124,7 @@ async def test_accepted_changes_make_a_job_accepted_only_once_they_are_settled(w
     await begun(world)
     containers, jobs = world.store.containers, world.store.jobs
     await containers.end_container_job(job.id, ContainerEnd(SUBMITTED, CHANGES))
-    assert await containers.changes_of(job.id) == CHANGES
+    assert await containers.changes_of(job.id) == replace(CHANGES, listed="")
     for problem, state in (("changed since", JobState.SUBMITTED), (None, JobState.ACCEPTED)):
         assert await containers.accepted_changes() == []
         accepted = await jobs.change_job("ada", job.id, JobState.ACCEPTED, "Accepted by Ada", actor="ada")
@@ -162,6 +167,58 @@ async def test_past_the_notices_of_an_hour_only_changes_that_wait_are_announced(
         await notifier.tell_due()
     assert len(sent) == MAX_AN_HOUR + 1
     assert sent[-1] == f"routine:{run_id}"
+
+
+async def waiting(world: Bench) -> list[Gate]:
+    return [view.gate for view in await world.store.gates.open_gates()]
+
+
+async def test_changes_wait_at_a_gate_that_its_outcome_or_the_jobs_own_closes_for_both(world: Bench) -> None:
+    assert isinstance(world.store, SqlStore)
+    containers, jobs = world.store.containers, world.store.jobs
+    outcomes: list[tuple[str, str]] = []
+    for name in ("approved", "denied", "accepted", "rejected", "forgotten", "another"):
+        job = await contained(world, name)
+        await begun(world)
+        await containers.end_container_job(job.id, ContainerEnd(SUBMITTED, CHANGES))
+        (gate,) = await waiting(world)
+        assert (gate.kind, gate.requester_id, gate.rule.named) == (GateKind.CHANGES, "ada", ("ada",))
+        assert (gate.binding, gate.detail) == ("d1", "changed a.py")
+        if name == "another":  # as if the row of the job were changed by other means than a decision
+            await world.store.facet_engine.write(lambda tx: tx.run("UPDATE job_containers SET digest = 'd2'"))
+        match name:
+            case "accepted" | "rejected":
+                to = JobState.ACCEPTED if name == "accepted" else JobState.FAILED
+                await jobs.change_job("ada", job.id, to, f"{name} by Ada", actor="ada")
+            case "forgotten":
+                world.clock.advance(31 * 86_400)
+                await world.store.gates.expire_gates(
+                    world.clock.now(), lambda _: "no answer", lambda _: plain("late")
+                )
+            case _:
+                answer = Option.DENY if name == "denied" else Option.APPROVE
+                await world.rule(CloseGate(gate.id, answer, f"{name} by Ada", plain("done")))
+        assert await waiting(world) == []
+        accepted = [one.job_id for one in await containers.accepted_changes()]
+        if accepted:
+            assert accepted == [job.id]
+            await containers.settle_changes(job.id, "add.py has changed since")
+            (again,) = await waiting(world)
+            assert (again.binding, again.detail) == ("d1", "changed a.py")
+            assert again.title.endswith("add.py has changed since")
+            await world.rule(CloseGate(again.id, Option.APPROVE, f"{name} by Ada", plain("done")))
+            await containers.settle_changes(job.id, None)
+        now = await jobs.job("ada", job.id)
+        assert now is not None
+        outcomes.append((now.state.value, now.reason))
+    assert outcomes == [
+        ("accepted", "approved by Ada"),
+        ("failed", "denied by Ada"),
+        ("accepted", "accepted by Ada"),
+        ("failed", "rejected by Ada"),
+        ("failed", "no answer"),
+        ("submitted", "waits"),
+    ]
 
 
 async def test_the_notice_of_a_routine_offers_the_changes_and_is_followed_by_what_became_of_them(

@@ -4,6 +4,7 @@ import * as api from "../api.js";
 import { button, confirmButton, h, settled } from "../dom.js";
 import { EventStream } from "../event_stream.js";
 import { clip, shortTime } from "../format.js";
+import { containerView, diffView } from "../job_container.js";
 import { fileView } from "../message_view.js";
 import { complaint, failure, loading, note, rowLink, timeView } from "../parts.js";
 import { link } from "../router.js";
@@ -11,6 +12,7 @@ import { toast } from "../toasts.js";
 
 const LIMIT = 200;
 const HINTS_MS = 200;
+const MEASURED_MS = 5_000;
 const MICRO_USD = 1_000_000;
 const COLUMNS = /** @type {[string, string[]][]} */ ([
   ["Waiting", ["pending"]],
@@ -138,6 +140,8 @@ const subtaskView = (subtask) =>
 class JobView {
   #closed = false;
   #after = 0;
+  /** The digest of the changes that are shown: only these can be accepted here. */
+  #shownDigest = "";
 
   /** @param {Context} context @param {string} id */
   constructor(context, id) {
@@ -151,13 +155,15 @@ class JobView {
     this.result = h("pre", { class: "job-result", hidden: true });
     this.files = h("ul", { class: "files", "aria-label": "Files", hidden: true });
     this.subtasks = h("ol", { class: "job-events", "aria-label": "Subtasks", hidden: true });
+    this.container = h("div");
+    this.changes = h("div");
     this.events = h("ol", { class: "job-events", "aria-label": "Events" });
     this.head = h("div", {}, note(loading()));
     this.element = h(
       "div",
       {},
       ...[this.head, this.facts, this.routine, this.problem, this.actions, this.task, this.result],
-      ...[this.files, this.subtasks, this.events],
+      ...[this.changes, this.container, this.files, this.subtasks, this.events],
     );
     this.renew = settled(() => this.#load(), HINTS_MS);
     this.end = context.hub.on(["job_changed", "refetch"], (event) => {
@@ -168,11 +174,13 @@ class JobView {
       (event) => this.#event(event.data),
       () => {},
     );
+    this.measured = setInterval(() => WORKING.has(this.job?.state ?? "") && this.#showContainer(), MEASURED_MS);
     this.#load();
   }
 
   close() {
     this.#closed = true;
+    clearInterval(this.measured);
     this.stream.close();
     this.renew.cancel();
     this.end();
@@ -182,8 +190,11 @@ class JobView {
     try {
       const [job, parts] = await Promise.all([api.job(this.id), api.jobParts(this.id)]);
       if (this.#closed) return;
+      await this.#showChanges(job);
+      if (this.#closed) return;
       this.#show(job);
       this.#showParts(parts);
+      await this.#showContainer();
     } catch (error) {
       if (!this.#closed) this.head.replaceChildren(note(...failure(error, () => this.#load())));
     }
@@ -202,6 +213,21 @@ class JobView {
     const focused = this.actions.contains(document.activeElement);
     this.actions.replaceChildren(...this.#offered(job));
     if (focused) this.actions.querySelector("button")?.focus();
+  }
+
+  /** @param {Job} job */
+  async #showChanges(job) {
+    if (!job.digest || job.digest === this.#shownDigest) return;
+    const { diff, digest } = await api.jobChanges(this.id);
+    this.changes.replaceChildren(diffView(diff));
+    this.#shownDigest = digest;
+  }
+
+  async #showContainer() {
+    if (!this.job?.project) return;
+    // A job that waits has none yet, as one that failed before it began.
+    const use = await api.jobContainer(this.id).catch(() => null);
+    if (use && !this.#closed) this.container.replaceChildren(containerView(use));
   }
 
   /** @param {JobParts} parts */
@@ -229,7 +255,8 @@ class JobView {
     if (job.state !== "submitted") return [again];
     const why = h("input", { type: "text", "aria-label": "Reason for a rejection", maxlength: "2000" });
     const reject = button("Reject", () => this.#act("reject", { text: why.value }), { class: "button" });
-    return [act("Accept", "accept", undefined, "button primary"), why, reject, again];
+    const accept = job.digest ? `accept?digest=${encodeURIComponent(this.#shownDigest)}` : "accept";
+    return [act("Accept", accept, undefined, "button primary"), why, reject, again];
   }
 
   /** @param {string} action @param {Object<string, any>} [body] */

@@ -273,9 +273,9 @@ CREATE TABLE deleted_files (
 ALTER TABLE routines ADD COLUMN done_at INTEGER;
 CREATE INDEX routines_done ON routines (done_at) WHERE done_at IS NOT NULL;
 
--- Sign-ins.
+-- Sign-ins, and the changes of jobs in containers.
 PRAGMA writable_schema = ON;
-UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'')')
+UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'', ''changes'')')
 WHERE type = 'table' AND name = 'gates';
 -- Invitations to the console.
 UPDATE sqlite_schema SET sql = replace(sql, '''token'')', '''token'', ''invitation'')')
@@ -330,7 +330,8 @@ CREATE TABLE job_containers (
     changes     TEXT,  -- JSON: the files in which its copy differs at its end
     digest      TEXT,  -- of the changes: what a person accepts
     diff        TEXT,  -- the changes as people read them
-    accepted_by TEXT  -- the person who accepted them, until the files of the project are changed
+    accepted_by TEXT,  -- the person who accepted them, until the files of the project are changed
+    used        TEXT  -- JSON: the limits of its container, and what it used and reached; null: it never began
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX job_containers_accepted ON job_containers (job_id) WHERE accepted_by IS NOT NULL;
 

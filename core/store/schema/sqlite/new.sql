@@ -326,7 +326,7 @@ CREATE TABLE gates (
     id            TEXT NOT NULL PRIMARY KEY,
     kind          TEXT NOT NULL
                       CHECK (kind IN ('approval', 'question', 'unknown_outcome', 'budget', 'continue', 'menu',
-                                       'auth')),
+                                       'auth', 'changes')),
     state         TEXT NOT NULL CHECK (state IN ('open', 'closed')),
     thread_id     TEXT NOT NULL REFERENCES threads (id),
     turn_id       TEXT NOT NULL REFERENCES runs (id),
@@ -693,7 +693,8 @@ CREATE TABLE job_containers (
     changes     TEXT,  -- JSON: the files in which its copy differs at its end
     digest      TEXT,  -- of the changes: what a person accepts
     diff        TEXT,  -- the changes as people read them
-    accepted_by TEXT  -- the person who accepted them, until the files of the project are changed
+    accepted_by TEXT,  -- the person who accepted them, until the files of the project are changed
+    used        TEXT  -- JSON: the limits of its container, and what it used and reached; null: it never began
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX job_containers_accepted ON job_containers (job_id) WHERE accepted_by IS NOT NULL;
 
