@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bot.config.keys import VaultKeyRing, hub_key
@@ -11,7 +12,7 @@ from bot.config.load import Loaded
 from bot.config.schema import Config, secret_values
 from bot.config.types import DATABASE_NAME
 from bot.live import Live
-from bot.models.builder import first_call, sees
+from bot.models.builder import ModelOpener, first_call
 from bot.ops.metrics import Metrics
 from bot.runtime import LOGIN_PATH, StartError, needed_to_start
 from bot.timers import ScheduledTimers
@@ -134,6 +135,7 @@ class Dependencies:
         owner: Principal,
         ring: VaultKeyRing,
         models: ModelList,
+        opener: ModelOpener,
         metrics: Metrics,
         clock: Clock,
         timers: ScheduledTimers,
@@ -151,6 +153,8 @@ class Dependencies:
         self.timers = timers
         self.metrics = metrics
         self.models = models
+        self.opener = opener
+        self.model_names = {one.name: one.model for one in loaded.config.models}
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
         self.texts = WorkspaceTexts(workspace_of(loaded), self.leaks, self.config.workspace.trusted_skills)
@@ -197,8 +201,10 @@ def build_rules(
     skills: SkillsOf = no_skills,
     jobs: "JobDispatcher | None" = None,
     servers: ServersOf = no_servers,
+    model_names: Mapping[str, str] = MappingProxyType({}),
 ) -> InboundRules:
-    """Return who may speak where, the rate limits, and the queue limits."""
+    """Return who may speak where, the rate limits, and the queue limits. `model_names`: for people to
+    choose from, each with its name at the provider."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
         owner=owner,
@@ -221,7 +227,7 @@ def build_rules(
         config.hub.timezone,
         models,
         skills,
-        {one.name: one.model for one in config.models},
+        model_names,
         jobs,
         WhileBusy(config.agent.while_busy),
         servers,
@@ -325,7 +331,7 @@ def build_chat(
         approver_copies,
         guests,
         prompts,
-        manager if any(map(sees, config.models)) else None,
+        manager,
         archive=build_archive(dependencies.loaded, dependencies.ids),
     )
     if hooks is not None:
@@ -417,11 +423,12 @@ class ChangeListeners:
 
 def laid_down(config: Config, effective_policy: EffectivePolicy) -> dict[str, Any]:
     """Return the operator's settings of tools and consent, as plain JSON values."""
-    admin = effective_policy.policy().admin
+    admin, held = effective_policy.policy().admin, effective_policy.configured
+    limits = asdict(held.limits) | {"loop_timeout_s": float(held.limits.loop_timeout_s)}
     return {
         "owner": config.hub.owner,
         "owner_identities": list(config.hub.owner_identities),
-        "approvals": config.approvals.model_dump(mode="json"),
+        "approvals": config.approvals.model_dump(mode="json") | {"preset": held.preset.value, **limits},
         "roles": config.roles.model_dump(mode="json"),
         "teams": {name: list(team.users) for name, team in config.teams.items()},
         "policy": {

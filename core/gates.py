@@ -20,6 +20,7 @@ class GateKind(StrEnum):
     CONTINUE = "continue"
     MENU = "menu"
     AUTH = "auth"
+    SETTINGS = "settings"
 
 
 class Option(StrEnum):

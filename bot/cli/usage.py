@@ -22,7 +22,7 @@ from bot.runtime import Certificates
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.runs.metering import Metering
-from core.store.lock import DataDirectoryLock
+from core.store.lease import DataDirectoryLock
 from core.usage import MICRO_USD
 
 ANSWER_CHARS = 40

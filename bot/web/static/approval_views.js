@@ -83,7 +83,7 @@ export function aboutView(approval, link) {
       ? timeView(approval.expires_at, `expires ${fromNow(approval.expires_at)}`)
       : timeView(approval.opened_at),
     open && approval.quorum > 1 ? h("span", {}, approvals(approval)) : null,
-    link ? h("a", { href: link }, "Open conversation") : null,
+    link ? h("a", { href: link }, approval.kind === "settings" ? "Open settings" : "Open conversation") : null,
   );
 }
 
@@ -99,7 +99,8 @@ export function* callViews(approval, item) {
     return;
   }
   const lines = approval?.details.length ? approval.details : (item?.lines ?? []);
-  const name = approval?.tool ?? (asks(approval, item) ? "" : "arguments");
+  const plain = asks(approval, item) || approval?.kind === "settings";
+  const name = approval?.tool ?? (plain ? "" : "arguments");
   if (lines.length) yield codeView(lines.join("\n"), name);
 }
 

@@ -24,12 +24,12 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
-from core.store.sql import gate_open, tool_failures, turns
+from core.store.sql import gate_open, turns
 from core.store.sql.audit import audited, events_of, hidden, record, record_end
 from core.store.sql.feed import history
 from core.store.sql.grants import in_thread, own_grants
 from core.store.sql.inbox import lead_to_turn, take_steering
-from core.store.sql.kill_switch import refusal_while_paused, use
+from core.store.sql.kill_switch import count_failures, refusal_while_paused, use
 from core.store.sql.leases import hold
 from core.store.sql.mapping import (
     CALL,
@@ -409,7 +409,7 @@ class TurnUnits(Facet):
     ) -> Reservation | None:
         finish_calls(tx, turn_id, results, started_at)
         if unattended:
-            tool_failures.count(tx, results)
+            count_failures(tx, results)
         return _reserved_next(tx, turn_id)
 
     async def hold_lease(self) -> None:

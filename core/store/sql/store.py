@@ -11,7 +11,7 @@ from core.store.sql.extensions import ExtensionUnits
 from core.store.sql.gate_timers import GateUnits, NoticeUnits, OutboxUnits
 from core.store.sql.grants import ConsentUnits
 from core.store.sql.hooks import HeldInputUnits
-from core.store.sql.kill_switch import KillSwitchUnits
+from core.store.sql.kill_switch import KillSwitchUnits, ToolFailureUnits
 from core.store.sql.leases import LeaseUnits
 from core.store.sql.memory import MemoryUnits, SecretUnits
 from core.store.sql.pages import ExplanationUnits, FeedUnits, ThreadUnits
@@ -20,7 +20,6 @@ from core.store.sql.people import KeyUnits
 from core.store.sql.recovery import RecoveryUnits
 from core.store.sql.sign_ins import SignInUnits
 from core.store.sql.steps import TurnUnits
-from core.store.sql.tool_failures import ToolFailureUnits
 from core.store.sql.usage_units import UsageUnits
 from core.store.transaction import Transaction
 from core.store.units import Engine
