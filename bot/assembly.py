@@ -170,8 +170,8 @@ class Tools:
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         self.reloading, self.settings = self._settings(channels.builder)
-        watching = [dependencies.metrics, dependencies.live, self.audit, self.settings]
-        store.watch(ChangeListeners(self.jobs, self.extensions, self.sign_ins, *watching))
+        watching = [dependencies.metrics, dependencies.live, self.audit]
+        store.watch(ChangeListeners(self.jobs, self.extensions, self.sign_ins, self.settings, *watching))
         self.routines = build_routines(
             config,
             store,

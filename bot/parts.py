@@ -45,7 +45,6 @@ from core.people.notices import ApproverCopies, Notices, ToPerson
 from core.runs.chat import ChatDelegate
 from core.runs.context import ChatPrompts
 from core.runs.model_list import ModelList
-from core.runs.registry import Run
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
 from core.runs.workspace_texts import WorkspaceTexts
@@ -55,7 +54,6 @@ from core.store.codecs import settings_to_json
 from core.store.facets import SealedSecret
 from core.store.feed import ChangeListener, Changes
 from core.store.port import Store
-from core.store.rows import LoadedTurn
 from core.store.sqlite.store import open_store as open_sqlite
 from core.tools.execution import Executor, ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings
@@ -343,10 +341,7 @@ def build_chat(
         )
     settings = _chat_settings(config)
 
-    def delegate(loaded: LoadedTurn, run: Run) -> ChatDelegate:
-        return ChatDelegate(services, settings, loaded, run)
-
-    return delegate
+    return lambda loaded, run: ChatDelegate(services, settings, loaded, run)
 
 
 def _pipeline_settings(
@@ -398,17 +393,19 @@ def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy,
 
 
 class ChangeListeners:
-    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew, the manager of
-    extensions only of theirs, and sign-ins of gates only while there is a server to sign in to."""
+    """Tells several of each commit, in order; jobs only if one changed or is to be shown, extensions and
+    settings only of theirs, sign-ins of gates only while there is a server to sign in to."""
 
     def __init__(
         self,
         jobs: "JobService",
         extensions: "mcp_extensions.ExtensionManager | None",
         sign_ins: "SignIns",
+        settings: ChangeListener,
         *listeners: ChangeListener,
     ) -> None:
-        self._jobs, self._extensions, self._sign_ins, self._listeners = jobs, extensions, sign_ins, listeners
+        self._jobs, self._extensions, self._sign_ins = jobs, extensions, sign_ins
+        self._settings, self._listeners = settings, listeners
 
     def changed(self, changes: Changes) -> None:
         if changes.extensions and self._extensions is not None:
@@ -417,6 +414,8 @@ class ChangeListeners:
             self._jobs.changed(changes)
         if changes.sign_ins or changes.sign_outs or (changes.gates and self._sign_ins.servers):
             self._sign_ins.changed(changes)
+        if changes.settings:
+            self._settings.changed(changes)
         for listener in self._listeners:
             listener.changed(changes)
 
@@ -424,11 +423,11 @@ class ChangeListeners:
 def laid_down(config: Config, effective_policy: EffectivePolicy) -> dict[str, Any]:
     """Return the operator's settings of tools and consent, as plain JSON values."""
     admin, held = effective_policy.policy().admin, effective_policy.configured
-    limits = asdict(held.limits) | {"loop_timeout_s": float(held.limits.loop_timeout_s)}
+    in_use = {"preset": held.preset.value, **asdict(held.limits)}
     return {
         "owner": config.hub.owner,
         "owner_identities": list(config.hub.owner_identities),
-        "approvals": config.approvals.model_dump(mode="json") | {"preset": held.preset.value, **limits},
+        "approvals": config.approvals.model_dump(mode="json") | in_use,
         "roles": config.roles.model_dump(mode="json"),
         "teams": {name: list(team.users) for name, team in config.teams.items()},
         "policy": {

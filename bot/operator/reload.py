@@ -69,7 +69,7 @@ class LiveParts(Protocol):
     """The parts of a running hub whose settings can be replaced."""
 
     async def take_up(self, running: Config, written: Config) -> Config:
-        """Use the settings that can change while the hub runs. Return the configuration that is in use then. Raises
+        """Use the settings that can change while the hub runs. Return the configuration in use then. Raises
         StartError: a model can't be opened, and nothing has changed."""
         ...
 

@@ -6,7 +6,6 @@ The API stands on this, in a running hub and in a command without one.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, get_args
 
 from bot.config.document import KeyPath, locate, places
@@ -25,8 +24,11 @@ from core.store.units import committed
 from core.tools.execution import ToolPause
 
 if TYPE_CHECKING:
+    import difflib
+
     from core import vault as vault_module
 else:
+    difflib = LazyModule("difflib")
     vault_module = LazyModule("core.vault")
 
 
@@ -115,7 +117,7 @@ class SettingsService:
         can be removed."""
         names = self._tools()
         if setting is not None and tool not in names:
-            near = get_close_matches(tool, names, n=1)
+            near = difflib.get_close_matches(tool, names, n=1)
             advice = f"did you mean {near[0]}?" if near else f"available: {', '.join(sorted(names))}"
             raise AdminError("not_found", f"there is no tool named {tool}; {advice}")
         if not await self._store.consents.set_tool_setting(user_id, tool, setting, by=self._owner_id):
