@@ -8,7 +8,7 @@ import typer
 
 from bot.cli.api import HubApi, with_api
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.web.jobs_api import ChangesView, JobEventView, JobView
+from bot.operator.unattended_views import ChangesView, JobEventView, JobView
 
 JOBS = "/jobs"
 LOOK_EVERY_S = 1.0

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import BaseModel, SecretStr
 
@@ -17,11 +17,13 @@ from bot.config.load import Loaded
 from bot.config.schema import Config, secret_values
 from bot.config.sections import ChannelSection
 from bot.ops.logs import strike_out
-from bot.platforms import ChannelBuilder
 from bot.runtime import AdminError, ConfigError, StartError
-from channels.manager import ChannelManager
 from channels.supervisor import Phase
 from core.errors import ChannelError
+
+if TYPE_CHECKING:
+    from bot.platforms import ChannelBuilder
+    from channels.manager import ChannelManager
 
 # What came of reading the configuration again, as the API and commands show it.
 
@@ -82,8 +84,8 @@ class ChannelReloader:
     def __init__(
         self,
         loaded: Loaded,
-        manager: ChannelManager,
-        builder: ChannelBuilder,
+        manager: "ChannelManager",
+        builder: "ChannelBuilder",
         learn: Callable[[Iterable[str]], None],
         live: LiveParts,
     ) -> None:

@@ -1,13 +1,14 @@
 """Settings the owner changes: secrets, grants, tools, the configuration."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
 from bot.operator.reload import Reloader, ReloadView
 from bot.operator.settings import SettingsService
+from bot.operator.usage_views import FailingToolView
 from bot.views import DecisionView, GrantView, PermissionView, SecretView
 from bot.web.auth import Caller
 from bot.web.blocks import Page
@@ -70,18 +71,6 @@ class ToolOf(Given):
     """A tool's name."""
 
     name: ShortText
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailingToolView:
-    """A tool that has failed `failures` times in a row in jobs and routines, the last time at `at` with
-    `error`. `left_out_at`: since when these go without it; null: not yet."""
-
-    name: str
-    failures: int
-    error: str
-    at: int
-    left_out_at: int | None
 
 
 class SettingsApi:
