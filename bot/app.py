@@ -16,7 +16,7 @@ from bot.assembly import BuildServers, Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.live import Live
-from bot.models.builder import open_models
+from bot.models.builder import ModelOpener, listed
 from bot.operator.exports import ThreadExports
 from bot.ops.api_access import ApiAccess, published
 from bot.ops.deleted_files import REMOVE_EVERY_S, DeletedFiles
@@ -52,8 +52,7 @@ from core.runs.actors import ThreadActors
 from core.runs.failing_tools import LOOK_EVERY_S as FAILING_EVERY_S
 from core.runs.metering import Metering
 from core.runs.recovery import CHECK_EVERY_S, LeaseKeeper, RunRecovery
-from core.store.lease import LEASE_S, RENEWALS, Leases, LeaseTerms
-from core.store.lock import DataDirectoryLock
+from core.store.lease import LEASE_S, RENEWALS, DataDirectoryLock, Leases, LeaseTerms
 from core.store.port import Store
 from core.store.search import INDEX_EVERY_S, index_all
 from core.tools.execution import CallThreads, Executor, HostExecutor, ToolPause
@@ -317,19 +316,13 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         pause = ToolPause(paused=await store.kill_switch.tools_paused())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         metrics = Metrics()
-        models = await opened.enter_async_context(
-            open_models(
-                config,
-                clock,
-                certificates,
-                Metering(store.usage, clock, ids, metrics.model_called),
-                seams.model,
-                seams.read_timeout_s,
-                loaded.environment,
-            )
+        opener = ModelOpener(
+            clock, certificates, ids, opened, seams.model, seams.read_timeout_s, loaded.environment
         )
+        models = await listed(opener, config, clock, Metering(store.usage, clock, ids, metrics.model_called))
+        timers, url = ScheduledTimers(clock), url_of(sock)
         dependencies = Dependencies(
-            loaded, store, owner, ring, models, metrics, clock, ScheduledTimers(clock), ids, url_of(sock)
+            loaded, store, owner, ring, models, opener, metrics, clock, timers, ids, url
         )
         if dependencies.hooks is not None:
             opened.push_async_callback(dependencies.hooks.unfinished.finish)
@@ -403,7 +396,7 @@ def _app(
     }
     if dependencies.config.jobs.enabled:
         runs["jobs"] = tools.jobs.run
-    runs["sign-ins"] = tools.sign_ins.run
+    runs |= {"sign-ins": tools.sign_ins.run, "settings": tools.settings.run}
     if tools.servers is not None:
         runs["mcp"] = tools.servers.run
     if tools.extensions is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.config.load import Loaded
+from bot.config.schema import Config
 from bot.jobs.builder import (
     LOOK_EVERY_S,
     DockerProbe,
@@ -16,11 +17,15 @@ from bot.jobs.builder import (
     build_jobs,
     build_registry,
 )
+from bot.models.builder import ModelOpener, first_call
+from bot.operator.config_file import SettingsFile
+from bot.operator.reload import ChannelReloader
 from bot.ops.logs import fields
 from bot.parts import (
     ChangeListeners,
     Dependencies,
     build_audit,
+    build_budget,
     build_chat,
     build_credentials,
     build_extensions,
@@ -30,12 +35,13 @@ from bot.parts import (
 )
 from bot.platforms import ChannelBuilder, build_prompts
 from bot.routines.service import build_routines
-from bot.tools import build_approvals, build_tools
+from bot.tools import build_approvals, build_policy, build_tools, loop_limits
 from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.delivery import OnPosted
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
 from core.clock import Clock
+from core.consent.rules import EffectivePolicy
 from core.errors import NobodyToTell, StoreError, ToolFailed
 from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
@@ -47,11 +53,12 @@ from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
 from core.runs.failing_tools import FailingTools
+from core.runs.model_list import ModelList
 from core.runs.previews import TurnPreviews
 from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind, Subtasks
 from core.runs.registry import RunRegistry
 from core.runs.runner import ChatTurnRunner
-from core.store.facets import Expired
+from core.store.facets import Expired, ModelUsage
 from core.store.units import patiently
 from core.tool import ProcessInfo
 from core.tools.builtin.extension_tools import sign_in_tools
@@ -163,6 +170,7 @@ class Tools:
             lambda principal: dependencies.texts.latest().skills_for(principal),
             build_dispatcher(config, self.pipeline, dependencies.ids),
             self.extensions.servers_of if self.extensions is not None else no_servers,
+            dependencies.model_names,
         )
         self.failing = FailingTools(store.tool_failures, self._tell_owner)
         self.jobs = build_jobs(
@@ -174,8 +182,9 @@ class Tools:
             lookup,
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
+        self.reloading, self.settings = self._settings(channels.builder)
         watching = [dependencies.metrics, dependencies.live, self.audit]
-        store.watch(ChangeListeners(self.jobs, self.extensions, self.sign_ins, *watching))
+        store.watch(ChangeListeners(self.jobs, self.extensions, self.sign_ins, self.settings, *watching))
         self.routines = build_routines(
             config,
             store,
@@ -204,6 +213,15 @@ class Tools:
         """End what commands run in, once no call is left."""
         if self.commands is not None:
             await self.commands.close()
+
+    def _settings(self, builder: ChannelBuilder) -> tuple[ChannelReloader, SettingsFile]:
+        of, manager = self._dependencies, self._manager
+        live = LiveSettings(
+            self.pipeline.effective_policy, of.models, of.opener, of.store.usage, of.model_names
+        )
+        reloading = ChannelReloader(of.loaded, manager, builder, of.leaks.learn, live)
+        file = SettingsFile(of.loaded, of.store, reloading, of.owner.user_id, self.notices, of.clock, of.ids)
+        return reloading, file
 
     def notices(self) -> "Notices":
         """Return the sender of the hub's own notices."""
@@ -249,6 +267,51 @@ class Tools:
 
         of = self._dependencies
         return JobsInWords(build_registry(of.config, of.store, self.pipeline, of.ids, of.leaks))
+
+
+LIVE_APPROVALS = ("preset", "max_rounds", "max_tools", "loop_timeout_s")
+"""The keys of `approvals` that a running hub takes up."""
+
+
+class LiveSettings:
+    """The settings that later calls of a running hub use as soon as they are taken up.
+
+    `names`: of the models, each with what its provider calls it."""
+
+    def __init__(
+        self,
+        policy: EffectivePolicy,
+        models: ModelList,
+        opener: ModelOpener,
+        usage: ModelUsage,
+        names: dict[str, str],
+    ) -> None:
+        self._policy = policy
+        self._models = models
+        self._opener = opener
+        self._usage = usage
+        self._names = names
+
+    async def take_up(self, running: Config, written: Config) -> Config:
+        """Use the written models, budget, preset and limits. Return the configuration that is in use now.
+        Raises StartError: a model can't be opened, and nothing has changed."""
+        approvals = {name: getattr(written.approvals, name) for name in LIVE_APPROVALS}
+        now = running.model_copy(
+            update={
+                "models": written.models,
+                "budget": written.budget,
+                "approvals": running.approvals.model_copy(update=approvals),
+            }
+        )
+        if now.models != running.models:
+            self._models.replace(await self._opener.configured(now))
+            self._names.clear()
+            self._names.update({one.name: one.model for one in now.models})
+        if (now.models, now.budget) != (running.models, running.budget):
+            await self._usage.hold_to(build_budget(now), first_call(now))
+        if now.approvals != running.approvals:
+            self._policy.configure(build_policy(now), loop_limits(now))
+        return now
 
 
 class Turns:

@@ -1,5 +1,6 @@
 """Puts the API and the webhooks of routines together, when the first request for them comes."""
 
+import contextlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -8,13 +9,15 @@ from starlette.types import ASGIApp
 
 from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing, secret_of
+from bot.config.schema import Config
 from bot.jobs.builder import build_registry
+from bot.models.builder import ModelOpener, listed
 from bot.operator.exports import AuditLog
-from bot.operator.reload import ChannelReloader
-from bot.operator.settings import SettingsFile, SettingsService
+from bot.operator.settings import SettingsService
+from bot.ops.model_trial import Trial, try_each, try_model
 from bot.parts import Dependencies
 from bot.routines.management import routines_api
-from bot.runtime import version
+from bot.runtime import AdminError, Certificates, StartError, version
 from bot.tools import places_of, workspace_of
 from bot.views import ChannelView, ServerView, StatusView, TimerView
 from bot.web.accounts import Accounts
@@ -26,7 +29,7 @@ from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
-from bot.web.operations import SystemApi, UsageApi
+from bot.web.operations import SettingsFileApi, SystemApi, UsageApi
 from bot.web.threads import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock
@@ -98,7 +101,7 @@ def build_api(
 ) -> ASGIApp:
     """Build the application below `/api` of a running hub. `url`: its public address."""
     loaded, store, clock, ids = dependencies.loaded, dependencies.store, dependencies.clock, dependencies.ids
-    reloading = ChannelReloader(loaded, channels.manager, channels.builder, dependencies.leaks.learn)
+    reloading = tools.reloading
 
     def tool_names() -> Collection[str]:
         return tools.tool_registry.names
@@ -120,7 +123,7 @@ def build_api(
         settings=SettingsService(
             store, dependencies.ring, tool_names, clock, gate.owner.user_id, tools.pause, reloading
         ),
-        settings_file=SettingsFile(loaded, store, reloading.next_start, gate.owner.user_id),
+        settings_file=SettingsFileApi(tools.settings, lambda config: trial(dependencies, config)),
         reloading=reloading,
         web=channels.webchat,
         live=dependencies.live,
@@ -153,9 +156,20 @@ def build_api(
         url=url,
         clock=clock,
         ids=ids,
-        models=[one.name for one in dependencies.config.models],
+        models=dependencies.model_names,
     )
     return api(parts, gate)
+
+
+async def trial(of: Dependencies, config: Config) -> Sequence[Trial]:
+    """Try the models of a configuration that is not in use. Raises AdminError."""
+    async with contextlib.AsyncExitStack() as opened:
+        opener = ModelOpener(of.clock, Certificates(), of.ids, opened, environment=of.loaded.environment)
+        try:
+            models = await listed(opener, config, of.clock, of.models.metering)
+        except StartError as error:
+            raise AdminError("refused", str(error)) from error
+        return await try_each(models, of.owner.user_id, of.ids.row_id(), try_model)
 
 
 # Puts the webhooks together. Imported when the first request comes for one (see bot.web.server).

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bot.config.keys import VaultKeyRing, hub_key
@@ -11,7 +12,7 @@ from bot.config.load import Loaded
 from bot.config.schema import Config, secret_values
 from bot.config.types import DATABASE_NAME
 from bot.live import Live
-from bot.models.builder import first_call, sees
+from bot.models.builder import ModelOpener, first_call
 from bot.ops.metrics import Metrics
 from bot.runtime import LOGIN_PATH, StartError, needed_to_start
 from bot.timers import ScheduledTimers
@@ -45,7 +46,6 @@ from core.people.notices import ApproverCopies, Notices, ToPerson
 from core.runs.chat import ChatDelegate
 from core.runs.context import ChatPrompts
 from core.runs.model_list import ModelList
-from core.runs.registry import Run
 from core.runs.runner import DelegateFactory
 from core.runs.services import ChatServices, ChatSettings, GuestAllowance
 from core.runs.workspace_texts import WorkspaceTexts
@@ -55,7 +55,6 @@ from core.store.codecs import settings_to_json
 from core.store.facets import SealedSecret
 from core.store.feed import ChangeListener, Changes
 from core.store.port import Store
-from core.store.rows import LoadedTurn
 from core.store.sqlite.store import open_store as open_sqlite
 from core.tools.execution import Executor, ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings
@@ -135,6 +134,7 @@ class Dependencies:
         owner: Principal,
         ring: VaultKeyRing,
         models: ModelList,
+        opener: ModelOpener,
         metrics: Metrics,
         clock: Clock,
         timers: ScheduledTimers,
@@ -152,6 +152,8 @@ class Dependencies:
         self.timers = timers
         self.metrics = metrics
         self.models = models
+        self.opener = opener
+        self.model_names = {one.name: one.model for one in loaded.config.models}
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
         self.texts = WorkspaceTexts(workspace_of(loaded), self.leaks, self.config.workspace.trusted_skills)
@@ -198,8 +200,10 @@ def build_rules(
     skills: SkillsOf = no_skills,
     jobs: "JobDispatcher | None" = None,
     servers: ServersOf = no_servers,
+    model_names: Mapping[str, str] = MappingProxyType({}),
 ) -> InboundRules:
-    """Return who may speak where, the rate limits, and the queue limits."""
+    """Return who may speak where, the rate limits, and the queue limits. `model_names`: for people to
+    choose from, each with its name at the provider."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
         owner=owner,
@@ -222,7 +226,7 @@ def build_rules(
         config.hub.timezone,
         models,
         skills,
-        {one.name: one.model for one in config.models},
+        model_names,
         jobs,
         WhileBusy(config.agent.while_busy),
         servers,
@@ -327,7 +331,7 @@ def build_chat(
         approver_copies,
         guests,
         prompts,
-        manager if any(map(sees, config.models)) else None,
+        manager,
         archive=build_archive(pipeline.workspace_of(dependencies.owner), dependencies.ids),
     )
     if hooks is not None:
@@ -339,10 +343,7 @@ def build_chat(
         )
     settings = _chat_settings(config)
 
-    def delegate(loaded: LoadedTurn, run: Run) -> ChatDelegate:
-        return ChatDelegate(services, settings, loaded, run)
-
-    return delegate
+    return lambda loaded, run: ChatDelegate(services, settings, loaded, run)
 
 
 def _pipeline_settings(
@@ -395,17 +396,19 @@ def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy,
 
 
 class ChangeListeners:
-    """Tells several of each commit, in order; jobs only if one changed, or may be shown anew, the manager of
-    extensions only of theirs, and sign-ins of gates only while there is a server to sign in to."""
+    """Tells several of each commit, in order; jobs only if one changed or is to be shown, extensions and
+    settings only of theirs, sign-ins of gates only while there is a server to sign in to."""
 
     def __init__(
         self,
         jobs: "JobService",
         extensions: "mcp_extensions.ExtensionManager | None",
         sign_ins: "SignIns",
+        settings: ChangeListener,
         *listeners: ChangeListener,
     ) -> None:
-        self._jobs, self._extensions, self._sign_ins, self._listeners = jobs, extensions, sign_ins, listeners
+        self._jobs, self._extensions, self._sign_ins = jobs, extensions, sign_ins
+        self._settings, self._listeners = settings, listeners
 
     def changed(self, changes: Changes) -> None:
         if changes.extensions and self._extensions is not None:
@@ -414,17 +417,20 @@ class ChangeListeners:
             self._jobs.changed(changes)
         if changes.sign_ins or changes.sign_outs or (changes.gates and self._sign_ins.servers):
             self._sign_ins.changed(changes)
+        if changes.settings:
+            self._settings.changed(changes)
         for listener in self._listeners:
             listener.changed(changes)
 
 
 def laid_down(config: Config, effective_policy: EffectivePolicy) -> dict[str, Any]:
     """Return the operator's settings of tools and consent, as plain JSON values."""
-    admin = effective_policy.policy().admin
+    admin, held = effective_policy.policy().admin, effective_policy.configured
+    in_use = {"preset": held.preset.value, **asdict(held.limits)}
     return {
         "owner": config.hub.owner,
         "owner_identities": list(config.hub.owner_identities),
-        "approvals": config.approvals.model_dump(mode="json"),
+        "approvals": config.approvals.model_dump(mode="json") | in_use,
         "roles": config.roles.model_dump(mode="json"),
         "teams": {name: list(team.users) for name, team in config.teams.items()},
         "policy": {

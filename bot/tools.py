@@ -180,11 +180,14 @@ def build_policy(config: Config) -> Policy:
 def build_effective_policy(config: Config, tools: Callable[[], Collection[str]] = tuple) -> EffectivePolicy:
     """Build the policy in force: the configured one, the operator's policy and the limits of turns and tools.
     `tools`: the names of this hub's tools, if they are known."""
+    timeouts, admin = dict(config.approvals.tool_timeouts), policy_source(config.policy.file)
+    return EffectivePolicy(build_policy(config), loop_limits(config), admin, timeouts, tools)
+
+
+def loop_limits(config: Config) -> LoopLimits:
+    """Return the configured limits of a turn."""
     approvals = config.approvals
-    limits = LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s))
-    return EffectivePolicy(
-        build_policy(config), limits, policy_source(config.policy.file), dict(approvals.tool_timeouts), tools
-    )
+    return LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s))
 
 
 def build_approvals(config: Config) -> ApprovalRules:

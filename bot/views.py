@@ -5,26 +5,25 @@ nothing but the store; the API describes them by the same declarations.
 """
 
 from dataclasses import dataclass
-from typing import Protocol, Self, assert_never
+from typing import TYPE_CHECKING, Protocol, Self, assert_never
 
-from core.consent.cards import in_full
-from core.gates import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
-from core.store.facets import SealedSecret, ToolSettingRow
-from core.store.feed import Feeds, ThreadGlance, Threads
-from core.store.pairing import PairingRequest
-from core.store.rows import GateView
-from core.timers import TimerState
-from core.transcript import (
-    AssistantSaid,
-    Entry,
-    Note,
-    OperatorSaid,
-    Summary,
-    ToolCalled,
-    ToolResult,
-    UserSaid,
-)
-from core.users import Person
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from core import gates, transcript
+    from core.consent import cards
+    from core.gates import Answer, Grant, Offer
+    from core.store.facets import SealedSecret, ToolSettingRow
+    from core.store.feed import Feeds, ThreadGlance, Threads
+    from core.store.pairing import PairingRequest
+    from core.store.rows import GateView
+    from core.timers import TimerState
+    from core.transcript import Entry
+    from core.users import Person
+else:
+    # A command that reads views off the API needs none of these.
+    cards, gates = LazyModule("core.consent.cards"), LazyModule("core.gates")
+    transcript = LazyModule("core.transcript")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +59,7 @@ class ApprovalView:
     expires_at: int
 
     @classmethod
-    def of(cls, view: GateView) -> Self:
+    def of(cls, view: "GateView") -> Self:
         """Return the gate with its votes."""
         gate, (options, free_text) = view.gate, _offered(view.gate.offer)
         votes = (
@@ -73,7 +72,7 @@ class ApprovalView:
             channel=view.thread.channel,
             requester_id=gate.requester_id,
             title=gate.title,
-            detail=in_full(gate),
+            detail=cards.in_full(gate),
             options=options,
             free_text=free_text,
             approvers=gate.rule.approvers,
@@ -84,21 +83,21 @@ class ApprovalView:
         )
 
 
-def _offered(offer: Offer) -> tuple[tuple[str, ...], bool]:
+def _offered(offer: "Offer") -> tuple[tuple[str, ...], bool]:
     match offer:
-        case Options(options):
+        case gates.Options(options):
             return tuple(option.value for option in options), False
-        case Replies(labels, free_text, _):
+        case gates.Replies(labels, free_text, _):
             return labels, free_text
         case _:
             assert_never(offer)
 
 
-def _in_words(answer: Answer) -> str:
+def _in_words(answer: "Answer") -> str:
     match answer:
-        case Option():
+        case gates.Option():
             return answer.value
-        case Chose(_, text) | Wrote(text):
+        case gates.Chose(_, text) | gates.Wrote(text):
             return text
         case _:
             assert_never(answer)
@@ -128,7 +127,7 @@ class UserView:
     thinking: str | None = None
 
     @classmethod
-    def of(cls, person: Person) -> Self:
+    def of(cls, person: "Person") -> Self:
         """Return a user with all accounts ever bound to them."""
         accounts = (
             AccountView(channel=a.channel, platform_user_id=a.platform_user_id, via=a.via, name=a.name)
@@ -160,7 +159,7 @@ class PairingRequestView:
     expires_at: int
 
     @classmethod
-    def of(cls, request: PairingRequest) -> Self:
+    def of(cls, request: "PairingRequest") -> Self:
         """Return a pairing request without its address."""
         return cls(
             id=request.id,
@@ -189,7 +188,7 @@ class GrantView:
     expires_at: int | None
 
     @classmethod
-    def of(cls, grant: Grant) -> Self:
+    def of(cls, grant: "Grant") -> Self:
         """Return a stored grant."""
         return cls(
             id=grant.id,
@@ -214,7 +213,7 @@ class PermissionView:
     changed_at: int
 
     @classmethod
-    def of(cls, row: ToolSettingRow) -> Self:
+    def of(cls, row: "ToolSettingRow") -> Self:
         """Return a stored setting."""
         return cls(user_id=row.user_id, tool=row.tool, setting=row.setting.value, changed_at=row.changed_at)
 
@@ -227,7 +226,7 @@ class SecretView:
     changed_at: int
 
     @classmethod
-    def of(cls, secret: SealedSecret) -> Self:
+    def of(cls, secret: "SealedSecret") -> Self:
         """Return a secret's name, without its value."""
         return cls(name=secret.name, changed_at=secret.changed_at)
 
@@ -261,7 +260,7 @@ class ThreadView:
     active: bool
 
     @classmethod
-    def of(cls, glance: ThreadGlance) -> Self:
+    def of(cls, glance: "ThreadGlance") -> Self:
         """Return a thread without fields that only its channel can read."""
         row = glance.thread
         return cls(
@@ -301,20 +300,20 @@ class EntryView:
     undone: bool = False
 
     @classmethod
-    def of(cls, entry: Entry) -> Self:
+    def of(cls, entry: "Entry") -> Self:
         """Return an entry of any kind in one flat shape."""
         said = entry.said
         name = call_id = status = None
         match said:
-            case UserSaid(text, sender):
+            case transcript.UserSaid(text, sender):
                 name = sender
-            case ToolCalled(call_id, name, text):
+            case transcript.ToolCalled(call_id, name, text):
                 pass
-            case ToolResult(call_id, result, text):
+            case transcript.ToolResult(call_id, result, text):
                 status = result.value
-            case OperatorSaid(text, name):
+            case transcript.OperatorSaid(text, name):
                 pass
-            case AssistantSaid(text) | Summary(text) | Note(text):
+            case transcript.AssistantSaid(text) | transcript.Summary(text) | transcript.Note(text):
                 pass
             case _:
                 assert_never(said)
@@ -344,10 +343,10 @@ class Conversations(Protocol):
     """The facets that a conversation is read from."""
 
     @property
-    def feed(self) -> Feeds: ...
+    def feed(self) -> "Feeds": ...
 
     @property
-    def threads(self) -> Threads: ...
+    def threads(self) -> "Threads": ...
 
 
 async def conversation(store: Conversations, thread_id: str, limit: int) -> ConversationView | None:
@@ -423,7 +422,7 @@ class TimerView:
     failures: int
 
     @classmethod
-    def of(cls, state: TimerState) -> Self:
+    def of(cls, state: "TimerState") -> Self:
         """Return the timer as it stands."""
         return cls(
             name=state.name, due_at=state.due_at, last_run_at=state.last_run_at, failures=state.failures

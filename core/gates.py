@@ -22,6 +22,7 @@ class GateKind(StrEnum):
     MENU = "menu"
     AUTH = "auth"
     CHANGES = "changes"
+    SETTINGS = "settings"
 
 
 class Option(StrEnum):

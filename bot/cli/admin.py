@@ -13,8 +13,8 @@ import typer
 from bot.cli.api import HubApi, with_api
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, when, whole
-from bot.cli.show import asked, exported, row_id
 from bot.config.load import load
+from bot.operator.usage_views import FailingToolView
 from bot.runtime import AdminError
 from bot.views import (
     DecisionView,
@@ -29,11 +29,12 @@ from core.gates import Option, ToolSetting
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from bot.web import extensions, settings
+    from bot.cli import show
+    from bot.web import extensions
     from core.people import pairing
 else:
-    extensions = LazyModule("bot.web.extensions")
-    settings = LazyModule("bot.web.settings")  # with all of the API: twice what a list costs
+    show = LazyModule("bot.cli.show")
+    extensions = LazyModule("bot.web.extensions")  # with all of the API: twice what a list costs
     pairing = LazyModule("core.people.pairing")
 
 # --- approvals ------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ def option_of(answer: str) -> str:
 
 def list_pairing(path: Path | None, *, as_json: bool) -> None:
     """List pairing requests."""
-    requests = asked(path, lambda reader: reader.people.pairing_requests())
+    requests = show.asked(path, lambda reader: reader.people.pairing_requests())
     found = [PairingRequestView.of(request) for request in requests]
     if as_json:
         print_json(found)
@@ -141,7 +142,7 @@ def change_thread(path: Path | None, thread_id: str, body: Mapping[str, Any], *,
     """Rename, tag, archive, close or reopen a conversation, and print what it is now."""
     if not any(value is not None for value in body.values()):
         raise CommandFailed("nothing to change; name a title, tags, --archive or --close", USAGE)
-    where = f"/threads/{quote(row_id(thread_id), safe='')}"
+    where = f"/threads/{quote(show.row_id(thread_id), safe='')}"
     thread = with_api(path, lambda api: api.call("PATCH", where, ThreadView, body))
     if as_json:
         print_json(thread)
@@ -163,10 +164,10 @@ def delete_thread(
     if export is not None:
         try:
             with export.open("x", encoding="utf-8") as copy:
-                copy.write(exported(path, thread_id))
+                copy.write(show.exported(path, thread_id))
         except OSError as error:
             raise CommandFailed(f"nothing was deleted; {export}: {error.strerror}") from error
-    where = f"/threads/{quote(row_id(thread_id), safe='')}"
+    where = f"/threads/{quote(show.row_id(thread_id), safe='')}"
     decision = with_api(path, lambda api: api.call("DELETE", where, DecisionView))
     if as_json:
         print_json(decision)
@@ -217,7 +218,7 @@ def permission_of(path: Path | None, tool: str, said: str, user_id: str | None) 
 
 def list_secrets(path: Path | None, *, as_json: bool) -> None:
     """Print the names of the secrets, never their values."""
-    found = [SecretView.of(secret) for secret in asked(path, lambda reader: reader.secrets.secrets())]
+    found = [SecretView.of(secret) for secret in show.asked(path, lambda reader: reader.secrets.secrets())]
     if as_json:
         print_json(found)
     elif found:
@@ -228,7 +229,9 @@ def list_secrets(path: Path | None, *, as_json: bool) -> None:
 
 def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
     """List the grants people gave, also to routines and jobs."""
-    found = [GrantView.of(grant) for grant in asked(path, lambda reader: reader.consents.grants(user_id))]
+    found = [
+        GrantView.of(grant) for grant in show.asked(path, lambda reader: reader.consents.grants(user_id))
+    ]
     if as_json:
         print_json(found)
     elif found:
@@ -252,7 +255,7 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
 
 def list_failing_tools(path: Path | None, *, as_json: bool) -> None:
     """Print the tools that fail again and again in jobs and routines."""
-    found = with_api(path, lambda api: api.get("/tools/failing", list[settings.FailingToolView]))
+    found = with_api(path, lambda api: api.get("/tools/failing", list[FailingToolView]))
     if as_json:
         print_json(found)
     elif found:
@@ -275,7 +278,8 @@ def list_failing_tools(path: Path | None, *, as_json: bool) -> None:
 def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
     """Print people's own tool settings."""
     found = [
-        PermissionView.of(row) for row in asked(path, lambda reader: reader.consents.tool_settings(user_id))
+        PermissionView.of(row)
+        for row in show.asked(path, lambda reader: reader.consents.tool_settings(user_id))
     ]
     if as_json:
         print_json(found)

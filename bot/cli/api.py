@@ -20,7 +20,7 @@ from bot.runtime import HTTPX_COMMAND_LINE, AdminError, left_out, needed_to_star
 from bot.views import DecisionView
 from core.errors import StoreLocked
 from core.lazy_module import LazyModule
-from core.store.lock import DataDirectoryLock
+from core.store.lease import DataDirectoryLock
 
 if TYPE_CHECKING:
     import httpx

@@ -17,7 +17,7 @@ from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy
 from bot.operator.exports import audit_state, noted_heads, record_page, verified_in
-from bot.operator.routine_views import ExpectedView
+from bot.operator.unattended_views import ExpectedView
 from bot.tools import build_effective_policy, build_tools, workspace_of
 from core.audit.linker import HEADS_NAME, Head
 from core.audit.verification import Verified, as_lines

@@ -46,7 +46,7 @@ from channels.text.blocks import Block
 from core.errors import StoreLocked
 from core.ids import RandomIds
 from core.lazy_module import LazyModule
-from core.store.lock import is_held
+from core.store.lease import is_held
 
 if TYPE_CHECKING:
     from bot import app as hub_program

@@ -18,7 +18,7 @@ from core.audit.linker import HEADS_NAME, START, HeadFile
 from core.clock import SystemClock
 from core.errors import StoreLocked
 from core.messages import size_in_words
-from core.store.lock import DataDirectoryLock
+from core.store.lease import DataDirectoryLock
 from core.store.sqlite import maintenance
 from core.store.sqlite.maintenance import Progress, current_schema
 

@@ -44,7 +44,7 @@ from bot.ops.probes import Health, broken
 from bot.runtime import AdminError, ConfigError
 from bot.views import PromptView, StatusView
 from core.lazy_module import LazyModule
-from core.store.lock import is_held
+from core.store.lease import is_held
 
 if TYPE_CHECKING:
     from bot.jobs import docker_engine

@@ -11,7 +11,7 @@ import typer
 from bot.cli.api import HubApi, with_api
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.operator.routine_views import (
+from bot.operator.unattended_views import (
     ExpectedView,
     FiredView,
     RoutineTestView,

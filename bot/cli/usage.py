@@ -4,26 +4,37 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from bot.cli.api import lock_or_hub, running, with_api
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, whole
-from bot.config.keys import VaultKeyRing
-from bot.config.load import Loaded, load
-from bot.config.schema import secret_values
-from bot.models.builder import open_models
+from bot.config.load import load
 from bot.operator.usage_views import UsageListing, UsageView
-from bot.ops.logs import Redactor
-from bot.ops.model_trial import Trial, try_each, try_model, words
-from bot.parts import open_store
-from bot.runtime import Certificates
-from core.clock import SystemClock
-from core.ids import RandomIds
-from core.runs.metering import Metering
-from core.store.lock import DataDirectoryLock
+from core.lazy_module import LazyModule
+from core.store.lease import DataDirectoryLock
 from core.usage import MICRO_USD
+
+if TYPE_CHECKING:
+    from bot import parts, runtime
+    from bot.config import keys, schema
+    from bot.config.load import Loaded
+    from bot.models import builder
+    from bot.ops import logs, model_trial
+    from bot.ops.logs import Redactor
+    from bot.ops.model_trial import Trial
+    from core import clock, ids
+    from core.runs import metering
+else:
+    # For trials only: a listing needs none of these.
+    parts, runtime = LazyModule("bot.parts"), LazyModule("bot.runtime")
+    keys, schema = LazyModule("bot.config.keys"), LazyModule("bot.config.schema")
+    builder = LazyModule("bot.models.builder")
+    logs, model_trial = LazyModule("bot.ops.logs"), LazyModule("bot.ops.model_trial")
+    clock, ids = LazyModule("core.clock"), LazyModule("core.ids")
+    metering = LazyModule("core.runs.metering")
 
 ANSWER_CHARS = 40
 TRIALS_LIMIT_S = 900.0
@@ -77,14 +88,14 @@ def try_models(path: Path | None, *, as_json: bool) -> None:
     """Try every configured model. Raises CommandFailed if one of them does not answer."""
     loaded = load(path)
     trials = _trials(loaded)
-    redact = Redactor(secret_values(loaded.config))
+    redact = logs.Redactor(schema.secret_values(loaded.config))
     if as_json:
         print_json([asdict(trial) | {"problem": trial.problem and redact(trial.problem)} for trial in trials])
     else:
         columns = (whole("model"), whole("answers"), "first, total (s)", "tokens in, out", "reply")
         print_table(columns, (_trial_row(trial, redact) for trial in trials))
         for trial in trials:
-            if found := words(trial):
+            if found := model_trial.words(trial):
                 typer.echo(printable(f"{trial.name}: {', '.join(found)}"))
     silent = sum(trial.problem is not None for trial in trials)
     if silent:
@@ -93,31 +104,33 @@ def try_models(path: Path | None, *, as_json: bool) -> None:
         )
 
 
-def _trials(loaded: Loaded) -> Sequence[Trial]:
+def _trials(loaded: "Loaded") -> "Sequence[Trial]":
     """Try the models in the running hub, or here while none runs: the calls are part of its usage."""
     data_dir = loaded.config.hub.data_dir
     lock = DataDirectoryLock(data_dir)
     access = lock_or_hub(data_dir, lock)
     if access is not None:
-        return running(access, lambda api: api.post("/models/test", list[Trial], limit_s=TRIALS_LIMIT_S))
+        return running(
+            access, lambda api: api.post("/models/test", list[model_trial.Trial], limit_s=TRIALS_LIMIT_S)
+        )
     try:
         return asyncio.run(_trials_here(loaded))
     finally:
         lock.release()
 
 
-async def _trials_here(loaded: Loaded) -> Sequence[Trial]:
-    config, clock, ids = loaded.config, SystemClock(), RandomIds()
-    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
-    async with open_store(config, ring, clock, ids) as store:
-        metering = Metering(store.usage, clock, ids)
-        async with open_models(
-            config, clock, Certificates(), metering, environment=loaded.environment
+async def _trials_here(loaded: "Loaded") -> "Sequence[Trial]":
+    config, now, names = loaded.config, clock.SystemClock(), ids.RandomIds()
+    ring = keys.VaultKeyRing(config.hub.data_dir, loaded.environment)
+    async with parts.open_store(config, ring, now, names) as store:
+        meter = metering.Metering(store.usage, now, names)
+        async with builder.open_models(
+            config, now, runtime.Certificates(), meter, environment=loaded.environment
         ) as models:
-            return await try_each(models, config.hub.owner, ids.row_id(), try_model)
+            return await model_trial.try_each(models, config.hub.owner, names.row_id(), model_trial.try_model)
 
 
-def _trial_row(trial: Trial, redact: Redactor) -> Sequence[str]:
+def _trial_row(trial: "Trial", redact: "Redactor") -> Sequence[str]:
     if trial.problem is not None:
         return trial.name, "no", f"{trial.total_s:.2f}", "", printable(redact(trial.problem))
     first = "" if trial.first_s is None else f"{trial.first_s:.2f}, "

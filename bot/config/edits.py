@@ -67,6 +67,27 @@ def moved_first(text: str, table: str, index: int) -> str:
     return moved
 
 
+def removed_entry(text: str, table: str, index: int) -> str:
+    """Return the document without this entry of an array of tables. Comments above its header stay.
+
+    Raises EditRefused if that changes other keys."""
+    wanted = tomllib.loads(text)
+    del wanted[table][index]
+    if not wanted[table]:
+        del wanted[table]
+    _, ends = places(text)
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+    try:
+        start, end = starts[locate(text)[table, index] - 1], _line_end(text, ends[table, index]) + 1
+        shorter = text[:start] + text[end:]
+        same = tomllib.loads(shorter) == wanted
+    except (KeyError, tomllib.TOMLDecodeError):
+        same, shorter = False, text
+    if not same:
+        raise EditRefused(f"can't remove {table}.{index} without changing other lines; edit the file by hand")
+    return shorter
+
+
 def _line_end(text: str, at: int) -> int:
     end = text.find("\n", at)
     return len(text) if end < 0 else end

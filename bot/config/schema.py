@@ -237,9 +237,9 @@ class Audit(Section):
 class Budget(Section):
     """Limits on what all model calls together may cost; 0 for no limit."""
 
-    daily_usd: float = Field(default=0, ge=0, json_schema_extra=RESTART)
-    per_user_daily_usd: float = Field(default=0, ge=0, json_schema_extra=RESTART)
-    hourly_model_calls: Limit = Field(default=0, json_schema_extra=RESTART)
+    daily_usd: float = Field(default=0, ge=0)
+    per_user_daily_usd: float = Field(default=0, ge=0)
+    hourly_model_calls: Limit = 0
 
 
 class Config(Section):

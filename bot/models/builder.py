@@ -2,7 +2,7 @@
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,50 +34,89 @@ FIRST_PROMPT_TOKENS = 32_000
 """The bound, in bytes, on the instructions and tools of a conversation's first request."""
 
 
+class ModelOpener:
+    """Opens configured models for as long as `opened` is. A model whose settings have not changed is not
+    opened again.
+
+    `wrapped`: replaces each of them. `read_timeout_s`: see `_provider_client`. `environment`: the hub's own,
+    of which agent CLIs see the harmless part."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        certificates: Certificates,
+        ids: Ids,
+        opened: contextlib.AsyncExitStack,
+        wrapped: Callable[[Model], Model] | None = None,
+        read_timeout_s: float | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._certificates = certificates
+        self._ids = ids
+        self._opened = opened
+        self._wrapped = wrapped
+        self._read_timeout_s = read_timeout_s
+        self._environment = environment or {}
+        self._bridge: Bridge | None = None
+        self._known: list[tuple[ModelSettings, ConfiguredModel]] = []
+
+    async def configured(self, config: Config) -> Sequence[ConfiguredModel]:
+        """Return the configured models in order. Raises StartError."""
+        known = [self._of(settings) for settings in config.models]
+        new = [settings for settings, model in zip(config.models, known, strict=True) if model is None]
+        client = await _provider_client(new, self._certificates, self._read_timeout_s, self._opened)
+        if self._bridge is None and any(settings.provider == "cli" for settings in new):
+            self._bridge = await self._opened.enter_async_context(cli.open_bridge())
+        self._known = [
+            (settings, model or self._open(settings, config, client))
+            for settings, model in zip(config.models, known, strict=True)
+        ]
+        return [model for _, model in self._known]
+
+    def _of(self, settings: ModelSettings) -> ConfiguredModel | None:
+        return next((model for of, model in self._known if of == settings), None)
+
+    def _open(
+        self, settings: ModelSettings, config: Config, client: "httpx.AsyncClient | None"
+    ) -> ConfiguredModel:
+        per_key = [
+            _agent(settings, key, config, self._environment, self._ids, self._bridge, self._opened)
+            if settings.provider == "cli"
+            else _model(settings, key, client, self._clock)
+            for key in settings.keys
+        ]
+        return ConfiguredModel(
+            settings.name,
+            settings.provider,
+            per_key[0].abilities.context_tokens or config.agent.context_tokens,
+            tuple(per_key if self._wrapped is None else map(self._wrapped, per_key)),
+            known(settings).price,
+            Thinking(settings.thinking),
+        )
+
+
 @contextlib.asynccontextmanager
 async def open_models(
     config: Config,
     clock: Clock,
     certificates: Certificates,
     metering: Metering,
-    wrapped: Callable[[Model], Model] | None = None,
-    read_timeout_s: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[ModelList]:
-    """Open the configured models in order.
-
-    `wrapped`: replaces each of them. `read_timeout_s`: see `_provider_client`. `environment`: the hub's own,
-    of which agent CLIs see the harmless part."""
+    """Open the configured models in order, for a command."""
     async with contextlib.AsyncExitStack() as opened:
-        client = await _provider_client(config, certificates, read_timeout_s, opened)
-        bridge = None
-        if any(settings.provider == "cli" for settings in config.models):
-            bridge = await opened.enter_async_context(cli.open_bridge())
-        models = [
-            [
-                _agent(settings, key, config, environment or {}, metering.ids, bridge, opened)
-                if settings.provider == "cli"
-                else _model(settings, key, client, clock)
-                for key in settings.keys
-            ]
-            for settings in config.models
-        ]
-        configured = [
-            ConfiguredModel(
-                settings.name,
-                settings.provider,
-                per_key[0].abilities.context_tokens or config.agent.context_tokens,
-                tuple(per_key if wrapped is None else map(wrapped, per_key)),
-                known(settings).price,
-                Thinking(settings.thinking),
-            )
-            for settings, per_key in zip(config.models, models, strict=True)
-        ]
-        yield ModelList(configured, clock, metering, temperature=config.agent.temperature)
+        opener = ModelOpener(clock, certificates, metering.ids, opened, environment=environment)
+        yield await listed(opener, config, clock, metering)
+
+
+async def listed(opener: ModelOpener, config: Config, clock: Clock, metering: Metering) -> ModelList:
+    """Return the list of the configured models. Raises StartError."""
+    return ModelList(await opener.configured(config), clock, metering, temperature=config.agent.temperature)
 
 
 async def _provider_client(
-    config: Config,
+    models: Sequence[ModelSettings],
     certificates: Certificates,
     read_timeout_s: float | None,
     opened: contextlib.AsyncExitStack,
@@ -85,7 +124,7 @@ async def _provider_client(
     """Open the HTTP client of the models behind APIs, if there are any.
 
     `read_timeout_s`: the longest silence of a provider; None for the default of `model_client`."""
-    remote = [settings for settings in config.models if settings.provider not in ("demo", "cli", "extension")]
+    remote = [settings for settings in models if settings.provider not in ("demo", "cli", "extension")]
     if not remote:
         return None
     with left_out(HTTPX_COMMAND_LINE):
@@ -139,11 +178,6 @@ def _model(settings: ModelSettings, key: str, client: "httpx.AsyncClient | None"
         )
     except ValueError as error:
         raise StartError(f"{error}; fix its [[models]] section") from error
-
-
-def sees(settings: ModelSettings) -> bool:
-    """Return whether a configured model sees images."""
-    return settings.provider != "demo" and known(settings).abilities.images
 
 
 def known(settings: ModelSettings) -> KnownModel:

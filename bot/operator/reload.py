@@ -1,15 +1,15 @@
-"""Reload of a changed configuration in a running hub: the tokens and secrets of its channels.
+"""Reload of a changed configuration in a running hub: the tokens and secrets of its channels, its models, its
+budget, and the preset and limits of approvals.
 
-Everything else takes effect with the next start. A channel whose token the platform rejected is tried
-again with the
-same token: it may have been allowed again.
+Everything else takes effect with the next start. A channel whose token the platform rejected is tried again
+with the same token: it may have been allowed again.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import BaseModel, SecretStr
 
@@ -17,11 +17,13 @@ from bot.config.load import Loaded
 from bot.config.schema import Config, secret_values
 from bot.config.sections import ChannelSection
 from bot.ops.logs import strike_out
-from bot.platforms import ChannelBuilder
-from bot.runtime import AdminError, ConfigError
-from channels.manager import ChannelManager
+from bot.runtime import AdminError, ConfigError, StartError
 from channels.supervisor import Phase
 from core.errors import ChannelError
+
+if TYPE_CHECKING:
+    from bot.platforms import ChannelBuilder
+    from channels.manager import ChannelManager
 
 # What came of reading the configuration again, as the API and commands show it.
 
@@ -65,17 +67,29 @@ class Reloader(Protocol):
 logger = logging.getLogger(__name__)
 
 
+class LiveParts(Protocol):
+    """The parts of a running hub whose settings can be replaced."""
+
+    async def take_up(self, running: Config, written: Config) -> Config:
+        """Use the settings that can change while the hub runs. Return the configuration in use then. Raises
+        StartError: a model can't be opened, and nothing has changed."""
+        ...
+
+
 class ChannelReloader:
     """Reader of a changed configuration in a running hub, one reload at a time. `loaded`: the configuration
-    at the start; `learn`: called with every secret before it is used, besides the log."""
+    at the start; `learn`: called with every secret before it is used, besides the log; `live`: what else is
+    taken up."""
 
     def __init__(
         self,
         loaded: Loaded,
-        manager: ChannelManager,
-        builder: ChannelBuilder,
+        manager: "ChannelManager",
+        builder: "ChannelBuilder",
         learn: Callable[[Iterable[str]], None],
+        live: LiveParts,
     ) -> None:
+        self._live = live
         self._loaded = loaded
         self._learn = learn
         self._manager = manager
@@ -86,8 +100,8 @@ class ChannelReloader:
     async def reload(self) -> ReloadView:
         async with self._one_at_a_time:
             written = await self._written()
-            strike_out(secret_values(written))
-            self._learn(secret_values(written))
+            self._hide(written)
+            await self._take_up(written)
             async with asyncio.TaskGroup() as tasks:
                 changes = [
                     tasks.create_task(self._channel(name, old, written.channels.get(name)))
@@ -97,6 +111,27 @@ class ChannelReloader:
                 channels=tuple(change.result() for change in changes),
                 next_start=tuple(self.next_start(written)),
             )
+
+    @property
+    def running(self) -> Config:
+        """The configuration in use."""
+        return self._running
+
+    async def take_up(self, written: Config) -> None:
+        """Use what of the written configuration can change while the hub runs, without the channels."""
+        async with self._one_at_a_time:
+            self._hide(written)
+            await self._take_up(written)
+
+    def _hide(self, written: Config) -> None:
+        strike_out(secret_values(written))
+        self._learn(secret_values(written))
+
+    async def _take_up(self, written: Config) -> None:
+        try:
+            self._running = await self._live.take_up(self._running, written)
+        except StartError as error:  # it is tried again at the next start
+            logger.warning("settings.not_taken_up error=%s", error)
 
     def next_start(self, written: Config) -> Sequence[str]:
         """Return the keys that differ from the running configuration."""

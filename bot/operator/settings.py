@@ -1,26 +1,19 @@
-"""An operator's settings: secrets, grants, tools, and the configuration file.
+"""An operator's settings: secrets, grants, tools, and what of the configuration file is shown and changed.
 
 The API stands on this, in a running hub and in a command without one.
 """
 
-import asyncio
-import hashlib
 import re
-import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
-from bot.config.document import Document, KeyPath, apply_overrides, locate, places
-from bot.config.edits import EditRefused, edited, moved_first, read_text, replace_text
-from bot.config.errors import Where, dotted
+from bot.config.document import KeyPath, locate, places
+from bot.config.errors import dotted
 from bot.config.keys import VaultKeyRing
-from bot.config.load import Loaded
 from bot.config.schema import Config
-from bot.operator.reload import Reloader, differences
-from bot.runtime import AdminError, ConfigError, StartError
+from bot.operator.reload import Reloader
+from bot.runtime import AdminError, StartError
 from bot.views import DecisionView
 from core.clock import Clock
 from core.errors import VaultError
@@ -31,8 +24,11 @@ from core.store.units import committed
 from core.tools.execution import ToolPause
 
 if TYPE_CHECKING:
+    import difflib
+
     from core import vault as vault_module
 else:
+    difflib = LazyModule("difflib")
     vault_module = LazyModule("core.vault")
 
 
@@ -121,7 +117,7 @@ class SettingsService:
         can be removed."""
         names = self._tools()
         if setting is not None and tool not in names:
-            near = get_close_matches(tool, names, n=1)
+            near = difflib.get_close_matches(tool, names, n=1)
             advice = f"did you mean {near[0]}?" if near else f"available: {', '.join(sorted(names))}"
             raise AdminError("not_found", f"there is no tool named {tool}; {advice}")
         if not await self._store.consents.set_tool_setting(user_id, tool, setting, by=self._owner_id):
@@ -149,7 +145,7 @@ class SettingsService:
             self._tool_pause.set(paused=paused)
 
 
-# The configuration file as the console shows and changes it.
+# What of the configuration file the console shows and changes.
 
 _MODEL = (
     "name",
@@ -222,9 +218,19 @@ class LockedView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingChangeView:
+    """A change that waits for approval. `lines`: what exactly it changes; `approved`: it is being written."""
+
+    gate_id: str
+    lines: tuple[str, ...]
+    approved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsFileView:
     """The configuration file. `version`: of its text; `next_start`: changed keys that wait for a restart;
-    `next_model`: the place of a model that is added, as in `models.1.name`."""
+    `next_model`: the place of a model that is added, as in `models.1.name`; `waiting`: null if nothing
+    waits."""
 
     file: str
     version: str
@@ -234,145 +240,18 @@ class SettingsFileView:
     next_start: tuple[str, ...]
     can_undo: bool
     next_model: int
+    waiting: WaitingChangeView | None
 
 
-class SettingsFile:
-    """The configuration file of a running hub. All methods raise AdminError, and then the file is as it was.
-
-    `next_start`: the keys in which a configuration differs from the running one."""
-
-    def __init__(
-        self, loaded: Loaded, store: Store, next_start: Callable[[Config], Sequence[str]], owner_id: str
-    ) -> None:
-        self._loaded = loaded
-        self._store = store
-        self._next_start = next_start
-        self._owner_id = owner_id
-        self._undo: tuple[str, str] | None = None
-        self._one_at_a_time = asyncio.Lock()
-
-    async def view(self) -> SettingsFileView:
-        """Return what the file says."""
-        text = await self._text()
-        config = await self._judged(text)
-        document = Document(tomllib.loads(text), Where(self._path, {}))
-        raw = document.tree.get("models", [])
-        keys = [_api_key_shown(entry.get("api_key", "")) for entry in raw]
-        list(apply_overrides(document, self._loaded.environment))
-        variables = {dotted(key): name for key, name in document.where.variables.items()}
-        models = [
-            ConfiguredModelView(
-                name=model.name,
-                provider=model.provider,
-                model=model.model,
-                base_url=model.base_url,
-                api_key=keys[at] if at < len(keys) else "",
-                variable=next((v for k, v in variables.items() if k.startswith(f"models[{at}]")), None),
-            )
-            for at, model in enumerate(config.models)
-        ]
-        return SettingsFileView(
-            file=str(self._path),
-            version=_version(text),
-            models=tuple(models),
-            settings=tuple(_settings_in(config, variables)),
-            locked=tuple(_locked_in(text)),
-            next_start=tuple(self._next_start(config)),
-            can_undo=self._undo is not None and self._undo[1] == text,
-            next_model=len(raw),
-        )
-
-    async def change(
-        self, version: str, changes: Mapping[str, Written], *, confirmed: bool
-    ) -> SettingsFileView:
-        """Change keys, such as `approvals.preset` and `models.1.name`; null removes one. `version`: of the
-        text that the person has seen."""
-        paths = {_writable(key, value): value for key, value in changes.items()}
-        return await self._put(version, lambda text: edited(text, paths), confirmed)
-
-    async def make_default(self, version: str, index: int, *, confirmed: bool) -> SettingsFileView:
-        """Make a model the first of the file."""
-        return await self._put(version, lambda text: moved_first(text, "models", index), confirmed)
-
-    async def undo(self, version: str, *, confirmed: bool) -> SettingsFileView:
-        """Bring back the text before the last change made here."""
-        if self._undo is None:
-            raise AdminError("refused", "nothing was changed here since the hub started")
-        before, after = self._undo
-        if version != _version(after):
-            raise AdminError("refused", "the file was changed since; edit it by hand")
-        return await self._put(version, lambda _: before, confirmed)
-
-    async def _put(self, version: str, edit: Callable[[str], str], confirmed: bool) -> SettingsFileView:
-        async with self._one_at_a_time:
-            before = await self._text()
-            if _version(before) != version:
-                raise AdminError("refused", "the file was changed in the meantime; reload the page")
-            try:
-                after = edit(before)
-            except EditRefused as error:
-                raise AdminError("refused", str(error)) from error
-            except (LookupError, TypeError, ValueError) as error:
-                raise AdminError("refused", f"{self._path}: edit the file by hand") from error
-            await self._judged(after)
-            old, new = tomllib.loads(before), tomllib.loads(after)
-            keys = list(differences(old, new))
-            self._require_free(before, keys)
-            if not confirmed and (why := _to_confirm(old, new)):
-                raise AdminError("refused", why, "confirmed")
-            # Recorded first: there is no change without a record.
-            await self._store.consents.note_settings(keys, self._owner_id)
-            try:
-                await asyncio.to_thread(replace_text, self._path, before, after)
-            except EditRefused as error:
-                raise AdminError("refused", str(error)) from error
-            except OSError as error:
-                problem = f"{self._path} can't be written ({error.strerror}); check its permissions"
-                raise AdminError("refused", problem) from error
-            self._undo = (before, after)
-        return await self.view()
-
-    def _require_free(self, text: str, keys: Sequence[str]) -> None:
-        """Refuse a change of what an environment variable overrides: it would not apply."""
-        document = Document(tomllib.loads(text), Where(self._path, {}))
-        list(apply_overrides(document, self._loaded.environment))
-        for place, variable in document.where.variables.items():
-            overridden = ".".join(map(str, place))
-            if any(f"{overridden}.".startswith(f"{key}.") for key in keys):
-                raise AdminError("refused", f"{overridden} is set by {variable}; change it there")
-
-    @property
-    def _path(self) -> Path:
-        if self._loaded.source is None:
-            raise AdminError("refused", "this hub has no configuration file; create one with `hubbub init`")
-        return self._loaded.source
-
-    async def _text(self) -> str:
-        try:
-            return await asyncio.to_thread(read_text, self._path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise AdminError("refused", f"{self._path} can't be read; check the file") from error
-
-    async def _judged(self, text: str) -> Config:
-        if self._loaded.again is None:
-            raise AdminError("refused", "this hub's configuration has no source; edit it where it is made")
-        try:
-            return (await asyncio.to_thread(self._loaded.again, text=text)).config
-        except ConfigError as error:
-            raise AdminError("refused", str(error)) from error
-
-
-def _version(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _api_key_shown(written: object) -> str:
+def api_key_shown(written: object) -> str:
+    """Return the reference to a key, never the key itself."""
     if not written:
         return ""
     return written if isinstance(written, str) and _REFERENCE.fullmatch(written) else "in the file"
 
 
-def _settings_in(config: Config, variables: Mapping[str, str]) -> Iterator[SettingView]:
+def settings_in(config: Config, variables: Mapping[str, str]) -> Iterator[SettingView]:
+    """Yield the keys that can be changed here. `variables`: of the environment, by the key they override."""
     for section, names in _SECTIONS.items():
         values = getattr(config, section)
         for name in names:
@@ -385,7 +264,8 @@ def _settings_in(config: Config, variables: Mapping[str, str]) -> Iterator[Setti
             )
 
 
-def _locked_in(text: str) -> Iterator[LockedView]:
+def locked_in(text: str) -> Iterator[LockedView]:
+    """Yield the keys of a file that only a person with the file changes."""
     values, _ = places(text)
     lines = locate(text)
     for path, (start, end) in values.items():
@@ -399,7 +279,7 @@ def _keys_of(section: str | int) -> tuple[str, ...]:
     return _SECTIONS.get(str(section), ())
 
 
-def _writable(key: str, value: Written) -> KeyPath:
+def writable(key: str, value: Written) -> KeyPath:
     """Return the path of a key that may be changed here. Raises AdminError."""
     section, _, name = key.partition(".")
     if name in _keys_of(section):
@@ -412,19 +292,3 @@ def _writable(key: str, value: Written) -> KeyPath:
     if found[2] == "api_key" and value and not (isinstance(value, str) and _REFERENCE.fullmatch(value)):
         raise AdminError("unusable", "name the key, such as env:OPENAI_API_KEY or vault:openai", key)
     return ("models", int(found[1]), found[2])
-
-
-def _to_confirm(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    """Return what the owner must confirm about a change, or None."""
-    if old.get("approvals") != new.get("approvals"):
-        return "This changes which calls need your approval."
-    known = [_credentials(entry) for entry in old.get("models", [])]
-    for entry in new.get("models", []):
-        if entry.get("api_key") and _credentials(entry) not in known:
-            where = entry.get("base_url") or entry.get("provider")
-            return f"The key {_api_key_shown(entry['api_key'])} will be sent to {where}."
-    return None
-
-
-def _credentials(entry: Mapping[str, Any]) -> tuple[object, ...]:
-    return tuple(entry.get(key) for key in ("provider", "base_url", "api_key"))

@@ -1,16 +1,18 @@
-"""The usage of models as the API, the console and `--json` show it.
+"""The usage of models and the failures of tools, as the API, the console and `--json` show them.
 
 Costs are in micro-USD, and times in microseconds UTC.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.store.port import Store
 from core.usage import UsageBy, UsageSum, day_start
+
+if TYPE_CHECKING:
+    from core.store.port import Store
 
 DAY_US = 86_400 * SECOND_US
 
@@ -66,7 +68,7 @@ JOBS_NAMED = 200
 """The newest jobs, which are named; of older ones the id is shown."""
 
 
-async def usage_listing(store: Store, by: UsageBy, days: int, now: int, timezone: str) -> UsageListing:
+async def usage_listing(store: "Store", by: UsageBy, days: int, now: int, timezone: str) -> UsageListing:
     """Return the usage of the last `days` days in that zone, today included."""
     since, until = day_start(now - (days - 1) * DAY_US, timezone), now + 1
     rows = await store.usage.usage(by, since, until, timezone)
@@ -75,7 +77,7 @@ async def usage_listing(store: Store, by: UsageBy, days: int, now: int, timezone
     return UsageListing(by=by.value, since=since, until=until, rows=views)
 
 
-async def _names(store: Store, by: UsageBy) -> dict[str, str]:
+async def _names(store: "Store", by: UsageBy) -> dict[str, str]:
     """Return names by key, where the key alone says nothing."""
     match by:
         case UsageBy.USER:
@@ -96,3 +98,15 @@ def _name(by: UsageBy, key: str, timezone: str) -> str:
     if by is UsageBy.DAY:
         return f"{datetime.fromtimestamp(int(key) // SECOND_US, ZoneInfo(timezone)):%Y-%m-%d}"
     return key or "(none)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingToolView:
+    """A tool that has failed `failures` times in a row in jobs and routines, the last time at `at` with
+    `error`. `left_out_at`: since when these go without it; null: not yet."""
+
+    name: str
+    failures: int
+    error: str
+    at: int
+    left_out_at: int | None

@@ -30,7 +30,7 @@ from core.errors import StoreError, VaultError
 from core.lazy_module import LazyModule
 from core.runs.actors import MANY
 from core.sandbox.policy import RootRefused, container_user
-from core.store.lock import is_held
+from core.store.lease import is_held
 from core.store.sqlite.offline import open_listings, sealed_in
 from core.tools.builtin.shell import safe_environment
 

@@ -5,7 +5,7 @@ Errors are `{"error": {"code", "message", "field"?}}`. Times are integer microse
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from bot.live import Live
 from bot.operator.exports import AuditLog, ThreadExports
 from bot.operator.reload import Reloader
-from bot.operator.settings import SettingsFile, SettingsService
+from bot.operator.settings import SettingsService
 from bot.runtime import version
 from bot.views import StatusView
 from bot.web.accounts import Accounts, KeysApi
@@ -32,10 +32,10 @@ from bot.web.extensions import ExtensionsApi
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
-from bot.web.operations import AuditApi, SystemApi, UsageApi
+from bot.web.operations import AuditApi, SettingsFileApi, SystemApi, UsageApi
 from bot.web.people import People, StatusApi
 from bot.web.routines_api import RoutinesApi
-from bot.web.settings import ApprovalPolicies, SettingsApi, SettingsFileApi
+from bot.web.settings import ApprovalPolicies, SettingsApi
 from bot.web.stream import ChannelStates, JobStreams
 from bot.web.threads import PromptsApi, Threads
 from bot.web.uploads import FileUploads
@@ -201,7 +201,7 @@ class ApiParts:
     accounts: Accounts
     approvals: ApprovalsApi
     settings: SettingsService
-    settings_file: SettingsFile
+    settings_file: SettingsFileApi
     reloading: Reloader
     web: WebChannel
     live: Live
@@ -223,7 +223,7 @@ class ApiParts:
     url: str
     clock: Clock
     ids: Ids
-    models: Sequence[str]
+    models: Collection[str]
 
 
 def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
@@ -249,7 +249,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),
-        *SettingsFileApi(parts.settings_file).endpoints(),
+        *parts.settings_file.endpoints(),
         *ApprovalPolicies(store, parts.effective_policy).endpoints(),
     ]
     found += [

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import Field
 
+from bot.operator.unattended_views import ChangesView, JobEventView, JobView
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.items import SentFile, sent_files
 from channels.webchat import WEB
-from core.job import MAX_TASK_CHARS, WORKER, JobEvent, JobRow
+from core.job import MAX_TASK_CHARS, WORKER, JobRow
 from core.messages import Address
 from core.store.container_port import EgressUse, UseSample
 from core.store.feed import Threads
@@ -20,104 +21,6 @@ if TYPE_CHECKING:
     from core.jobs.registry import JobRegistry
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobView:
-    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
-    routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
-    `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on
-    the host. `mode`: "worker", or the agent CLI that works inside. `digest`: of the changes that its owner
-    may accept. Times are integer microseconds UTC."""
-
-    id: str
-    short_id: str
-    title: str
-    task: str
-    state: str
-    reason: str
-    result: str | None
-    tools: list[str]
-    priority: int
-    rounds: int
-    max_iterations: int
-    timeout_s: int
-    max_tokens: int | None
-    max_micro_usd: int | None
-    last_tool: str | None
-    input_tokens: int
-    output_tokens: int
-    cost_micro_usd: int
-    repair_attempts: int
-    thread_id: str | None
-    parent: str | None
-    routine_id: str | None
-    missing_grants: list[str]
-    project: str | None
-    mode: str
-    digest: str | None
-    created_at: int
-    started_at: int | None
-    ended_at: int | None
-
-    @classmethod
-    def of(cls, row: JobRow) -> Self:
-        """Return a stored job."""
-        return cls(
-            id=row.id,
-            short_id=row.short_id,
-            title=row.title,
-            task=row.task,
-            state=row.state.value,
-            reason=row.reason,
-            result=row.result,
-            tools=list(row.scope),
-            priority=row.priority,
-            rounds=row.rounds,
-            max_iterations=row.budget.iterations,
-            timeout_s=row.budget.timeout_s,
-            max_tokens=row.budget.tokens,
-            max_micro_usd=row.budget.micro_usd,
-            last_tool=row.last_tool,
-            input_tokens=row.input_tokens,
-            output_tokens=row.output_tokens,
-            cost_micro_usd=row.cost_micro_usd,
-            repair_attempts=row.repair_attempts,
-            thread_id=row.thread_id,
-            parent=row.parent,
-            routine_id=row.routine_id,
-            missing_grants=list(row.missing_grants),
-            project=row.project,
-            mode=row.mode,
-            digest=row.digest,
-            created_at=row.created_at,
-            started_at=row.started_at,
-            ended_at=row.ended_at,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobEventView:
-    """An event of a job: `(job, seq)` names it for good. `text`: a preview without credentials."""
-
-    seq: int
-    at: int
-    kind: str
-    name: str
-    text: str
-    detail: str
-
-    @classmethod
-    def of(cls, event: JobEvent) -> Self:
-        """Return a stored event."""
-        return cls(
-            seq=event.seq,
-            at=event.at,
-            kind=event.kind.value,
-            name=event.name,
-            text=event.text,
-            detail=event.detail,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,13 +81,6 @@ class Acceptance(Given):
     """The acceptance of a job. `digest`: of the changes that the person saw."""
 
     digest: Annotated[str, Field(max_length=64)] | None = None
-
-
-class ChangesView(Page):
-    """Changes to a project. `digest`: what a person accepts; `diff`: unified, for people."""
-
-    digest: str
-    diff: str
 
 
 class ContainerView(Page):

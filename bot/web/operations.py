@@ -1,4 +1,4 @@
-"""Usage, the audit, the log, checks and backups, for the API. For the owner only."""
+"""Usage, the audit, the log, checks, backups and the configuration file, for the API. For the owner only."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -10,7 +10,10 @@ from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
 from bot.config.load import Loaded
+from bot.config.schema import Config
+from bot.operator.config_file import SettingsFile, Wanted
 from bot.operator.exports import AuditListing, AuditLog, AuditState, Backups, record_lines
+from bot.operator.settings import SettingsFileView
 from bot.operator.usage_views import UsageListing, usage_listing
 from bot.ops.logs import LEVELS, WantedRecords, newest_records
 from bot.ops.model_trial import Trial, try_each, try_model
@@ -18,7 +21,7 @@ from bot.ops.probes import Finding
 from bot.runtime import AdminError
 from bot.views import StatusView
 from bot.web.blocks import FileLinkPage
-from bot.web.endpoints import Call, Endpoint, Given, Limit
+from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
 from bot.web.file_links import FileLinks
 from core.audit.linker import Head
 from core.audit_chain import AuditKind
@@ -286,3 +289,77 @@ async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
     with file:
         while piece := await asyncio.to_thread(file.read, CHUNK_BYTES):
             yield piece
+
+
+# The configuration file.
+
+Place = Annotated[int, Field(ge=0, le=1000)]
+
+
+class NewSettings(Given):
+    """A change of the configuration file: keys, or else the model to make the default or to remove, by its
+    place. `version`: of the text as seen."""
+
+    version: ShortText
+    changes: dict[ShortText, bool | int | float | ShortText | None] = Field({}, max_length=100)
+    default_model: Annotated[int, Field(ge=1, le=1000)] | None = None
+    remove_model: Place | None = None
+
+
+class UndoneSettings(Given):
+    """The last change is to be undone. `version`: of the text as seen."""
+
+    version: ShortText
+
+
+class ModelToTry(Given):
+    """A model that is tried before a change of the configuration file is saved: the one at `place`."""
+
+    version: ShortText
+    changes: dict[ShortText, bool | int | float | ShortText | None] = Field({}, max_length=100)
+    place: Place
+
+
+class SettingsFileApi:
+    """One method per endpoint. For the owner only. `trial`: tries the models of a configuration."""
+
+    def __init__(self, file: SettingsFile, trial: Callable[[Config], Awaitable[Sequence[Trial]]]) -> None:
+        self._file = file
+        self._trial = trial
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        same = {"answer": SettingsFileView, "refusals": (409, 422, 503), "owner_only": True}
+        trial = {**same, "answer": list[Trial]}
+        return [
+            Endpoint("GET", "/settings", self.read, **same),
+            Endpoint("POST", "/settings", self.change, body=NewSettings, **same),
+            Endpoint("POST", "/settings/undo", self.undo, body=UndoneSettings, **same),
+            Endpoint("POST", "/settings/try", self.try_model, body=ModelToTry, **trial),
+        ]
+
+    async def read(self, call: Call) -> SettingsFileView:
+        """Return the configuration file's settings."""
+        del call
+        return await self._file.view()
+
+    async def change(self, call: Call) -> SettingsFileView:
+        """Change the configuration file, or ask for approval of what loosens consent."""
+        new: NewSettings = call.body
+        return await self._file.change(new.version, Wanted(new.changes, new.default_model, new.remove_model))
+
+    async def undo(self, call: Call) -> SettingsFileView:
+        """Bring back the configuration file before its last change."""
+        return await self._file.change(call.body.version, Wanted(undo=True))
+
+    async def try_model(self, call: Call) -> Sequence[Trial]:
+        """Try a model as a change would make it. A key goes only to where it goes already, or to its
+        provider's own address."""
+        new: ModelToTry = call.body
+        config, sent = await self._file.written(new.version, Wanted(new.changes))
+        if new.place >= len(config.models):
+            raise AdminError("invalid", "names no model", "place")
+        model = config.models[new.place]
+        if sent and model.base_url:
+            raise AdminError("refused", f"{sent[0]} Add the model and approve that, then test it.")
+        return await self._trial(config.model_copy(update={"models": (model,)}))

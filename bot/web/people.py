@@ -1,6 +1,6 @@
 """People, their keys, and the state of channels, for the API."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,7 +77,7 @@ class People:
         ids: Ids,
         status: Callable[[], Awaitable[StatusView]],
         states: ChannelStates,
-        models: Sequence[str],
+        models: Collection[str],
     ) -> None:
         self._store = store
         self._ids = ids

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NewType, Union, get_args, get_origin, get_typ
 
 from pydantic import ConfigDict, Field
 
-from bot.operator.routine_views import (
+from bot.operator.unattended_views import (
     CalendarView,
     DraftView,
     EmittedView,

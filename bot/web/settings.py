@@ -1,14 +1,15 @@
 """Settings the owner changes: secrets, grants, tools, the configuration."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
 from bot.operator.reload import Reloader, ReloadView
-from bot.operator.settings import SettingsFile, SettingsFileView, SettingsService
-from bot.views import DecisionView, GrantView, PermissionView
+from bot.operator.settings import SettingsService
+from bot.operator.usage_views import FailingToolView
+from bot.views import DecisionView, GrantView, PermissionView, SecretView
 from bot.web.auth import Caller
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
@@ -72,20 +73,9 @@ class ToolOf(Given):
     name: ShortText
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailingToolView:
-    """A tool that has failed `failures` times in a row in jobs and routines, the last time at `at` with
-    `error`. `left_out_at`: since when these go without it; null: not yet."""
-
-    name: str
-    failures: int
-    error: str
-    at: int
-    left_out_at: int | None
-
-
 class SettingsApi:
-    """One method per endpoint. Secrets are for programs of this machine, never for a browser."""
+    """One method per endpoint. Values of secrets go in and never out; the vault's key is changed by programs
+    of this machine only."""
 
     def __init__(self, store: Store, settings: SettingsService, reloading: Reloader) -> None:
         self._store = store
@@ -95,8 +85,9 @@ class SettingsApi:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            _changing("/secrets", self.set_secret, NewSecret, tokens_only=True),
-            _changing("/secrets/delete", self.drop_secret, SecretOf, tokens_only=True),
+            Endpoint("GET", "/secrets", self.secrets, list[SecretView], owner_only=True),
+            _changing("/secrets", self.set_secret, NewSecret),
+            _changing("/secrets/delete", self.drop_secret, SecretOf),
             _changing("/secrets/rotate", self.change_vault_key, Given, tokens_only=True),
             Endpoint("GET", "/grants", self.grants, list[GrantView]),
             _changing("/grants/revoke", self.revoke_grant, GrantOf, owner_only=False),
@@ -118,6 +109,11 @@ class SettingsApi:
             _changing("/tools/unpause", self.unpause_tools, Given),
             _changing("/tools/resume", self.unpause_tools, Given),  # its old name, for one version
         ]
+
+    async def secrets(self, call: Call) -> list[SecretView]:
+        """Return the names of the vault's secrets."""
+        del call
+        return [SecretView.of(one) for one in await self._store.secrets.secrets()]
 
     async def set_secret(self, call: Call) -> DecisionView:
         """Store a secret in the vault."""
@@ -216,47 +212,6 @@ def _changing(
         owner_only=owner_only,
         tokens_only=tokens_only,
     )
-
-
-class NewSettings(Given):
-    """A change of the configuration file. `version`: of the text as seen; `confirmed`: said to be meant."""
-
-    version: ShortText
-    changes: dict[ShortText, bool | int | float | ShortText | None] = Field({}, max_length=100)
-    default_model: Annotated[int, Field(ge=1, le=1000)] | None = None
-    confirmed: bool = False
-
-
-class SettingsFileApi:
-    """One method per endpoint. For the owner only."""
-
-    def __init__(self, file: SettingsFile) -> None:
-        self._file = file
-
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        same = {"answer": SettingsFileView, "refusals": (409, 422, 503), "owner_only": True}
-        return [
-            Endpoint("GET", "/settings", self.read, **same),
-            Endpoint("POST", "/settings", self.change, body=NewSettings, **same),
-            Endpoint("POST", "/settings/undo", self.undo, body=NewSettings, **same),
-        ]
-
-    async def read(self, call: Call) -> SettingsFileView:
-        """Return the configuration file's settings."""
-        del call
-        return await self._file.view()
-
-    async def change(self, call: Call) -> SettingsFileView:
-        """Change the configuration file: keys, or else the default model."""
-        new: NewSettings = call.body
-        if new.default_model is not None:
-            return await self._file.make_default(new.version, new.default_model, confirmed=new.confirmed)
-        return await self._file.change(new.version, new.changes, confirmed=new.confirmed)
-
-    async def undo(self, call: Call) -> SettingsFileView:
-        """Bring back the configuration file before its last change."""
-        return await self._file.undo(call.body.version, confirmed=call.body.confirmed)
 
 
 # How people want to be asked in one conversation, and what was executed there.

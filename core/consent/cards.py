@@ -76,7 +76,9 @@ def reminder(gate: Gate, now: int) -> Message:
     """Return the reminder to people who have the card and have not answered. `now`: microseconds UTC."""
     left_s = max(0, gate.expires_at - now) // SECOND_US
     asked = gate.title.partition("\n")[0]
-    text = card_texts.still_waiting(asked, left_s, consent=gate.kind is GateKind.APPROVAL)
+    text = card_texts.still_waiting(
+        asked, left_s, consent=gate.kind in {GateKind.APPROVAL, GateKind.SETTINGS}
+    )
     return plain("\n".join(line for line in (text, typed_line(gate)) if line))
 
 

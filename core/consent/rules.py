@@ -115,9 +115,23 @@ class EffectivePolicy:
             policy.preset, limits, policy.whitelist, policy.dangerous_tools, tool_timeouts
         )
 
+    def configure(self, policy: Policy, limits: LoopLimits) -> None:
+        """Judge later calls by another configured policy and other limits of turns."""
+        self._by_preset = _by_preset(policy, self._admin.current())
+        self._configured = policy
+        self.configured = replace(
+            self.configured,
+            preset=policy.preset,
+            limits=limits,
+            whitelist=policy.whitelist,
+            dangerous_tools=policy.dangerous_tools,
+        )
+        if self._watcher is not None:
+            self._watcher()
+
     def watch(self, watcher: Callable[[], object]) -> None:
-        """Report each change of the admin policy, as soon as a call is judged by it, in the calling
-        thread."""
+        """Report each change: of the admin policy as soon as a call is judged by it, in the calling thread,
+        of the configured one at once."""
         self._watcher = watcher
 
     def in_force(self, principal: Principal, standing: ConsentSettings) -> InForce:

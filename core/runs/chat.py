@@ -114,7 +114,7 @@ class ChatDelegate:
         self._overfull: Room | None = None
         """The room that the newest request was too long for, before anything was left out."""
         self._squeeze = _NO_SQUEEZE
-        self._images = TurnImages(services.images, self._thread.channel, self._start.turn_id)
+        self._images = TurnImages(services.image_source, self._thread.channel, self._start.turn_id)
         self._standing: ConsentSettings | None = None
         self._offered = False
         self._called = loaded.start.resumed

@@ -126,6 +126,7 @@ class Candidate:
     """One model of the list with its state."""
 
     def __init__(self, configured: ConfiguredModel, clock: Clock, uniform: Uniform) -> None:
+        self.configured = configured
         self.name = configured.name
         self.provider = configured.provider
         self.context_tokens = configured.context_tokens
@@ -216,10 +217,23 @@ class ModelList:
         self.temperature = temperature
         self._candidates = tuple(Candidate(model, clock, uniform) for model in models)
 
+    def replace(self, models: Sequence[ConfiguredModel]) -> None:
+        """Use these models from now on. Models used before keep their state, and replies in progress their
+        model."""
+        kept = {id(one.configured): one for one in self._candidates}
+        self._candidates = tuple(
+            kept.get(id(model)) or Candidate(model, self.clock, self.uniform) for model in models
+        )
+
     @property
     def all(self) -> Sequence[Candidate]:
         """Return every model, in order."""
         return self._candidates
+
+    @property
+    def sees_images(self) -> bool:
+        """Return whether any of them sees images."""
+        return any(one.abilities(0).images for one in self._candidates)
 
     def unreported(self, faults: Mapping[str, ModelFault]) -> Mapping[str, ModelFault]:
         """Return the faults, by model, that the owner doesn't know of yet. From now on they do."""

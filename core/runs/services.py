@@ -97,7 +97,7 @@ class AnswerHook(Protocol):
 class ChatServices:
     """The services of every chat turn.
 
-    `images`: the source of attached images; None if no model sees them.
+    `images`: the source of attached images; None: they are never downloaded.
     `archive`: where compaction keeps what it takes out of the owner's conversations; None: nowhere.
     `tells_text`: whether text is streamed as it is written. It must be False if hooks need to see the
     text first."""
@@ -118,6 +118,11 @@ class ChatServices:
     answer_hook: AnswerHook | None = None
     archive: Archive | None = None
     tells_text: bool = True
+
+    @property
+    def image_source(self) -> AttachmentSource | None:
+        """The source of attached images; None if no model sees them."""
+        return self.images if self.models.sees_images else None
 
 
 # Images that people attach, for models that see: downloaded for their own turn, and kept in no journal.

@@ -10,7 +10,8 @@ from core.gates import ConsentSettings, Gate, Grant, ToolSetting
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
 from core.store.rows import Draft, Execution, GateView, ThreadRow, TurnStart
-from core.usage import CallEnd, Payer, Reservation, UsageBy, UsageSum
+from core.store.settings_port import SettingsChanges
+from core.usage import Budget, CallEnd, Expected, Payer, Reservation, UsageBy, UsageSum
 from core.users import Identity
 
 
@@ -155,7 +156,7 @@ class HeldInputs(Protocol):
         ...
 
 
-class Gates(Protocol):
+class Gates(SettingsChanges, Protocol):
     """The units and views of gates. Times are microseconds UTC."""
 
     async def open_gates(self) -> Sequence[GateView]:
@@ -237,10 +238,6 @@ class Consents(Protocol):
         """Revoke a grant. Return False if there is none."""
         ...
 
-    async def note_settings(self, keys: Sequence[str], by: str) -> None:
-        """Record in the audit the keys of the configuration file that a person changes."""
-        ...
-
     async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
         """Return a person's tool settings, or (None) everyone's, ordered by user and tool."""
         ...
@@ -304,9 +301,8 @@ class Memory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FailingTool:
-    """A tool that has failed so many times in a row in unattended runs, the last time at `at` with `error`.
-
-    `left_out_at`: since when these go without it; None: not yet."""
+    """A tool's failures in a row in unattended runs, the last one at `at`. `left_out_at`: since when these go
+    without it; None: not yet."""
 
     tool: str
     failures: int
@@ -368,6 +364,10 @@ class ModelUsage(Protocol):
         that it exceeds, if any, as a sentence; then there is no reservation.
 
         `approved`: budgets don't count. Raises StaleTurn if the call is for a run that doesn't run."""
+        ...
+
+    async def hold_to(self, budget: Budget, first_call: Expected) -> None:
+        """Hold every later call to another budget, and reserve first calls by another expectation."""
         ...
 
     async def settle_calls(self, ends: Sequence[CallEnd]) -> None:

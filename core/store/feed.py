@@ -207,6 +207,7 @@ class Changes:
     `extensions`: one was added, changed or removed.
     `sign_ins`: servers and the ids of users who asked for a link to sign in there.
     `sign_outs`: of sign-ins that ended, what the requests for them let go on.
+    `settings`: a change of the configuration file was decided.
     """
 
     threads: frozenset[str]
@@ -222,6 +223,7 @@ class Changes:
     extensions: bool = False
     sign_ins: tuple[tuple[str, str], ...] = ()
     sign_outs: tuple[Expired, ...] = ()
+    settings: bool = False
 
 
 class ChangeListener(Protocol):
@@ -251,6 +253,7 @@ class ChangeLog:
     extensions: bool = False
     sign_ins: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     sign_outs: list[Expired] = field(default_factory=list[Expired])
+    settings: bool = False
 
     def take(self) -> Changes | None:
         """Return the collected changes and clear them. None if there are none."""
@@ -272,6 +275,7 @@ class ChangeLog:
             self.extensions,
             tuple(self.sign_ins),
             tuple(self.sign_outs),
+            self.settings,
         )
         self.threads.clear()
         self.routines.clear()
@@ -282,7 +286,7 @@ class ChangeLog:
         self.gates.clear()
         self.sign_ins.clear()
         self.sign_outs.clear()
-        self.people = self.audit = self.tools = self.extensions = False
+        self.people = self.audit = self.tools = self.extensions = self.settings = False
         return taken
 
 

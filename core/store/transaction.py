@@ -4,7 +4,7 @@ Statements are written once, in SQL that SQLite and PostgreSQL both read, with `
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from core.audit_chain import ChainKeys
@@ -22,6 +22,16 @@ MERGE_LIMIT = 10
 HISTORY_LIMIT_CHARS = 1_000_000
 
 
+@dataclass(slots=True)
+class Spending:
+    """What model calls may cost, which may be changed while the hub runs.
+
+    `budget`: held to by every call. `first_call`: as a conversation's first one is reserved in advance."""
+
+    budget: Budget = NO_BUDGET
+    first_call: Expected | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The configuration of the store's units.
@@ -29,14 +39,12 @@ class Policy:
     `merge_inputs`: how many waiting messages of one person may become one turn.
     `history_limit_chars`: a turn is loaded with whole past turns until they exceed this.
     `holds_inputs`: hooks judge messages before a turn takes them.
-    `budget`: held to by model calls. `first_call`: as a conversation's first one is reserved in advance.
     """
 
     merge_inputs: int = MERGE_LIMIT
     history_limit_chars: int = HISTORY_LIMIT_CHARS
     holds_inputs: bool = False
-    budget: Budget = NO_BUDGET
-    first_call: Expected | None = None
+    spending: Spending = field(default_factory=Spending)
 
 
 class NoteIndex(Protocol):

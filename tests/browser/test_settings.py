@@ -34,50 +34,67 @@ command = ["{MARKUP}"]
 """
 
 
-async def test_a_model_added_in_settings_is_used_after_the_restart(
+async def test_a_model_added_in_settings_is_approved_and_used_at_once(
     browser: Browser, tmp_path: Path, complaints: Complaints
 ) -> None:
     write_config(tmp_path, FILE)
     path = tmp_path / "hubbub.toml"
     async with (
-        ModelSimulator(api_key="k", models=("sim-1",)) as simulator,
-        HubProcess(tmp_path, env={"SIM_KEY": "k"}) as hub,
+        ModelSimulator(api_key="k-vault", models=("sim-1",)) as simulator,
+        HubProcess(tmp_path) as hub,
         tab(browser, complaints, width=360, height=740) as page,
     ):
         console, before = Console(page, hub.url), path.read_text()
         await console.log_in(await hub.link())
         await console.open("settings")
+        secrets = page.get_by_role("region", name="Secrets")
+        await secrets.get_by_label("Secret name").fill("sim")
+        await secrets.get_by_label("Value").fill("k-vault")
+        await secrets.get_by_role("button", name="Store secret").click()
+        await expect(secrets.get_by_text("vault:sim")).to_be_visible()
+        await expect(page.get_by_text("k-vault")).to_have_count(0)
         models = page.get_by_role("region", name="Models")
         await models.get_by_text("Add a model").click()
+        added = models.locator("details", has_text="Add a model")
         for label, text in {
             "Name": "second",
             "Model": "sim-1",
             "Base URL": f"{simulator.openai_base_url}",
-            "API key": "env:SIM_KEY",
         }.items():
-            await models.get_by_label(label, exact=True).fill(text)
-        await models.get_by_role("button", name="Add model").click()
-        confirm = page.get_by_role("alertdialog")
-        await expect(confirm).to_contain_text(
-            f"The key env:SIM_KEY will be sent to {simulator.openai_base_url}."
-        )
+            await added.get_by_label(label, exact=True).fill(text)
+        await added.get_by_role("button", name="Test", exact=True).click()
+        await expect(added.get_by_role("listitem")).to_contain_text("second: ")
+        await added.get_by_label("API key", exact=True).fill("vault:sim")
+        await added.get_by_role("button", name="Add model").click()
+        card = page.locator("article.approval")
+        await expect(card).to_contain_text(f"The key vault:sim will be sent to {simulator.openai_base_url}.")
         assert path.read_text() == before
-        await confirm.get_by_role("button", name="Change it").click()
-        await expect(page.get_by_text("1 setting waits for a restart: models.1")).to_be_visible()
-        await models.get_by_role("button", name="Make default").click()
+        await card.get_by_role("button", name="Approve").click()
+        row = models.get_by_role("listitem").filter(has_text="second")
+        await row.get_by_role("button", name="Make default").click()
         await expect(models.get_by_role("listitem").first).to_contain_text("seconddefault")
         after_models = path.read_text()
         approvals = page.get_by_role("region", name="Approvals")
         await approvals.get_by_label("preset").select_option("auto")
         await approvals.get_by_role("button", name="Save approvals").click()
-        await expect(confirm).to_contain_text("This changes which calls need your approval.")
-        await confirm.get_by_role("button", name="Change it").click()
-        await expect(page.get_by_text("approvals.preset")).to_be_visible()
+        await expect(card).to_contain_text("Fewer calls will need an approval.")
+        await expect(card).to_contain_text('approvals.preset: "manual" → "auto"')
+        await console.open("approvals")  # where every question is
+        await expect(card).to_contain_text("Change the hub's settings?")
+        await card.get_by_role("button", name="Approve").click()
+        await expect(card).to_contain_text("Approved by you")
+        await console.open("settings")
+        await expect(approvals.get_by_label("preset")).to_have_value("auto")
         assert path.read_text() == after_models.replace('"manual"', '"auto"')
         await page.get_by_role("button", name="Undo the last change").click()
-        await confirm.get_by_role("button", name="Change it").click()
         await expect(approvals.get_by_label("preset")).to_have_value("manual")
         assert path.read_text() == after_models
+        await models.get_by_text("Edit first").click()
+        edited = models.locator("li details[open]")
+        await expect(edited.get_by_label("Model", exact=True)).to_have_value(MARKUP)
+        await edited.get_by_label("Model", exact=True).fill(f"2 {MARKUP}")
+        await edited.get_by_role("button", name="Save model").click()
+        await expect(models.get_by_role("listitem").last).to_contain_text(f"2 {MARKUP}")
         await expect(page.get_by_role("region", name="Changed in the file only")).to_contain_text(MARKUP)
         assert await page.locator(".planted").count() == 0
         for width, scheme in SCREENS:
@@ -86,8 +103,13 @@ async def test_a_model_added_in_settings_is_used_after_the_restart(
             await console.reload()  # without colors that are still changing
             await page.get_by_text("Add a model").click()
             assert (await misfits(page), await barriers(page)) == ([], []), (width, scheme)
-        await hub.restart()
+        called = len(simulator.log)
         await console.say_in_a_new_thread("hello")
         await expect(console.messages("assistant").last).to_be_visible()
-        assert simulator.log
+        assert len(simulator.log) > called
+        await console.open("settings")
+        first = models.get_by_role("listitem").first
+        await first.get_by_role("button", name="Remove").click()
+        await first.get_by_role("button", name="Remove").click()
+        await expect(models.get_by_role("listitem").first).to_contain_text("firstdefault")
         assert complaints.but("status of 409", *UNREACHED) == []

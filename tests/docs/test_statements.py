@@ -28,7 +28,7 @@ from core.consent.facts import Allow, Ask, CallFacts, Interactive, Policy, ToolF
 from core.errors import InvalidArguments, ToolFailed
 from core.gates import Grant, GrantScope
 from core.safety.fencing import RESULT_LIMIT_CHARS
-from core.store.lock import LOCK_NAME
+from core.store.lease import LOCK_NAME
 from core.tool import Data, Requirement, Risk, Tool
 from core.tools.mcp.catalog import ALL_SPECS_BYTES, MAX_LISTED, MAX_TOOLS
 from core.tools.mcp.connection import (

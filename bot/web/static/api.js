@@ -198,6 +198,14 @@ export const pauseTools = (paused) => change(paused ? "/tools/pause" : "/tools/u
 
 /** The configuration file. @param {{signal: AbortSignal}} how */
 export const settings = ({ signal }) => ask("/settings", { signal });
+/** The names of the vault's secrets. @param {{signal: AbortSignal}} how */
+export const secrets = ({ signal }) => ask("/secrets", { signal });
+/** @param {{name: string, value: string}} secret */
+export const setSecret = (secret) => change("/secrets", secret);
+/** @param {string} name */
+export const dropSecret = (name) => change("/secrets/delete", { name });
+/** Tries a model before it is saved. @param {{version: string, changes: Object<string, any>, place: number}} body */
+export const tryModel = (body) => change("/settings/try", body);
 /** @param {string} where "" or "/undo" @param {Object<string, any>} body */
 export const changeSettings = (where, body) => change(`/settings${where}`, body);
 export const testModels = () => change("/models/test");

@@ -85,7 +85,9 @@ export function aboutView(approval, link) {
       : timeView(approval.opened_at),
     open && approval.quorum > 1 ? h("span", {}, approvals(approval)) : null,
     approval.job_id ? h("a", { href: route("jobs", approval.job_id) }, "Show the changes") : null,
-    link && !approval.job_id ? h("a", { href: link }, "Open conversation") : null,
+    link && !approval.job_id
+      ? h("a", { href: link }, approval.kind === "settings" ? "Open settings" : "Open conversation")
+      : null,
   );
 }
 
@@ -101,7 +103,8 @@ export function* callViews(approval, item) {
     return;
   }
   const lines = approval?.details.length ? approval.details : (item?.lines ?? []);
-  const name = approval?.tool ?? (asks(approval, item) ? "" : "arguments");
+  const plain = asks(approval, item) || approval?.kind === "settings";
+  const name = approval?.tool ?? (plain ? "" : "arguments");
   if (lines.length) yield codeView(lines.join("\n"), name);
 }
 

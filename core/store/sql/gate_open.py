@@ -29,7 +29,7 @@ def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -
     _wait(tx, turn_id)
     not_made(tx, turn_id)
     for gate in gates:
-        insert(tx, gate)
+        put_gate(tx, gate)
         if gate.call_id is not None:
             _bind(tx, gate, gate.call_id, gate.binding)
         for call in gate.calls:
@@ -52,7 +52,7 @@ def ask_to_sign_in(tx: Transaction, gate: Gate, cards: Sequence[Draft]) -> tuple
         raise StaleTurn(f"call {gate.call_id} does not run any more")
     _wait(tx, gate.turn_id)
     not_made(tx, gate.turn_id)
-    insert(tx, gate)
+    put_gate(tx, gate)
     return (*withdraw(tx, gate.turn_id), *_show(tx, gate.turn_id, cards))
 
 
@@ -85,7 +85,7 @@ def mark_unknown(tx: Transaction, call_id: str, gate: Gate, cards: Sequence[Draf
     if not changed:
         raise StaleTurn(f"call {call_id} of turn {gate.turn_id} was not running")
     _wait(tx, gate.turn_id)
-    insert(tx, gate)
+    put_gate(tx, gate)
     return (*withdraw(tx, gate.turn_id), *_show(tx, gate.turn_id, cards))
 
 
@@ -108,8 +108,8 @@ def _wait(tx: Transaction, turn_id: str) -> None:
     )
 
 
-def insert(tx: Transaction, gate: Gate) -> None:
-    """Store a new gate, and show it in its thread."""
+def put_gate(tx: Transaction, gate: Gate) -> None:
+    """Store an open gate, and show it in its thread. Its turn must wait."""
     secret = gate.offer.secret if isinstance(gate.offer, Replies) else None
     tx.run(
         "INSERT INTO gates (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"

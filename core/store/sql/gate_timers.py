@@ -6,14 +6,18 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from core.audit_chain import AuditKind
 from core.gates import Gate, GateKind, Option
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, PostContext, Posted
-from core.store.codecs import message_from_json, refs_from_json
+from core.store.codecs import message_from_json, refs_from_json, storable
 from core.store.facets import REACH_THREADS, Expired, NoticeAddress, Reach
 from core.store.rows import Draft, GateView, TurnStart
+from core.store.settings_port import SettingsChange
 from core.store.sql import feed, gates, outbox, people, previews
+from core.store.sql.audit import record
 from core.store.sql.feed import put_messages
+from core.store.sql.gate_open import put_gate
 from core.store.sql.inbox import notices_thread
 from core.store.sql.leases import hold
 from core.store.sql.mapping import (
@@ -37,6 +41,7 @@ _OUTCOME_AT_EXPIRY = {
     GateKind.CONTINUE: Option.STOP,
     GateKind.AUTH: Option.NOT_SIGNED_IN,
     GateKind.CHANGES: Option.DENY,
+    GateKind.SETTINGS: Option.DENY,
 }
 """The outcomes of gates on expiry. Silence is not consent. An unknown outcome stays unknown, since
 no person answered."""
@@ -122,7 +127,68 @@ def _addresses_from_json(text: str) -> list[NoticeAddress]:
     ]
 
 
-class GateUnits(Facet):
+SETTINGS_CHANNEL = "settings"
+"""The channel of the threads of changes of the configuration file: no message comes from it, and none goes
+there."""
+
+
+class SettingsUnits(Facet):
+    """The units of SettingsChanges. Each change has its own thread and run."""
+
+    @writes
+    def note_settings(
+        self, tx: Transaction, keys: Sequence[str], by: str, gate_id: str | None = None
+    ) -> None:
+        approved = {} if gate_id is None else {"gate": gate_id}
+        record(tx, AuditKind.SETTINGS, "configuration", actor=by, keys=list(keys), **approved)
+
+    @writes
+    def ask_settings(self, tx: Transaction, change: SettingsChange, gate: Gate) -> bool:
+        if tx.one("SELECT 1 FROM settings_changes LIMIT 1") is not None:
+            return False
+        tx.run(
+            "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at,"
+            " last_turn, kind) VALUES (?1, ?2, ?3, ?1, '', '', ?4, ?4, 1, 'settings')",
+            gate.thread_id,
+            gate.requester_id,
+            SETTINGS_CHANNEL,
+            gate.created_at,
+        )
+        tx.run(
+            "INSERT INTO runs (id, thread_id, number, principal_id, state, attempts, first_seq, last_seq,"
+            " budget_from, created_at, kind) VALUES (?1, ?2, 1, ?3, 'waiting', 0, 1, 1, 0, ?4, 'settings')",
+            gate.turn_id,
+            gate.thread_id,
+            gate.requester_id,
+            gate.created_at,
+        )
+        put_gate(tx, gate)
+        tx.run(
+            "INSERT INTO settings_changes (id, before, after, wanted) VALUES (?, ?, ?, ?)",
+            change.id,
+            change.before,
+            change.after,
+            storable(change.wanted),
+        )
+        return True
+
+    @reads
+    def settings_changes(self, tx: Transaction) -> Sequence[SettingsChange]:
+        rows = tx.all("SELECT id, before, after, wanted, approved FROM settings_changes ORDER BY id")
+        return [SettingsChange(*row[:4], approved=bool(row[4])) for row in rows]
+
+    @writes
+    def end_settings(self, tx: Transaction, change_id: str, problem: str | None = None) -> None:
+        if not tx.run("DELETE FROM settings_changes WHERE id = ?", change_id):
+            return
+        if problem is not None:
+            record(tx, AuditKind.SETTINGS, "configuration", gate=change_id, refused=storable(problem))
+        row = tx.one("SELECT thread_id FROM gates WHERE id = ?", change_id)
+        if row is not None:  # its page shows what became of it
+            tx.changes.gates[change_id] = row[0]
+
+
+class GateUnits(SettingsUnits):
     """The units of Gates."""
 
     async def open_gates(self) -> Sequence[GateView]:

@@ -322,7 +322,20 @@ def close(
     if calls is not None and isinstance(outcome, Option):
         _answer_calls(tx, gate_id, turn_id, binding, outcome, closed_by)
     rows = change_cards(tx, gate_id, card, outcome_text)
+    if kind == GateKind.SETTINGS:
+        _settle_settings(tx, gate_id, turn_id, approved=outcome is Option.APPROVE)
+        return Closed(rows, None)
     return Closed(rows, _go_on(tx, turn_id, outcome))
+
+
+def _settle_settings(tx: Transaction, gate_id: str, run_id: str, *, approved: bool) -> None:
+    """Let a change of the configuration file be written after this commit, or forget it."""
+    if approved:
+        tx.run("UPDATE settings_changes SET approved = 1 WHERE id = ?", gate_id)
+    else:
+        tx.run("DELETE FROM settings_changes WHERE id = ?", gate_id)
+    tx.run("UPDATE runs SET state = 'done', ended_at = ? WHERE id = ?", tx.clock.now(), run_id)
+    tx.changes.settings = True
 
 
 def _said(answer: Answer | None) -> str | None:

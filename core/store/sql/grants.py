@@ -276,10 +276,6 @@ class ConsentUnits(Facet):
     def revoke_grant(self, tx: Transaction, grant_id: str, *, by: str | None = None) -> bool:
         return revoke_grant(tx, grant_id, by)
 
-    @writes
-    def note_settings(self, tx: Transaction, keys: Sequence[str], by: str) -> None:
-        record(tx, AuditKind.SETTINGS, "configuration", actor=by, keys=list(keys))
-
     async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
         rows = await self._engine.ask(
             f"SELECT {TOOL_SETTING} FROM tool_settings WHERE user_id = coalesce(?, user_id)"

@@ -59,7 +59,7 @@ def reserve_ahead(
         payer.thread_id,
     )
     if last is None:
-        first = tx.policy.first_call
+        first = tx.policy.spending.first_call
         if first is None:
             return None
         last = (first.model, first.provider, first.tokens, first.micro_usd, 0)
@@ -154,7 +154,7 @@ def over_budget(tx: Transaction, user_id: str, micro_usd: int) -> str | None:
     """Return the budget that another call at that cost would exceed, as a sentence, or None.
 
     Calls count with their costs, and with their reservations until these are known."""
-    budget, now = tx.policy.budget, tx.clock.now()
+    budget, now = tx.policy.spending.budget, tx.clock.now()
     if budget.hourly_calls:
         row = tx.one("SELECT count(*) FROM usage WHERE reserved_at > ?", now - HOUR_US)
         if row is not None and row[0] >= budget.hourly_calls:

@@ -10,7 +10,18 @@ from core.store.sql.turns import require_running
 from core.store.sql.usage import over_budget, reserve, settle
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, writes
-from core.usage import CallEnd, CallKind, Payer, Reservation, UsageBy, UsageSum, day_start, folded_sums
+from core.usage import (
+    Budget,
+    CallEnd,
+    CallKind,
+    Expected,
+    Payer,
+    Reservation,
+    UsageBy,
+    UsageSum,
+    day_start,
+    folded_sums,
+)
 
 BUCKET_US = 900 * SECOND_US
 """A quarter of an hour: in every time zone, days are made of whole ones."""
@@ -36,6 +47,10 @@ _KEYS = {
 
 class UsageUnits(Facet):
     """The units of ModelUsage."""
+
+    @writes
+    def hold_to(self, tx: Transaction, budget: Budget, first_call: Expected) -> None:
+        tx.policy.spending.budget, tx.policy.spending.first_call = budget, first_call
 
     @writes
     def reserve_call(

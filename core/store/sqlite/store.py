@@ -33,7 +33,7 @@ from core.store.sqlite.connection import (
 )
 from core.store.sqlite.maintenance import current_schema, migrate
 from core.store.sqlite.offline import Listings
-from core.store.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Unit
+from core.store.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Spending, Unit
 from core.usage import NO_BUDGET, Budget, Expected
 
 T = TypeVar("T")
@@ -340,9 +340,9 @@ async def open_store(
 
     The caller must hold the data directory's lock: there must be only one writing hub.
     `queue`: whether waiting messages of one person become one turn.
-    `history_limit_chars`, `holds_inputs`, `budget`, `first_call`: see Policy.
+    `history_limit_chars`, `holds_inputs`: see Policy. `budget`, `first_call`: see Spending.
     `chain`: the audit's keys (None: they end with this store, so that its audit cannot be verified later).
     """
     merged = MERGE_LIMIT if queue == "merge" else 1
-    policy = Policy(merged, history_limit_chars, holds_inputs, budget, first_call)
+    policy = Policy(merged, history_limit_chars, holds_inputs, Spending(budget, first_call))
     return SqlStore(await SqliteEngine.open(path, clock, ids, policy, chain))

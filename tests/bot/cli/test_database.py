@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.lock import DataDirectoryLock
+from core.store.lease import DataDirectoryLock
 from core.store.sqlite import maintenance
 from core.store.sqlite.maintenance import INVARIANTS, current_schema
 from tests.bot.cli.in_process import command

@@ -83,12 +83,16 @@ async def test_a_channel_that_is_gone_or_new_waits_for_the_next_start(tmp_path: 
         assert (await reload(house)).out.endswith("applied at the next start: channels.second\n")
 
 
-async def test_a_changed_model_waits_for_the_next_start(tmp_path: Path) -> None:
+async def test_a_changed_model_is_used_at_once_and_other_keys_wait_for_the_next_start(
+    tmp_path: Path,
+) -> None:
     async with open_hub(tmp_path) as house, client(tmp_path) as owner:
-        write_config(house, model="max_output_tokens = 99")
+        write_config(house, model="max_output_tokens = 99", extra="[agent]\nmax_waiting = 9")
         status, page = await owner.ask("POST", "/api/config/reload", {})
         assert status == 200, page
-        assert page["next_start"] == ["models.0.max_output_tokens"]
+        assert page["next_start"] == ["agent.max_waiting"]
+        await answered(house, "short, please")
+        assert house.model.log[-1].body["max_tokens"] == 99
 
 
 async def test_without_a_hub_there_is_nothing_to_reload(tmp_path: Path) -> None:

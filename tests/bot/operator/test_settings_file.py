@@ -1,5 +1,6 @@
 """The configuration file changed over the API of a running hub: only the values asked for, by the owner."""
 
+import signal
 import stat
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from tests.bot.web.api_client import Client, client
 from tests.harness.process import HubProcess, hubbub
 from tests.harness.simulators import write_config
+from tests.simulators.model import ModelSimulator
 
 MODELS = """\
 # the cheap one
@@ -44,7 +46,7 @@ async def test_a_change_keeps_the_rest_of_the_file_and_undo_brings_it_back(tmp_p
         assert page["next_start"] == []
         status, page = await change(owner, {"models.1.model": "gpt-y", "budget.daily_usd": 2.5})
         assert status == 200, hub.err
-        assert set(page["next_start"]) == {"models.1.model", "budget.daily_usd"}
+        assert (page["next_start"], page["waiting"]) == ([], None)  # taken up already
         changed = before.replace('"gpt-x"', '"gpt-y"')
         assert path.read_text() == f"{changed}\n[budget]\ndaily_usd = 2.5\n"
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
@@ -73,14 +75,10 @@ REFUSED = [
     ({"budget.daily_usd": -1}, 409, None),
     ({"models.7.name": "far"}, 409, None),
     ({"access.sender_per_minute": 3}, 409, None),  # set by a variable
-    ({"approvals.preset": "auto"}, 409, "confirmed"),
-    ({"models.1.base_url": "https://elsewhere.example"}, 409, "confirmed"),
 ]
 
 
-async def test_what_is_not_changed_here_is_refused_and_what_loosens_consent_is_confirmed(
-    tmp_path: Path,
-) -> None:
+async def test_what_is_not_changed_here_is_refused(tmp_path: Path) -> None:
     write_config(tmp_path, MODELS)
     path = tmp_path / "hubbub.toml"
     before = path.read_text()
@@ -97,14 +95,112 @@ async def test_what_is_not_changed_here_is_refused_and_what_loosens_consent_is_c
         status, refusal = await owner.ask("POST", "/api/settings", stale)
         assert (status, path.read_text()) == (409, f"{before}# mine\n")
         assert "changed in the meantime" in refusal["error"]["message"]
-        status, _ = await change(owner, {"approvals.preset": "auto"}, confirmed=True)
-        assert (status, 'preset = "auto" # careful' in path.read_text()) == (200, True)
         member = await owner.member("Mia")
-        for method, where in (("GET", ""), ("POST", ""), ("POST", "/undo")):
+        for method, where in (("GET", ""), ("POST", ""), ("POST", "/undo"), ("POST", "/try")):
             assert (await member.refusal(method, f"/api/settings{where}", stale))[0] == 403
+
+
+async def decide(api: Client, gate_id: str, action: str) -> Any:
+    """Answer as any approval is answered; return the settings once the answer has had its effect."""
+    assert (await api.resolve(gate_id, action))[0] == 200
+    return await api.until("/api/settings", lambda page: page["waiting"] is None)
+
+
+LOOSENING = [
+    ({"approvals.preset": "auto"}, 'approvals.preset: "manual" → "auto"', "Fewer calls"),
+    ({"approvals.max_tools": 21}, "approvals.max_tools: nothing → 21", "Fewer calls"),
+    (
+        {"models.1.base_url": "https://elsewhere.example"},
+        'models.1.base_url: nothing → "https://elsewhere.example"',
+        "The key env:SOME_KEY will be sent to https://elsewhere.example.",
+    ),
+]
+
+
+async def test_what_loosens_consent_waits_for_the_owner_and_applies_at_once(tmp_path: Path) -> None:
+    write_config(tmp_path, MODELS)
+    path = tmp_path / "hubbub.toml"
+    before = path.read_text()
+    env = {"SOME_KEY": "k"}
+    async with HubProcess(tmp_path, env=env) as hub, client(tmp_path) as owner:
+        for changes, line, why in LOOSENING:
+            status, page = await change(owner, changes)
+            waiting = page["waiting"]
+            assert (status, path.read_text(), waiting["approved"]) == (200, before, False), hub.err
+            assert waiting["lines"][0] == line
+            (asked,) = (await owner.get("/api/approvals"))["approvals"]
+            assert (asked["gate_id"], asked["kind"]) == (waiting["gate_id"], "settings")
+            assert why in asked["title"]
+            status, refusal = await change(owner, {"budget.daily_usd": 1})
+            assert (status, "waits for approval" in refusal["error"]["message"]) == (409, True)
+            await decide(owner, waiting["gate_id"], "deny")
+            assert path.read_text() == before
+        status, page = await change(owner, {"approvals.preset": "auto"})
+        page = await decide(owner, page["waiting"]["gate_id"], "approve")
+        assert path.read_text() == before.replace('"manual"', '"auto"')
+        assert page["next_start"] == []  # in force
+        status, page = await change(owner, {"approvals.preset": "manual"})  # less is asked of nobody
+        assert (status, page["waiting"], path.read_text()) == (200, None, before)
+        status, page = await change(owner, {"approvals.preset": "auto"})
+        path.write_text(f"{before}# mine\n")
+        await decide(owner, page["waiting"]["gate_id"], "approve")
+        assert path.read_text() == f"{before}# mine\n"  # not the file that was shown
     exported = (await hubbub(tmp_path, "audit", "export", env=env)).out
-    (noted,) = (line for line in exported.splitlines() if " settings " in line)
-    assert noted.endswith('owner        configuration  keys=["approvals.preset"]')
+    noted = [line.split("configuration  ")[1] for line in exported.splitlines() if " settings " in line]
+    assert noted[0].startswith("gate=")
+    assert noted[0].endswith('keys=["approvals.preset"]')
+    assert noted[1] == 'keys=["approvals.preset"]'
+    assert "the file was changed since it was shown" in noted[2]
+
+
+async def test_an_approved_change_is_written_after_the_next_start(tmp_path: Path) -> None:
+    write_config(tmp_path, MODELS)
+    path = tmp_path / "hubbub.toml"
+    before = path.read_text()
+    async with HubProcess(tmp_path, env={"SOME_KEY": "k"}) as hub, client(tmp_path) as owner:
+        _, page = await change(owner, {"approvals.preset": "auto"})
+        gate = page["waiting"]["gate_id"]
+        await hub.stop(signal.SIGKILL)
+    offline = await hubbub(tmp_path, "approvals", "decide", gate, "approve", env={"SOME_KEY": "k"})
+    assert (offline.code, path.read_text()) == (0, before), offline.err
+    async with HubProcess(tmp_path, env={"SOME_KEY": "k"}), client(tmp_path) as owner:
+        await owner.until("/api/settings", lambda page: page["waiting"] is None)
+        assert path.read_text() == before.replace('"manual"', '"auto"')
+
+
+async def test_a_model_is_tried_before_it_is_saved_used_at_once_and_removed(tmp_path: Path) -> None:
+    write_config(tmp_path, MODELS)
+    path = tmp_path / "hubbub.toml"
+    before = path.read_text()
+    async with (
+        ModelSimulator(api_key="k", models=("sim-1",)) as simulator,
+        HubProcess(tmp_path, env={"SOME_KEY": "k"}) as hub,
+        client(tmp_path) as owner,
+    ):
+        written = {"provider": "openai", "model": "sim-1", "base_url": simulator.openai_base_url}
+        changes = {f"models.2.{key}": value for key, value in {"name": "sim", **written}.items()}
+        version = (await owner.get("/api/settings"))["version"]
+        body = {"version": version, "changes": changes, "place": 2}
+        status, (trial,) = await owner.ask("POST", "/api/settings/try", body)
+        assert (status, trial["name"]) == (200, "sim")
+        assert "API key" in trial["problem"]  # reached, without a key
+        keyed = {**body, "changes": {**changes, "models.2.api_key": "env:SOME_KEY"}}
+        status, refusal = await owner.ask("POST", "/api/settings/try", keyed)
+        assert (status, "approve that" in refusal["error"]["message"]) == (409, True)
+        assert path.read_text() == before
+        _, page = await change(owner, keyed["changes"])
+        page = await decide(owner, page["waiting"]["gate_id"], "approve")
+        body = {**body_of(page), "changes": {}, "place": 2}
+        status, (trial,) = await owner.ask("POST", "/api/settings/try", body)
+        assert (status, trial["problem"]) == (200, None), hub.err
+        status, page = await owner.ask("POST", "/api/settings", {**body_of(page), "default_model": 2})
+        assert (page["models"][0]["name"], page["next_start"]) == ("sim", [])
+        called = len(simulator.log)
+        sent = await owner.send("hello")
+        await owner.until(f"/api/threads/{sent['thread_id']}", lambda _: len(simulator.log) > called)
+        status, page = await owner.ask("POST", "/api/settings", {**body_of(page), "remove_model": 0})
+        assert [one["name"] for one in page["models"]] == ["spare", "main"]
+        assert "sim-1" not in path.read_text()
 
 
 async def test_without_a_file_the_page_says_how_to_make_one(tmp_path: Path) -> None:

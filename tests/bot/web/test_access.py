@@ -157,6 +157,7 @@ served served who    GET /api/routines
 served gone   who    GET /api/routines/{id}
 served gone   who    GET /api/routines/{id}/runs
 served served who    GET /api/search
+served no     who    GET /api/secrets
 served no     who    GET /api/settings
 served no     who    GET /api/status
 served served who    GET /api/threads
@@ -217,6 +218,7 @@ served no     who    POST /api/secrets
 served no     who    POST /api/secrets/delete
 served no     who    POST /api/secrets/rotate
 served no     who    POST /api/settings
+served no     who    POST /api/settings/try
 served no     who    POST /api/settings/undo
 served no     who    POST /api/threads/{id}/answer
 served gone   who    POST /api/threads/{id}/file

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreLocked
-from core.store.lock import DataDirectoryLock
+from core.store.lease import DataDirectoryLock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from core.store.lock import DataDirectoryLock
+from core.store.lease import DataDirectoryLock
 with DataDirectoryLock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

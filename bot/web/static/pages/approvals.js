@@ -160,7 +160,7 @@ class ApprovalsPage {
   #card(approval) {
     const known = this.#cards.get(approval.gate_id);
     if (known) return known.update(approval);
-    const card = approvalCard(approval, { place: "page", link: link("chat", approval.thread_id) });
+    const card = approvalCard(approval, { place: "page", link: placeOf(approval) });
     this.#cards.set(approval.gate_id, card);
     this.list.append(card.element);
   }
@@ -174,6 +174,9 @@ class ApprovalsPage {
     ];
   }
 }
+
+/** Where it was asked. @param {Approval} approval */
+const placeOf = ({ kind, thread_id }) => (kind === "settings" ? link("settings") : link("chat", thread_id));
 
 /** @param {Grant} grant @param {() => void} revoke */
 function grantCard({ tool, pattern, user_id, thread_id, subject, created_at }, revoke) {

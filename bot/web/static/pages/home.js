@@ -82,7 +82,7 @@ const leads = (/** @type {string} */ page, /** @type {string} */ label) => h("p"
 async function waiting() {
   /** @type {Approval[]} */ const open = (await api.approvals({ state: "pending", limit: 100 })).approvals;
   /** @type {Job[]} */ const jobs = await api.jobs({ limit: 50 }); // those for review come first
-  const review = jobs.filter((one) => one.state === "submitted");
+  const review = jobs.filter((one) => one.state === "submitted" && !one.digest); // changes are approvals
   if (!open.length && !review.length)
     return [h("p", { class: "calm" }, icon("check"), h("span", {}, "Nothing is waiting for you."))];
   const row = (/** @type {Approval} */ one) =>

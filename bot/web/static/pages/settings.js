@@ -1,8 +1,9 @@
 /** Settings: the configuration file's models, approvals and limits, and what is changed in the file only. */
 
 import * as api from "../api.js";
-import { button, h } from "../dom.js";
-import { complaint, failure, field, form, loading, note } from "../parts.js";
+import { approvalCard } from "../approval_card.js";
+import { button, confirmButton, h, settled } from "../dom.js";
+import { complaint, failure, field, form, loading, note, timeView } from "../parts.js";
 import { complain, toast } from "../toasts.js";
 
 /** @typedef {string | number | boolean | null} Written */
@@ -11,27 +12,42 @@ import { complain, toast } from "../toasts.js";
  *   variable: string | null}} Model */
 /** @typedef {{file: string, version: string, models: Model[], settings: Setting[], next_start: string[],
  *   locked: {key: string, line: number, value: string | null}[], can_undo: boolean,
- *   next_model: number}} SettingsFile */
+ *   next_model: number, waiting: {gate_id: string, lines: string[], approved: boolean} | null}} SettingsFile */
+/** @typedef {{name: string, changed_at: number}} Secret */
+/** @typedef {{name: string, problem: string | null, total_s: number}} Trial */
 
 const PROVIDERS = ["openai", "anthropic", "demo"];
+/** @type {[("name" | "model" | "base_url" | "api_key"), string][]} */
+const MODEL_FIELDS = [
+  ["name", "Name"],
+  ["model", "Model"],
+  ["base_url", "Base URL"],
+  ["api_key", "API key"],
+];
+const IN_THE_FILE = "in the file";
+const KEY_HINT = "The key stays out of the file: store it as a secret below, then name it, such as vault:openai.";
+const HINTS_MS = 150;
 const SECTIONS = { approvals: "Approvals", budget: "Budget", access: "Messages", agent: "Answers" };
 
-/** @param {Context} _ @returns {Page} */
-export function settingsPage(_) {
-  return new SettingsPage();
+/** @param {Context} context @returns {Page} */
+export function settingsPage(context) {
+  return new SettingsPage(context);
 }
 
 class SettingsPage {
   #asked = new AbortController();
 
-  constructor() {
+  /** @param {Context} context */
+  constructor(context) {
     this.body = h("div", { class: "cards" }, note(loading()));
     this.undo = button("Undo the last change", () => this.#put("/undo", {}), { class: "button", hidden: true });
     this.problem = complaint();
-    this.confirm = h("div", { class: "note", role: "alertdialog", "aria-label": "Confirm the change", hidden: true });
     this.waiting = h("p", { role: "status" });
+    this.asks = h("div", { class: "cards" });
     const head = h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Settings"), this.undo);
-    this.element = h("div", { class: "page" }, head, this.waiting, this.confirm, this.problem, this.body);
+    this.element = h("div", { class: "page" }, head, this.waiting, this.problem, this.asks, this.body);
+    const renew = settled(() => this.#load(), HINTS_MS);
+    this.end = context.hub.on(["approval_needed", "approval_resolved", "refetch"], () => this.file?.waiting && renew());
   }
 
   show() {
@@ -40,13 +56,14 @@ class SettingsPage {
 
   close() {
     this.#asked.abort();
+    this.end();
   }
 
   async #load() {
     const { signal } = this.#asked;
     try {
-      const file = await api.settings({ signal });
-      if (!signal.aborted) this.#draw(file);
+      const [file, secrets] = await Promise.all([api.settings({ signal }), api.secrets({ signal })]);
+      if (!signal.aborted) this.#draw(file, secrets);
     } catch (error) {
       if (!signal.aborted) this.body.replaceChildren(note(...failure(error, () => this.#load())));
     }
@@ -54,36 +71,41 @@ class SettingsPage {
 
   /** @param {string} where @param {Object<string, any>} body */
   async #put(where, body) {
-    this.problem.hidden = this.confirm.hidden = true;
+    this.problem.hidden = true;
     try {
-      this.#draw(await api.changeSettings(where, { version: this.file?.version ?? "", ...body }));
-      toast(where ? "The last change was undone." : "Saved.");
+      const file = await api.changeSettings(where, { version: this.file?.version ?? "", ...body });
+      this.#draw(file, this.secrets ?? []);
+      if (file.waiting) toast("This change waits for your approval.");
+      else toast(where ? "The last change was undone." : "Saved.");
     } catch (error) {
-      if (error.field === "confirmed") return this.#ask(error.message, () => this.#put(where, { ...body, confirmed: true }));
       this.problem.textContent = error.message;
       this.problem.hidden = false;
+      this.problem.scrollIntoView({ block: "nearest" });
     }
-    return undefined;
   }
 
-  /** What loosens consent is said again before it is written. @param {string} words @param {() => void} work */
-  #ask(words, work) {
-    const keep = button("Keep as it is", () => (this.confirm.hidden = true));
-    const go = button("Change it", work, { class: "button primary" });
-    this.confirm.replaceChildren(h("p", {}, words), h("div", { class: "card-actions" }, go, keep));
-    this.confirm.hidden = false;
-    keep.focus();
-  }
-
-  /** @param {SettingsFile} file */
-  #draw(file) {
+  /** @param {SettingsFile} file @param {Secret[]} secrets */
+  #draw(file, secrets) {
     this.file = file;
+    this.secrets = secrets;
     this.undo.hidden = !file.can_undo;
     const count = file.next_start.length;
     const words = `${count} ${count === 1 ? "setting waits" : "settings wait"} for a restart: ${file.next_start.join(", ")}`;
     this.waiting.textContent = count ? words : "";
     const sections = Object.entries(SECTIONS).map(([section, title]) => this.#section(section, title));
-    this.body.replaceChildren(this.#models(), ...sections, lockedView(file));
+    this.body.replaceChildren(this.#models(), this.#secrets(), ...sections, lockedView(file));
+    this.#card(file.waiting);
+  }
+
+  /** The change that waits, with its answers. @param {SettingsFile["waiting"]} waiting */
+  async #card(waiting) {
+    if (!waiting) return this.asks.replaceChildren();
+    if (this.shown === waiting.gate_id && this.asks.childElementCount) return undefined;
+    this.shown = waiting.gate_id;
+    const page = await api.approvals({ state: "pending", limit: 100 }).catch(() => null);
+    const asked = page?.approvals.find((one) => one.gate_id === waiting.gate_id);
+    if (asked && this.file?.waiting) this.asks.replaceChildren(approvalCard(asked, { place: "page" }).element);
+    return undefined;
   }
 
   /** @param {string} section @param {string} title */
@@ -105,8 +127,9 @@ class SettingsPage {
     const models = this.file?.models ?? [];
     const rows = models.map((model, at) => this.#model(model, at));
     const result = h("ul", { "aria-label": "Test results", "aria-live": "polite" });
-    const test = button("Test the running models", () => this.#test(test, result));
-    return card("Models", h("ul", { class: "accounts" }, ...rows), test, result, this.#newModel());
+    const test = button("Test the running models", () => this.#test(test, result, () => api.testModels()));
+    const adding = h("details", {}, h("summary", {}, "Add a model"), h("p", { class: "muted" }, KEY_HINT), this.#modelForm(null));
+    return card("Models", h("ul", { class: "accounts" }, ...rows), test, result, adding);
   }
 
   /** @param {Model} model @param {number} at */
@@ -114,35 +137,69 @@ class SettingsPage {
     const facts = [model.provider, model.model, model.base_url, model.api_key, model.variable && `set by ${model.variable}`];
     const first = at > 0 && button("Make default", () => this.#put("", { default_model: at }), { class: "button small" });
     const badge = at === 0 && h("span", { class: "badge good" }, "default");
-    return h("li", {}, h("strong", {}, model.name), badge, h("span", { class: "muted" }, facts.filter(Boolean).join(" · ")), first);
+    const drop = () => this.#put("", { remove_model: at });
+    const remove = confirmButton("Remove", `Remove ${model.name}?`, drop, { class: "button small" });
+    const edits = PROVIDERS.includes(model.provider) && !model.variable;
+    const edit = edits && h("details", {}, h("summary", {}, `Edit ${model.name}`), this.#modelForm(model, at));
+    const actions = h("div", { class: "card-actions" }, first, remove);
+    const shown = h("span", { class: "muted" }, facts.filter(Boolean).join(" · "));
+    return h("li", {}, h("strong", {}, model.name), badge, shown, actions, edit);
   }
 
-  #newModel() {
-    const provider = h("select", {}, ...PROVIDERS.map((one) => h("option", {}, one)));
-    const [name, model, url, key] = [1, 2, 3, 4].map(() => h("input", { type: "text", autocomplete: "off" }));
-    name.required = true;
-    const add = () => {
-      const written = { name, provider, model, base_url: url, api_key: key };
-      const place = this.file?.next_model ?? 0;
-      const changes = Object.entries(written).filter(([, input]) => input.value.trim());
-      this.#put("", { changes: Object.fromEntries(changes.map(([of, input]) => [`models.${place}.${of}`, input.value.trim()])) });
+  /** Adds a model, or edits one. @param {Model | null} model @param {number} [at] */
+  #modelForm(model, at) {
+    const inputs = Object.fromEntries(
+      MODEL_FIELDS.map(([name]) => [name, h("input", { type: "text", autocomplete: "off", value: model?.[name] ?? "" })]),
+    );
+    if (model?.api_key === IN_THE_FILE) inputs.api_key.value = "";
+    inputs.name.required = true;
+    const provider = h("select", {}, ...PROVIDERS.map((one) => h("option", { selected: one === model?.provider }, one)));
+    const written = { ...inputs, provider };
+    const place = at ?? this.file?.next_model ?? 0;
+    const changes = () => {
+      const found = Object.entries(written).flatMap(([name, input]) => {
+        const [was, now] = [model?.[name] ?? "", input.value.trim()];
+        const kept = was === now || (was === IN_THE_FILE && !now);
+        return kept ? [] : [[`models.${place}.${name}`, now || null]];
+      });
+      return Object.fromEntries(found);
     };
-    const hint = h("p", { class: "muted" }, "The key stays out of the file: name it, such as vault:openai after hubbub secrets set openai.");
-    const fields = [field("Name", name), field("Provider", provider), field("Model", model), field("Base URL", url), field("API key", key)];
-    return h("details", {}, h("summary", {}, "Add a model"), hint, form("Add model", add, ...fields));
+    const result = h("ul", { "aria-label": "Test result", "aria-live": "polite" });
+    const attempt = () => api.tryModel({ version: this.file?.version ?? "", changes: changes(), place });
+    const test = button("Test", () => this.#test(test, result, attempt), { type: "button" });
+    const save = () => Object.keys(changes()).length && this.#put("", { changes: changes() });
+    const [name, ...others] = MODEL_FIELDS.map(([key, label]) => field(label, inputs[key]));
+    return form(model ? "Save model" : "Add model", save, name, field("Provider", provider), ...others, test, result);
   }
 
-  /** @param {HTMLButtonElement} test @param {HTMLElement} result */
-  async #test(test, result) {
+  /** @param {HTMLButtonElement} test @param {HTMLElement} result @param {() => Promise<Trial[]>} attempt */
+  async #test(test, result, attempt) {
     test.disabled = true;
     try {
-      const trials = await api.testModels();
+      const trials = await attempt();
       result.replaceChildren(...trials.map((one) => h("li", {}, `${one.name}: ${one.problem ?? `works, ${one.total_s.toFixed(1)} s`}`)));
     } catch (error) {
       complain(error);
     } finally {
       test.disabled = false;
     }
+  }
+
+  /** Values go in and never come out. */
+  #secrets() {
+    const name = h("input", { type: "text", autocomplete: "off", required: true, maxlength: "100" });
+    const value = h("input", { type: "password", autocomplete: "new-password", required: true });
+    const done = (/** @type {Promise<{outcome: string}>} */ work) =>
+      work.then(({ outcome }) => [toast(`Secret ${outcome}.`), this.#load()], complain);
+    const rows = (this.secrets ?? []).map((one) => {
+      const drop = () => done(api.dropSecret(one.name));
+      const remove = confirmButton("Delete", `Delete ${one.name}?`, drop, { class: "button small" });
+      return h("li", {}, h("code", {}, `vault:${one.name}`), timeView(one.changed_at), remove);
+    });
+    const store = () => done(api.setSecret({ name: name.value.trim(), value: value.value }));
+    const about = h("p", { class: "muted" }, "Kept encrypted in the vault. A value is never shown again; name it where a key is asked for.");
+    const list = rows.length ? h("ul", { class: "accounts" }, ...rows) : null;
+    return card("Secrets", about, ...(list ? [list] : []), form("Store secret", store, field("Secret name", name), field("Value", value)));
   }
 }
 

@@ -4,7 +4,7 @@
 -- "Making Other Kinds Of Table Schema Changes" in SQLite's documentation of ALTER TABLE.
 
 PRAGMA writable_schema = ON;
-UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (kind IN (''chat'', ''routine''))', 'CHECK (kind IN (''chat'', ''routine'', ''job'', ''subtask''))')
+UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (kind IN (''chat'', ''routine''))', 'CHECK (kind IN (''chat'', ''routine'', ''job'', ''subtask'', ''settings''))')
 WHERE type = 'table' AND name IN ('threads', 'runs');
 PRAGMA writable_schema = RESET;
 CREATE INDEX runs_of_jobs ON runs (principal_id) WHERE kind = 'job' AND state = 'running';
@@ -275,13 +275,21 @@ CREATE INDEX routines_done ON routines (done_at) WHERE done_at IS NOT NULL;
 
 -- Sign-ins, and the changes of jobs in containers.
 PRAGMA writable_schema = ON;
-UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'', ''changes'')')
+UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'', ''changes'', ''settings'')')
 WHERE type = 'table' AND name = 'gates';
 -- Invitations to the console.
 UPDATE sqlite_schema SET sql = replace(sql, '''token'')', '''token'', ''invitation'')')
 WHERE type = 'table' AND name = 'api_keys';
 PRAGMA writable_schema = RESET;
 ALTER TABLE gates ADD COLUMN link TEXT;
+-- Changes of the configuration file that wait for approval, or that are approved and still to be written.
+CREATE TABLE settings_changes (
+    id       TEXT NOT NULL PRIMARY KEY REFERENCES gates (id),
+    before   TEXT NOT NULL,  -- SHA-256 of the file that it changes
+    after    TEXT NOT NULL,  -- SHA-256 of the file that it makes
+    wanted   TEXT NOT NULL,  -- JSON: the keys and values, without any secret
+    approved INTEGER NOT NULL DEFAULT 0 CHECK (approved IN (0, 1))
+) STRICT, WITHOUT ROWID;
 -- Sign-ins that people began at a server: their link was shown.
 CREATE TABLE sign_ins (
     id          TEXT NOT NULL PRIMARY KEY,  -- of its gate, if it has one

@@ -131,7 +131,7 @@ CREATE TABLE threads (
     last_seq       INTEGER NOT NULL DEFAULT 0,  -- only grows: a position is never given twice
     last_turn      INTEGER NOT NULL DEFAULT 0,
     limits         TEXT,  -- as those of users
-    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine', 'job', 'subtask')),  -- not chat: of its runs; `scope` is its id
+    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine', 'job', 'subtask', 'settings')),  -- not chat: of its runs; `scope` is its id
     verbosity      TEXT,  -- what people see of its runs; null: answers only
     searched_seq   INTEGER NOT NULL DEFAULT 0,  -- what was said up to here is in `said`
     checkpoints    INTEGER NOT NULL DEFAULT 0,  -- turns that can still be undone, at most 20
@@ -182,7 +182,7 @@ CREATE TABLE runs (
     ended_at       INTEGER,
     reply_to       TEXT,  -- the message it answers, where others write in between
     events         TEXT NOT NULL DEFAULT '[]',  -- JSON list: keys of the events it answers, for the audit
-    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine', 'job', 'subtask')),
+    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine', 'job', 'subtask', 'settings')),
     consent_thread TEXT,  -- routine, job: the thread whose grants hold; chat: null, its own
     fence          INTEGER,  -- the lease of the hub that has it in hand; null while it waits or has ended
     crashes        INTEGER NOT NULL DEFAULT 0,  -- of hubs, without progress, that are put down to it
@@ -326,7 +326,7 @@ CREATE TABLE gates (
     id            TEXT NOT NULL PRIMARY KEY,
     kind          TEXT NOT NULL
                       CHECK (kind IN ('approval', 'question', 'unknown_outcome', 'budget', 'continue', 'menu',
-                                       'auth', 'changes')),
+                                       'auth', 'changes', 'settings')),
     state         TEXT NOT NULL CHECK (state IN ('open', 'closed')),
     thread_id     TEXT NOT NULL REFERENCES threads (id),
     turn_id       TEXT NOT NULL REFERENCES runs (id),
@@ -370,6 +370,15 @@ CREATE INDEX gates_by_turn ON gates (turn_id, kind, created_at);
 CREATE INDEX gates_reminding ON gates (remind_at) WHERE state = 'open' AND remind_at IS NOT NULL;
 CREATE INDEX gates_escalating ON gates (escalate_at) WHERE state = 'open' AND escalate_at IS NOT NULL;
 CREATE INDEX gates_secret ON gates (requester_id, awaits) WHERE secret IS NOT NULL;
+
+-- Changes of the configuration file that wait for approval, or that are approved and still to be written.
+CREATE TABLE settings_changes (
+    id       TEXT NOT NULL PRIMARY KEY REFERENCES gates (id),
+    before   TEXT NOT NULL,  -- SHA-256 of the file that it changes
+    after    TEXT NOT NULL,  -- SHA-256 of the file that it makes
+    wanted   TEXT NOT NULL,  -- JSON: the keys and values, without any secret
+    approved INTEGER NOT NULL DEFAULT 0 CHECK (approved IN (0, 1))
+) STRICT, WITHOUT ROWID;
 
 -- Sign-ins that people began at a server: their link was shown.
 CREATE TABLE sign_ins (

@@ -1,17 +1,26 @@
-"""Routines and their runs as the API and `--json` show them. Times are integer microseconds UTC."""
+"""Routines, their runs, and jobs as the API and `--json` show them. Times are integer microseconds UTC."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from core.routine import RunStatus
-from core.routine_json import definition_to_json
-from core.routines.definitions import definition_of, display_status, fingerprint, progress_of
-from core.routines.describe import Day, what_fires
-from core.routines.trial import Draft, Trial
-from core.runs.refusals import Expected
-from core.store.routine_rows import RoutineRow, RoutineRunRow
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from core import routine, routine_json
+    from core.job import JobEvent, JobRow
+    from core.routines import definitions, describe
+    from core.routines.describe import Day
+    from core.routines.trial import Draft, Trial
+    from core.runs.refusals import Expected
+    from core.store.routine_rows import RoutineRow, RoutineRunRow
+else:
+    # A command that reads them off the API needs none of these.
+    routine = LazyModule("core.routine")
+    routine_json = LazyModule("core.routine_json")
+    definitions = LazyModule("core.routines.definitions")
+    describe = LazyModule("core.routines.describe")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,24 +48,24 @@ class RoutineView:
     updated_at: int
 
     @classmethod
-    def of(cls, row: RoutineRow, newest: RoutineRunRow | None) -> Self:
+    def of(cls, row: "RoutineRow", newest: "RoutineRunRow | None") -> Self:
         """Return a stored routine with its newest run."""
         status, tested, problem = "unreadable", False, None
         written: dict[str, Any] = {}
         fires_on = row.text.kind
         try:
-            definition = definition_of(row)
-            fires_on = what_fires(definition.trigger)
+            definition = definitions.definition_of(row)
+            fires_on = describe.what_fires(definition.trigger)
         except ValueError as error:
             problem = str(error)
         else:
-            running = 1 if newest is not None and newest.state is RunStatus.RUNNING else 0
-            progress = progress_of(row, None if newest is None else newest.state, running)
-            status = display_status(definition, progress).value
+            running = 1 if newest is not None and newest.state is routine.RunStatus.RUNNING else 0
+            progress = definitions.progress_of(row, None if newest is None else newest.state, running)
+            status = definitions.display_status(definition, progress).value
             if row.paused_because and not row.enabled:
                 status = "paused"
-            tested = row.tested_as == fingerprint(definition)
-            written = definition_to_json(definition)
+            tested = row.tested_as == definitions.fingerprint(definition)
+            written = routine_json.definition_to_json(definition)
         return cls(
             id=row.id,
             name=row.text.name,
@@ -104,7 +113,7 @@ class RunView:
     missing_grants: list[str]
 
     @classmethod
-    def of(cls, run: RoutineRunRow) -> Self:
+    def of(cls, run: "RoutineRunRow") -> Self:
         """Return a stored run."""
         return cls(
             id=run.id,
@@ -153,7 +162,7 @@ class TrialView:
     input: str | None
 
     @classmethod
-    def of(cls, trial: Trial) -> Self:
+    def of(cls, trial: "Trial") -> Self:
         """Return a trial's result."""
         return cls(fires=trial.fires, why=trial.why, system=trial.system, input=trial.model_input)
 
@@ -170,7 +179,7 @@ class ExpectedView:
     grants: list[str]
 
     @classmethod
-    def of(cls, one: Expected) -> Self:
+    def of(cls, one: "Expected") -> Self:
         """Return an expectation."""
         return cls(about=one.about, outcome=one.outcome.value, why=one.why, grants=list(one.grants))
 
@@ -213,7 +222,7 @@ class DraftView:
     trial: TrialView | None
 
     @classmethod
-    def of(cls, draft: Draft) -> Self:
+    def of(cls, draft: "Draft") -> Self:
         """Return the view of a draft."""
         return cls(
             problems=[ProblemView(field=one.field, message=one.message) for one in draft.problems],
@@ -250,7 +259,7 @@ class CalendarView:
     more: bool
 
     @classmethod
-    def of(cls, days: Sequence[Day], timezone: str, *, more: bool) -> Self:
+    def of(cls, days: "Sequence[Day]", timezone: str, *, more: bool) -> Self:
         """Return the days that have slots."""
         return cls(
             timezone=timezone,
@@ -268,3 +277,112 @@ class CalendarView:
             ],
             more=more,
         )
+
+
+# Jobs.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
+    routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
+    `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on
+    the host. `mode`: "worker", or the agent CLI that works inside. `digest`: of the changes that its owner
+    may accept. Times are integer microseconds UTC."""
+
+    id: str
+    short_id: str
+    title: str
+    task: str
+    state: str
+    reason: str
+    result: str | None
+    tools: list[str]
+    priority: int
+    rounds: int
+    max_iterations: int
+    timeout_s: int
+    max_tokens: int | None
+    max_micro_usd: int | None
+    last_tool: str | None
+    input_tokens: int
+    output_tokens: int
+    cost_micro_usd: int
+    repair_attempts: int
+    thread_id: str | None
+    parent: str | None
+    routine_id: str | None
+    missing_grants: list[str]
+    project: str | None
+    mode: str
+    digest: str | None
+    created_at: int
+    started_at: int | None
+    ended_at: int | None
+
+    @classmethod
+    def of(cls, row: JobRow) -> Self:
+        """Return a stored job."""
+        return cls(
+            id=row.id,
+            short_id=row.short_id,
+            title=row.title,
+            task=row.task,
+            state=row.state.value,
+            reason=row.reason,
+            result=row.result,
+            tools=list(row.scope),
+            priority=row.priority,
+            rounds=row.rounds,
+            max_iterations=row.budget.iterations,
+            timeout_s=row.budget.timeout_s,
+            max_tokens=row.budget.tokens,
+            max_micro_usd=row.budget.micro_usd,
+            last_tool=row.last_tool,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            cost_micro_usd=row.cost_micro_usd,
+            repair_attempts=row.repair_attempts,
+            thread_id=row.thread_id,
+            parent=row.parent,
+            routine_id=row.routine_id,
+            missing_grants=list(row.missing_grants),
+            project=row.project,
+            mode=row.mode,
+            digest=row.digest,
+            created_at=row.created_at,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEventView:
+    """An event of a job: `(job, seq)` names it for good. `text`: a preview without credentials."""
+
+    seq: int
+    at: int
+    kind: str
+    name: str
+    text: str
+    detail: str
+
+    @classmethod
+    def of(cls, event: "JobEvent") -> Self:
+        """Return a stored event."""
+        return cls(
+            seq=event.seq,
+            at=event.at,
+            kind=event.kind.value,
+            name=event.name,
+            text=event.text,
+            detail=event.detail,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesView:
+    """Changes to a project. `digest`: what a person accepts; `diff`: unified, for people."""
+
+    digest: str
+    diff: str
