@@ -21,7 +21,7 @@ from core.job import JobLimits, JobPlan, JobRow, JobState, PlanState, changes
 from core.store.codecs import encode, storable
 from core.store.rows import TurnStart
 from core.store.sql.feed import position
-from core.store.sql.gate_open import insert
+from core.store.sql.gate_open import put_gate
 from core.store.sql.job_views import JOB, job_of, plan_from_json
 from core.store.sql.mapping import ACTIVE
 from core.store.sql.people import known_user
@@ -122,7 +122,7 @@ def ask_about_changes(tx: Transaction, job: JobRow, listed: str, problem: str = 
         created_at=now,
         expires_at=now + CHANGES_EXPIRE_AFTER_US,
     )
-    insert(tx, gate)
+    put_gate(tx, gate)
 
 
 def ask_again(tx: Transaction, job: JobRow, problem: str) -> None:
