@@ -321,7 +321,7 @@ class JobView:
     ended_at: int | None
 
     @classmethod
-    def of(cls, row: JobRow) -> Self:
+    def of(cls, row: "JobRow") -> Self:
         """Return a stored job."""
         return cls(
             id=row.id,
