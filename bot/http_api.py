@@ -20,7 +20,7 @@ from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
-from bot.web.extensions import ExtensionsApi
+from bot.web.extensions import CatalogApi, ExtensionsApi
 from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
@@ -147,6 +147,7 @@ def build_api(
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
+        catalog=CatalogApi(store, tools.tool_registry, tools.pipeline),
         extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
         usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
         audit=AuditLog(loaded.database, dependencies.ring, store),

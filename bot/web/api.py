@@ -28,10 +28,11 @@ from bot.web.chat import Chat, SentFiles
 from bot.web.conversations import ConversationsApi
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
 from bot.web.errors import ErrorPage
-from bot.web.extensions import ExtensionsApi
+from bot.web.extensions import CatalogApi, ExtensionsApi
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
+from bot.web.memory import MemoryApi
 from bot.web.operations import AuditApi, SystemApi, UsageApi
 from bot.web.people import People, StatusApi
 from bot.web.routines_api import RoutinesApi
@@ -220,6 +221,7 @@ class ApiParts:
     audit: AuditLog
     system: SystemApi
     extensions: ExtensionsApi
+    catalog: CatalogApi
     url: str
     clock: Clock
     ids: Ids
@@ -246,6 +248,8 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *AuditApi(parts.audit, gate.links).endpoints(),
         *parts.system.endpoints(),
         *parts.extensions.endpoints(),
+        *parts.catalog.endpoints(),
+        *MemoryApi(store.memory).endpoints(),
         *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),

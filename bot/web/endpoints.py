@@ -111,6 +111,13 @@ class Endpoint:
         return (self.handle.__doc__ or "").strip().partition("\n")[0]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedView(DecisionView):
+    """A removal, or its undo. `undo`: the id that brings it back within five minutes; null after an undo."""
+
+    undo: str | None
+
+
 def decision_endpoint(
     path: str,
     handle: Callable[[Call], Awaitable[DecisionView]],

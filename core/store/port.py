@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.events import NO_MODELS, ModelTrace
+from core.extension import Extensions
 from core.gates import Gate
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow
@@ -17,7 +18,6 @@ from core.preferences import Preferences
 from core.store.accept import Accepted, Judge
 from core.store.facets import (
     Consents,
-    Extensions,
     Gates,
     HeldInputs,
     KillSwitch,

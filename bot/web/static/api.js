@@ -189,6 +189,19 @@ export const jobStreamUrl = (id, after) => `/api${withQuery(ofJob(id, "/stream")
 export const fileLink = (url) => change(url.slice("/api".length));
 /** Whether all tools are paused. @returns {Promise<{paused: boolean}>} */
 export const tools = () => ask("/tools");
+/** All tools, as a person has them. @param {string} user_id */
+export const toolCatalog = (user_id) => ask(withQuery("/tools/catalog", { user_id }));
+/** @param {{user_id: string, tool: string, setting: string | null}} setting */
+export const setPermission = (setting) => change("/permissions", setting);
+export const failingTools = () => ask("/tools/failing");
+/** @param {string} name */
+export const resetTool = (name) => change("/tools/reset", { name });
+/** What is remembered for the caller. @param {{query?: string, id?: string, limit?: number, signal?: AbortSignal}} wanted */
+export const memory = ({ signal, ...query }) => ask(withQuery("/memory", query), { signal });
+/** @param {string} id @returns {Promise<{undo: string}>} */
+export const forgetMemory = (id) => change("/memory/forget", { id });
+/** @param {string} undo */
+export const restoreMemory = (undo) => change("/memory/restore", { undo });
 /** @param {boolean} paused */
 export const pauseTools = (paused) => change(paused ? "/tools/pause" : "/tools/unpause");
 

@@ -2,9 +2,12 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from core.audit_chain import AuditKind
+from core.clock import SECOND_US
 from core.messages import Sender
 from core.preferences import NO_PREFERENCES, Preferences
 from core.store.codecs import storable
@@ -271,3 +274,34 @@ def store_key(
         expires_at,
     )
     record(tx, _MADE[kind], user_id, actor=by, expires_at=expires_at)
+
+
+# Removed things, for people who want them back.
+
+UNDO_US = 5 * 60 * SECOND_US
+"""Time in which it can be brought back. Afterwards it is deleted when the hub next renews its lease."""
+
+
+def put_away(tx: Transaction, kind: str, user_id: str, removed: Mapping[str, Any]) -> str:
+    """Store a removed thing, as JSON. Return the id of its undo."""
+    undo, now = tx.ids.row_id(), tx.clock.now()
+    tx.run(
+        "INSERT INTO undos (id, kind, user_id, removed, expires_at) VALUES (?, ?, ?, ?, ?)",
+        undo,
+        kind,
+        user_id,
+        json.dumps(removed),
+        now + UNDO_US,
+    )
+    return undo
+
+
+def taken_back(tx: Transaction, kind: str, undo: str) -> tuple[str, Mapping[str, Any]] | None:
+    """Return a removed thing and its person, once; None if it is too late."""
+    row = tx.one(
+        "DELETE FROM undos WHERE id = ? AND kind = ? AND expires_at > ? RETURNING user_id, removed",
+        undo,
+        kind,
+        tx.clock.now(),
+    )
+    return None if row is None else (row[0], json.loads(row[1]))

@@ -148,6 +148,7 @@ served gone   who    GET /api/jobs/{id}/parts
 served gone   who    GET /api/jobs/{id}/stream
 served no     who    GET /api/log
 served served who    GET /api/me
+served served who    GET /api/memory
 served served who    GET /api/openapi.json
 served no     who    GET /api/pairing
 served no     who    GET /api/permissions
@@ -165,6 +166,7 @@ served gone   who    GET /api/threads/{id}/executions
 served gone   who    GET /api/threads/{id}/file
 served no     who    GET /api/threads/{id}/prompt
 served served who    GET /api/tools
+served no     who    GET /api/tools/catalog
 served no     who    GET /api/tools/failing
 served no     who    GET /api/usage
 served no     who    GET /api/users
@@ -201,6 +203,8 @@ served gone   who    POST /api/jobs/{id}/reject
 served gone   who    POST /api/jobs/{id}/restart
 served no     who    POST /api/login-links
 served served who    POST /api/logout
+served gone   who    POST /api/memory/forget
+served served who    POST /api/memory/restore
 served no     who    POST /api/models/test
 served no     who    POST /api/pairing/approve
 served no     who    POST /api/pairing/reject
@@ -251,6 +255,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /api/routines/{id}": {"name": "mine"},
     "POST /api/routines/{id}/test": {"text": "x"},
     "POST /api/threads/{id}/answer": {"text": "hello"},
+    "POST /api/memory/forget": {"id": "1"},
     "POST /api/jobs/{id}/prompt": {"text": "hello"},
 }
 QUERIES = {
@@ -316,6 +321,7 @@ WORDS = {401: "who", 403: "no", 404: "gone"}
 async def test_every_route_serves_only_whom_it_is_for(house: Hub, api: Client) -> None:
     """A route without a line fails, and so does a line without a route."""
     held = await possessions(api)
+    await house.app.store.memory.write_memory("owner", "note", "this is mine")
     mia = await let_in(api, name="Mia")
     web: Any = house.app.runs["web"]
     routes = [f"{method} {path}" for method, path in walked(web.__self__.routes)]
