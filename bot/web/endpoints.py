@@ -118,6 +118,12 @@ class RemovedView(DecisionView):
     undo: str | None
 
 
+class UndoOf(Given):
+    """The id that a removal returned."""
+
+    undo: ShortText
+
+
 def decision_endpoint(
     path: str,
     handle: Callable[[Call], Awaitable[DecisionView]],

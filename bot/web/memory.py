@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from bot.web.blocks import Page
-from bot.web.endpoints import Call, Endpoint, Given, Limit, RemovedView, ShortText
+from bot.web.endpoints import Call, Endpoint, Given, Limit, RemovedView, UndoOf
 from bot.web.errors import ApiError, not_found
 from core.store.facets import Memory, MemoryNote
 
@@ -28,12 +28,6 @@ class NoteOf(Given):
     """A note."""
 
     id: NoteId
-
-
-class UndoOf(Given):
-    """The id that a removal returned."""
-
-    undo: ShortText
 
 
 class NotePage(Page):

@@ -37,6 +37,7 @@ COMMITS = frozenset(
         "settle_pairing",
         "link_account",
         "revoke_account",
+        "restore_account",
         "expire_gates",
         "remind_gates",
         "escalate_gate",

@@ -122,7 +122,7 @@ export const channels = () => ask("/channels");
 export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");
 /** @param {{name?: string, user_id?: string}} member
- *  @returns {Promise<{url: string, user_id: string, name: string, expires_at: number, here_only: boolean}>} */
+ *  @returns {Promise<{url: string, user_id: string, name: string, expires_at: number, here_only: boolean, qr: string[]}>} */
 export const invite = (member) => change("/invitations", member);
 /** @param {{user_id: string, model: string | null, thinking: string | null}} choice */
 export const chooseModel = (choice) => change("/users/model", choice);
@@ -139,6 +139,10 @@ export const approvePairing = (code, as) => change("/pairing/approve", { code, a
 export const denyPairing = (code) => change("/pairing/reject", { code });
 /** @param {string} channel @param {string} id */
 export const revoke = (channel, id) => change("/pairing/revoke", { channel, platform_user_id: id });
+/** @param {string} undo */
+export const restoreAccess = (undo) => change("/pairing/restore", { undo });
+/** @param {string} channel @param {string} id @param {string} user_id */
+export const linkAccount = (channel, id, user_id) => change("/users/link", { channel, platform_user_id: id, user_id });
 /** @param {{by: string, days: number, signal?: AbortSignal}} wanted */
 export const usage = ({ signal, ...query }) => ask(withQuery("/usage", query), { signal });
 /** @param {{query?: string, limit?: number, signal?: AbortSignal}} wanted */

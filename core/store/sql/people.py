@@ -165,8 +165,14 @@ def link_account(
     return found
 
 
-def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str | None = None) -> bool:
-    """Remove a paired or linked account's access. Return False if it is neither."""
+def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str | None = None) -> str | None:
+    """Remove a paired or linked account's access. Return the id of its undo; None if it is neither."""
+    was = tx.one(
+        "SELECT via, root_channel, root_platform_user_id FROM identities"
+        " WHERE channel = ? AND platform_user_id = ?",
+        channel,
+        platform_user_id,
+    )
     row = tx.one(
         "UPDATE identities SET via = ?, root_channel = NULL, root_platform_user_id = NULL"
         " WHERE channel = ? AND platform_user_id = ? AND via IN (?, ?) RETURNING user_id",
@@ -176,13 +182,47 @@ def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str
         Via.PAIRED.value,
         Via.LINKED.value,
     )
-    if row is None:
-        return False
+    if row is None or was is None:
+        return None
     record(tx, AuditKind.ACCOUNT_REVOKED, f"{channel}:{platform_user_id}", actor=by, user=row[0])
+    keys: list[Any] = []
     # The account named as its user is the one that keys speak for: without it none may be left.
     if row[0] == platform_user_id:
+        keys = tx.all("SELECT hash, kind, created_at, expires_at FROM api_keys WHERE user_id = ?", row[0])
         tx.run("DELETE FROM api_keys WHERE user_id = ?", row[0])
-    return True
+    tx.changes.people = True
+    account = {"channel": channel, "id": platform_user_id, "via": was[0], "root": tuple(was[1:])}
+    return put_away(tx, "access", row[0], {**account, "keys": [tuple(key) for key in keys]})
+
+
+def restore_account(tx: Transaction, undo: str, by: str | None = None) -> str | None:
+    """Undo a removal of access. Return the account; None if it is too late, or it has changed since."""
+    found = taken_back(tx, "access", undo)
+    if found is None:
+        return None
+    user_id, was = found
+    changed = tx.run(
+        "UPDATE identities SET via = ?, root_channel = ?, root_platform_user_id = ?"
+        " WHERE channel = ? AND platform_user_id = ? AND user_id = ? AND via = ?",
+        was["via"],
+        *was["root"],
+        was["channel"],
+        was["id"],
+        user_id,
+        Via.REVOKED.value,
+    )
+    if not changed:
+        return None
+    for key in was["keys"]:
+        tx.run(
+            "INSERT INTO api_keys (hash, kind, created_at, expires_at, user_id) VALUES (?, ?, ?, ?, ?)",
+            *key,
+            user_id,
+        )
+    account = f"{was['channel']}:{was['id']}"
+    record(tx, AuditKind.LINKED, account, actor=by, user=user_id, undo=True)
+    tx.changes.people = True
+    return account
 
 
 def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:

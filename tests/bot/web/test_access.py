@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from core.clock import SECOND_US
 from core.store.pairing import INVITATION_LIFE_US
+from core.store.sql.people import UNDO_US
 from tests.bot.web.api_client import Client, client
 from tests.bot.web.test_login import Page, handed_in
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
@@ -52,6 +53,7 @@ async def let_in(api: Client, **whom: str) -> Page:
 async def test_an_invitation_lets_one_member_in_once(house: Hub, api: Client) -> None:
     page = await invited(api, name="Mia")
     assert (page["name"], page["here_only"]) == ("Mia", True)
+    assert {len(row) for row in page["qr"]} == {len(page["qr"])}, "a square"
     assert page["url"].startswith(f"{api.url}/login#code=")
     code = page["url"].partition("#code=")[2]
     assert await Page(api.http, api.url, code).status() == 401, "an invitation is no session"
@@ -125,6 +127,27 @@ async def test_removed_access_ends_sessions_and_invitations_for_good(api: Client
     assert (await back.status(), await mia.status()) == (200, 401), "what was removed stays removed"
     assert (await api.ask("POST", "/api/tokens/revoke", {"user_id": user_id}))[0] == 200
     assert await back.status() == 401
+
+
+async def test_removed_access_is_restored_with_its_sessions_until_it_is_too_late(
+    house: Hub, api: Client
+) -> None:
+    page = await invited(api, name="Mia")
+    mia = await let_in(api, user_id=page["user_id"])
+    account = {"channel": "web", "platform_user_id": page["user_id"]}
+    for waits_s, status in ((UNDO_US // SECOND_US - 1, 200), (UNDO_US // SECOND_US, 409)):
+        _, removed = await api.ask("POST", "/api/pairing/revoke", account)
+        assert await mia.status() == 401
+        house.clock.skip(waits_s)
+        assert (await api.ask("POST", "/api/pairing/restore", {"undo": removed["undo"]}))[0] == status
+        assert (await api.ask("POST", "/api/pairing/restore", {"undo": removed["undo"]}))[0] == 409, "once"
+        assert await mia.status() == (200 if status == 200 else 401)
+    kinds = [one["kind"] for one in (await api.get("/api/audit"))["records"]]
+    assert [one for one in kinds if one in ("account_revoked", "linked")][:3] == [
+        "account_revoked",
+        "linked",
+        "account_revoked",
+    ]
 
 
 ACCESS = """
@@ -208,6 +231,7 @@ served served who    POST /api/memory/restore
 served no     who    POST /api/models/test
 served no     who    POST /api/pairing/approve
 served no     who    POST /api/pairing/reject
+served no     who    POST /api/pairing/restore
 served no     who    POST /api/pairing/revoke
 served no     who    POST /api/permissions
 served served who    POST /api/routine-drafts
