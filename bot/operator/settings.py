@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from bot.config.document import Document, KeyPath, apply_overrides, locate, places
-from bot.config.edits import EditRefused, edited, moved_first, read_text, replace_text
+from bot.config.edits import EditRefused, Value, edited, moved_first, read_text, replace_text
 from bot.config.errors import Where, dotted
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
@@ -289,6 +289,17 @@ class SettingsFile:
         text that the person has seen."""
         paths = {_writable(key, value): value for key, value in changes.items()}
         return await self._put(version, lambda text: edited(text, paths), confirmed)
+
+    async def add(self, values: Mapping[KeyPath, Value | None]) -> SettingsFileView:
+        """Add keys that no request names by itself, such as those of a new channel."""
+        return await self._put(_version(await self._text()), lambda text: edited(text, values), True)
+
+    async def with_values(self, values: Mapping[KeyPath, Value | None]) -> Config:
+        """Return the configuration as it would be with these values. Nothing is written."""
+        try:
+            return await self._judged(edited(await self._text(), values))
+        except EditRefused as error:
+            raise AdminError("refused", str(error)) from error
 
     async def make_default(self, version: str, index: int, *, confirmed: bool) -> SettingsFileView:
         """Make a model the first of the file."""

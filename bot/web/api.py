@@ -24,8 +24,8 @@ from bot.views import StatusView
 from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
-from bot.web.chat import Chat, SentFiles
-from bot.web.conversations import ConversationsApi
+from bot.web.channel_setup import ChannelSetupApi
+from bot.web.chat import Chat, ConversationsApi, SentFiles
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
 from bot.web.errors import ErrorPage
 from bot.web.extensions import CatalogApi, ExtensionsApi
@@ -254,6 +254,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *looking.endpoints(),
         *settings.endpoints(),
         *SettingsFileApi(parts.settings_file).endpoints(),
+        *ChannelSetupApi(parts.settings_file, parts.settings, store.secrets).endpoints(),
         *ApprovalPolicies(store, parts.effective_policy).endpoints(),
     ]
     found += [

@@ -119,6 +119,10 @@ export const grants = () => ask("/grants");
 export const revokeGrant = (id) => change("/grants/revoke", { id });
 
 export const channels = () => ask("/channels");
+/** Platforms of which no channel is configured. */
+export const platforms = () => ask("/channels/platforms");
+/** @param {{platform: string, tokens: Object<string, string>, api_base_url: string | null}} channel */
+export const addChannel = (channel) => change("/channels", channel);
 export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");
 /** @param {{name?: string, user_id?: string}} member

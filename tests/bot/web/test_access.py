@@ -160,6 +160,7 @@ served no     who    GET /api/audit/export
 served no     who    GET /api/audit/state
 served no     who    GET /api/backup
 served no     who    GET /api/channels
+served no     who    GET /api/channels/platforms
 served gone   who    GET /api/events
 served served who    GET /api/extensions
 served served who    GET /api/grants
@@ -205,6 +206,7 @@ served gone   who    PATCH /api/routines/{id}
 served gone   who    PATCH /api/threads/{id}
 served no     who    POST /api/audit/export
 served no     who    POST /api/backup
+served no     who    POST /api/channels
 served gone   who    POST /api/chat/approval
 served gone   who    POST /api/chat/exec-approval
 served gone   who    POST /api/chat/gate/resolve

@@ -1,6 +1,7 @@
 /** Channels: how each is doing, who asks to be let in, and who is in. */
 
 import * as api from "../api.js";
+import { channelForm } from "../channel_form.js";
 import { button, confirmButton, h, icon, settled } from "../dom.js";
 import { fromNow, inFull, shortTime } from "../format.js";
 import { inviteAgain, inviteForm } from "../invitations.js";
@@ -24,8 +25,9 @@ class ChannelsPage {
   constructor(context) {
     this.channels = new Section("Channels", async () => (await api.channels()).channels, channelCard, [
       "No channel is configured.",
-      "People can use the hub here in the console. Add chat platforms in hubbub.toml.",
+      "People can use the hub here in the console. Add a chat platform below.",
     ]);
+    this.channels.element.append(channelForm());
     this.requests = new Section(
       "Pairing requests",
       () => this.#asking(),
