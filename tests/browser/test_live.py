@@ -1,5 +1,6 @@
 """Events are shown as they happen: in every tab, after a cut or a reload, nothing missing or twice."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console, press
 from tests.browser.cutting import Way, way_to
+from tests.browser.screens import barriers, misfits
 from tests.harness.process import HubProcess, running_hub
 from tests.plugins.profile import Profile
 from tests.simulators.model import Drop, Hold, ModelSimulator, Reply, ToolCall, text, tools
@@ -285,4 +287,28 @@ async def test_send_message_below_a_job_in_a_conversation_gives_the_job_a_messag
     await console.sees("completed", "notice")
     heard = [one["content"] for one in model.log[-1].body["messages"] if one["role"] == "user"]
     assert heard == ["count the stars", "and the moons"]
+    assert complaints.lines == []
+
+
+async def test_the_output_of_a_running_command_is_seen_with_its_time_until_the_result_is_there(
+    browser: Browser, console: Console, hub: HubProcess, model: ModelSimulator, complaints: Complaints
+) -> None:
+    command = "for n in 1 2 3; do echo tick $n; done; while [ ! -e go ]; do sleep 0.1; done; echo tock"
+    model.enqueue(tools(ToolCall("shell", {"command": command})), text("That was it."))
+    await console.say_in_a_new_thread("count")
+    await console.decide("Approve")
+    output = console.page.get_by_role("region", name="Output so far")
+    await expect(output).to_have_text("tick 1\ntick 2\ntick 3\n")
+    await expect(console.page.locator(".message.live")).to_contain_text(
+        re.compile(r"Running for n in 1.* \d+ s")
+    )
+    for width in (360, 1440):
+        await console.page.set_viewport_size({"width": width, "height": 800})
+        assert await misfits(console.page) == []
+    assert await barriers(console.page) == []
+    await console.reload()
+    await expect(output).to_contain_text("tick 3")
+    (hub.directory / "workspace" / "go").touch()
+    await console.sees("That was it.")
+    await expect(output).to_be_hidden()
     assert complaints.lines == []

@@ -9,12 +9,15 @@
  *   | {type: "failed", text: string} | {type: "marks", changed: Item[]}
  *   | {type: "gap"}} Change */
 
+/** The end of a running command's output that is kept. */
+const OUTPUT_CHARS = 8_000;
 const SPOKEN = new Set(["assistant", "notice", "gate"]);
 
 export class Feed {
   /** @type {Item[]} */ items = [];
   /** @type {Map<string, Approval>} */ approvals = new Map();
   /** @type {Map<string, Step>} */ steps = new Map();
+  /** What running calls printed so far. @type {Map<string, {text: string, length: number}>} */ outputs = new Map();
   /** @type {Thread} */ thread;
   /** @type {{turn: string, attempt: number, text: string, length: number} | null} */ live = null;
   /** The last failure of a model while the turn goes on. @type {ModelFailure | null} */ failure = null;
@@ -98,10 +101,13 @@ export class Feed {
         return this.#delta(data);
       case "turn_step":
         this.steps.set(data.call_id, data);
+        if (data.state !== "started") this.outputs.delete(data.call_id);
         return [
           ...this.#turn(data.turn, data.state === "waiting" ? "waiting" : "running"),
           { type: "step", step: data },
         ];
+      case "turn_output":
+        return this.#printed(data);
       case "auto_loop_started":
       case "auto_loop_progress":
         this.loop = data;
@@ -176,6 +182,16 @@ export class Feed {
     return [...changes, { type: "live" }];
   }
 
+  /** Offsets count code points. What was cut away before is said. @param {{call_id: string, offset: number, text: string}} piece @returns {Change[]} */
+  #printed({ call_id: id, offset, text }) {
+    const known = this.outputs.get(id);
+    const length = offset + [...text].length;
+    if (known && length <= known.length) return [];
+    const before = known?.length === offset ? known.text : offset ? "…\n" : "";
+    this.outputs.set(id, { text: (before + text).slice(-OUTPUT_CHARS), length });
+    return [{ type: "live" }];
+  }
+
   /** @param {string} id @param {"running" | "waiting"} state @returns {Change[]} */
   #turn(id, state) {
     this.heard++;
@@ -189,6 +205,7 @@ export class Feed {
   #ended(how) {
     this.heard++;
     this.live = this.loop = this.failure = null;
+    this.outputs.clear();
     const waits = how === "turn_rested" && this.waiting().length > 0;
     this.thread.turn = waits && this.thread.turn ? { id: this.thread.turn.id, state: "waiting" } : null;
     return [{ type: "live" }, { type: "turn" }];

@@ -5,9 +5,10 @@ The hub ends everything a command started with the call (see core.tools.child fo
 end).
 """
 
+import asyncio
 import os
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +50,7 @@ else:
 
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
+SHOWN_EVERY_S = 0.25
 TOOL_TIMEOUT_S = 120.0
 LIMITS = use_limits(per_minute=30, per_hour=300)
 
@@ -170,15 +172,41 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **kept, **_QUIET}
 
 
+class _WatchedOutput(HeadAndTail):
+    """The output, of which people also see the beginning while it grows."""
+
+    def __init__(self, show: Callable[[bytes], None]) -> None:
+        super().__init__(OUTPUT_LIMIT_BYTES)
+        self._show = show
+        self._new = bytearray()
+        self._taken_bytes = 0
+
+    def add(self, chunk: bytes) -> None:
+        super().add(chunk)
+        if self._taken_bytes <= OUTPUT_LIMIT_BYTES:
+            self._new += chunk[:OUTPUT_LIMIT_BYTES]
+            self._taken_bytes += len(chunk)
+
+    async def shown(self) -> None:
+        """Show what is new from time to time, until cancelled."""
+        while True:
+            await asyncio.sleep(SHOWN_EVERY_S)
+            if self._new:
+                new, self._new = bytes(self._new), bytearray()
+                self._show(new)
+
+
 async def _carried_out(command: Command, call: CallContext, limit_s: float, orphans: Orphans) -> str:
-    output = HeadAndTail(OUTPUT_LIMIT_BYTES)
+    output = _WatchedOutput(call.shows)
     child = GatedChild(command, output, call.idempotency_key, orphans)
+    watching = asyncio.create_task(output.shown(), name="output of a command")
     try:
         await child.listen()
         await call.process_started(process_info(child.pid))
         child.open_gate()
         in_time = await child.exits_within(limit_s)
     finally:
+        watching.cancel()
         await child.end()
     if not in_time:
         raise ToolTimeout(f"Stopped after {limit_s:g} s. Output so far:\n{child.output.text()}")
