@@ -233,7 +233,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     presenter = Presenter(parts.sensitive)
     store, ids = parts.store, parts.ids
     threads = Threads(
-        store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
+        store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids, parts.models
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
     people = People(store, ids, parts.status, parts.states, parts.models)

@@ -312,3 +312,32 @@ async def test_the_output_of_a_running_command_is_seen_with_its_time_until_the_r
     await console.sees("That was it.")
     await expect(output).to_be_hidden()
     assert complaints.lines == []
+
+
+async def test_the_head_names_the_model_switches_it_and_says_what_was_used(
+    browser: Browser, tmp_path: Path, model: ModelSimulator, complaints: Complaints
+) -> None:
+    prices = "input_usd_per_million = 1000\noutput_usd_per_million = 1000"
+    priced = f"{MODEL.format(url=model.openai_base_url)}\n{prices}"
+    second = '\n[[models]]\nname = "second"\nprovider = "demo"\n'
+    async with running_hub(tmp_path, model=priced, extra=second) as hub, tab(browser, complaints) as page:
+        console = Console(page, hub.url)
+        await console.log_in(await hub.link())
+        thread = await console.say_in_a_new_thread("tell me")
+        await console.sees("word59")
+        about = page.locator(".pane-head .about")
+        head = page.get_by_label("Model of this conversation")
+        await expect(head).not_to_have_value("second")
+        await expect(about).to_contain_text(re.compile(r"\d+ %.*\$[0-9.]+"))
+        shown = (await hub.api("GET", f"/threads/{thread}"))["thread"]
+        assert shown["cost_micro_usd"] == shown["tokens"] * 1000 > 0
+        await head.select_option("second")
+        await console.sees("second", "notice")
+        await console.say("hello")
+        await console.sees("You said: hello")
+        await console.reload()
+        await expect(head).to_have_value("second")
+        for width in (360, 768, 1440):
+            await page.set_viewport_size({"width": width, "height": 800})
+            assert (await misfits(page), await barriers(page)) == ([], []), width
+    assert complaints.lines == []

@@ -37,7 +37,14 @@ export class Feed {
     this.queued = page.waiting ?? [];
     this.firstSeq = page.first_seq ?? undefined;
     for (const approval of page.approvals) this.approvals.set(approval.gate_id, approval);
+    this.#models(page);
     this.#resume(page.live);
+  }
+
+  /** @param {Conversation} page */
+  #models({ model, models }) {
+    /** The model that answers next. */ this.model = model;
+    this.models = models;
   }
 
   get state() {
@@ -66,6 +73,7 @@ export class Feed {
   refresh(page, heard) {
     if (heard !== this.heard) return [];
     this.thread = page.thread;
+    this.#models(page);
     if (!page.thread.turn) this.live = null;
     return [{ type: "turn" }, { type: "live" }];
   }
@@ -73,6 +81,7 @@ export class Feed {
   /** Which lines are undone now, as far as a page says. @param {Conversation} page @returns {Change[]} */
   marks(page) {
     this.thread = { ...page.thread, turn: this.thread.turn };
+    this.#models(page);
     const undone = new Map(page.items.map((item) => [item.seq, Boolean(item.undone)]));
     const changed = this.items.filter((item) => (undone.get(item.seq) ?? item.undone ?? false) !== Boolean(item.undone));
     for (const item of changed) item.undone = undone.get(item.seq);
