@@ -7,6 +7,7 @@ nothing but the store; the API describes them by the same declarations.
 from dataclasses import dataclass
 from typing import Protocol, Self, assert_never
 
+from core.consent.card_texts import grant_covers
 from core.consent.cards import in_full
 from core.gates import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
 from core.store.facets import SealedSecret, ToolSettingRow
@@ -41,8 +42,7 @@ class VoteView:
 class ApprovalView:
     """Something that waits for people. `approvers`: who may answer; empty: the requester and any owner.
 
-    `options`: the answers it shows; `free_text`: any other words are one, too.
-    """
+    `options`: the answers it shows; `free_text`: any other words are one, too."""
 
     id: str
     kind: str
@@ -176,12 +176,13 @@ class PairingRequestView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantView:
-    """A grant. `pattern`: None covers the whole tool; `subject`: the one routine or job that has it."""
+    """A grant. `pattern`: None for the whole tool, `covers`: in words; `subject`: its routine or job."""
 
     id: str
     user_id: str
     tool: str
     pattern: str | None
+    covers: str
     thread_id: str | None
     subject: str | None
     granted_by: str
@@ -196,6 +197,7 @@ class GrantView:
             user_id=grant.user_id,
             tool=grant.tool,
             pattern=grant.pattern,
+            covers=grant_covers(grant.pattern),
             thread_id=grant.thread_id,
             subject=grant.subject,
             granted_by=grant.granted_by,

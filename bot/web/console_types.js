@@ -36,8 +36,8 @@
  *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, voted: boolean, quorum: number,
  *   votes: string[], calls: {call_id: string, tool: string, reason: string, lines: string[]}[]}} Approval
  *
- * @typedef {{id: string, user_id: string, tool: string, pattern: string | null, thread_id: string | null,
- *   subject: string | null, created_at: number}} Grant
+ * @typedef {{id: string, user_id: string, tool: string, pattern: string | null, covers: string,
+ *   thread_id: string | null, subject: string | null, created_at: number}} Grant
  *
  * @typedef {{call_id: string, tool: string, state: string}} Step
  * @typedef {{turn: string, tool: string, depth: number, executed: number, max_rounds: number | null,
