@@ -125,7 +125,7 @@ class Serving:
         self.web = WebServer(sock, routes)
 
     def _sign_in_routes(self) -> list[Route]:
-        from bot.web.sign_in import sign_in_routes
+        from bot.web.login import sign_in_routes
 
         return sign_in_routes(self._tools.sign_ins)
 

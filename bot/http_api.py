@@ -24,7 +24,8 @@ from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
-from bot.web.extensions import ExtensionsApi
+from bot.web.channel_setup import ChannelSetupApi
+from bot.web.extensions import CatalogApi, ExtensionsApi
 from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
@@ -113,6 +114,9 @@ def build_api(
     def sandbox_problem() -> Awaitable[str | None]:
         return docker_engine.sandbox_problem(loaded.environment, loaded.config.sandbox.image)
 
+    settings = SettingsService(
+        store, dependencies.ring, tool_names, clock, gate.owner.user_id, tools.pause, reloading
+    )
     parts = ApiParts(
         store=store,
         hub=turns.hub,
@@ -120,9 +124,8 @@ def build_api(
         approvals=ApprovalsApi(
             store.feed, inbox, Presenter(tools.pipeline.sensitive), clock, ids, tools.editing
         ),
-        settings=SettingsService(
-            store, dependencies.ring, tool_names, clock, gate.owner.user_id, tools.pause, reloading
-        ),
+        settings=settings,
+        channel_setup=ChannelSetupApi(tools.settings, settings, store.secrets),
         settings_file=SettingsFileApi(tools.settings, lambda config: trial(dependencies, config)),
         reloading=reloading,
         web=channels.webchat,
@@ -149,6 +152,7 @@ def build_api(
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
+        catalog=CatalogApi(store, tools.tool_registry, tools.pipeline),
         extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
         usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
         audit=AuditLog(loaded.database, dependencies.ring, store),

@@ -19,6 +19,7 @@ from core.events import (
     Failed,
     Finished,
     ModelSelected,
+    Output,
     Rested,
     RunEvent,
     RunStarted,
@@ -37,12 +38,15 @@ MAX_OF_ONE = 32
 EVENTS_LIMIT = 256
 """Small events that may wait for one subscriber; one that lets more wait is cut and comes back."""
 
+OUTPUT_CHARS = 8_000
+"""The end of a running call's output that somebody who comes later sees."""
+
 
 @dataclass(slots=True)
 class LiveTurn:
     """A running turn. `attempt`: the number of the model call whose reply is being written, and `pieces` of
     that reply; `steps`: of the calls that began, by call id; `loop`: how far its run of tools has come;
-    `model`: the selected one; `failed`: its last failure."""
+    `model`: the selected one; `failed`: its last failure; `outputs`: of running calls, the end of each."""
 
     turn_id: str
     started: RunStarted | None = None
@@ -52,6 +56,7 @@ class LiveTurn:
     loop: AutoLoop | None = None
     model: ModelSelected | None = None
     failed: CandidateFailed | None = None
+    outputs: dict[str, Output] = field(default_factory=dict[str, Output])
     steps: dict[str, tuple[str, StepState]] = field(default_factory=dict[str, tuple[str, StepState]])
 
     @property
@@ -73,7 +78,14 @@ class LiveTurn:
         self.chars += len(delta.text)
 
 
-SmallEvent = Began | Step | AutoLoop | Finished | Failed | Rested | RunEvent
+def _joined(before: Output | None, after: Output) -> Output:
+    """Return the end of both."""
+    text = after.text if before is None else before.text + after.text
+    end = text[-OUTPUT_CHARS:]
+    return Output(after.call_id, after.offset + len(after.text) - len(end), end)
+
+
+SmallEvent = Began | Step | Output | AutoLoop | Finished | Failed | Rested | RunEvent
 TurnNews = tuple[str, SmallEvent]
 """A turn and what happened to it; its text is read from the LiveTurn."""
 
@@ -211,6 +223,10 @@ class Live:
                 turn.failed = event
             case Step(call_id, tool, state) if turn is not None:
                 turn.steps[call_id] = (tool, state)
+                if state is StepState.ENDED:
+                    turn.outputs.pop(call_id, None)
+            case Output(call_id) if turn is not None and turn.turn_id == turn_id:
+                turn.outputs[call_id] = _joined(turn.outputs.get(call_id), event)
             case AutoLoop() if turn is not None:
                 turn.loop = event
             case Finished() | Failed() | Rested() if turn is not None and turn.turn_id == turn_id:

@@ -11,7 +11,7 @@ from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from core import gates, transcript
-    from core.consent import cards
+    from core.consent import card_texts, cards
     from core.gates import Answer, Grant, Offer
     from core.store.facets import SealedSecret, ToolSettingRow
     from core.store.feed import Feeds, ThreadGlance, Threads
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.users import Person
 else:
     # A command that reads views off the API needs none of these.
+    card_texts = LazyModule("core.consent.card_texts")
     cards, gates = LazyModule("core.consent.cards"), LazyModule("core.gates")
     transcript = LazyModule("core.transcript")
 
@@ -40,8 +41,7 @@ class VoteView:
 class ApprovalView:
     """Something that waits for people. `approvers`: who may answer; empty: the requester and any owner.
 
-    `options`: the answers it shows; `free_text`: any other words are one, too.
-    """
+    `options`: the answers it shows; `free_text`: any other words are one, too."""
 
     id: str
     kind: str
@@ -175,12 +175,13 @@ class PairingRequestView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantView:
-    """A grant. `pattern`: None covers the whole tool; `subject`: the one routine or job that has it."""
+    """A grant. `pattern`: None for the whole tool, `covers`: in words; `subject`: its routine or job."""
 
     id: str
     user_id: str
     tool: str
     pattern: str | None
+    covers: str
     thread_id: str | None
     subject: str | None
     granted_by: str
@@ -195,6 +196,7 @@ class GrantView:
             user_id=grant.user_id,
             tool=grant.tool,
             pattern=grant.pattern,
+            covers=card_texts.grant_covers(grant.pattern),
             thread_id=grant.thread_id,
             subject=grant.subject,
             granted_by=grant.granted_by,

@@ -170,6 +170,15 @@ class Step:
     limit_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A piece of the output of a call that runs, without secrets. `offset`: characters of it before."""
+
+    call_id: str
+    offset: int
+    text: str
+
+
 class LoopPhase(StrEnum):
     """A phase of a turn's automatic tool use, which lasts until the model answers in words or
     something ends it."""
@@ -218,7 +227,7 @@ class Rested:
 
 
 RunEvent = RunStarted | ModelSelected | CandidateFailed | RunEnded
-TurnEvent = Began | TextDelta | Step | AutoLoop | Finished | Failed | Rested | RunEvent
+TurnEvent = Began | TextDelta | Step | Output | AutoLoop | Finished | Failed | Rested | RunEvent
 
 
 class TurnListener(Protocol):

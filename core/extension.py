@@ -6,10 +6,10 @@ The operator's own servers stand in the configuration (`[mcp.NAME]`) and are non
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from core.errors import HubError
 from core.ids import is_secret_name
@@ -138,3 +138,21 @@ def extension_of(name: str, owner_id: str, definition: str, *, enabled: bool, ch
 def is_of_server(tool: str) -> bool:
     """Return whether a tool's name is one that only an MCP server's tool can have."""
     return SEPARATOR in tool
+
+
+class Extensions(Protocol):
+    """The units for the extensions that people have added."""
+
+    async def extensions(self) -> Sequence[Extension]:
+        """Return everybody's extensions, by name."""
+        ...
+
+    async def put_extension(self, extension: Extension, by: str) -> None:
+        """Add an extension, or replace its owner's of that name. `by`: a user's id. Raises
+        ExtensionRefused."""
+        ...
+
+    async def change_extension(self, name: str, owner_id: str, to: ExtensionChange, by: str) -> bool:
+        """Enable, disable or remove an extension of a person. Return False if they have none of that
+        name."""
+        ...

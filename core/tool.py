@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from core.errors import ToolDenied
 from core.gates import Replies
 from core.users import Principal
 
@@ -101,10 +102,44 @@ class CallContext(Protocol):
         """Record a child before it can have any effect; return once the record is durable."""
         ...
 
+    def shows(self, output: bytes) -> None:
+        """Show people more of the running tool's output, as a program wrote it; secrets are taken out."""
+        ...
+
     async def delegate(self, task: str, tools: Sequence[str] | None) -> str:
         """Carry out a subtask of this call's run and return its result. `tools`: those that it has of the
         run's; None for all that it can have. Raises ToolError."""
         ...
+
+
+Subtask = Callable[[str, str, Sequence[str] | None], Awaitable[str]]
+"""Carries out the subtask of the call with that id: its task and tools; see CallContext.delegate."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A tool's view of its call; implements core.tool.CallContext."""
+
+    principal: Principal
+    thread_id: str
+    idempotency_key: str
+    workspace: Workspace
+    deadline_s: float
+    record_process: Callable[[ProcessInfo], Awaitable[None]]
+    subtask: Subtask | None = None
+    show: Callable[[bytes], None] | None = None
+
+    async def process_started(self, process: ProcessInfo) -> None:
+        await self.record_process(process)
+
+    def shows(self, output: bytes) -> None:
+        if self.show is not None:
+            self.show(output)
+
+    async def delegate(self, task: str, tools: Sequence[str] | None) -> str:
+        if self.subtask is None:
+            raise ToolDenied("nothing can be delegated here")
+        return await self.subtask(self.idempotency_key, task, tools)
 
 
 Arguments = Mapping[str, Any]

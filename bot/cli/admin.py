@@ -241,7 +241,7 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
                 grant.id,
                 grant.user_id,
                 grant.tool,
-                grant.pattern or "every call",
+                grant.covers,
                 grant.subject or grant.thread_id or "everywhere",
                 when(grant.created_at),
                 "no expiry" if grant.expires_at is None else when(grant.expires_at),

@@ -22,7 +22,7 @@ from bot.views import StatusView
 from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import Caller, SoleCaller
-from bot.web.conversations import ConversationsApi
+from bot.web.chat import ConversationsApi
 from bot.web.endpoints import application
 from bot.web.extensions import ExtensionsApi
 from bot.web.items import Presenter

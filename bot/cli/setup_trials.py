@@ -17,14 +17,13 @@ import typer
 
 from bot.cli.output import printable
 from bot.config.load import load
-from bot.config.schema import Config, secret_values
+from bot.config.schema import Config
 from bot.config.sections import TelegramChannel
 from bot.config.setup_catalog import Answers, configuration, variables
 from bot.config.types import FILE_NAME
 from bot.models.builder import open_models
-from bot.ops.logs import Redactor
 from bot.ops.model_trial import try_each, try_text
-from bot.ops.probes import Finding, Health, broken, channel_findings, fine
+from bot.ops.probes import Finding, Health, broken, channel_findings, fine, without_secrets
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, ConfigError
 from channels.channel import Channel
@@ -50,9 +49,7 @@ async def tried(config: Config, *, channels: bool = False, models: bool = False)
     """Return the results of trying platforms and model, the broken first, without secrets."""
     found = [*await channel_findings(config)] if channels else []
     found += await _models(config) if models else []
-    redact = Redactor(secret_values(config))
-    said = [Finding(one.what, one.health, redact(one.message), redact(one.fix)) for one in found]
-    return sorted(said, key=lambda one: one.health is not Health.BROKEN)
+    return without_secrets(found, config)
 
 
 def shown(findings: Sequence[Finding]) -> bool:

@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.config.document import Document, apply_overrides
+from bot.config.document import Document, KeyPath, apply_overrides
 from bot.config.edits import (
     EditRefused,
+    Value,
     edited,
     literal,
     moved_first,
@@ -156,6 +157,26 @@ class SettingsFile:
         time. Nothing is written."""
         before, after, _, new = await self._edit(version, wanted)
         return new, [*_keys_sent(before, after)]
+
+    async def add(self, values: Mapping[KeyPath, Value | None]) -> SettingsFileView:
+        """Add keys that no request names by itself, such as those of a new channel."""
+        async with self._one_at_a_time:
+            before = await self._text()
+            after = self._with(before, values)
+            new = await self._judged(after)
+            self._require_free(before, _keys_changed(before, after))
+            await self._write(before, after, new)
+        return await self.view()
+
+    async def with_values(self, values: Mapping[KeyPath, Value | None]) -> Config:
+        """Return the configuration as it would be with these values. Nothing is written."""
+        return await self._judged(self._with(await self._text(), values))
+
+    def _with(self, text: str, values: Mapping[KeyPath, Value | None]) -> str:
+        try:
+            return edited(text, values)
+        except EditRefused as error:
+            raise AdminError("refused", str(error)) from error
 
     async def _edit(self, version: str, wanted: Wanted) -> tuple[str, str, Config, Config]:
         """Return the file's text before and after a change, and what each says."""

@@ -1,4 +1,4 @@
-"""What is read out of the database as a whole: conversations, copies, and the audit, which is verified."""
+"""Exports of the database as a whole: conversations, copies, and the audit, which is verified."""
 
 import asyncio
 import json

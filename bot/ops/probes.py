@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from bot.config.schema import Config, Model
+from bot.config.schema import Config, Model, secret_values
 from bot.config.sections import (
     ChannelSection,
     DiscordChannel,
@@ -27,6 +27,7 @@ from bot.config.sections import (
     TelegramChannel,
 )
 from bot.config.setup_catalog import ProviderSetup
+from bot.ops.logs import Redactor
 from bot.runtime import Certificates
 from channels.telegram.privacy import GroupRights, hints
 
@@ -347,6 +348,13 @@ async def channel_findings(config: Config) -> list[Finding]:
         for name, channel in config.channels.items():
             findings += await probes.channel(name, channel)
         return findings
+
+
+def without_secrets(findings: Sequence[Finding], config: Config) -> Sequence[Finding]:
+    """Return findings that name none of the configuration's secrets, the broken first."""
+    redact = Redactor(secret_values(config))
+    said = [Finding(one.what, one.health, redact(one.message), redact(one.fix)) for one in findings]
+    return sorted(said, key=lambda one: one.health is not Health.BROKEN)
 
 
 LOCAL_LIMIT_S = 1.0

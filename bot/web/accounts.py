@@ -1,5 +1,7 @@
 """Accounts on the platforms and keys to the hub, for the API: pairing, links, invitations, and their end."""
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -9,14 +11,20 @@ from bot.runtime import AdminError
 from bot.views import DecisionView, PairingRequestView
 from bot.web.auth import LOOPBACK_HOSTS, hash_of, new_key
 from bot.web.blocks import Page
-from bot.web.endpoints import Call, Endpoint, Given, ShortText, decision_endpoint
+from bot.web.endpoints import Call, Endpoint, Given, RemovedView, ShortText, UndoOf, decision_endpoint
 from bot.web.login import LoginService, login_url
 from channels.webchat import WEB
 from core.ids import Ids
+from core.lazy_module import LazyModule
 from core.people.pairing import PairAs, PairingService
 from core.store.pairing import ClaimRefused, Decision, PairingApproved
 from core.store.port import KeyKind, Store
 from core.users import Principal, Role
+
+if TYPE_CHECKING:
+    import segno
+else:
+    segno = LazyModule("segno")
 
 
 class PairingApproval(Given):
@@ -64,7 +72,8 @@ class Accounts:
             Endpoint("GET", "/pairing", self.pairing, PairingPage, owner_only=True),
             decision_endpoint("/pairing/approve", self.approve_pairing, PairingApproval),
             decision_endpoint("/pairing/reject", self.deny_pairing, PairingDenial),
-            decision_endpoint("/pairing/revoke", self.revoke, AccountOf),
+            replace(decision_endpoint("/pairing/revoke", self.revoke, AccountOf), answer=RemovedView),
+            decision_endpoint("/pairing/restore", self.restore, UndoOf),
             decision_endpoint("/users/link", self.link, Link),
         ]
 
@@ -84,16 +93,25 @@ class Accounts:
         body: PairingDenial = call.body
         return _settled(await self._pairing.reject(body.code, by=self._owner))
 
-    async def revoke(self, call: Call) -> DecisionView:
-        """Remove the access of a paired or linked account."""
+    async def revoke(self, call: Call) -> RemovedView:
+        """Remove the access of a paired or linked account. It can be restored for five minutes."""
         body: AccountOf = call.body
         account = f"{body.channel}:{body.platform_user_id}"
-        if not await self._pairing.revoke(body.channel, body.platform_user_id):
+        undo = await self._pairing.revoke(body.channel, body.platform_user_id, call.principal.user_id)
+        if undo is None:
             raise AdminError(
                 "not_found",
                 f"{account} is neither paired nor linked; to remove a configured one, edit the configuration",
             )
-        return DecisionView(id=account, outcome="access removed")
+        return RemovedView(id=account, outcome="access removed", undo=undo)
+
+    async def restore(self, call: Call) -> DecisionView:
+        """Give an account back the access that was just removed, with its sessions."""
+        body: UndoOf = call.body
+        account = await self._pairing.restore(body.undo, call.principal.user_id)
+        if account is None:
+            raise AdminError("refused", "it is too late, or the account has changed since; link it again")
+        return DecisionView(id=account, outcome="access restored")
 
     async def link(self, call: Call) -> DecisionView:
         """Link an account to a user without a code."""
@@ -148,13 +166,15 @@ class RevokedPage(Page):
 
 class InvitationPage(Page):
     """A link that logs a member's browser in, once, until it expires. It is shown only once. `here_only`: it
-    can be opened on the hub's machine only, since no `public_url` is configured."""
+    can be opened on the hub's machine only, since no `public_url` is configured. `qr`: the link as a QR code,
+    its rows of dark (1) and light (0) modules, without the light border that readers need."""
 
     url: str
     user_id: str
     name: str
     expires_at: int
     here_only: bool
+    qr: tuple[str, ...]
 
 
 class LoginLink(Page):
@@ -250,12 +270,14 @@ class KeysApi:
             await self._store.people.ensure_user(user_id, Role.MEMBER, name)
         user = await self._member(user_id)
         code, until = await self._login.invite(user, call.principal)
+        url = login_url(self._url, code)
         return InvitationPage(
-            url=login_url(self._url, code),
+            url=url,
             user_id=user.user_id,
             name=user.name,
             expires_at=until,
             here_only=urlsplit(self._url).hostname in LOOPBACK_HOSTS,
+            qr=tuple("".join(map(str, row)) for row in segno.make_qr(url, error="m").matrix),
         )
 
     async def _member(self, user_id: str) -> Principal:

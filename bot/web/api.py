@@ -24,14 +24,16 @@ from bot.views import StatusView
 from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
+from bot.web.channel_setup import ChannelSetupApi
 from bot.web.chat import Chat, FilesOfThreads
 from bot.web.conversations import ConversationsApi
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
 from bot.web.errors import ErrorPage
-from bot.web.extensions import ExtensionsApi
+from bot.web.extensions import CatalogApi, ExtensionsApi
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.jobs_api import JobsApi
 from bot.web.login import LoginService
+from bot.web.memory import MemoryApi
 from bot.web.operations import AuditApi, SettingsFileApi, SystemApi, UsageApi
 from bot.web.people import People, StatusApi
 from bot.web.routines_api import RoutinesApi
@@ -202,6 +204,7 @@ class ApiParts:
     approvals: ApprovalsApi
     settings: SettingsService
     settings_file: SettingsFileApi
+    channel_setup: ChannelSetupApi
     reloading: Reloader
     web: WebChannel
     live: Live
@@ -220,6 +223,7 @@ class ApiParts:
     audit: AuditLog
     system: SystemApi
     extensions: ExtensionsApi
+    catalog: CatalogApi
     url: str
     clock: Clock
     ids: Ids
@@ -231,7 +235,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     presenter = Presenter(parts.sensitive)
     store, ids = parts.store, parts.ids
     threads = Threads(
-        store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
+        store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids, parts.models
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
     people = People(store, ids, parts.status, parts.states, parts.models)
@@ -246,10 +250,13 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *AuditApi(parts.audit, gate.links).endpoints(),
         *parts.system.endpoints(),
         *parts.extensions.endpoints(),
+        *parts.catalog.endpoints(),
+        *MemoryApi(store.memory).endpoints(),
         *parts.approvals.endpoints(),
         *looking.endpoints(),
         *settings.endpoints(),
         *parts.settings_file.endpoints(),
+        *parts.channel_setup.endpoints(),
         *ApprovalPolicies(store, parts.effective_policy).endpoints(),
     ]
     found += [

@@ -1,4 +1,4 @@
-"""Speaking to the hub: messages, and files for them."""
+"""Speaking to the hub: messages, files for them, and the conversations they are in."""
 
 import asyncio
 import contextlib
@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from bot.operator.exports import ThreadExports
+from bot.views import DecisionView, ThreadView
 from bot.web.auth import Caller
 from bot.web.blocks import FileLinkPage, Page
 from bot.web.endpoints import Call, Endpoint, Given, body_in_time, pieces_of
@@ -19,13 +20,14 @@ from bot.web.file_links import FileLinks, file_target
 from bot.web.threads import ClientKey, thread_seen_by
 from bot.web.uploads import LIMIT_BYTES, EmptyUpload, FileUploads, TooManyUploads
 from channels.webchat import WEB, WebChannel, event_key
-from core.errors import ToolDenied, ToolFailed
+from core.errors import IllegalChange, ToolDenied, ToolFailed
 from core.ids import Ids
 from core.messages import THREAD_FILE, Attachment, File, MessageRef, Sender
 from core.ports import Acceptance
 from core.safety.paths import SentFiles
 from core.store.feed import Feeds, HubSaid
 from core.store.port import Store
+from core.store.rows import ThreadChange
 from core.users import Principal
 
 UPLOAD_LIMIT_S = 120.0
@@ -339,3 +341,61 @@ class FilesOfThreads:
                 409, "refused", f"{file.name} is over {SENT_LIMIT_BYTES} bytes; it is in the workspace"
             )
         return content
+
+
+# Whole conversations: titles, tags, archived, closed, open and deleted.
+
+MAX_TITLE_CHARS = 80
+MAX_TAGS = 20
+Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE_CHARS, pattern=r"^[^\n\r]+$")]
+Tag = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\s,]+$")]
+
+
+class ThreadChanges(Given):
+    """Changes of a thread; what is null stays as it is. `tags`: all of them, each a word; `archived`: left
+    out of lists; `closed`: the next message there starts a new conversation."""
+
+    title: Annotated[str, Field(min_length=1, max_length=MAX_TITLE_CHARS, pattern=r"^[^\n\r]+$")] | None = (
+        None
+    )
+    tags: Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS)] | None = None
+    archived: bool | None = None
+    closed: bool | None = None
+
+
+class ConversationsApi:
+    """One method per endpoint."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint(
+                "PATCH", "/threads/{id}", self.change, ThreadView, body=ThreadChanges, refusals=(404, 409)
+            ),
+            Endpoint("DELETE", "/threads/{id}", self.delete, DecisionView, refusals=(404, 409)),
+        ]
+
+    async def change(self, call: Call) -> ThreadView:
+        """Rename, tag, archive, close or reopen a thread. Its person and the owner may."""
+        wanted: ThreadChanges = call.body
+        glance = await thread_seen_by(self._store.feed, call)
+        change = ThreadChange(wanted.title, wanted.tags, wanted.archived, wanted.closed)
+        try:
+            await self._store.threads.change_thread(glance.thread.id, change)
+        except IllegalChange as error:
+            message = "something runs or waits in this thread; stop it first"
+            raise ApiError(409, "refused", message, "closed") from error
+        return ThreadView.of(await thread_seen_by(self._store.feed, call))
+
+    async def delete(self, call: Call) -> DecisionView:
+        """Delete a thread with all that was said in it. Its person and the owner may."""
+        glance = await thread_seen_by(self._store.feed, call)
+        try:
+            await self._store.threads.delete_thread(glance.thread.id, call.caller.principal.user_id)
+        except IllegalChange as error:
+            message = "something runs, waits or is being sent in this thread; stop it first"
+            raise ApiError(409, "refused", message) from error
+        return DecisionView(id=glance.thread.id, outcome="deleted")

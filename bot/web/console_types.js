@@ -16,7 +16,8 @@
  * @typedef {{id: string, channel: string, title: string, user: {id: string, name: string, role: string},
  *   group: boolean, own: boolean, updated_at: number, created_at: number, preview: string,
  *   turn: Turn | null, waiting: number, last_seq: number, state: string, tags: string[],
- *   archived: boolean, context: {tokens: number, window_tokens: number} | null}} Thread
+ *   archived: boolean, context: {tokens: number, window_tokens: number} | null, tokens: number,
+ *   cost_micro_usd: number}} Thread
  *
  * @typedef {{name: string, media_type: string, size_bytes: number | null, url?: string | null}} FileInfo
  * @typedef {{menu_id: string, labels: string[], first: number, reply?: number | null}} Menu
@@ -35,15 +36,16 @@
  *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, voted: boolean, quorum: number,
  *   votes: string[], calls: {call_id: string, tool: string, reason: string, lines: string[]}[]}} Approval
  *
- * @typedef {{id: string, user_id: string, tool: string, pattern: string | null, thread_id: string | null,
- *   subject: string | null, created_at: number}} Grant
+ * @typedef {{id: string, user_id: string, tool: string, pattern: string | null, covers: string,
+ *   thread_id: string | null, subject: string | null, created_at: number}} Grant
  *
  * @typedef {{call_id: string, tool: string, state: string}} Step
  * @typedef {{turn: string, tool: string, depth: number, executed: number, max_rounds: number | null,
  *   max_tools: number | null, reason: string | null}} Loop
  * @typedef {{turn: string, offset: number, text: string, steps?: Step[]}} Live
  * @typedef {{thread: Thread, items: Item[], first_seq: number | null, last_seq: number, more: boolean,
- *   live: Live | null, waiting: {text: string, sender: {name: string}, attachments: FileInfo[]}[], approvals: Approval[]}} Conversation
+ *   live: Live | null, waiting: {text: string, sender: {name: string}, attachments: FileInfo[]}[], approvals: Approval[],
+ *   model: string, models: string[]}} Conversation
  *
  * @typedef {{id: string, name: string, kind: string, fires_on: string, enabled: boolean, status: string,
  *   definition: any, next_at: number | null, last_run_at: number | null, run_count: number, failures: number,

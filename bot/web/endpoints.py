@@ -111,6 +111,19 @@ class Endpoint:
         return (self.handle.__doc__ or "").strip().partition("\n")[0]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedView(DecisionView):
+    """A removal, or its undo. `undo`: the id that brings it back within five minutes; null after an undo."""
+
+    undo: str | None
+
+
+class UndoOf(Given):
+    """The id that a removal returned."""
+
+    undo: ShortText
+
+
 def decision_endpoint(
     path: str,
     handle: Callable[[Call], Awaitable[DecisionView]],

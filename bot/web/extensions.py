@@ -1,9 +1,10 @@
-"""Extensions as the API and commands show and change them."""
+"""Tools, and the extensions that bring some, as the API and commands show and change them."""
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 from pydantic import Field
 
@@ -11,11 +12,15 @@ from bot.config.schema import Config
 from bot.views import DecisionView
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.errors import ApiError, not_found
+from core.consent.facts import Allow, Ask, Decision, Deny
 from core.errors import SignInFailed
 from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
+from core.gates import ConsentSettings, ToolSetting
 from core.lazy_module import LazyModule
 from core.store.port import Store
-from core.tool import Requirement
+from core.tool import Data, Effect, Requirement, Tool
+from core.tools.pipeline import INTERACTIVE, CallPipeline
+from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
@@ -246,3 +251,115 @@ _OUTCOMES: Mapping[ExtensionChange, str] = {
     ExtensionChange.DISABLE: "disabled",
     ExtensionChange.REMOVE: "removed",
 }
+
+
+# The catalog of tools, as one person has them.
+
+
+class CatalogQuery(Given):
+    """`user_id`: the person; left out: the caller."""
+
+    user_id: ShortText | None = None
+
+
+class Outcome(StrEnum):
+    """The outcome of a call that a person asks for now."""
+
+    RUNS = "runs"
+    ASKS = "asks"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogToolView:
+    """A tool. `source`: the server or package that brings it, "" for the hub's own; `now`: the outcome of the
+    person's calls as things are, and `reason` for it; `rated`: arguments can require more; `always_asks`: no
+    setting lets it run; `unattended`: jobs and routines may have it; `setting`: the person's own, null: as
+    configured."""
+
+    name: str
+    about: str
+    source: str
+    effect: Effect
+    data: Data
+    now: Outcome
+    reason: str
+    rated: bool
+    always_asks: bool
+    unattended: bool
+    setting: ToolSetting | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogView:
+    """All tools of the hub, in the order models see them. `preset`: the configured one."""
+
+    user_id: str
+    preset: str
+    tools: tuple[CatalogToolView, ...]
+
+
+class CatalogApi:
+    """The catalog's endpoint."""
+
+    def __init__(self, store: Store, registry: ToolRegistry, pipeline: CallPipeline) -> None:
+        self._store = store
+        self._registry = registry
+        self._pipeline = pipeline
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoint."""
+        return [
+            Endpoint(
+                "GET",
+                "/tools/catalog",
+                self.catalog,
+                CatalogView,
+                CatalogQuery,
+                refusals=(404,),
+                owner_only=True,
+            )
+        ]
+
+    async def catalog(self, call: Call) -> CatalogView:
+        """Return all tools, with a person's settings for them."""
+        query: CatalogQuery = call.query
+        user_id = query.user_id or call.principal.user_id
+        person = await self._store.people.user(user_id)
+        if person is None:
+            raise not_found("no user has this ID; list the users")
+        own = {row.tool: row.setting for row in await self._store.consents.tool_settings(user_id)}
+        standing = ConsentSettings(settings=own)
+        policy = self._pipeline.effective_policy.policy()
+        sources = self._registry.sources()
+
+        def view(tool: Tool) -> CatalogToolView:
+            now, reason = _judged(self._pipeline.judged(tool.name, person, standing, INTERACTIVE))
+            return CatalogToolView(
+                name=tool.name,
+                about=tool.description,
+                source=sources.get(tool.name, ""),
+                effect=tool.effect,
+                data=tool.data,
+                now=now,
+                reason=reason,
+                rated=self._pipeline.rates(tool.name),
+                always_asks=tool.requirement is Requirement.ALWAYS_ASK,
+                unattended=tool.name not in policy.denylist,
+                setting=own.get(tool.name),
+            )
+
+        tools = tuple(view(tool) for tool in self._registry.all())
+        return CatalogView(user_id=user_id, preset=policy.preset.value, tools=tools)
+
+
+def _judged(decision: Decision) -> tuple[Outcome, str]:
+    match decision:
+        case Allow():
+            return Outcome.RUNS, ""
+        case Ask(reason=reason):
+            return Outcome.ASKS, reason
+        case Deny(text=text):
+            return Outcome.REFUSED, text
+        case _:
+            assert_never(decision)

@@ -221,7 +221,8 @@ class ThreadPage(Page):
     """A thread in a list. `own`: the reader's; `waiting`: number of open gates; `last_seq`: of its lines;
     `state`: idle, processing, awaiting, interrupted or completed; `origin`, `origin_turn`: the thread it is a
     branch of, and the last turn from there; `context`: null before the first request; `turns`,
-    `tokens`: of all its model calls that were counted; `active`: its person's session is on it."""
+    `tokens`, `cost_micro_usd`: of all its model calls that were counted; `active`: its person's session is
+    on it."""
 
     id: str
     channel: str
@@ -243,6 +244,7 @@ class ThreadPage(Page):
     origin_turn: int | None
     turns: int
     tokens: int
+    cost_micro_usd: int
     active: bool
 
 
@@ -368,6 +370,7 @@ class Presenter:
             origin_turn=glance.origin_turn,
             turns=glance.turns,
             tokens=glance.tokens,
+            cost_micro_usd=glance.micro_usd,
             active=glance.active,
         )
 

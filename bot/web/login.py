@@ -9,23 +9,29 @@ login, so it cannot be planted.
 
 import hmac
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from html import escape
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import parse_qs
 
 from pydantic import Field, ValidationError
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from bot.runtime import LOGIN_PATH
+from bot.runtime import CALLBACK_PATH, LOGIN_PATH
 from bot.web.auth import LONGEST_KEY, SESSION_HEADER, AccessRules, hash_of, hash_of_session, new_key
 from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
 from bot.web.errors import error_response, on_invalid
 from core.clock import SECOND_US, Clock
-from core.errors import StoreUnavailable
+from core.errors import SignInFailed, StoreError, StoreUnavailable, VaultError
 from core.store.pairing import INVITATION_LIFE_US, invitation_hash
 from core.store.port import KeyKind, Keys
 from core.users import Principal
+
+if TYPE_CHECKING:
+    from core.tools.sign_in import SignIns
 
 CODE_LIFE_US = 15 * 60 * SECOND_US
 SESSION_LIFE_S = 14 * 86_400
@@ -142,3 +148,43 @@ def login_routes(service: LoginService, gate: AccessRules) -> list[Route]:
         )
 
     return [Route(LOGIN_PATH, login, methods=["POST"])]
+
+
+# `GET /oauth/callback`: the page to which browsers return after people signed in at a server. It is public:
+# its caller is known by the `state` of the link that the person was shown, which is good once. The page says
+# how it went and nothing else; the conversation continues by itself.
+
+QUERY_LIMIT_CHARS = 8_000
+MAX_PARAMETERS = 20
+_CLOSE = "You can close this page and go back to the conversation."
+
+
+def sign_in_routes(service: "SignIns") -> list[Route]:
+    """Return the callback's route."""
+
+    async def returned(request: Request) -> Response:
+        query = _query(request.url.query)
+        if query is None:
+            return _page("This is not the answer of an authorization server.", 400)
+        try:
+            return _page(f"{await service.returned(query)} {_CLOSE}", 200)
+        except SignInFailed as error:
+            return _page(str(error), 400)
+        except (StoreError, VaultError):
+            return _page("The hub can't store this right now. Try again in a moment.", 503)
+
+    return [Route(CALLBACK_PATH, returned, methods=["GET"])]
+
+
+def _query(text: str) -> Mapping[str, Sequence[str]] | None:
+    try:
+        return parse_qs(text, max_num_fields=MAX_PARAMETERS) if len(text) <= QUERY_LIMIT_CHARS else None
+    except ValueError:
+        return None
+
+
+def _page(text: str, status: int) -> Response:
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign-in</title>'
+    no_icon = '<link rel="icon" href="data:,">'  # so that browsers don't ask for one, which is not there
+    page = f"{head}{no_icon}<p>{escape(text)}</p></html>"
+    return HTMLResponse(page, status, {"Cache-Control": "no-store"})

@@ -27,6 +27,7 @@ from core.events import (
     Failed,
     Finished,
     ModelSelected,
+    Output,
     Rested,
     RunEnded,
     RunEvent,
@@ -146,7 +147,7 @@ class ThreadStream:
             return []
         begun: list[TurnEvent | None] = [Began("", Address("")), turn.started, turn.model]
         steps = [Step(call_id, *step) for call_id, step in turn.steps.items()]
-        since = [turn.failed, *steps, turn.loop]  # a failure follows its text
+        since = [turn.failed, *steps, *turn.outputs.values(), turn.loop]  # a failure follows its text
         return [*self._events(turn, begun), *self._text(), *self._events(turn, since)]
 
     def _events(self, turn: LiveTurn, news: Sequence[TurnEvent | None]) -> list[Event]:
@@ -185,6 +186,8 @@ def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
             return "turn_started", {"turn": turn_id}
         case Step(call_id, tool, state):
             return "turn_step", {"turn": turn_id, "call_id": call_id, "tool": tool, "state": state.value}
+        case Output(call_id, offset, text):
+            return "turn_output", {"turn": turn_id, "call_id": call_id, "offset": offset, "text": text}
         case AutoLoop(phase):
             return f"auto_loop_{phase.value}", {
                 "turn": turn_id,

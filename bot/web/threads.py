@@ -1,6 +1,6 @@
 """Threads of all channels: the list, one thread's lines, its next prompt, and the owner's answers there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
@@ -63,7 +63,8 @@ class LiveView(Page):
 class ConversationPage(Page):
     """A thread with some of its lines in order. `more`: there are earlier lines; `last_seq`: where a
     stream continues; `waiting`: queued messages, which become lines once a turn takes them; `approvals`: open
-    gates of the thread, and those whose cards are among the lines."""
+    gates of the thread, and those whose cards are among the lines; `model`: the one that its next turn tries
+    first, of the hub's `models`."""
 
     thread: ThreadPage
     items: tuple[Item, ...]
@@ -73,6 +74,8 @@ class ConversationPage(Page):
     live: LiveView | None
     waiting: tuple[WaitingView, ...]
     approvals: tuple[ApprovalPage, ...]
+    model: str
+    models: tuple[str, ...]
 
 
 # Which threads a caller of the API may know of.
@@ -187,8 +190,10 @@ class Threads:
         gate: AccessRules,
         clock: Clock,
         ids: Ids,
+        models: Sequence[str],
     ) -> None:
         self._store = store
+        self._models = tuple(models)
         self._live = live
         self._presenter = presenter
         self._web = web
@@ -267,7 +272,11 @@ class Threads:
         items = found[-query.limit :]
         cards = [item.shown.gate.id for item in items if isinstance(item.shown, CardShown)]
         gates = await self._store.feed.gates_in(thread_id, cards)
+        preferred = (await self._store.people.preferences(glance.owner.user_id)).chosen
+        chosen = glance.thread.settings.chosen.over(preferred).model
         return ConversationPage(
+            model=chosen if chosen in self._models else self._models[0],
+            models=self._models,
             thread=self._presenter.thread(glance, call.caller.principal),
             items=await self._presenter.items(thread_id, items),
             first_seq=items[0].seq if items else 0,

@@ -267,10 +267,15 @@ def _pattern_in_words(pattern: str) -> str:
     return f"{line}{where}, as long as {unchanged}"
 
 
+def grant_covers(pattern: str | None) -> str:
+    """Return the calls that a grant covers, in words and without digests."""
+    return _pattern_in_words(pattern) if pattern else "every call"
+
+
 def grant_line(grant: Grant, short_id: str) -> str:
     """Return the line of one grant in a list."""
     where = grant.subject or ("everywhere" if grant.thread_id is None else "one conversation")
-    covers = _pattern_in_words(grant.pattern) if grant.pattern else "every call"
+    covers = grant_covers(grant.pattern)
     return f"{grant.tool}: {covers} ({where}), {short_id}"
 
 

@@ -131,12 +131,15 @@ class PairingService:
         ClaimRefused."""
         return await self._settle(Claim(wanted, by, None, at_home=True), None)
 
-    async def revoke(self, channel: str, platform_user_id: str) -> bool:
+    async def revoke(self, channel: str, platform_user_id: str, by: str | None = None) -> str | None:
         """Remove the access of a paired or linked account, and of accounts linked by it, from their next
-        event on.
+        event on. Return the id of the undo, None if it is neither: to remove a configured account, change the
+        configuration. `by`: a user's id."""
+        return await self._people.revoke_account(channel, platform_user_id, by=by)
 
-        Returns False if it is neither: to remove a configured account, change the configuration."""
-        return await self._people.revoke_account(channel, platform_user_id)
+    async def restore(self, undo: str, by: str | None = None) -> str | None:
+        """Undo a removal and return the account; None if it is too late, or it has changed since."""
+        return await self._people.restore_account(undo, by=by)
 
     @property
     def channels(self) -> Sequence[str]:

@@ -129,7 +129,6 @@ class ChatDelegate:
             services.clock.monotonic_s(),
         )
         self._loop = LoopEvents(self._budget, self._tell)
-        waiting = [call for call in loaded.calls if call.state is not CallState.ENDED]
         start, pipeline = loaded.start, services.pipeline
         self._calls = ToolCallRunner(
             CallRules(pipeline, start.principal, start.thread.id, INTERACTIVE, self._said, self._subtask),
@@ -139,8 +138,9 @@ class ChatDelegate:
             self._budget,
             self._loop,
             services.clock,
-            waiting,
+            [call for call in loaded.calls if call.state is not CallState.ENDED],
             self._append,
+            self._tell,
             self._tell,
         )
 

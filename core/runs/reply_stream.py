@@ -1,15 +1,17 @@
 """One attempt at a reply: its text as it comes, without reasoning, tool syntax and credentials."""
 
+import codecs
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
 from core.errors import ModelReplyInvalid
-from core.events import TextDelta
+from core.events import Output, TextDelta
 from core.model.base import ModelReply, ModelRequest, ReplyDelta, closing
 from core.model.cleaning import Cleaner, cleaned_reply
 from core.off_loop import off_loop
+from core.safety.fencing import sanitise
 from core.safety.leaks import LeakDetector, RedactedStream
 
 Tell = Callable[[TextDelta], None]
@@ -72,3 +74,39 @@ class ReplyStream:
     def _pass_on(self, tell: Tell, text: str) -> None:
         if text:
             tell(TextDelta(self._redacted.told_chars - len(text), text, self._attempt))
+
+
+SHOWN_LIMIT_CHARS = 64 * 1024
+"""Limit of the output shown of one running call; its result has the end as well."""
+MORE = "\n[There is more output; the end is shown with the result.]\n"
+
+
+class LiveOutput:
+    """The output of a running call as people may see it: whole lines, without secrets, up to a limit."""
+
+    def __init__(self, call_id: str, leaks: LeakDetector, show: Callable[[Output], None]) -> None:
+        self._call_id = call_id
+        self._show = show
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._stream = RedactedStream(leaks)
+        self._line = ""
+        self._taken_chars = self._shown_chars = 0
+
+    def add(self, output: bytes) -> None:
+        """Take the next bytes that the program wrote."""
+        if self._taken_chars >= SHOWN_LIMIT_CHARS:
+            return
+        text = self._line + self._decoder.decode(output)
+        end = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+        # Whole lines: a terminal sequence that is cut in two would hide a secret from the search.
+        self._line = text[end:][:SHOWN_LIMIT_CHARS]
+        room = SHOWN_LIMIT_CHARS - self._taken_chars
+        self._taken_chars += end
+        self._pass_on(self._stream.add(sanitise(text[:end][:room])))
+        if end > room:
+            self._pass_on(MORE)
+
+    def _pass_on(self, text: str) -> None:
+        if text:
+            self._show(Output(self._call_id, self._shown_chars, text))
+            self._shown_chars += len(text)

@@ -14,17 +14,17 @@ from typing import Protocol, assert_never
 from core.clock import Clock
 from core.consent.facts import DELEGATE, Autonomous, Mode
 from core.errors import SignInRequired
-from core.events import Step, StepState
+from core.events import Output, Step, StepState
 from core.gates import ConsentSettings
 from core.names import quoted
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
+from core.runs.reply_stream import LiveOutput
 from core.safety.fencing import read_arguments
 from core.store.port import Turns
 from core.store.rows import CallRow, CallState
 from core.store.units import patiently
-from core.tool import Effect, ProcessInfo
-from core.tools.execution import Subtask
+from core.tool import Effect, ProcessInfo, Subtask
 from core.tools.pipeline import CallPipeline, NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult
 from core.usage import Reservation
@@ -91,6 +91,7 @@ class ToolCallRunner:
     `people`: None where nobody is asked.
     `waiting`: the calls without an outcome, in order.
     `recorded`: called with each result once it is in the journal.
+    `show`: takes the output of calls as they run; None where no person looks on.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class ToolCallRunner:
         waiting: Sequence[CallRow],
         recorded: Callable[[ToolResult], None],
         tell: Callable[[Step], None],
+        show: Callable[[Output], None] | None = None,
     ) -> None:
         self._rules = rules
         self._turns = turns
@@ -116,6 +118,7 @@ class ToolCallRunner:
         self._waiting = list(waiting)
         self._recorded = recorded
         self._tell = tell
+        self._show = show
         self._statuses: list[ResultStatus] = []
         self._refused: list[ResultStatus] = []
         self._recording = asyncio.Lock()
@@ -316,6 +319,7 @@ class ToolCallRunner:
         async def process_started(process: ProcessInfo) -> None:
             await self._turns.record_process(call.call_id, process)
 
+        live = None if self._show is None else LiveOutput(call.call_id, rules.pipeline.leaks, self._show)
         ended = Step(call.call_id, ready.tool.name, StepState.ENDED)
         try:
             result = await rules.pipeline.run(
@@ -326,6 +330,7 @@ class ToolCallRunner:
                 process_started,
                 self._budget.remaining_s(self._clock.monotonic_s()),
                 rules.subtask,
+                None if live is None else live.add,
             )
         except SignInRequired as needed:
             self._budget.tools_run -= 1  # it did not run

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core.approvals import ApprovalSettings
-from core.extension import Extension, ExtensionChange
 from core.gates import ConsentSettings, Gate, Grant, ToolSetting
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
@@ -298,6 +297,19 @@ class Memory(Protocol):
         matches all."""
         ...
 
+    async def memory_note(self, user_id: str, note_id: str) -> MemoryNote | None:
+        """Return a person's note or document by its id."""
+        ...
+
+    async def forget_memory(self, user_id: str, note_id: str) -> str | None:
+        """Remove a person's note or document. Return the id by which it can be restored within `UNDO_US`;
+        None if there is no such note."""
+        ...
+
+    async def restore_memory(self, user_id: str, undo: str) -> bool:
+        """Bring back a removed note. Return False if it is too late, or its path is in use again."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class FailingTool:
@@ -321,24 +333,6 @@ class ToolFailures(Protocol):
     async def reset_tool(self, tool: str, by: str) -> bool:
         """Forget a tool's failures, so that it is not left out any more. Return False if there are none.
         `by`: a user's id."""
-        ...
-
-
-class Extensions(Protocol):
-    """The units for the extensions that people have added."""
-
-    async def extensions(self) -> Sequence[Extension]:
-        """Return everybody's extensions, by name."""
-        ...
-
-    async def put_extension(self, extension: Extension, by: str) -> None:
-        """Add an extension, or replace its owner's of that name. `by`: a user's id. Raises
-        ExtensionRefused."""
-        ...
-
-    async def change_extension(self, name: str, owner_id: str, to: ExtensionChange, by: str) -> bool:
-        """Enable, disable or remove an extension of a person. Return False if they have none of that
-        name."""
         ...
 
 

@@ -105,7 +105,7 @@ class ThreadGlance:
     `stopping`: its running turn was asked to stop.
     `context`: how full the newest request of its last turn was; `newest`: the state of its newest live turn.
     `origin_id`, `origin_turn`: the thread it is a branch of, and the last turn it has from there.
-    `turns`: how many it had, also undone ones; `tokens`: of all its model calls that were counted.
+    `turns`: how many it had, also undone ones; `tokens`, `micro_usd`: of all its counted model calls.
     `active`: its person's session is on it."""
 
     thread: ThreadRow
@@ -123,6 +123,7 @@ class ThreadGlance:
     origin_turn: int | None = None
     turns: int = 0
     tokens: int = 0
+    micro_usd: int = 0
     active: bool = False
 
     @property

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.events import NO_MODELS, ModelTrace
+from core.extension import Extensions
 from core.gates import Gate
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow
@@ -17,7 +18,6 @@ from core.preferences import Preferences
 from core.store.accept import Accepted, Judge
 from core.store.facets import (
     Consents,
-    Extensions,
     Gates,
     HeldInputs,
     KillSwitch,
@@ -282,11 +282,16 @@ class People(Protocol):
         `guesser`: the name under which a wrong code is counted."""
         ...
 
-    async def revoke_account(self, channel: str, platform_user_id: str, *, by: str | None = None) -> bool:
-        """Remove a paired or linked account's access from its next event on. Return False if it is
-        neither.
+    async def revoke_account(
+        self, channel: str, platform_user_id: str, *, by: str | None = None
+    ) -> str | None:
+        """Remove a paired or linked account's access from its next event on. Return the id by which that
+        can be undone within `UNDO_US`; None if it is neither. `by`: a user's id, for the audit."""
+        ...
 
-        `by`: a user's id, for the audit."""
+    async def restore_account(self, undo: str, *, by: str | None = None) -> str | None:
+        """Undo a removal of access, with the keys it ended, and return the account. None if it is too
+        late, or the account has changed since."""
         ...
 
     async def link_account(
@@ -362,28 +367,20 @@ class Store(Protocol):
 
     @property
     def inbound(self) -> Inbound: ...
-
     @property
     def held(self) -> HeldInputs: ...
-
     @property
     def turns(self) -> Turns: ...
-
     @property
     def recovery(self) -> UnfinishedRuns: ...
-
     @property
     def leases(self) -> Leases: ...
-
     @property
     def outbox(self) -> Outbox: ...
-
     @property
     def gates(self) -> Gates: ...
-
     @property
     def notices(self) -> Notices: ...
-
     @property
     def consents(self) -> Consents: ...
 

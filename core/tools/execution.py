@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -24,9 +24,8 @@ from core.errors import (
 )
 from core.off_loop import off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
-from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, ProcessInfo, Risk, Tool, Workspace
+from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.transcript import ResultStatus, ToolResult
-from core.users import Principal
 
 # The kill switch: running calls are stopped, and nothing starts until tools are unpaused.
 #
@@ -219,29 +218,6 @@ class _Apart:
 
 
 FAULT_CHARS = 300
-Subtask = Callable[[str, str, Sequence[str] | None], Awaitable[str]]
-"""Carries out the subtask of the call with that id: its task and tools; see CallContext.delegate."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunningCall:
-    """A tool's view of its call; implements core.tool.CallContext."""
-
-    principal: Principal
-    thread_id: str
-    idempotency_key: str
-    workspace: Workspace
-    deadline_s: float
-    record_process: Callable[[ProcessInfo], Awaitable[None]]
-    subtask: Subtask | None = None
-
-    async def process_started(self, process: ProcessInfo) -> None:
-        await self.record_process(process)
-
-    async def delegate(self, task: str, tools: Sequence[str] | None) -> str:
-        if self.subtask is None:
-            raise ToolDenied("nothing can be delegated here")
-        return await self.subtask(self.idempotency_key, task, tools)
 
 
 async def run_call(

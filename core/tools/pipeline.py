@@ -35,11 +35,12 @@ from core.gates import ConsentSettings, Option
 from core.ids import Ids
 from core.model.base import CallRequest, ToolSpec
 from core.safety.fencing import ResultLimits, read_arguments
+from core.safety.leaks import LeakDetector
 from core.store.effects import EditRefused
 from core.store.port import RunCheck
 from core.store.rows import CallRow, CallState, NewCall
-from core.tool import Arguments, CallPlan, Effect, ProcessInfo, Tool, Workspace
-from core.tools.execution import REASON, Executor, HostExecutor, RunningCall, Subtask, ToolPause
+from core.tool import Arguments, CallPlan, Effect, ProcessInfo, RunningCall, Subtask, Tool, Workspace
+from core.tools.execution import REASON, Executor, HostExecutor, ToolPause
 from core.tools.prepared import (
     NeedsPerson,
     Prepared,
@@ -193,6 +194,11 @@ class CallPipeline:
         other = copy(self)
         other.workspace, other._workspaces = workspace, other._own
         return other
+
+    @property
+    def leaks(self) -> LeakDetector:
+        """Return the detector of secrets in results."""
+        return self._settings.result_limits.leaks
 
     def offered(
         self, principal: Principal, disabled: frozenset[str] = frozenset(), mode: Mode = INTERACTIVE
@@ -366,17 +372,18 @@ class CallPipeline:
         process_started: Callable[[ProcessInfo], Awaitable[None]],
         remaining_s: float = math.inf,
         subtask: Subtask | None = None,
+        show: Callable[[bytes], None] | None = None,
     ) -> ToolResult:
         """Run a prepared call to its one result. Raises SignInRequired if it did not run for that reason, and
         StoreError if a record could not be written.
 
         `remaining_s`: the rest of the turn's time, which no call outlasts. `subtask`: None where nothing can
-        be delegated.
+        be delegated. `show`: takes the output as the tool writes it.
         """
         settings, tool, workspace = self._settings, ready.tool, self.workspace_of(principal)
         timeout_s = max(0.0, min(ready.timeout_s, remaining_s))
         context = RunningCall(
-            principal, thread_id, call.call_id, workspace, timeout_s, process_started, subtask
+            principal, thread_id, call.call_id, workspace, timeout_s, process_started, subtask, show
         )
         return await self._executor.run(
             call.call_id,

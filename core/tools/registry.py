@@ -1,6 +1,6 @@
 """The tools of this hub, by name and limited to those a person may use."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from core.consent.decide import never_runs
 from core.consent.facts import Mode, Policy, ToolFacts
@@ -37,6 +37,10 @@ class ToolRegistry:
     def brought(self, source: str) -> Sequence[Tool]:
         """Return the tools of a source."""
         return self._brought.get(source, ())
+
+    def sources(self) -> Mapping[str, str]:
+        """Return the source of each tool that is not the hub's own, by the tool's name."""
+        return {tool.name: source for source, tools in self._brought.items() for tool in tools}
 
     def _hold(self, tools: Iterable[Tool]) -> None:
         folded: dict[str, Tool] = {}

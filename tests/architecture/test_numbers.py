@@ -41,6 +41,7 @@ NUMBERS = {
     "channels.telegram.inbound.DOWNLOAD_LIMIT_BYTES": 20_971_520,
     "core.runs.runner.THREAD_LIMIT_CHARS": 250_000,
     "core.clock.SECOND_US": 1_000_000,
+    "core.store.sql.people.UNDO_US": 300_000_000,
     "core.consent.cards.DETAIL_LIMIT_CHARS": 2_000,
     "core.hooks.summaries.STOP_WAIT_S": 8.0,
     "core.hooks.summaries.TRANSCRIPT_LIMIT_CHARS": 24_000,

@@ -49,7 +49,15 @@ def test_the_first_page_is_small_and_the_other_pages_come_on_demand() -> None:
                 waiting += [_beside(path, name) for name in IMPORTED.findall(path.read_text())]
     names = {path.relative_to(STATIC).as_posix() for path in needed}
     assert {"main.js", "pages/inbox.js", "feed.js", "event_stream.js", "console.css"} <= names
-    later = {"pages/routines.js", "pages/settings.js", "pages/audit.js", "pages/system.js", "pages/why.js"}
+    later = {
+        "pages/routines.js",
+        "pages/settings.js",
+        "pages/audit.js",
+        "pages/system.js",
+        "pages/why.js",
+        "pages/tools.js",
+        "pages/memory.js",
+    }
     assert not names & {*later, "shortcuts.js", "worker.js"}
     assert sum(len(gzip.compress(path.read_bytes())) for path in needed) <= FIRST_PAGE_BYTES
 

@@ -1,5 +1,6 @@
 """Events are shown as they happen: in every tab, after a cut or a reload, nothing missing or twice."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console, press
 from tests.browser.cutting import Way, way_to
+from tests.browser.screens import barriers, misfits
 from tests.harness.process import HubProcess, running_hub
 from tests.plugins.profile import Profile
 from tests.simulators.model import Drop, Hold, ModelSimulator, Reply, ToolCall, text, tools
@@ -285,4 +287,57 @@ async def test_send_message_below_a_job_in_a_conversation_gives_the_job_a_messag
     await console.sees("completed", "notice")
     heard = [one["content"] for one in model.log[-1].body["messages"] if one["role"] == "user"]
     assert heard == ["count the stars", "and the moons"]
+    assert complaints.lines == []
+
+
+async def test_the_output_of_a_running_command_is_seen_with_its_time_until_the_result_is_there(
+    browser: Browser, console: Console, hub: HubProcess, model: ModelSimulator, complaints: Complaints
+) -> None:
+    command = "for n in 1 2 3; do echo tick $n; done; while [ ! -e go ]; do sleep 0.1; done; echo tock"
+    model.enqueue(tools(ToolCall("shell", {"command": command})), text("That was it."))
+    await console.say_in_a_new_thread("count")
+    await console.decide("Approve")
+    output = console.page.get_by_role("region", name="Output so far")
+    await expect(output).to_have_text("tick 1\ntick 2\ntick 3\n")
+    await expect(console.page.locator(".message.live")).to_contain_text(
+        re.compile(r"Running for n in 1.* \d+ s")
+    )
+    for width in (360, 1440):
+        await console.page.set_viewport_size({"width": width, "height": 800})
+        assert await misfits(console.page) == []
+    assert await barriers(console.page) == []
+    await console.reload()
+    await expect(output).to_contain_text("tick 3")
+    (hub.directory / "workspace" / "go").touch()
+    await console.sees("That was it.")
+    await expect(output).to_be_hidden()
+    assert complaints.lines == []
+
+
+async def test_the_head_names_the_model_switches_it_and_says_what_was_used(
+    browser: Browser, tmp_path: Path, model: ModelSimulator, complaints: Complaints
+) -> None:
+    prices = "input_usd_per_million = 1000\noutput_usd_per_million = 1000"
+    priced = f"{MODEL.format(url=model.openai_base_url)}\n{prices}"
+    second = '\n[[models]]\nname = "second"\nprovider = "demo"\n'
+    async with running_hub(tmp_path, model=priced, extra=second) as hub, tab(browser, complaints) as page:
+        console = Console(page, hub.url)
+        await console.log_in(await hub.link())
+        thread = await console.say_in_a_new_thread("tell me")
+        await console.sees("word59")
+        about = page.locator(".pane-head .about")
+        head = page.get_by_label("Model of this conversation")
+        await expect(head).not_to_have_value("second")
+        await expect(about).to_contain_text(re.compile(r"\d+ %.*\$[0-9.]+"))
+        shown = (await hub.api("GET", f"/threads/{thread}"))["thread"]
+        assert shown["cost_micro_usd"] == shown["tokens"] * 1000 > 0
+        await head.select_option("second")
+        await console.sees("second", "notice")
+        await console.say("hello")
+        await console.sees("You said: hello")
+        await console.reload()
+        await expect(head).to_have_value("second")
+        for width in (360, 768, 1440):
+            await page.set_viewport_size({"width": width, "height": 800})
+            assert (await misfits(page), await barriers(page)) == ([], []), width
     assert complaints.lines == []

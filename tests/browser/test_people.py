@@ -153,7 +153,7 @@ async def test_an_invited_member_has_their_own_conversations_and_nothing_else(
         theirs = Console(page, console.url)
         await theirs.log_in(await shown.input_value())
         pages = page.get_by_role("navigation", name="Pages").get_by_role("link")
-        await expect(pages).to_have_text([re.compile("Inbox"), re.compile("Approvals")])
+        await expect(pages).to_have_text([re.compile("Inbox"), re.compile("Approvals"), re.compile("Memory")])
         await expect(page.get_by_text("for the owner alone")).to_have_count(0)
         await theirs.say_in_a_new_thread("run: echo theirs")
         await expect(theirs.card()).to_be_visible()
@@ -170,9 +170,14 @@ async def test_an_invited_member_has_their_own_conversations_and_nothing_else(
         await theirs.open("approvals")
         assert await misfits(page) + await barriers(page) == []
         await console.open("channels")
-        await member.get_by_role("button", name="Remove access").click()
-        await member.get_by_role("button", name="Remove access to the console?").click()
+        remove = member.get_by_role("button", name="Remove access: the console")
+        await remove.click()
         await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
+        undo = console.page.locator(".toast").get_by_role("button", name="Undo")
+        await undo.press("Enter")
+        await expect(remove).to_be_visible()
+        await page.reload()
+        await expect(pages).to_have_count(3)
         await nothing_planted(theirs)
 
 

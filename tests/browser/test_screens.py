@@ -101,6 +101,8 @@ EVERYWHERE = {
     "writing": "routines/new",
     "jobs": "jobs",
     "channels": "channels",
+    "tools": "tools",
+    "memory": "memory",
     "usage": "usage",
     "settings": "settings",
     "system": "system",

@@ -119,10 +119,14 @@ export const grants = () => ask("/grants");
 export const revokeGrant = (id) => change("/grants/revoke", { id });
 
 export const channels = () => ask("/channels");
+/** Platforms of which no channel is configured. */
+export const platforms = () => ask("/channels/platforms");
+/** @param {{platform: string, tokens: Object<string, string>, api_base_url: string | null}} channel */
+export const addChannel = (channel) => change("/channels", channel);
 export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");
 /** @param {{name?: string, user_id?: string}} member
- *  @returns {Promise<{url: string, user_id: string, name: string, expires_at: number, here_only: boolean}>} */
+ *  @returns {Promise<{url: string, user_id: string, name: string, expires_at: number, here_only: boolean, qr: string[]}>} */
 export const invite = (member) => change("/invitations", member);
 /** @param {{user_id: string, model: string | null, thinking: string | null}} choice */
 export const chooseModel = (choice) => change("/users/model", choice);
@@ -139,6 +143,10 @@ export const approvePairing = (code, as) => change("/pairing/approve", { code, a
 export const denyPairing = (code) => change("/pairing/reject", { code });
 /** @param {string} channel @param {string} id */
 export const revoke = (channel, id) => change("/pairing/revoke", { channel, platform_user_id: id });
+/** @param {string} undo */
+export const restoreAccess = (undo) => change("/pairing/restore", { undo });
+/** @param {string} channel @param {string} id @param {string} user_id */
+export const linkAccount = (channel, id, user_id) => change("/users/link", { channel, platform_user_id: id, user_id });
 /** @param {{by: string, days: number, signal?: AbortSignal}} wanted */
 export const usage = ({ signal, ...query }) => ask(withQuery("/usage", query), { signal });
 /** @param {{query?: string, limit?: number, signal?: AbortSignal}} wanted */
@@ -193,6 +201,19 @@ export const jobStreamUrl = (id, after) => `/api${withQuery(ofJob(id, "/stream")
 export const fileLink = (url) => change(url.slice("/api".length));
 /** Whether all tools are paused. @returns {Promise<{paused: boolean}>} */
 export const tools = () => ask("/tools");
+/** All tools, as a person has them. @param {string} user_id */
+export const toolCatalog = (user_id) => ask(withQuery("/tools/catalog", { user_id }));
+/** @param {{user_id: string, tool: string, setting: string | null}} setting */
+export const setPermission = (setting) => change("/permissions", setting);
+export const failingTools = () => ask("/tools/failing");
+/** @param {string} name */
+export const resetTool = (name) => change("/tools/reset", { name });
+/** What is remembered for the caller. @param {{query?: string, id?: string, limit?: number, signal?: AbortSignal}} wanted */
+export const memory = ({ signal, ...query }) => ask(withQuery("/memory", query), { signal });
+/** @param {string} id @returns {Promise<{undo: string}>} */
+export const forgetMemory = (id) => change("/memory/forget", { id });
+/** @param {string} undo */
+export const restoreMemory = (undo) => change("/memory/restore", { undo });
 /** @param {boolean} paused */
 export const pauseTools = (paused) => change(paused ? "/tools/pause" : "/tools/unpause");
 

@@ -8,7 +8,7 @@ import { Feed } from "./feed.js";
 import { FeedView, tell } from "./feed_view.js";
 import { titleOf } from "./format.js";
 import { failure, loading, note, pane } from "./parts.js";
-import { contextMeter, ThreadMenu } from "./thread_menu.js";
+import { contextMeter, costView, modelView, ThreadMenu } from "./thread_menu.js";
 import { complain } from "./toasts.js";
 
 const PAGE = 100;
@@ -27,6 +27,7 @@ export class ConversationView {
   /** @type {FeedView | null} */ #view = null;
   /** @type {EventStream | null} */ #stream = null;
   #closed = false;
+  #known = "";
   #hidden = 0;
   /** @type {() => void} */ #unlist = () => {};
 
@@ -162,12 +163,21 @@ export class ConversationView {
         ? []
         : [thread.group ? "Group" : `${thread.user.name} (${thread.user.role})`];
     this.about.title = thread.own && thread.channel === "web" ? "" : [...who, thread.channel].join(" · ");
-    const meter = contextMeter(thread);
-    fill(this.about, this.about.title, this.about.title && meter ? " · " : null, meter);
-    this.about.hidden = !this.about.title && !meter;
+    this.#facts(thread);
     if (this.threadMenu) this.threadMenu.thread = thread;
     const { state } = /** @type {Feed} */ (this.#feed);
     this.composer?.setBusy(state !== "idle");
+  }
+
+  /** Who and where, the model, and what was used. Somebody who chooses a model is not disturbed. @param {Thread} thread */
+  #facts(thread) {
+    const { model, models } = /** @type {Feed} */ (this.#feed);
+    const { command } = this.threadMenu?.actions ?? {};
+    const known = JSON.stringify([this.about.title, model, models, thread.context, thread.tokens, thread.cost_micro_usd]);
+    if (known === this.#known || this.about.contains(document.activeElement)) return;
+    this.#known = known;
+    const facts = [this.about.title || null, modelView({ model, models }, command ?? null), contextMeter(thread), costView(thread)];
+    fill(this.about, ...facts.filter(Boolean).flatMap((fact, at) => (at ? [" · ", fact] : [fact])));
   }
 
   #connect() {

@@ -11,6 +11,8 @@ const ICONS = {
   channels: "M5 12a7 7 0 0 1 14 0M8 12a4 4 0 0 1 8 0M12 12v8M9 20h6",
   routines: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3.5 2",
   jobs: "M4 8h16v12H4zM9 8V4h6v4M4 13h16",
+  tools: "M14 6.5a4 4 0 0 0 5 5L11 20l-4-4 8-8M5 4l4 4",
+  memory: "M6 4h12v16l-6-4-6 4zM9 8h6M9 11h4",
   usage: "M4 20h16M7 20v-6M12 20V8M17 20V4",
   settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4",
   why: "M9.2 9a3 3 0 1 1 4.2 2.9c-1 .5-1.4 1-1.4 2.1M12 17.6v.1M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z",

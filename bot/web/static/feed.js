@@ -9,12 +9,15 @@
  *   | {type: "failed", text: string} | {type: "marks", changed: Item[]}
  *   | {type: "gap"}} Change */
 
+/** The end of a running command's output that is kept. */
+const OUTPUT_CHARS = 8_000;
 const SPOKEN = new Set(["assistant", "notice", "gate"]);
 
 export class Feed {
   /** @type {Item[]} */ items = [];
   /** @type {Map<string, Approval>} */ approvals = new Map();
   /** @type {Map<string, Step>} */ steps = new Map();
+  /** What running calls printed so far. @type {Map<string, {text: string, length: number}>} */ outputs = new Map();
   /** @type {Thread} */ thread;
   /** @type {{turn: string, attempt: number, text: string, length: number} | null} */ live = null;
   /** The last failure of a model while the turn goes on. @type {ModelFailure | null} */ failure = null;
@@ -34,7 +37,14 @@ export class Feed {
     this.queued = page.waiting ?? [];
     this.firstSeq = page.first_seq ?? undefined;
     for (const approval of page.approvals) this.approvals.set(approval.gate_id, approval);
+    this.#models(page);
     this.#resume(page.live);
+  }
+
+  /** @param {Conversation} page */
+  #models({ model, models }) {
+    /** The model that answers next. */ this.model = model;
+    this.models = models;
   }
 
   get state() {
@@ -63,6 +73,7 @@ export class Feed {
   refresh(page, heard) {
     if (heard !== this.heard) return [];
     this.thread = page.thread;
+    this.#models(page);
     if (!page.thread.turn) this.live = null;
     return [{ type: "turn" }, { type: "live" }];
   }
@@ -70,6 +81,7 @@ export class Feed {
   /** Which lines are undone now, as far as a page says. @param {Conversation} page @returns {Change[]} */
   marks(page) {
     this.thread = { ...page.thread, turn: this.thread.turn };
+    this.#models(page);
     const undone = new Map(page.items.map((item) => [item.seq, Boolean(item.undone)]));
     const changed = this.items.filter((item) => (undone.get(item.seq) ?? item.undone ?? false) !== Boolean(item.undone));
     for (const item of changed) item.undone = undone.get(item.seq);
@@ -98,10 +110,13 @@ export class Feed {
         return this.#delta(data);
       case "turn_step":
         this.steps.set(data.call_id, data);
+        if (data.state !== "started") this.outputs.delete(data.call_id);
         return [
           ...this.#turn(data.turn, data.state === "waiting" ? "waiting" : "running"),
           { type: "step", step: data },
         ];
+      case "turn_output":
+        return this.#printed(data);
       case "auto_loop_started":
       case "auto_loop_progress":
         this.loop = data;
@@ -176,6 +191,16 @@ export class Feed {
     return [...changes, { type: "live" }];
   }
 
+  /** Offsets count code points. What was cut away before is said. @param {{call_id: string, offset: number, text: string}} piece @returns {Change[]} */
+  #printed({ call_id: id, offset, text }) {
+    const known = this.outputs.get(id);
+    const length = offset + [...text].length;
+    if (known && length <= known.length) return [];
+    const before = known?.length === offset ? known.text : offset ? "…\n" : "";
+    this.outputs.set(id, { text: (before + text).slice(-OUTPUT_CHARS), length });
+    return [{ type: "live" }];
+  }
+
   /** @param {string} id @param {"running" | "waiting"} state @returns {Change[]} */
   #turn(id, state) {
     this.heard++;
@@ -189,6 +214,7 @@ export class Feed {
   #ended(how) {
     this.heard++;
     this.live = this.loop = this.failure = null;
+    this.outputs.clear();
     const waits = how === "turn_rested" && this.waiting().length > 0;
     this.thread.turn = waits && this.thread.turn ? { id: this.thread.turn.id, state: "waiting" } : null;
     return [{ type: "live" }, { type: "turn" }];

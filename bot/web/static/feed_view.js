@@ -45,7 +45,8 @@ export class FeedView {
     this.actions = actions;
     this.list = h("div", { class: "feed-items" });
     this.note = h("div", { class: "live-note", hidden: true });
-    this.live = h("div", { class: "message assistant live", hidden: true }, this.note);
+    this.output = h("pre", { class: "live-output", tabindex: "0", role: "region", "aria-label": "Output so far", hidden: true });
+    this.live = h("div", { class: "message assistant live", hidden: true }, this.note, this.output);
     this.older = button("Show earlier messages", () => this.#older(), { class: "button quiet older" });
     const column = h("div", { class: "feed-column" }, this.older, this.list, this.live);
     this.pending = new PendingMessages(column);
@@ -308,15 +309,25 @@ export class FeedView {
     }
     this.live.classList.toggle("thinking", !live);
     if (text) setText(text, words);
+    this.#showOutput([...this.feed.outputs.values()].at(-1)?.text ?? "");
     const noted = failed(failure, verbosity);
     this.note.hidden = !noted;
     this.note.textContent = noted;
   }
 
+  /** The end of what a running command printed; who scrolled up in it stays there. @param {string} text */
+  #showOutput(text) {
+    const { output } = this;
+    const atEnd = output.hidden || output.scrollHeight - output.scrollTop - output.clientHeight < NEAR_END_PX;
+    output.hidden = !text;
+    setText(output, text);
+    if (atEnd) output.scrollTop = output.scrollHeight;
+  }
+
   /** What it is at, and for how long. */
   #working() {
     const { items, steps } = this.feed;
-    const running = [...steps.values()].findLast((step) => step.state === "running");
+    const running = [...steps.values()].findLast((step) => step.state === "started");
     const call = running && items.findLast((item) => item.kind === "call" && item.call_id === running.call_id);
     const about = typeof call?.arguments === "object" ? Object.values(call.arguments)[0] : "";
     const what = running ? `Running ${clip(typeof about === "string" && about ? about : running.tool, 60)}…` : "Working…";

@@ -1,7 +1,7 @@
 /** Invitations to the console: a link that lets one member in, once. */
 
 import * as api from "./api.js";
-import { button, h } from "./dom.js";
+import { button, h, shape } from "./dom.js";
 import { fromNow } from "./format.js";
 import { complaint, field, form } from "./parts.js";
 import { toast } from "./toasts.js";
@@ -55,7 +55,7 @@ async function shown(member, place, problem) {
 }
 
 /** @param {Awaited<ReturnType<typeof api.invite>>} page */
-function linkView({ url, name, expires_at, here_only }) {
+function linkView({ url, name, expires_at, here_only, qr }) {
   const link = h("input", { type: "url", readonly: true });
   link.value = url;
   const copy = async () => {
@@ -71,7 +71,19 @@ function linkView({ url, name, expires_at, here_only }) {
   return [
     field(`Link for ${name}`, link),
     h("p", { class: "muted" }, `It works once and expires ${fromNow(expires_at)}. It is not shown again.`),
-    here_only ? h("p", { class: "muted" }, here) : null,
+    here_only ? h("p", { class: "muted" }, here) : qrView(qr, `QR code of the link for ${name}`),
     button("Copy link", copy, { class: "button small" }),
   ].filter((one) => one !== null);
+}
+
+/** Readers need dark on light, and this much of a light border, in modules. */
+const QUIET = 4;
+
+/** @param {string[]} rows of dark (1) and light (0) modules @param {string} label */
+function qrView(rows, label) {
+  const size = rows.length + 2 * QUIET;
+  const svg = shape("svg", { viewBox: `0 0 ${size} ${size}`, class: "qr", role: "img", "aria-label": label, "shape-rendering": "crispEdges" });
+  const dark = rows.flatMap((row, y) => [...row].map((one, x) => (one === "1" ? `M${x + QUIET} ${y + QUIET}h1v1h-1z` : "")));
+  svg.append(shape("rect", { width: size, height: size, fill: "#fff" }), shape("path", { d: dark.join(""), fill: "#000" }));
+  return svg;
 }

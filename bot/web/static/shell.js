@@ -13,16 +13,18 @@ const PAGES = /** @type {const} */ ([
   ["routines", "Routines"],
   ["jobs", "Jobs"],
   ["channels", "Channels"],
+  ["tools", "Tools"],
+  ["memory", "Memory"],
   ["usage", "Usage"],
   ["settings", "Settings"],
   ["system", "System"],
   ["audit", "Audit"],
   ["why", "Why"],
 ]);
-/** All that members see: their own conversations, and approvals they may decide. */
-export const OF_MEMBERS = new Set(["chat", "approvals"]);
+/** All that members see: their own conversations, approvals they may decide, what is remembered for them. */
+export const OF_MEMBERS = new Set(["chat", "approvals", "memory"]);
 /** Behind "More" where there is no room for all. */
-const LESS_OFTEN = new Set(["channels", "usage", "settings", "system", "audit", "why"]);
+const LESS_OFTEN = new Set(["channels", "tools", "memory", "usage", "settings", "system", "audit", "why"]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {

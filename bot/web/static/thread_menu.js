@@ -186,6 +186,26 @@ async function download(thread) {
   setTimeout(() => URL.revokeObjectURL(href));
 }
 
+const MICRO_USD = 1_000_000;
+
+/** What the conversation has used; its price where prices are known. @param {Thread} thread */
+export function costView({ tokens, cost_micro_usd: cost }) {
+  if (!tokens) return null;
+  const used = `${tokens.toLocaleString()} tokens`;
+  const usd = `$${(cost / MICRO_USD).toFixed(cost < MICRO_USD ? 4 : 2)}`;
+  return h("span", { title: cost ? `This conversation used ${used}` : "No price is configured for its models" }, cost ? usd : used);
+}
+
+/** Names the model that answers next; who may speak here changes it. @param {{model: string, models: string[]}} feed
+ * @param {((text: string) => Promise<void>) | null} command */
+export function modelView({ model, models }, command) {
+  if (!command || models.length < 2) return h("span", { class: "model", title: "Model" }, model);
+  const options = models.map((name) => h("option", { selected: name === model }, name));
+  const select = h("select", { class: "model", "aria-label": "Model of this conversation" }, ...options);
+  select.addEventListener("change", () => command(`/model ${select.value}`));
+  return select;
+}
+
 /** How much of its model's window the conversation takes. @param {Thread} thread */
 export function contextMeter({ context }) {
   if (!context) return null;

@@ -54,6 +54,7 @@ class LeaseUnits(Facet):
     def _renew(self, tx: Transaction) -> int:
         now = tx.clock.now()
         tx.run("UPDATE leases SET lease_until = ? WHERE fence = ?", now + tx.lease.lasts_us, tx.lease.fence)
+        tx.run("DELETE FROM undos WHERE expires_at <= ?", now)  # a promise of a moment, and one to forget
         return now
 
     @reads

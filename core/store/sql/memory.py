@@ -1,5 +1,6 @@
 """Notes and documents that people asked the hub to keep."""
 
+import json
 from collections.abc import Sequence
 
 from core.audit_chain import RETIRED, AuditKind
@@ -9,8 +10,11 @@ from core.store.facets import Document, MemoryNote, SealedSecret
 from core.store.rows import query_phrases
 from core.store.sql.audit import record
 from core.store.sql.mapping import SEALED, secret_of
+from core.store.sql.people import put_away, taken_back
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
+
+_NOTE = ("id", "key", "text", "created_at", "path")
 
 
 def _documents_of(tx: Transaction, user_id: str) -> int:
@@ -132,3 +136,48 @@ class MemoryUnits(Facet):
                 limit,
             )
         return tuple(MemoryNote(str(row[0]), *row[1:]) for row in rows)
+
+    @reads
+    def memory_note(self, tx: Transaction, user_id: str, note_id: str) -> MemoryNote | None:
+        row = tx.one(
+            "SELECT id, text, created_at, path FROM memories WHERE user_id = ? AND id = ?",
+            user_id,
+            int(note_id),
+        )
+        return None if row is None else MemoryNote(str(row[0]), *row[1:])
+
+    @writes
+    def forget_memory(self, tx: Transaction, user_id: str, note_id: str) -> str | None:
+        row = tx.one(
+            "DELETE FROM memories WHERE user_id = ? AND id = ? RETURNING id, key, text, created_at, path",
+            user_id,
+            int(note_id),
+        )
+        if row is None:
+            return None
+        tx.notes.remove(row[0], row[2])
+        return put_away(tx, "memory", user_id, dict(zip(_NOTE, row, strict=True)))
+
+    @writes
+    def restore_memory(self, tx: Transaction, user_id: str, undo: str) -> bool:
+        held = tx.one("SELECT removed FROM undos WHERE id = ? AND user_id = ?", undo, user_id)
+        if held is None:
+            return False
+        was = json.loads(held[0])
+        known = tx.one(
+            "SELECT 1 FROM memories WHERE user_id = ? AND (path = ? OR key = ?)",
+            user_id,
+            was["path"],
+            was["key"],
+        )
+        found = None if known else taken_back(tx, "memory", undo)
+        if found is None:
+            return False
+        note = found[1]
+        tx.run(
+            "INSERT INTO memories (id, key, text, created_at, path, user_id) VALUES (?, ?, ?, ?, ?, ?)",
+            *(note[name] for name in _NOTE),
+            user_id,
+        )
+        tx.notes.add(note["id"], note["text"])
+        return True

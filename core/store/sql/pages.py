@@ -81,7 +81,8 @@ _GLANCE = (
     " (SELECT coalesce(sum(c.input_tokens + c.output_tokens), 0) FROM usage c WHERE c.thread_id = t.id),"
     " EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = t.owner_id AND s.active_thread = t.id),"
     f" CASE WHEN t.scope = '{scope_of(NOTICES)}' THEN (SELECT o.message FROM feed f JOIN outbox o"
-    " ON o.id = f.outbox_id WHERE f.thread_id = t.id AND f.kind = 'message' ORDER BY f.seq DESC LIMIT 1) END"
+    " ON o.id = f.outbox_id WHERE f.thread_id = t.id AND f.kind = 'message' ORDER BY f.seq DESC LIMIT 1) END,"
+    " (SELECT coalesce(sum(c.micro_usd), 0) FROM usage c WHERE c.thread_id = t.id AND c.state <> 'reserved')"
 )
 _GLANCE_FROM = f"threads t JOIN users u ON u.id = t.owner_id {ACTIVE_TURN}"
 _GATE = f"rq.name, coalesce(ca.edited, ce.text), cb.name, g.closed_by, g.closed_at, {GATE_VIEW}"
@@ -140,6 +141,7 @@ def _glance_of(row: Row) -> ThreadGlance:
         origin_turn=own[13],
         turns=own[14],
         tokens=own[15],
+        micro_usd=own[18],
         active=bool(own[16]),
     )
 

@@ -312,8 +312,12 @@ class PeopleUnits(Facet):
     @writes
     def revoke_account(
         self, tx: Transaction, channel: str, platform_user_id: str, *, by: str | None = None
-    ) -> bool:
+    ) -> str | None:
         return people.revoke_account(tx, channel, platform_user_id, by)
+
+    @writes
+    def restore_account(self, tx: Transaction, undo: str, *, by: str | None = None) -> str | None:
+        return people.restore_account(tx, undo, by)
 
     @writes
     def link_account(

@@ -2,9 +2,12 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from core.audit_chain import AuditKind
+from core.clock import SECOND_US
 from core.messages import Sender
 from core.preferences import NO_PREFERENCES, Preferences
 from core.store.codecs import storable
@@ -162,8 +165,14 @@ def link_account(
     return found
 
 
-def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str | None = None) -> bool:
-    """Remove a paired or linked account's access. Return False if it is neither."""
+def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str | None = None) -> str | None:
+    """Remove a paired or linked account's access. Return the id of its undo; None if it is neither."""
+    was = tx.one(
+        "SELECT via, root_channel, root_platform_user_id FROM identities"
+        " WHERE channel = ? AND platform_user_id = ?",
+        channel,
+        platform_user_id,
+    )
     row = tx.one(
         "UPDATE identities SET via = ?, root_channel = NULL, root_platform_user_id = NULL"
         " WHERE channel = ? AND platform_user_id = ? AND via IN (?, ?) RETURNING user_id",
@@ -173,13 +182,47 @@ def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str
         Via.PAIRED.value,
         Via.LINKED.value,
     )
-    if row is None:
-        return False
+    if row is None or was is None:
+        return None
     record(tx, AuditKind.ACCOUNT_REVOKED, f"{channel}:{platform_user_id}", actor=by, user=row[0])
+    keys: list[Any] = []
     # The account named as its user is the one that keys speak for: without it none may be left.
     if row[0] == platform_user_id:
+        keys = tx.all("SELECT hash, kind, created_at, expires_at FROM api_keys WHERE user_id = ?", row[0])
         tx.run("DELETE FROM api_keys WHERE user_id = ?", row[0])
-    return True
+    tx.changes.people = True
+    account = {"channel": channel, "id": platform_user_id, "via": was[0], "root": tuple(was[1:])}
+    return put_away(tx, "access", row[0], {**account, "keys": [tuple(key) for key in keys]})
+
+
+def restore_account(tx: Transaction, undo: str, by: str | None = None) -> str | None:
+    """Undo a removal of access. Return the account; None if it is too late, or it has changed since."""
+    found = taken_back(tx, "access", undo)
+    if found is None:
+        return None
+    user_id, was = found
+    changed = tx.run(
+        "UPDATE identities SET via = ?, root_channel = ?, root_platform_user_id = ?"
+        " WHERE channel = ? AND platform_user_id = ? AND user_id = ? AND via = ?",
+        was["via"],
+        *was["root"],
+        was["channel"],
+        was["id"],
+        user_id,
+        Via.REVOKED.value,
+    )
+    if not changed:
+        return None
+    for key in was["keys"]:
+        tx.run(
+            "INSERT INTO api_keys (hash, kind, created_at, expires_at, user_id) VALUES (?, ?, ?, ?, ?)",
+            *key,
+            user_id,
+        )
+    account = f"{was['channel']}:{was['id']}"
+    record(tx, AuditKind.LINKED, account, actor=by, user=user_id, undo=True)
+    tx.changes.people = True
+    return account
 
 
 def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:
@@ -271,3 +314,34 @@ def store_key(
         expires_at,
     )
     record(tx, _MADE[kind], user_id, actor=by, expires_at=expires_at)
+
+
+# Removed things, for people who want them back.
+
+UNDO_US = 5 * 60 * SECOND_US
+"""Time in which it can be brought back. Afterwards it is deleted when the hub next renews its lease."""
+
+
+def put_away(tx: Transaction, kind: str, user_id: str, removed: Mapping[str, Any]) -> str:
+    """Store a removed thing, as JSON. Return the id of its undo."""
+    undo, now = tx.ids.row_id(), tx.clock.now()
+    tx.run(
+        "INSERT INTO undos (id, kind, user_id, removed, expires_at) VALUES (?, ?, ?, ?, ?)",
+        undo,
+        kind,
+        user_id,
+        json.dumps(removed),
+        now + UNDO_US,
+    )
+    return undo
+
+
+def taken_back(tx: Transaction, kind: str, undo: str) -> tuple[str, Mapping[str, Any]] | None:
+    """Return a removed thing and its person, once; None if it is too late."""
+    row = tx.one(
+        "DELETE FROM undos WHERE id = ? AND kind = ? AND expires_at > ? RETURNING user_id, removed",
+        undo,
+        kind,
+        tx.clock.now(),
+    )
+    return None if row is None else (row[0], json.loads(row[1]))

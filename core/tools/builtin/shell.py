@@ -5,9 +5,10 @@ The hub ends everything a command started with the call, on this machine (see co
 end) or wherever else commands are carried out.
 """
 
+import asyncio
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -16,7 +17,7 @@ from pydantic import Field
 from core.errors import InvalidArguments, OutcomeUnknown, ToolFailed, ToolTimeout
 from core.lazy_module import LazyModule
 from core.safety.fencing import HeadAndTail
-from core.safety.paths import PathGuard, file_digest
+from core.safety.paths import PathGuard, file_digest, guard_of, outside_path
 from core.safety.shell.lexer import Plan
 from core.tool import (
     Arguments,
@@ -37,18 +38,13 @@ from core.tools.plan_message import Command, one_program
 from core.tools.processes import IDEMPOTENCY_VARIABLE, MARKER, Orphans, process_info
 
 if TYPE_CHECKING:
-    from core.safety.paths import PathGuard
-    from core.safety.shell.lexer import Plan
-
-if TYPE_CHECKING:
-    from core.safety import paths
     from core.safety.shell import rating as rating_module
 else:
-    paths = LazyModule("core.safety.paths")
     rating_module = LazyModule("core.safety.shell.rating")
 
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
+SHOWN_EVERY_S = 0.25
 TOOL_TIMEOUT_S = 120.0
 LIMITS = use_limits(per_minute=30, per_hour=300)
 
@@ -174,7 +170,7 @@ class _Runner:
 
         Raises InvalidArguments for a line that can't be carried out.
         """
-        line, guard = str(arguments["command"]), paths.guard_of(workspace)
+        line, guard = str(arguments["command"]), guard_of(workspace)
         try:
             rating = rating_module.judge(line, guard, self._environment.get("HOME", ""))
         except ToolFailed as failed:
@@ -198,9 +194,9 @@ class _Runner:
             digests=digests,
         )
 
-    async def _run(self, plan: "Plan", timeout_s: float, call: CallContext) -> str:
+    async def _run(self, plan: Plan, timeout_s: float, call: CallContext) -> str:
         workspace = call.workspace
-        found = paths.outside_path(self._environment["PATH"], paths.guard_of(workspace))
+        found = outside_path(self._environment["PATH"], guard_of(workspace))
         environment = {
             **self._environment,
             "PATH": found or os.defpath,
@@ -209,8 +205,12 @@ class _Runner:
         }
         limit_s = min(timeout_s, call.deadline_s * _OWN_SHARE_OF_DEADLINE)
         command = Command(plan, str(workspace.root), environment, workspace.closed)
-        output = HeadAndTail(OUTPUT_LIMIT_BYTES)
-        code = await self._commands.carry_out(command, call, output, limit_s)
+        output = _WatchedOutput(call.shows)
+        watching = asyncio.create_task(output.shown(), name="output of a command")
+        try:
+            code = await self._commands.carry_out(command, call, output, limit_s)
+        finally:
+            watching.cancel()
         return f"exit code: {code}\n{output.text()}"
 
 
@@ -218,6 +218,30 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of the hub's environment that a command may see: never a token, whatever its name."""
     kept = {k: v for k, v in environment.items() if k in _SAFE_NAMES or k.startswith("LC_")}
     return {"PATH": os.defpath, **kept, **_QUIET}
+
+
+class _WatchedOutput(HeadAndTail):
+    """The output, of which people also see the beginning while it grows."""
+
+    def __init__(self, show: Callable[[bytes], None]) -> None:
+        super().__init__(OUTPUT_LIMIT_BYTES)
+        self._show = show
+        self._new = bytearray()
+        self._taken_bytes = 0
+
+    def add(self, chunk: bytes) -> None:
+        super().add(chunk)
+        if self._taken_bytes <= OUTPUT_LIMIT_BYTES:
+            self._new += chunk[:OUTPUT_LIMIT_BYTES]
+            self._taken_bytes += len(chunk)
+
+    async def shown(self) -> None:
+        """Show what is new from time to time, until cancelled."""
+        while True:
+            await asyncio.sleep(SHOWN_EVERY_S)
+            if self._new:
+                new, self._new = bytes(self._new), bytearray()
+                self._show(new)
 
 
 # Consent to a command line without a rule: it may run any file it names, so consent covers

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from core.clock import SECOND_US
 from core.store.pairing import INVITATION_LIFE_US
+from core.store.sql.people import UNDO_US
 from tests.bot.web.api_client import Client, client
 from tests.bot.web.test_login import Page, handed_in
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
@@ -52,6 +53,7 @@ async def let_in(api: Client, **whom: str) -> Page:
 async def test_an_invitation_lets_one_member_in_once(house: Hub, api: Client) -> None:
     page = await invited(api, name="Mia")
     assert (page["name"], page["here_only"]) == ("Mia", True)
+    assert {len(row) for row in page["qr"]} == {len(page["qr"])}, "a square"
     assert page["url"].startswith(f"{api.url}/login#code=")
     code = page["url"].partition("#code=")[2]
     assert await Page(api.http, api.url, code).status() == 401, "an invitation is no session"
@@ -127,6 +129,27 @@ async def test_removed_access_ends_sessions_and_invitations_for_good(api: Client
     assert await back.status() == 401
 
 
+async def test_removed_access_is_restored_with_its_sessions_until_it_is_too_late(
+    house: Hub, api: Client
+) -> None:
+    page = await invited(api, name="Mia")
+    mia = await let_in(api, user_id=page["user_id"])
+    account = {"channel": "web", "platform_user_id": page["user_id"]}
+    for waits_s, status in ((UNDO_US // SECOND_US - 1, 200), (UNDO_US // SECOND_US, 409)):
+        _, removed = await api.ask("POST", "/api/pairing/revoke", account)
+        assert await mia.status() == 401
+        house.clock.skip(waits_s)
+        assert (await api.ask("POST", "/api/pairing/restore", {"undo": removed["undo"]}))[0] == status
+        assert (await api.ask("POST", "/api/pairing/restore", {"undo": removed["undo"]}))[0] == 409, "once"
+        assert await mia.status() == (200 if status == 200 else 401)
+    kinds = [one["kind"] for one in (await api.get("/api/audit"))["records"]]
+    assert [one for one in kinds if one in ("account_revoked", "linked")][:3] == [
+        "account_revoked",
+        "linked",
+        "account_revoked",
+    ]
+
+
 ACCESS = """
 served gone   who    DELETE /api/routines/{id}
 served gone   who    DELETE /api/threads/{id}
@@ -137,6 +160,7 @@ served no     who    GET /api/audit/export
 served no     who    GET /api/audit/state
 served no     who    GET /api/backup
 served no     who    GET /api/channels
+served no     who    GET /api/channels/platforms
 served gone   who    GET /api/events
 served served who    GET /api/extensions
 served served who    GET /api/grants
@@ -149,6 +173,7 @@ served gone   who    GET /api/jobs/{id}/parts
 served gone   who    GET /api/jobs/{id}/stream
 served no     who    GET /api/log
 served served who    GET /api/me
+served served who    GET /api/memory
 served served who    GET /api/openapi.json
 served no     who    GET /api/pairing
 served no     who    GET /api/permissions
@@ -167,6 +192,7 @@ served gone   who    GET /api/threads/{id}/executions
 served gone   who    GET /api/threads/{id}/file
 served no     who    GET /api/threads/{id}/prompt
 served served who    GET /api/tools
+served no     who    GET /api/tools/catalog
 served no     who    GET /api/tools/failing
 served no     who    GET /api/usage
 served no     who    GET /api/users
@@ -182,6 +208,7 @@ served gone   who    PATCH /api/routines/{id}
 served gone   who    PATCH /api/threads/{id}
 served no     who    POST /api/audit/export
 served no     who    POST /api/backup
+served no     who    POST /api/channels
 served gone   who    POST /api/chat/approval
 served gone   who    POST /api/chat/exec-approval
 served gone   who    POST /api/chat/gate/resolve
@@ -203,9 +230,12 @@ served gone   who    POST /api/jobs/{id}/reject
 served gone   who    POST /api/jobs/{id}/restart
 served no     who    POST /api/login-links
 served served who    POST /api/logout
+served gone   who    POST /api/memory/forget
+served served who    POST /api/memory/restore
 served no     who    POST /api/models/test
 served no     who    POST /api/pairing/approve
 served no     who    POST /api/pairing/reject
+served no     who    POST /api/pairing/restore
 served no     who    POST /api/pairing/revoke
 served no     who    POST /api/permissions
 served served who    POST /api/routine-drafts
@@ -254,6 +284,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /api/routines/{id}": {"name": "mine"},
     "POST /api/routines/{id}/test": {"text": "x"},
     "POST /api/threads/{id}/answer": {"text": "hello"},
+    "POST /api/memory/forget": {"id": "1"},
     "POST /api/jobs/{id}/prompt": {"text": "hello"},
 }
 QUERIES = {
@@ -319,6 +350,7 @@ WORDS = {401: "who", 403: "no", 404: "gone"}
 async def test_every_route_serves_only_whom_it_is_for(house: Hub, api: Client) -> None:
     """A route without a line fails, and so does a line without a route."""
     held = await possessions(api)
+    await house.app.store.memory.write_memory("owner", "note", "this is mine")
     mia = await let_in(api, name="Mia")
     web: Any = house.app.runs["web"]
     routes = [f"{method} {path}" for method, path in walked(web.__self__.routes)]

@@ -19,6 +19,7 @@ from core.clock import SystemClock
 from core.store.port import KeyKind
 from core.users import Principal, Role
 from tests.bot.web.api_client import Client, client
+from tests.harness.discord_hub import TOKEN as DISCORD_TOKEN
 from tests.harness.process import HubProcess
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
@@ -348,3 +349,25 @@ async def test_a_platform_cannot_speak_as_the_console(house: Hub) -> None:
     with pytest.raises(Exception, match="is not a valid name"):
         await house.start()
     assert TOKEN in config.read_text()
+
+
+async def test_a_channel_is_not_added_without_its_tokens_twice_or_unreached(house: Hub, api: Client) -> None:
+    before = (house.directory / "hubbub.toml").read_text()
+    offered = {one["name"]: one for one in await api.get("/api/channels/platforms")}
+    assert sorted(offered) == ["discord", "slack"]
+    assert [one["key"] for one in offered["slack"]["tokens"]] == ["bot_token", "app_token"]
+    token = {"token": "a-token"}
+    for body, status in (
+        ({"platform": "telegram", "tokens": token}, 409),
+        ({"platform": "irc", "tokens": token}, 422),
+        ({"platform": "slack", "tokens": token}, 422),
+        ({"platform": "discord", "tokens": token}, 422),
+    ):
+        assert (await api.refusal("POST", "/api/channels", body))[0] == status, body
+    token["token"] = DISCORD_TOKEN
+    unreached = {"platform": "discord", "tokens": token, "api_base_url": "http://127.0.0.1:9"}
+    status, page = await api.ask("POST", "/api/channels", unreached)
+    assert status == 200, page
+    assert (page["added"], [one["health"] for one in page["findings"]]) == (False, ["broken"])
+    assert (house.directory / "hubbub.toml").read_text() == before
+    assert await house.app.store.secrets.secrets() == []

@@ -15,7 +15,7 @@ from core.events import Began, Finished, Step, StepState, TextDelta
 from core.messages import Address
 from core.store.feed import Changes
 from core.users import Principal, Role
-from tests.bot.web.api_client import LIMIT_S, Client, client
+from tests.bot.web.api_client import LIMIT_S, Client, Stream, client
 from tests.harness.telegram_hub import OWNER, Hub, open_hub, write_config
 from tests.plugins.profile import Profile
 from tests.simulators.model import Reply, ToolCall
@@ -309,3 +309,37 @@ def test_all_members_together_leave_the_owner_theirs() -> None:
     live.subscribe("t", members[8])
     live.subscribe("t", owner)
     assert live.streams == 8 * 32 + 32
+
+
+SLOW = (
+    "echo one; printf ghp_; sleep 0.6; printf 'a%.0s' $(seq 36); echo; echo two;"
+    " while [ ! -e go ]; do sleep 0.05; done; echo three"
+)
+
+
+async def test_the_output_of_a_running_command_is_shown_as_it_comes_without_secrets(tmp_path: Path) -> None:
+    """Also to somebody who comes later; once the call has ended, its result is all there is."""
+
+    async def printed(stream: Stream, upto: str) -> str:
+        text = ""
+        while upto not in text:
+            event = (await stream.until("turn_output"))[-1]
+            assert event["data"]["offset"] == len(text)
+            text += event["data"]["text"]
+        return text
+
+    async with place(tmp_path) as (house, api):
+        sent = await api.send(f"please run: {SLOW}")
+        (gate,) = (await api.until("/api/approvals", lambda page: bool(page["approvals"])))["approvals"]
+        path = f"/api/events?thread={sent['thread_id']}"
+        async with api.stream(path) as stream:
+            await api.resolve(gate["gate_id"], "approve")
+            assert await printed(stream, "two") == "one\n[REDACTED]\ntwo\n"
+            async with api.stream(path) as later:
+                assert await printed(later, "two") == "one\n[REDACTED]\ntwo\n"
+            (house.workspace / "go").touch()
+            await stream.until("turn_finished")
+        page = await api.get(f"/api/threads/{sent['thread_id']}")
+        (result,) = [item for item in page["items"] if item["kind"] == "result"]
+        assert "three" in result["text"]
+        assert "aaaa" not in result["text"]

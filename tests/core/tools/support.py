@@ -31,9 +31,13 @@ class Call:
     deadline_s: float = 20.0
     processes: list[ProcessInfo] = field(default_factory=list)
     commands: Commands | None = None
+    shown: bytes = b""
 
     async def process_started(self, process: ProcessInfo) -> None:
         self.processes.append(process)
+
+    def shows(self, output: bytes) -> None:
+        self.shown += output
 
     async def delegate(self, task: str, tools: Sequence[str] | None) -> str:
         raise AssertionError("no tool here delegates")

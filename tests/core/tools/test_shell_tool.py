@@ -289,6 +289,9 @@ class Call:
     thread_id: str = "t1"
     deadline_s: float = 60
 
+    def shows(self, output):
+        pass
+
     async def process_started(self, process):
         print(json.dumps(asdict(process)), flush=True)
         if sys.argv[4] == "before":

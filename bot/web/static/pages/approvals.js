@@ -2,6 +2,7 @@
 
 import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
+import { codeView } from "../blocks.js";
 import { button, confirmButton, h, icon, roving, settled } from "../dom.js";
 import { failure, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
@@ -179,12 +180,14 @@ class ApprovalsPage {
 const placeOf = ({ kind, thread_id }) => (kind === "settings" ? link("settings") : link("chat", thread_id));
 
 /** @param {Grant} grant @param {() => void} revoke */
-function grantCard({ tool, pattern, user_id, thread_id, subject, created_at }, revoke) {
-  const covers = `${tool}: ${pattern ?? "every call"}`;
+function grantCard({ tool, pattern, covers: words, user_id, thread_id, subject, created_at }, revoke) {
+  const covers = `${tool}: ${words}`;
+  const whole = pattern && pattern !== words && h("details", { class: "settings" }, h("summary", {}, "Exact pattern"), codeView(pattern, "pattern"));
   return h(
     "article",
     { class: "card grant", tabindex: "-1" },
     h("header", {}, h("h3", {}, covers)),
+    whole,
     h("p", { class: "meta" }, `${user_id} · ${subject ?? (thread_id ? "one conversation" : "everywhere")}`, timeView(created_at)),
     h("div", { class: "card-actions" }, confirmButton("Revoke", `Revoke ${covers}?`, revoke, { class: "button small" })),
   );

@@ -1,11 +1,12 @@
 /** Channels: how each is doing, who asks to be let in, and who is in. */
 
 import * as api from "../api.js";
+import { channelForm } from "../channel_form.js";
 import { button, confirmButton, h, icon, settled } from "../dom.js";
 import { fromNow, inFull, shortTime } from "../format.js";
 import { inviteAgain, inviteForm } from "../invitations.js";
 import { complaint, failure, field, form, loading, note, timeView } from "../parts.js";
-import { toast } from "../toasts.js";
+import { complain, toast } from "../toasts.js";
 
 const HINTS_MS = 150;
 const WEB = "web";
@@ -18,12 +19,15 @@ export function channelsPage(context) {
 }
 
 class ChannelsPage {
+  /** @type {{id: string, name: string}[]} */ known = [];
+
   /** @param {Context} context */
   constructor(context) {
     this.channels = new Section("Channels", async () => (await api.channels()).channels, channelCard, [
       "No channel is configured.",
-      "People can use the hub here in the console. Add chat platforms in hubbub.toml.",
+      "People can use the hub here in the console. Add a chat platform below.",
     ]);
+    this.channels.element.append(channelForm());
     this.requests = new Section(
       "Pairing requests",
       () => this.#asking(),
@@ -114,6 +118,7 @@ class ChannelsPage {
   async #known() {
     const page = await api.users();
     const users = (page.users ?? page).map(onPlatforms);
+    this.known = users;
     return users.filter((user) => user.accounts.length || user.role !== "owner");
   }
 
@@ -180,7 +185,7 @@ class ChannelsPage {
   }
 
   #person(user) {
-    const accounts = user.accounts.map((account) => this.#account(account));
+    const accounts = user.accounts.map((account) => this.#account(user, account));
     const role = h("span", { class: "badge" }, user.role);
     return h(
       "li",
@@ -213,19 +218,52 @@ class ChannelsPage {
     );
   }
 
-  #account(account) {
+  #account(user, account) {
     const words = account.channel === WEB ? "the console" : `${account.channel} ${account.platform_user_id}`;
     const problem = complaint();
     const mayRevoke = account.via === "paired" || account.via === "linked";
-    const revoke = () => this.#decide(() => api.revoke(account.channel, account.platform_user_id), problem);
+    const revoke = () => this.#remove(account, words, problem);
     return h(
       "li",
       {},
       h("span", { class: "name" }, account.name || account.platform_user_id),
       h("span", { class: "muted" }, `${words} · ${account.via}`),
-      mayRevoke ? confirmButton("Remove access", `Remove access to ${words}?`, revoke) : null,
+      mayRevoke ? button("Remove access", revoke, { class: "button quiet small", "aria-label": `Remove access: ${words}` }) : null,
+      account.channel !== WEB && mayRevoke ? this.#move(user, account, words, problem) : null,
       problem,
     );
+  }
+
+  /** At once; a click that was not meant is undone where it is told. */
+  async #remove(account, words, problem) {
+    problem.hidden = true;
+    try {
+      const { undo } = await api.revoke(account.channel, account.platform_user_id);
+      toast(`Access removed: ${words}.`, { action: { label: "Undo", work: () => this.#restore(undo) } });
+      this.people.heading.focus();
+      this.#people();
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+  }
+
+  async #restore(undo) {
+    try {
+      toast((await api.restoreAccess(undo)).outcome);
+      this.#people();
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  /** An account that belongs to somebody else who is known: their conversations and settings are its from now on. */
+  #move(user, account, words, problem) {
+    const others = this.known.filter((one) => one.id !== user.id);
+    if (!others.length) return null;
+    const to = h("select", {}, ...others.map((one) => h("option", { value: one.id }, one.name || one.id)));
+    const link = () => this.#decide(() => api.linkAccount(account.channel, account.platform_user_id, to.value), problem);
+    return h("details", { class: "settings" }, h("summary", {}, "This is someone else"), form("Link", link, field(`${words} belongs to`, to)));
   }
 }
 

@@ -352,3 +352,12 @@ CREATE TABLE job_requests (
     answer TEXT NOT NULL,
     PRIMARY KEY (job_id, seq)
 ) STRICT, WITHOUT ROWID;
+
+-- What people removed and can bring back until `expires_at`.
+CREATE TABLE undos (
+    id         TEXT NOT NULL PRIMARY KEY,
+    kind       TEXT NOT NULL CHECK (kind IN ('memory', 'access')),
+    user_id    TEXT NOT NULL REFERENCES users (id),  -- whose it was
+    removed    TEXT NOT NULL,  -- JSON
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -773,6 +773,15 @@ CREATE TABLE memories (
 CREATE INDEX memories_newest ON memories (user_id, id);
 CREATE UNIQUE INDEX memories_by_path ON memories (user_id, path) WHERE path IS NOT NULL;
 
+-- What people removed and can bring back until `expires_at`.
+CREATE TABLE undos (
+    id         TEXT NOT NULL PRIMARY KEY,
+    kind       TEXT NOT NULL CHECK (kind IN ('memory', 'access')),
+    user_id    TEXT NOT NULL REFERENCES users (id),  -- whose it was
+    removed    TEXT NOT NULL,  -- JSON
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Holds terms made by core.store.rows, so that words of scripts without spaces are found.
 CREATE VIRTUAL TABLE memory_terms USING fts5 (terms, content = '', tokenize = "unicode61 remove_diacritics 0");
 
