@@ -208,6 +208,8 @@ class AgentRun:
         self._environment = environment
         self._calls: dict[str, str] = {}
         self._session = ""
+        self._unheard = 0
+        """The messages that the CLI has taken and its model has not heard yet."""
 
     async def work(self) -> None:
         """Work until the hub takes the result. Raises AgentFailed, and what Hub.ask raises."""
@@ -233,8 +235,13 @@ class AgentRun:
         assert process.stdout is not None  # noqa: S101 - it was asked for
         self._say(process.stdin, words)
         while line := await process.stdout.readline():
-            if not await self._line(line):
-                continue
+            answered = bool(self._calls)
+            over = await self._line(line)
+            if self._preset.live and answered and not self._calls:
+                for text in await self._waiting():
+                    self._say(process.stdin, text)
+            if not over or self._unheard:
+                continue  # its model hears a message next
             more = await self._more()
             if more is None:
                 return None
@@ -254,6 +261,7 @@ class AgentRun:
 
     def _say(self, stdin: asyncio.StreamWriter, words: str) -> None:
         if self._preset.live:
+            self._unheard += 1
             message = {"type": "user", "message": {"role": "user", "content": words}}
             stdin.write(json.dumps(message).encode() + b"\n")
             return
@@ -263,9 +271,13 @@ class AgentRun:
     async def _more(self) -> str | None:
         """Return what people have said meanwhile; None if the job is done."""
         while not (await self._hub.ask("complete"))["over"]:
-            if texts := (await self._hub.ask("messages", texts=True))["texts"]:
+            if texts := await self._waiting():
                 return "\n\n".join(texts)
         return None
+
+    async def _waiting(self) -> Sequence[str]:
+        """Return the messages that wait, which the job's journal has from then on."""
+        return (await self._hub.ask("messages", texts=True))["texts"]
 
     async def _line(self, line: bytes) -> bool:
         """Report a line of its output; return whether it is its result. Raises AgentFailed."""
@@ -282,6 +294,8 @@ class AgentRun:
         match event.get("type"):
             case "assistant":
                 await self._said(content)
+            case "user" if event.get("isReplay"):
+                self._unheard -= 1
             case "user":
                 await self._results(content)
             case "result":
