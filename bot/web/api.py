@@ -25,8 +25,7 @@ from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
 from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
 from bot.web.channel_setup import ChannelSetupApi
-from bot.web.chat import Chat, FilesOfThreads
-from bot.web.conversations import ConversationsApi
+from bot.web.chat import Chat, ConversationsApi, FilesOfThreads
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
 from bot.web.errors import ErrorPage
 from bot.web.extensions import CatalogApi, ExtensionsApi
