@@ -53,7 +53,7 @@ async def test_a_job_for_review_waits_on_home_until_it_is_decided(
     browser: Browser, complaints: Complaints, tmp_path: Path
 ) -> None:
     async with (
-        running_hub(tmp_path, extra='\n[jobs]\nreview = true\n') as hub,
+        running_hub(tmp_path, extra="\n[jobs]\nreview = true\n") as hub,
         tab(browser, complaints) as page,
     ):
         console = Console(page, hub.url)
