@@ -108,7 +108,8 @@ def shown_as(tx: Transaction, channel: str, ref: MessageRef) -> JobRow | None:
     return None
 
 
-_WAITS = "(j.state = 'submitted')"
+_FIRST = "ORDER BY j.state = 'submitted' DESC, j.created_at DESC, j.id DESC"
+"""Jobs that wait for a decision, then the newest."""
 
 
 def shown(tx: Transaction, user_id: str, named: str | None) -> Sequence[JobRow]:
@@ -117,8 +118,9 @@ def shown(tx: Transaction, user_id: str, named: str | None) -> Sequence[JobRow]:
         found = find(tx, user_id, named)
         return () if found is None else (found,)
     rows = tx.all(
-        f"SELECT {JOB} FROM jobs j WHERE j.owner_id = ?"
-        f" ORDER BY {_WAITS} DESC, j.created_at DESC, j.id DESC LIMIT ?",
+        # Chosen by their ids, so that only the chosen ones are added up.
+        f"SELECT {JOB} FROM jobs j WHERE j.id IN"
+        f" (SELECT j.id FROM jobs j WHERE j.owner_id = ? {_FIRST} LIMIT ?) {_FIRST}",
         user_id,
         LISTED,
     )
@@ -129,8 +131,8 @@ async def newest(engine: Engine, owner_id: str | None, limit: int, *, working: b
     """Return the newest jobs of one person, or of all, after jobs that wait for their owner's decision."""
     only = " AND j.state IN ('pending', 'in_progress', 'stuck')" if working else ""
     rows = await engine.ask(
-        f"SELECT {JOB} FROM jobs j WHERE j.owner_id = coalesce(?, j.owner_id){only}"
-        f" ORDER BY {_WAITS} DESC, j.created_at DESC, j.id DESC LIMIT ?",
+        f"SELECT {JOB} FROM jobs j WHERE j.id IN (SELECT j.id FROM jobs j"
+        f" WHERE j.owner_id = coalesce(?, j.owner_id){only} {_FIRST} LIMIT ?) {_FIRST}",
         owner_id,
         limit,
     )

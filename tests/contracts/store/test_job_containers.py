@@ -142,13 +142,13 @@ async def test_accepted_changes_make_a_job_accepted_only_once_they_are_settled(w
 
 async def test_past_the_notices_of_an_hour_only_changes_that_wait_are_announced(world: Bench) -> None:
     await world.store.people.ensure_user("ada", ADA.role, ADA.name)
-    routine, sent = await kept(world), list[str]()
+    routine, sent, run_id = await kept(world), list[str](), ""
 
     async def send(key: str, to: Recipient, message: Message) -> bool:
         sent.append(key)
         return True
 
-    async def nowhere(*_: object) -> None:
+    async def nowhere(channel: str, at: Address, title: str, nonce: str) -> Address | None:
         return None
 
     async def at_no_address(to: Recipient) -> tuple[NoticeAddress, ...]:
