@@ -296,7 +296,7 @@ class ContainerJobManager:
 
     async def _require_room(self, work: _Work, container_id: str) -> None:
         used = await asyncio.to_thread(used_bytes, work.copy)
-        await work.record.look(self.engine, container_id, used)
+        work.record.look(self.engine, container_id, used)
         if used > self._settings.disk_mb * MB:
             with contextlib.suppress(DockerRefused):
                 await self.engine.pause(container_id)

@@ -32,7 +32,6 @@ TIDY_EVERY_S = 300.0
 MAX_SAMPLES = 120
 """Of a container. Once it has this many, every other one goes, and from then on half as many are taken."""
 SAMPLE_EVERY_S = 2.0
-SAVE_EVERY_S = 2.0
 KILLED, TERMINATED = 128 + signal.SIGKILL, 128 + signal.SIGTERM
 STOPPED = (
     "It was stopped by itself, by hand, or by a Docker daemon that restarted without live-restore. Start the"
@@ -55,7 +54,7 @@ def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
 class ContainerRecord:
     """The record of one job's container: its use over time and its connections, both bounded.
 
-    A hub that is killed loses what it recorded in the last SAVE_EVERY_S seconds."""
+    It is saved with each sample: a hub that is killed loses what came after the last one."""
 
     def __init__(
         self,
@@ -73,7 +72,8 @@ class ContainerRecord:
         self._egress = egress
         self._before: tuple[EgressUse, ...] = ()
         self._every_s = SAMPLE_EVERY_S
-        self._due_s = self._save_s = 0.0
+        self._due_s = 0.0
+        self._sampling: asyncio.Task[None] | None = None
 
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
@@ -87,27 +87,34 @@ class ContainerRecord:
         try:
             yield
         finally:
+            if self._sampling is not None:
+                self._sampling.cancel()
+                await asyncio.wait([self._sampling])
             with contextlib.suppress(StoreError):
                 await self._save()
 
-    async def look(self, engine: DockerEngine, container_id: str, disk_bytes: int) -> None:
-        """Take a sample if it is time for one. Raises DockerUnreachable, StoreError."""
+    def look(self, engine: DockerEngine, container_id: str, disk_bytes: int) -> None:
+        """Begin to take a sample if it is time for one. A slow daemon delays nothing else."""
         now_s = self._clock.monotonic_s()
-        if now_s >= self._due_s:
+        if now_s >= self._due_s and (self._sampling is None or self._sampling.done()):
             self._due_s = now_s + self._every_s
-            with contextlib.suppress(DockerRefused):  # it is gone
-                self.take(await engine.stats(container_id), disk_bytes)
-        if now_s >= self._save_s:
+            self._sampling = asyncio.create_task(
+                self._sample(engine, container_id, disk_bytes), name="use of a container"
+            )
+
+    async def _sample(self, engine: DockerEngine, container_id: str, disk_bytes: int) -> None:
+        with contextlib.suppress(DockerRefused, DockerUnreachable, StoreError):
+            self.take(await engine.stats(container_id), disk_bytes)
             await self._save()
 
     def take(self, stats: Mapping[str, Any], disk_bytes: int) -> None:
         """Add a sample. `stats`: as Docker says them."""
-        cpu_us = int(stats["cpu_stats"]["cpu_usage"]["total_usage"]) // 1_000
         memory: Mapping[str, Any] = stats.get("memory_stats") or {}
         details: Mapping[str, int] = memory.get("stats") or {}
         cached = details.get("total_inactive_file", details.get("inactive_file", 0))
         if not memory.get("usage"):
             return  # it has ended
+        cpu_us = int(stats["cpu_stats"]["cpu_usage"]["total_usage"]) // 1_000
         used = max(0, int(memory["usage"]) - cached)
         sample = UseSample(self._clock.now(), cpu_us, used, disk_bytes)
         self._use = replace(self._use, samples=(*self._use.samples, sample))
@@ -124,7 +131,6 @@ class ContainerRecord:
                 self._every_s *= 2
 
     async def _save(self) -> None:
-        self._save_s = self._clock.monotonic_s() + SAVE_EVERY_S
         connections = {(one.target, one.refused): one for one in self._before}
         for key, one in (self._egress.log if self._egress is not None else {}).items():
             earlier = connections.pop(key, EgressUse(*key, 0, 0))
