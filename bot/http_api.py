@@ -156,7 +156,7 @@ def build_api(
         extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
         usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
         audit=AuditLog(loaded.database, dependencies.ring, store),
-        system=SystemApi(loaded, told, sandbox_problem, gate.links, clock),
+        system=SystemApi(loaded, told, sandbox_problem, gate, clock, dependencies.live, store.audit),
         url=url,
         clock=clock,
         ids=ids,

@@ -63,6 +63,7 @@ class AuditKind(StrEnum):
     THREAD_DELETED = "thread_deleted"
     EXTENSION = "extension"
     SETTINGS = "settings"
+    DOWNLOADED = "downloaded"
 
 
 class ChainKey:

@@ -1,4 +1,5 @@
-"""Commands that read the store, beside a running hub or without one."""
+"""The commands that list conversations, people, approvals and events: read from the database itself, whether
+a hub runs or not, and printed as tables or JSON."""
 
 import asyncio
 import json
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-"""More entries than any thread has."""
 
 
 def asked(path: Path | None, question: Callable[["SqlViews"], Awaitable[T]]) -> T:

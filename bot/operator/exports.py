@@ -174,6 +174,10 @@ class AuditLog:
         self._store = store
         self._one_at_a_time = asyncio.Lock()
 
+    async def noted(self, by: str) -> None:
+        """Record that a person downloads it."""
+        await self._store.audit.note_download("audit", by)
+
     async def verified(self, given: Head | None) -> AuditState:
         """Verify all of it. `given`: a head that was kept elsewhere."""
         async with self._one_at_a_time:

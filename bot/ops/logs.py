@@ -5,6 +5,7 @@ of that task and the tasks it starts. A secret is struck out wherever it appears
 fields, stack traces, and whether or not its value was known (tokens in addresses and headers).
 """
 
+import asyncio
 import contextlib
 import io
 import json
@@ -14,7 +15,7 @@ import re
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from logging.handlers import RotatingFileHandler
@@ -47,6 +48,8 @@ _PATTERNS = (
     re.compile(r"(?i)(?<=[?&])((?:api[_-]?key|token|secret|access_token|password)=)[^&\s\"']+"),
 )
 
+Record = Mapping[str, str]
+"""A record as the log file has it: `at`, `level`, `logger`, `message`, and maybe fields and a `trace`."""
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 _fields: ContextVar[Mapping[str, object]] = ContextVar("log_fields", default=_NOTHING)
 
@@ -78,6 +81,11 @@ class Redactor:
         longest_first = sorted(self._values, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
+    @property
+    def known(self) -> Collection[str]:
+        """Return the values that are struck out."""
+        return frozenset(self._values)
+
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
         if self._known:
@@ -94,6 +102,9 @@ class _Formatter(logging.Formatter):
 
     def learn(self, secrets: Iterable[str]) -> None:
         self._redact.learn(secrets)
+
+    def teach(self, other: Redactor) -> None:
+        other.learn(self._redact.known)
 
     def _at(self, record: logging.LogRecord) -> str:
         """Return a record's time: RFC 3339 in UTC with milliseconds."""
@@ -243,10 +254,41 @@ class _RotatingHandler(RotatingFileHandler):
         pass
 
 
+class _Follower(logging.Handler):
+    """Hands each record over to the event loop, whatever thread it comes from."""
+
+    def __init__(self, level: str, loop: asyncio.AbstractEventLoop, put: Callable[[Record], None]) -> None:
+        super().__init__(level.upper())
+        self._loop, self._put = loop, put
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Redact the record here, and hand it over."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            for one in records_of([self.format(record).encode("utf-8", "replace")]):
+                self._loop.call_soon_threadsafe(self._put, one)
+
+
+@contextlib.contextmanager
+def following(level: str, put: Callable[[Record], None]) -> Iterator[None]:
+    """Call `put` in this event loop with every record of at least that level within the context, without
+    secrets: those that any handler knows, and those found later."""
+    follower = _Follower(level, asyncio.get_running_loop(), put)
+    root = logging.getLogger()
+    known = [handler.formatter for handler in root.handlers if isinstance(handler.formatter, _Formatter)]
+    redact = Redactor()
+    for formatter in known:
+        formatter.teach(redact)
+    follower.setFormatter(JsonFormatter(redact))
+    root.addHandler(follower)
+    try:
+        yield
+    finally:
+        root.removeHandler(follower)
+
+
 # The log, read again: by `hubbub logs` and for the console.
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
-Record = Mapping[str, str]
 
 
 class WantedRecords:

@@ -1,27 +1,34 @@
 """Usage, the audit, the log, checks, backups and the configuration file, for the API. For the owner only."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from pydantic import Field
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from bot.config.load import Loaded
 from bot.config.schema import Config
+from bot.live import Live, Subscription, TooManySubscribers
 from bot.operator.config_file import SettingsFile, Wanted
 from bot.operator.exports import AuditListing, AuditLog, AuditState, Backups, record_lines
 from bot.operator.settings import SettingsFileView
 from bot.operator.usage_views import UsageListing, usage_listing
-from bot.ops.logs import LEVELS, WantedRecords, newest_records
+from bot.ops.logs import LEVELS, Record, WantedRecords, following, newest_records
 from bot.ops.model_trial import Trial, try_each, try_model
 from bot.ops.probes import Finding
 from bot.runtime import AdminError
 from bot.views import StatusView
+from bot.web.auth import AccessRules
 from bot.web.blocks import FileLinkPage
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
+from bot.web.errors import ApiError
+from bot.web.event_stream import Event, EventStream
 from bot.web.file_links import FileLinks
 from core.audit.linker import Head
 from core.audit_chain import AuditKind
@@ -29,7 +36,7 @@ from core.clock import SECOND_US, Clock
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.runs.model_list import ModelList
-from core.store.port import Store
+from core.store.port import Audit, Store
 from core.usage import UsageBy
 
 if TYPE_CHECKING:
@@ -160,6 +167,7 @@ class AuditApi:
     async def export(self, call: Call) -> Response:
         """Download the audit records as JSON, one per line, as `hubbub audit export --json` prints them."""
         query: ExportQuery = call.query
+        await self._audit.noted(call.caller.principal.user_id)
         first = await self._audit.batch(query.after)  # what is refused, is so before anything is sent
 
         async def lines() -> AsyncIterator[str]:
@@ -201,6 +209,44 @@ class LogListing:
     records: Sequence[dict[str, str]]
 
 
+class LevelQuery(Given):
+    """Records of at least that level."""
+
+    level: Literal["debug", "info", "warning", "error", "critical"] = "info"
+
+
+LOG_WAITING = 500
+"""Records that may wait for a slow reader; older ones are left out."""
+
+
+LOG_THREAD = "log"
+"""No conversation has this id, so that nothing else wakes a reader of the log."""
+
+
+class LogStream(EventStream):
+    """The log from now on, for as long as somebody reads it."""
+
+    def __init__(
+        self, level: str, live: Live, on: Subscription, may_read: Callable[[], Awaitable[bool]], clock: Clock
+    ) -> None:
+        super().__init__(live, on, self, may_read, clock)
+        self._level, self._reader = level, on
+        self._waiting: deque[Record] = deque(maxlen=LOG_WAITING)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with following(self._level, self._put):
+            await super().__call__(scope, receive, send)
+
+    def _put(self, record: Record) -> None:
+        self._waiting.append(record)
+        self._reader.wake()
+
+    async def news(self) -> AsyncIterator[Event]:
+        """Yield the records since the last call."""
+        while self._waiting:
+            yield Event("log", dict(self._waiting.popleft()))
+
+
 class BackupQuery(Given):
     """What is copied."""
 
@@ -215,13 +261,18 @@ class SystemApi:
         loaded: Loaded,
         status: Callable[[], Awaitable[StatusView]],
         sandbox_problem: Callable[[], Awaitable[str | None]],
-        links: FileLinks,
+        gate: AccessRules,
         clock: Clock,
+        live: Live,
+        audit: Audit,
     ) -> None:
+        self._gate = gate
+        self._live = live
+        self._audit = audit
         self._loaded = loaded
         self._status = status
         self._sandbox_problem = sandbox_problem
-        self._links = links
+        self._links = gate.links
         self._clock = clock
         self._backups = Backups(loaded.database)
         self._one_check = asyncio.Lock()
@@ -231,6 +282,16 @@ class SystemApi:
         owners = {"owner_only": True, "refusals": (503,)}
         return [
             Endpoint("GET", "/log", self.log, LogListing, LogQuery, owner_only=True),
+            Endpoint(
+                "GET",
+                "/log/stream",
+                self.stream,
+                None,
+                LevelQuery,
+                media_type="text/event-stream",
+                owner_only=True,
+                refusals=(429, 503),
+            ),
             Endpoint("POST", "/doctor", self.check, list[Finding], body=Given, **owners),
             Endpoint(
                 "GET",
@@ -253,6 +314,16 @@ class SystemApi:
         found = await asyncio.to_thread(newest_records, data_dir, wanted, query.limit)
         return LogListing(records=[dict(one) for one in found])
 
+    async def stream(self, call: Call) -> LogStream:
+        """Stream the log's records to come (server-sent events)."""
+        query: LevelQuery = call.query
+        try:
+            on = self._live.subscribe(LOG_THREAD, call.caller.principal)
+        except TooManySubscribers as error:
+            raise ApiError(429, "too_many", "too many streams are open; close one") from error
+        holds = partial(self._gate.still_holds, call.caller)
+        return LogStream(query.level, self._live, on, holds, self._clock)
+
     async def check(self, call: Call) -> Sequence[Finding]:
         """Check everything the hub needs, as `hubbub doctor` does."""
         del call
@@ -268,7 +339,7 @@ class SystemApi:
 
     async def backup(self, call: Call) -> Response:
         """Download a copy of the database, as `hubbub db backup` makes it. It contains no keys."""
-        del call
+        await self._audit.note_download("database", call.caller.principal.user_id)
         file, size_bytes = await self._backups.copy()
         at = datetime.fromtimestamp(self._clock.now() // SECOND_US, UTC)
         headers = {

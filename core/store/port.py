@@ -72,8 +72,7 @@ class Inbound(Protocol):
         ...
 
     async def spoken(self, event: ChoiceAnswer) -> InboundMessage | None:
-        """Return the message that a press on a menu is. None if the press is on anything else, or by a person
-        whose conversation it isn't."""
+        """Return the message that a press on a menu is; None for other presses, and for other people's."""
         ...
 
     async def answer_as_operator(
@@ -298,16 +297,13 @@ class People(Protocol):
         self, user_id: str, channel: str, platform_user_id: str, name: str, *, by: str | None = None
     ) -> Principal | None:
         """Bind an account to a user as if paired, even if it was bound to another. Return None if there is
-        no such user.
-
-        `by`: a user's id, for the audit."""
+        no such user. `by`: a user's id, for the audit."""
         ...
 
     async def count_model_call(self, user_id: str, day: str, most: int) -> bool:
         """Count a person's model call before it is made.
 
-        Return False and count nothing if `most` were made for them on that day.
-        `day`: any name that differs from that of the day before."""
+        Return False and count nothing if `most` were made for them on that `day`, which has any name."""
         ...
 
 
@@ -346,8 +342,11 @@ class Audit(Protocol):
         ...
 
     async def record_policy(self, detail: dict[str, Any]) -> bool:
-        """Record the admin policy, unless it equals the last one recorded: by this hub, or else by any.
-        Return whether it was new."""
+        """Record the admin policy, unless the last record has it, too. Return whether it was new."""
+        ...
+
+    async def note_download(self, what: str, by: str) -> None:
+        """Record that a person downloads a copy of the database, or the audit."""
         ...
 
     async def prune_audit(self, before: int, limit: int) -> int:

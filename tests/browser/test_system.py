@@ -1,6 +1,7 @@
 """The page *System*: the hub's state, the switch of all tools, the doctor, the log and a backup."""
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 from typing import Literal
@@ -53,6 +54,8 @@ async def test_the_system_is_seen_checked_paused_and_backed_up(
 
         lines = log.get_by_role("region", name="Newest lines")
         await expect(lines).to_contain_text("INFO")
+        await hub.api("POST", "/chat/send", {"text": "another line"})
+        await expect(lines).to_contain_text(re.compile("inbox.handled.*inbox.handled", re.DOTALL))
         with (tmp_path / "data" / LOG_NAME).open("a") as file:
             file.write(f"{json.dumps(ERROR)}\n")
         await log.get_by_label("From level").select_option("error")
@@ -68,6 +71,10 @@ async def test_the_system_is_seen_checked_paused_and_backed_up(
             assert copy.execute("SELECT count(*) FROM entries WHERE text = 'keep this'").fetchone() == (1,)
         copy.close()
         assert list((tmp_path / "data").glob("backup*")) == []
+        exported = (await hubbub(tmp_path, "audit", "export")).out
+        assert [line.split()[-2:] for line in exported.splitlines() if " downloaded " in line] == [
+            ["owner", "database"]
+        ]
 
         for width, scheme in SCREENS:
             await page.emulate_media(color_scheme=scheme)

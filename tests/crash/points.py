@@ -77,6 +77,7 @@ COMMITS = frozenset(
         "count_model_call",
         "link_audit",
         "record_policy",
+        "note_download",
         "prune_audit",
         "add_notice",
         # routines

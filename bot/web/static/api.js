@@ -233,6 +233,8 @@ export const testModels = () => change("/models/test");
 
 export const status = () => ask("/status");
 export const doctor = () => change("/doctor");
+/** The log from now on. @param {{level: string}} query */
+export const logUrl = (query) => withQuery("/api/log/stream", query);
 /** The newest lines of the log. @param {{level: string, limit: number}} query */
 export const log = (query) => ask(withQuery("/log", query));
 

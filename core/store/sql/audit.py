@@ -372,6 +372,10 @@ class AuditUnits(Facet):
         return True
 
     @writes
+    def note_download(self, tx: Transaction, what: str, by: str) -> None:
+        record(tx, AuditKind.DOWNLOADED, what, actor=by)
+
+    @writes
     def prune_audit(self, tx: Transaction, before: int, limit: int) -> int:
         if not _links(tx):
             return 0

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ops.logs import Redactor, configure, fields
+from bot.ops.logs import Record, Redactor, configure, fields, following, strike_out
 from tests.bot.cli.in_process import logging_as_it_was
 from tests.patience import PATIENCE_S
 
@@ -160,3 +160,19 @@ async def test_fields_follow_the_task_that_bound_them() -> None:
     logging.getLogger("core").info("idle")
     records = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert sorted(record.get("thread", "-") for record in records) == ["-", "a", "b"]
+
+
+async def test_who_follows_gets_records_from_a_level_on_without_secrets() -> None:
+    start("plain")
+    heard: list[Record] = []
+    log = logging.getLogger("core.inbound.hub")
+    with following("warning", heard.append):
+        strike_out(["found-later"])
+        log.info("below")
+        with fields(thread="t1"):
+            await asyncio.to_thread(log.warning, "with %s and found-later", TOKEN)
+        await asyncio.sleep(0)
+    log.warning("after")
+    await asyncio.sleep(0)
+    (record,) = heard
+    assert (record["level"], record["message"], record["thread"]) == ("warning", "with *** and ***", "t1")

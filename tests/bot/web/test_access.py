@@ -172,6 +172,7 @@ served gone   who    GET /api/jobs/{id}/events
 served gone   who    GET /api/jobs/{id}/parts
 served gone   who    GET /api/jobs/{id}/stream
 served no     who    GET /api/log
+served no     who    GET /api/log/stream
 served served who    GET /api/me
 served served who    GET /api/memory
 served served who    GET /api/openapi.json

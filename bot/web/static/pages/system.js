@@ -2,6 +2,7 @@
 
 import * as api from "../api.js";
 import { button, h } from "../dom.js";
+import { EventStream } from "../event_stream.js";
 import { inFull } from "../format.js";
 import { download, failure, field, loading, note } from "../parts.js";
 import { link } from "../router.js";
@@ -25,6 +26,8 @@ export function systemPage(context) {
 
 class SystemPage {
   #closed = false;
+  /** The log from now on. @type {EventStream | null} */ #stream = null;
+  /** What is shown, the newest first. @type {string[]} */ #shown = [];
 
   /** @param {Context} context */
   constructor(context) {
@@ -32,9 +35,9 @@ class SystemPage {
     this.findings = h("div", { class: "section", "aria-live": "polite" });
     this.log = h("div", { class: "section" }, note(loading()));
     const labels = LEVELS.map((level) => h("option", { selected: level === "info" }, level));
-    this.level = h("select", { on: { change: () => this.#lines() } }, ...labels);
+    this.following = h("p", { class: "muted", role: "status" });
+    this.level = h("select", { on: { change: () => this.#follow() } }, ...labels);
     this.check = button("Check everything", () => this.#check());
-    const renew = button("Refresh", () => this.#lines());
     const copy = button("Download a backup", () => download(BACKUP));
     const keys = "The database with all conversations. It contains no keys: back up hub.key and vault.key, too.";
     this.element = h(
@@ -47,7 +50,7 @@ class SystemPage {
         card("Hub", this.state),
         card("Doctor", actions(this.check), this.findings),
         card("Backup", h("p", { class: "muted" }, keys), actions(copy)),
-        card("Log", field("From level", this.level), actions(renew), this.log),
+        card("Log", field("From level", this.level), this.following, this.log),
       ),
     );
     this.end = context.hub.on(["tools_changed", "channel_state", "refetch"], () => this.#look());
@@ -55,11 +58,12 @@ class SystemPage {
 
   show() {
     this.#look();
-    this.#lines();
+    this.#follow();
   }
 
   close() {
     this.#closed = true;
+    this.#stream?.close();
     this.end();
   }
 
@@ -99,17 +103,49 @@ class SystemPage {
     }
   }
 
-  async #lines() {
+  /** Shows the newest lines of the level, and those to come. */
+  #follow() {
+    this.#stream?.close();
+    const level = this.level.value;
+    this.#stream = new EventStream(
+      () => api.logUrl({ level }),
+      (event) => event.type === "log" && this.#add(event.data),
+      (state) => this.#state(state, level),
+    );
+  }
+
+  /** What was missed is asked for at each connection. @param {string} state @param {string} level */
+  #state(state, level) {
+    this.following.textContent = state === "live" ? "New lines appear as they are written." : "Connecting…";
+    if (state === "live") this.#lines(level);
+  }
+
+  /** @param {string} level */
+  async #lines(level) {
     try {
-      const level = this.level.value;
       const { records } = await api.log({ level, limit: LINES });
       if (this.#closed || level !== this.level.value) return;
-      const lines = records.map(lineOf).reverse().join("\n");
-      const text = h("pre", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Newest lines" }, lines);
-      this.log.replaceChildren(records.length ? text : h("p", {}, "The log has no such line."));
+      this.#shown = records.map(lineOf).reverse();
+      this.#draw();
     } catch (error) {
-      if (!this.#closed) this.log.replaceChildren(note(...failure(error, () => this.#lines())));
+      if (!this.#closed) this.log.replaceChildren(note(...failure(error, () => this.#lines(level))));
     }
+  }
+
+  /** @param {Object<string, string>} record */
+  #add(record) {
+    const line = lineOf(record);
+    if (this.#closed || this.#shown[0] === line) return;
+    this.#shown = [line, ...this.#shown].slice(0, LINES);
+    this.#draw();
+  }
+
+  #draw() {
+    const known = this.log.querySelector("pre");
+    if (known && this.#shown.length) return (known.textContent = this.#shown.join("\n"));
+    const props = { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Newest lines" };
+    const text = h("pre", props, this.#shown.join("\n"));
+    return this.log.replaceChildren(this.#shown.length ? text : h("p", {}, "The log has no such line."));
   }
 }
 
