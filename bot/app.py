@@ -29,11 +29,10 @@ from bot.timers import ScheduledTimers
 from bot.tools import SPILL_NAME
 from bot.web.auth import AccessRules
 from bot.web.console import Console
-from bot.web.file_links import FileLinks
 from bot.web.health import Readiness, health_routes, metrics_routes, readiness_of
 from bot.web.login import LoginService, login_routes, login_url
 from bot.web.server import OnDemand, WebServer, channel_routes
-from bot.web.uploads import TIDY_EVERY_S
+from bot.web.uploads import TIDY_EVERY_S, FileLinks
 from channels.channel import Channel
 from channels.delivery import OnPosted, unheard
 from channels.manager import ChannelManager

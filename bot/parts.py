@@ -202,8 +202,7 @@ def build_rules(
     servers: ServersOf = no_servers,
     model_names: Mapping[str, str] = MappingProxyType({}),
 ) -> InboundRules:
-    """Return who may speak where, the rate limits, and the queue limits. `model_names`: for people to
-    choose from, each with its name at the provider."""
+    """Return who may speak where, and the limits. `model_names`: to choose from, each with its provider's."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
         owner=owner,

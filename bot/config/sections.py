@@ -379,9 +379,9 @@ class McpServer(Section):
 _HOURS = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
-def _hours(text: str) -> str:
+def _hours(text: str, example: str = "08:00-22:00", without: str = "all day") -> str:
     if text and not _HOURS.fullmatch(text):
-        raise ValueError('is not a time range; use a range such as "08:00-22:00", or "" for all day')
+        raise ValueError(f'is not a time range; use a range such as "{example}", or "" for {without}')
     return text
 
 
@@ -392,9 +392,7 @@ def _time_of_day(text: str) -> str:
 
 
 def _quiet_hours(text: str) -> str:
-    if text and not _HOURS.fullmatch(text):
-        raise ValueError('is not a time range; use a range such as "22:00-07:00", or "" for none')
-    return text
+    return _hours(text, "22:00-07:00", "none")
 
 
 class Routines(Section):

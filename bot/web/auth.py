@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.web.errors import error_response
-from bot.web.file_links import FileLinks
+from bot.web.uploads import FileLinks
 from core.errors import StoreUnavailable
 from core.store.port import KeyKind, Keys, People
 from core.users import Principal, Role

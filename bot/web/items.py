@@ -11,7 +11,7 @@ from pydantic import Field, computed_field
 
 from bot.web.approvals import ApprovalPage, approval_page, lines_of
 from bot.web.blocks import Block, GatePage, Page, blocks_of
-from bot.web.file_links import file_target
+from bot.web.uploads import file_target
 from channels.text.blocks import weight
 from core.events import ContextUse
 from core.gates import Gate, GateKind, GateState

@@ -29,7 +29,7 @@ from bot.web.blocks import FileLinkPage
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
 from bot.web.errors import ApiError
 from bot.web.event_stream import Event, EventStream
-from bot.web.file_links import FileLinks
+from bot.web.uploads import FileLinks
 from core.audit.linker import Head
 from core.audit_chain import AuditKind
 from core.clock import SECOND_US, Clock

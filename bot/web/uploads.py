@@ -1,4 +1,4 @@
-"""Files attached in the console, stored in the data directory for a month.
+"""Files attached in the console, stored in the data directory for a month, and addresses that open files.
 
 A person's files and concurrent uploads are limited; a file is written as it arrives, so uploads take
 almost no memory.
@@ -6,9 +6,12 @@ almost no memory.
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import json
 import os
 import re
+import secrets
 import time
 import unicodedata
 import uuid
@@ -17,6 +20,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import quote, unquote
 
 from core.clock import SECOND_US, Clock
 from core.errors import HubError
@@ -250,3 +254,49 @@ def plain_name(name: str) -> str:
 def _type_of(media_type: str) -> str:
     found = media_type.partition(";")[0].strip().lower()
     return found if _MEDIA_TYPE.fullmatch(found) else DEFAULT_TYPE
+
+
+# Addresses of files that open without a key: each for one path, one person, and a minute.
+#
+# A browser that downloads a file sends no headers of ours, so the console asks for such an address first. It
+# is signed with a key that lives as long as the hub, and nothing is kept of it.
+
+LINK_LIFE_US = 60 * SECOND_US
+_SEPARATOR = "&link="
+"""Before the signature, which is the last parameter."""
+
+
+def file_target(thread_id: str, seq: int, position: int) -> str:
+    """Return the path and query of a file that was sent in a thread."""
+    return f"/api/threads/{thread_id}/file?seq={seq}&position={position}"
+
+
+class FileLinks:
+    """Signatures of addresses, made and checked."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._key = secrets.token_bytes(32)
+
+    def link(self, target: str, user_id: str) -> str:
+        """Return the address that opens `target`, a path with a query, for this person."""
+        until = self._clock.now() + LINK_LIFE_US
+        return f"{target}{_SEPARATOR}{until}.{self._signature(target, user_id, until)}.{quote(user_id, '')}"
+
+    def opened_by(self, path: str, query: str) -> tuple[str, str] | None:
+        """Return for whom an address was signed and its query without the signature; None if it was not
+        signed, was changed, or is too old."""
+        plain_query, found, given = query.rpartition(_SEPARATOR)
+        until, _, rest = given.partition(".")
+        signature, _, quoted_id = rest.partition(".")
+        if not (found and until.isascii() and until.isdecimal() and len(until) < 19):
+            return None
+        user_id = unquote(quoted_id)
+        known = self._signature(f"{path}?{plain_query}", user_id, int(until))
+        if not hmac.compare_digest(known.encode(), signature.encode()):
+            return None
+        return (user_id, plain_query) if self._clock.now() < int(until) else None
+
+    def _signature(self, target: str, user_id: str, until: int) -> str:
+        signed = f"{until}\n{user_id}\n{target}"
+        return hmac.new(self._key, signed.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()

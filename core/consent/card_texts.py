@@ -32,7 +32,6 @@ SEND_CREDENTIAL = (
     "Send the credential as your next message, within five minutes. It goes into the vault; the model and "
     "the logs don't see it."
 )
-
 SIGN_IN = "Sign in"
 HAVE_CODE = "I have a code"
 CANCEL = "Cancel"
@@ -80,8 +79,8 @@ def sign_in_link(server: str) -> str:
 def sign_in_over(server: str) -> str:
     """Return the answer to a sign-in whose server, or request, was gone once the code was exchanged."""
     return (
-        f"You are not signed in to {server}: the server was removed or replaced, or the request was closed,"
-        " before this was done. Nothing is kept of it, and I revoke what I was given."
+        f"You are not signed in to {server}: the server was removed or replaced, or the request was closed."
+        " Nothing is kept of it, and I revoke what I was given."
     )
 
 

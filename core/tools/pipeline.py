@@ -35,7 +35,6 @@ from core.gates import ConsentSettings, Option
 from core.ids import Ids
 from core.model.base import CallRequest, ToolSpec
 from core.safety.fencing import ResultLimits, read_arguments
-from core.safety.leaks import LeakDetector
 from core.store.effects import EditRefused
 from core.store.port import RunCheck
 from core.store.rows import CallRow, CallState, NewCall
@@ -176,8 +175,9 @@ class CallPipeline:
         self._settings = settings
         self._clock = clock
         self.workspace = settings.workspace
-        self._workspaces = settings.workspaces or self._own
+        self._workspaces = settings.workspaces or (lambda _: settings.workspace)
         self._executor = settings.executor
+        self.leaks = settings.result_limits.leaks
         self.effective_policy = settings.effective_policy
         self.pause = pause or ToolPause()
         self.sign_ins = sign_ins
@@ -186,19 +186,11 @@ class CallPipeline:
         """Return the workspace of a person's calls."""
         return self._workspaces(principal)
 
-    def _own(self, _: Principal) -> Workspace:
-        return self.workspace
-
     def within(self, workspace: Workspace) -> "CallPipeline":
         """Return this pipeline for runs in another workspace: their calls are judged, bound and run there."""
         other = copy(self)
-        other.workspace, other._workspaces = workspace, other._own
+        other.workspace, other._workspaces = workspace, lambda _: workspace
         return other
-
-    @property
-    def leaks(self) -> LeakDetector:
-        """Return the detector of secrets in results."""
-        return self._settings.result_limits.leaks
 
     def offered(
         self, principal: Principal, disabled: frozenset[str] = frozenset(), mode: Mode = INTERACTIVE

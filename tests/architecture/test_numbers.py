@@ -84,7 +84,7 @@ NUMBERS = {
     "core.routines.describe.MAX_A_DAY": 24,
     "core.routines.describe.SHOWN_A_DAY": 3,
     "core.routines.schedule.MAX_COUNTED": 1_000,
-    "core.routines.signatures.WINDOW_S": 300,
+    "core.routines.webhooks.WINDOW_S": 300,
     "core.routines.notices.MAX_AN_HOUR": 20,
     "core.safety.paths.CONTENT_LIMIT_BYTES": 5_000_000,
     "core.safety.fencing.RESULT_LIMIT_CHARS": 32_000,

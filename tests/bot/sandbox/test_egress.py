@@ -21,8 +21,8 @@ from bot.jobs.job_socket import (
 from bot.jobs.upkeep import MAX_SAMPLES, ContainerRecord
 from core.job import JobBudget, NewJob
 from core.safety.network import destination
-from core.sandbox.policy import EGRESS_NAME
 from core.sandbox.hub_client import forwarding
+from core.sandbox.policy import EGRESS_NAME
 from core.store.container_port import ContainerUse, EgressUse
 from core.store.sqlite.store import open_store
 from core.users import Role

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.routine import Signature
-from core.routines.signatures import WINDOW_S, Unproven, delivery_id, event_of, unproven
+from core.routines.webhooks import WINDOW_S, Unproven, delivery_id, event_of, unproven
 from tests.webhook_senders import SECRET, Sender
 
 NOW_S = 1_700_000_000.0
