@@ -66,6 +66,10 @@ class Workspace:
     owner: tuple[int, int] | None = None
     sent_as: str = ""
 
+    def for_everyone(self, _: object) -> "Workspace":
+        """Return this workspace, whoever asks."""
+        return self
+
 
 class CallContext(Protocol):
     """The context of a running tool."""

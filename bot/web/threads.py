@@ -1,6 +1,6 @@
 """Threads of all channels: the list, one thread's lines, its next prompt, and the owner's answers there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
@@ -190,10 +190,10 @@ class Threads:
         gate: AccessRules,
         clock: Clock,
         ids: Ids,
-        models: Sequence[str],
+        models: Collection[str],
     ) -> None:
         self._store = store
-        self._models = tuple(models)
+        self._models = models
         self._live = live
         self._presenter = presenter
         self._web = web
@@ -275,8 +275,8 @@ class Threads:
         preferred = (await self._store.people.preferences(glance.owner.user_id)).chosen
         chosen = glance.thread.settings.chosen.over(preferred).model
         return ConversationPage(
-            model=chosen if chosen in self._models else self._models[0],
-            models=self._models,
+            model=chosen if chosen in self._models else next(iter(self._models), ""),
+            models=tuple(self._models),
             thread=self._presenter.thread(glance, call.caller.principal),
             items=await self._presenter.items(thread_id, items),
             first_seq=items[0].seq if items else 0,

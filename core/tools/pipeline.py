@@ -175,7 +175,7 @@ class CallPipeline:
         self._settings = settings
         self._clock = clock
         self.workspace = settings.workspace
-        self._workspaces = settings.workspaces or (lambda _: settings.workspace)
+        self._workspaces = settings.workspaces or settings.workspace.for_everyone
         self._executor = settings.executor
         self.leaks = settings.result_limits.leaks
         self.effective_policy = settings.effective_policy
@@ -189,7 +189,7 @@ class CallPipeline:
     def within(self, workspace: Workspace) -> "CallPipeline":
         """Return this pipeline for runs in another workspace: their calls are judged, bound and run there."""
         other = copy(self)
-        other.workspace, other._workspaces = workspace, lambda _: workspace
+        other.workspace, other._workspaces = workspace, workspace.for_everyone
         return other
 
     def offered(

@@ -39,6 +39,7 @@ NUMBERS = {
     "channels.sender.MAX_ROWS": 100,
     "channels.text.layout.MAX_PADDED_COLUMNS": 40,
     "channels.telegram.inbound.DOWNLOAD_LIMIT_BYTES": 20_971_520,
+    "core.runs.reply_stream.SHOWN_LIMIT_CHARS": 65_536,
     "core.runs.runner.THREAD_LIMIT_CHARS": 250_000,
     "core.clock.SECOND_US": 1_000_000,
     "core.store.sql.people.UNDO_US": 300_000_000,

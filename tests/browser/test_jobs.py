@@ -104,8 +104,8 @@ async def submitted(directory: Path) -> str:
     (copy / "add.py").write_bytes(after)
     (directory / "workspace").mkdir()
     (directory / "workspace" / "add.py").write_bytes(before)
-    digests = (hashlib.sha256(content).hexdigest() for content in (before, after))
-    changes = Changes((FileChange("add.py", *digests),))
+    was, made = (hashlib.sha256(content).hexdigest() for content in (before, after))
+    changes = Changes((FileChange("add.py", was, made),))
     store = await open_store(data / "hub.db", SystemClock(), RandomIds())
     try:
         await store.people.ensure_user("owner", Role.OWNER, "owner")
