@@ -101,6 +101,7 @@ class SettingsFile:
 
     async def view(self) -> SettingsFileView:
         """Return what the file says."""
+        waiting = await self._waiting()  # first: what does not wait any more is in the text
         text = await self._text()
         config = await self._judged(text)
         document = Document(tomllib.loads(text), Where(self._path, {}))
@@ -128,7 +129,7 @@ class SettingsFile:
             next_start=tuple(self._reloading.next_start(config)),
             can_undo=self._undo is not None and self._undo[1] == text,
             next_model=len(raw),
-            waiting=await self._waiting(),
+            waiting=waiting,
         )
 
     async def _waiting(self) -> WaitingChangeView | None:

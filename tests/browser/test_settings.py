@@ -107,6 +107,20 @@ async def test_a_model_added_in_settings_is_approved_and_used_at_once(
         await console.say_in_a_new_thread("hello")
         await expect(console.messages("assistant").last).to_be_visible()
         assert len(simulator.log) > called
+        version = (await hub.api("GET", "/settings"))["version"]
+        written = {
+            "models.1.model": f"3 {MARKUP}",
+            "models.1.api_key": "vault:sim",
+            "models.1.base_url": "http://127.0.0.1:9/v1",
+            "models.1.provider": "openai",
+        }
+        await hub.api("POST", "/settings", {"version": version, "changes": written})
+        for place in ("settings", "approvals"):
+            await console.open(place)
+            await expect(card).to_contain_text(f"3 {MARKUP}")
+            assert await page.locator(".planted").count() == 0
+        await card.get_by_role("button", name="Deny").click()
+        await expect(card).to_contain_text("Denied by you")
         await console.open("settings")
         first = models.get_by_role("listitem").first
         await first.get_by_role("button", name="Remove").click()

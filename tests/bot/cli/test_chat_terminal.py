@@ -68,7 +68,10 @@ async def test_a_newcomers_day_in_a_terminal(tmp_path: Path, capsys: pytest.Capt
         assert (await hubbub(tmp_path, "routines", "fire", made["name"])).code == 0
         await screen.shows("You said: what time is it")
         took["its notice"] = (1, time.monotonic() - began)
-        await part("member", 1, "/invite Mia", "Mia")
+        began = time.monotonic()
+        invited = await hubbub(tmp_path, "users", "invite", "Mia")
+        assert "/login#code=" in invited.out, invited.err
+        took["member"] = (1, time.monotonic() - began)
         paused = "All tools are paused"
         await part("pause", 2, "/pause", paused, "/unpause", "Tools can run again")
         await screen.press("C-d")

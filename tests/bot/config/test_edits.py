@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.config.edits import EditRefused, edited, moved_first, replace_text
+from bot.config.edits import EditRefused, edited, moved_first, removed_entry, replace_text
 
 FILE = """\
 # my hub
@@ -51,6 +51,11 @@ def test_all_but_the_changed_value_stays(model: str, newline: str, order: list[s
     other = moved_first(after, "models", 1)
     assert tomllib.loads(other)["models"] == tomllib.loads(after)["models"][::-1]
     assert sorted(other.splitlines()) == sorted(after.splitlines())
+    shorter = removed_entry(after, "models", place)
+    assert tomllib.loads(shorter)["models"] == [
+        entry for at, entry in enumerate(tomllib.loads(after)["models"]) if at != place
+    ]
+    assert set(shorter.splitlines()) <= set(after.splitlines())
 
 
 def test_keys_and_tables_are_added_where_they_belong_and_removed() -> None:

@@ -36,6 +36,7 @@ export function settingsPage(context) {
 
 class SettingsPage {
   #asked = new AbortController();
+  #asks = 0;
 
   /** @param {Context} context */
   constructor(context) {
@@ -47,7 +48,7 @@ class SettingsPage {
     const head = h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Settings"), this.undo);
     this.element = h("div", { class: "page" }, head, this.waiting, this.problem, this.asks, this.body);
     const renew = settled(() => this.#load(), HINTS_MS);
-    this.end = context.hub.on(["approval_needed", "approval_resolved", "refetch"], () => this.file?.waiting && renew());
+    this.end = context.hub.on(["approval_needed", "approval_resolved", "refetch"], () => (!this.file || this.file.waiting) && renew());
   }
 
   show() {
@@ -62,8 +63,9 @@ class SettingsPage {
   async #load() {
     const { signal } = this.#asked;
     try {
+      const asked = ++this.#asks;
       const [file, secrets] = await Promise.all([api.settings({ signal }), api.secrets({ signal })]);
-      if (!signal.aborted) this.#draw(file, secrets);
+      if (!signal.aborted && asked === this.#asks) this.#draw(file, secrets);
     } catch (error) {
       if (!signal.aborted) this.body.replaceChildren(note(...failure(error, () => this.#load())));
     }
@@ -73,6 +75,7 @@ class SettingsPage {
   async #put(where, body) {
     this.problem.hidden = true;
     try {
+      this.#asks += 1; // whatever was asked before is older
       const file = await api.changeSettings(where, { version: this.file?.version ?? "", ...body });
       this.#draw(file, this.secrets ?? []);
       if (file.waiting) toast("This change waits for your approval.");
@@ -95,6 +98,7 @@ class SettingsPage {
     const sections = Object.entries(SECTIONS).map(([section, title]) => this.#section(section, title));
     this.body.replaceChildren(this.#models(), this.#secrets(), ...sections, lockedView(file));
     this.#card(file.waiting);
+    if (file.waiting?.approved) setTimeout(() => this.#load(), HINTS_MS);
   }
 
   /** The change that waits, with its answers. @param {SettingsFile["waiting"]} waiting */
