@@ -1,6 +1,6 @@
 """Threads of all channels: the list, one thread's lines, its next prompt, and the owner's answers there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
@@ -275,7 +275,7 @@ class Threads:
         preferred = (await self._store.people.preferences(glance.owner.user_id)).chosen
         chosen = glance.thread.settings.chosen.over(preferred).model
         return ConversationPage(
-            model=chosen if chosen in self._models else next(iter(self._models), ""),
+            model=chosen if chosen is not None and chosen in self._models else next(iter(self._models), ""),
             models=tuple(self._models),
             thread=self._presenter.thread(glance, call.caller.principal),
             items=await self._presenter.items(thread_id, items),
