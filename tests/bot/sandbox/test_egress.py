@@ -10,8 +10,8 @@ import pytest
 
 from bot.jobs.job_socket import BACKLOG, EgressBroker, EgressTerms, listen_in
 from core.safety.network import destination
-from core.sandbox.policy import EGRESS_NAME
 from core.sandbox.hub_client import forwarding
+from core.sandbox.policy import EGRESS_NAME
 from tests.core.tools.test_web_client import redirect
 from tests.core.tools.website import SITE, Website
 
