@@ -90,11 +90,13 @@ async def test_an_agent_is_stopped_by_its_budget_and_gets_no_secret_without_a_gr
         assert containers(house) == []
         press(house, notice, "Allow for this job")
         await house.until(lambda: granted(house))
+        house.model.rule("", tools(bash("claude", "while :; do sleep 1; done")), on="tool")
         press(house, notice, "Do it again")
-        await house.model.wait_requests(len(calls) + 2, timeout_s=LIMIT_S)
+        await house.model.wait_requests(len(calls) + 2, state="answered", timeout_s=LIMIT_S)
         (second,) = await house.store.jobs.jobs("owner", 1)
         assert str(len(value)) in house.model.log[len(calls) + 1].tool_results[-1]
         house.telegram.user_sends_text(OWNER, f"/cancel {second.short_id}")
+        await house.telegram.wait_text(OWNER, f"Job {second.short_id} is cancelled.")
         began = time.monotonic()
         await house.until(lambda: none_left(house))
         assert time.monotonic() - began < 3
