@@ -15,7 +15,6 @@ from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
 from bot.cli.parameters import existing_database
 from bot.config.load import database_of
-from bot.operator.exports import WHOLE_THREAD, says_something, speaker, thread_markdown
 from bot.views import (
     ApprovalView,
     ConversationView,
@@ -25,6 +24,7 @@ from bot.views import (
     conversation,
 )
 from core.errors import StoreError
+from core.lazy_module import LazyModule
 from core.store.feed import ThreadsWanted
 from core.store.pairing import NoiseRow
 from core.store.rows import AuditRow, Explanation
@@ -32,9 +32,12 @@ from core.store.search import parse_search
 from core.store.sqlite.offline import audit_in, open_listings
 
 if TYPE_CHECKING:
+    from bot.operator import exports
     from core.store.feed import ThreadGlance
     from core.store.rows import GateView
     from core.store.sql.store import SqlViews
+else:
+    exports = LazyModule("bot.operator.exports")  # of no use to a list
 
 
 T = TypeVar("T")
@@ -134,7 +137,7 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
     if found.earlier:
         newest = "entry" if len(found.entries) == 1 else f"{len(found.entries)} entries"
         typer.echo(f"(only the newest {newest}; use --limit for more)")
-    for entry in filter(says_something, found.entries):
+    for entry in filter(exports.says_something, found.entries):
         typer.echo(_spoken(entry))
 
 
@@ -148,12 +151,12 @@ def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
 
 def exported(path: Path | None, thread_id: str) -> str:
     """Return a whole thread as Markdown. Raises CommandFailed."""
-    return printable_lines(thread_markdown(_whole(path, thread_id))) + "\n"
+    return printable_lines(exports.thread_markdown(_whole(path, thread_id))) + "\n"
 
 
 def _whole(path: Path | None, thread_id: str) -> ConversationView:
     wanted = row_id(thread_id)
-    return _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, WHOLE_THREAD)))
+    return _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, exports.WHOLE_THREAD)))
 
 
 def _known(thread_id: str, found: ConversationView | None) -> ConversationView:
@@ -168,7 +171,7 @@ def _spoken(entry: EntryView) -> str:
     text = printable_lines(entry.text)
     if "\n" in text:
         text = "\n    " + text.replace("\n", "\n    ")
-    return f"{when(entry.at)}  {printable(speaker(entry))}: {text}"
+    return f"{when(entry.at)}  {printable(exports.speaker(entry))}: {text}"
 
 
 def row_id(typed: str) -> str:
