@@ -77,7 +77,7 @@ class ContainerRecord:
 
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Continue the record of an earlier hub, and save it at the end."""
+        """Continue the record of an earlier hub, and save it once the job is done."""
         before = await self._containers.use_of(self._job_id)
         if before is not None:
             self._use = replace(self._use, samples=before.samples)
@@ -89,9 +89,8 @@ class ContainerRecord:
         finally:
             if self._sampling is not None:
                 self._sampling.cancel()
-                await asyncio.wait([self._sampling])
-            with contextlib.suppress(StoreError):
-                await self._save()
+        with contextlib.suppress(StoreError):
+            await self._save()
 
     def look(self, engine: DockerEngine, container_id: str, disk_bytes: int) -> None:
         """Begin to take a sample if it is time for one. A slow daemon delays nothing else."""
