@@ -172,8 +172,10 @@ class ContainerUpkeep:
                     await self._tidy()
             except StoreUnavailable as error:
                 logger.warning("container.look_failed error=%s", error)
+            # Not wait_for, which in Python 3.11 loses a cancellation that comes with the news.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.news.wait(), TIDY_EVERY_S)
+                async with asyncio.timeout(TIDY_EVERY_S):
+                    await self.news.wait()
 
     async def _make(self, accepted: AcceptedChanges) -> None:
         """Make the changes that a person accepted in their project, all of them or none."""
