@@ -275,7 +275,8 @@ class ContainerJobManager:
         starts, gone_s = 1, 0.0
         while not over.is_set() and container_id is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(over.wait(), LOOK_EVERY_S)
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await over.wait()
             if over.is_set():
                 return
             try:

@@ -77,7 +77,7 @@ class ContainerRecord:
 
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Continue the record of an earlier hub, and save it at the end."""
+        """Continue the record of an earlier hub, and save it once the job is done."""
         before = await self._containers.use_of(self._job_id)
         if before is not None:
             self._use = replace(self._use, samples=before.samples)
@@ -89,9 +89,8 @@ class ContainerRecord:
         finally:
             if self._sampling is not None:
                 self._sampling.cancel()
-                await asyncio.wait([self._sampling])
-            with contextlib.suppress(StoreError):
-                await self._save()
+        with contextlib.suppress(StoreError):
+            await self._save()
 
     def look(self, engine: DockerEngine, container_id: str, disk_bytes: int) -> None:
         """Begin to take a sample if it is time for one. A slow daemon delays nothing else."""
@@ -173,8 +172,10 @@ class ContainerUpkeep:
                     await self._tidy()
             except StoreUnavailable as error:
                 logger.warning("container.look_failed error=%s", error)
+            # Not wait_for, which in Python 3.11 loses a cancellation that comes with the news.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.news.wait(), TIDY_EVERY_S)
+                async with asyncio.timeout(TIDY_EVERY_S):
+                    await self.news.wait()
 
     async def _make(self, accepted: AcceptedChanges) -> None:
         """Make the changes that a person accepted in their project, all of them or none."""

@@ -309,6 +309,12 @@ async def test_a_job_reaches_the_hosts_that_the_operator_named_and_nothing_else(
                 house.model.enqueue(reply)
             named = await started(house, "/job --sandbox go out")
             await house.model.wait_requests(2, timeout_s=LIMIT_S)
+
+            async def logged() -> bool:
+                _, use = await called(house, "GET", f"/jobs/{named}/container")
+                return len(use.get("connections", ())) == 3
+
+            await house.until(logged)
             await house.stop()  # the same container finds the next hub's proxy
             await house.start()
 
