@@ -129,7 +129,8 @@ class JobScheduler:
         held = self._in_hand.get(run.run_id)
         if held is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(held.ended.wait(), timeout_s)
+                async with asyncio.timeout(timeout_s):
+                    await held.ended.wait()
 
     async def set_aside(self, run: UnfinishedRun) -> None:
         logger.error("job.set_aside job=%s crashes=%d", run.run_id, run.crashes)

@@ -314,7 +314,8 @@ class RoutineEngine:
         ended = self._in_hand.get(run.run_id)
         if ended is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), timeout_s)
+                async with asyncio.timeout(timeout_s):
+                    await ended.wait()
 
     async def set_aside(self, run: UnfinishedRun) -> None:
         left = await self._store.runs.started_run(run.run_id)
