@@ -86,7 +86,7 @@ async def test_the_audit_is_verified_searched_and_exported(
         assert download.suggested_filename == "audit.jsonl"
         printed = (await hubbub(tmp_path, "audit", "export", "--json")).out
         assert (await download.path()).read_text() == printed
-        assert len(printed.splitlines()) == count * (FORGED + 1)
+        assert len(printed.splitlines()) == count * (FORGED + 1) + 1  # and the download itself
 
         await console.open("audit?q=planted")
         for width, scheme in SCREENS:

@@ -165,8 +165,9 @@ INVARIANTS = (
      " AND NOT EXISTS (SELECT 1 FROM gates g WHERE g.turn_id = tn.id AND g.state = 'open')"),
     ("an open gate belongs to a turn that is not waiting", "SELECT g.id FROM gates g JOIN runs tn"
      " ON tn.id = g.turn_id WHERE g.state = 'open' AND tn.state <> 'waiting' AND g.kind <> 'changes'"),
-    ("changes are asked about that no job submits", "SELECT g.id FROM gates g JOIN jobs j ON j.id = g.turn_id"
-     " WHERE g.state = 'open' AND g.kind = 'changes' AND j.state <> 'submitted'"),
+    ("changes are asked about that no job submits", "SELECT g.id FROM gates g WHERE g.state = 'open'"
+     " AND g.kind = 'changes' AND NOT EXISTS"
+     " (SELECT 1 FROM jobs j WHERE j.id = g.turn_id AND j.state = 'submitted')"),
     ("a call is running in a turn that is not", "SELECT c.id FROM calls c JOIN runs tn ON tn.id = c.turn_id"
      " WHERE c.state = 'running' AND tn.state <> 'running'"),
     ("a call has an outcome and no result", "SELECT c.id FROM calls c WHERE c.state = 'ended' AND NOT EXISTS"

@@ -139,6 +139,7 @@ FAULTS = {
     "an open gate belongs to a turn that is not waiting": (
         "UPDATE runs SET state = 'running', running_since = 1 WHERE state = 'waiting'"
     ),
+    "changes are asked about that no job submits": "UPDATE gates SET kind = 'changes' WHERE state = 'open'",
     "a call is running in a turn that is not": "UPDATE calls SET state = 'running', status = NULL",
     "a call has an outcome and no result": "DELETE FROM entries WHERE kind = 'result'",
     "a sent message has no platform ID": "UPDATE outbox SET refs = '[]' WHERE state = 'sent'",
