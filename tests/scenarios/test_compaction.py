@@ -25,8 +25,8 @@ from tests.scenarios.model_house import House, open_house
 from tests.scenarios.test_model_fallback import OVERFLOW, history, stored
 from tests.simulators.model import Hold, HttpError, Reply
 
-WINDOW = 16_000
-"""The tools of a hub and the room for the answer take nearly two thirds of it."""
+WINDOW = 19_000
+"""The tools of a hub and the room for the answer take more than half of it."""
 ANNA = 100
 FILLER = (
     "We talked about the garden, the weather in the valley, and the people who came to visit last spring. "
