@@ -181,6 +181,7 @@ NOT_SEARCHED: Mapping[str, str] = {
             "Principal.user_id",
             "CallContext.thread_id.return",
             "CallContext.idempotency_key.return",
+            "Workspace.sent_as",
             "CallContext.delegate.task",
             "CallContext.delegate.tools",
             "CallContext.delegate.return",
@@ -229,6 +230,7 @@ NOT_SEARCHED: Mapping[str, str] = {
     **dict.fromkeys(["AttachmentSource.fetch.return", "ImagePart.data"], "an image: never read as text"),
     "Credentials.bearer.return": "a token of at most 16 kB, sent as it is",
     "LinkButton.url": "an address judged by the network guard, of at most 8,000 characters",
+    "CallContext.shows.output": "at most 64 KiB of a call, redacted line by line as results are",
     "Listed.parameters": "schemas of at most 16 kB and 5,000 steps",
     "Listed.output": "schemas of at most 16 kB and 5,000 steps",
 }

@@ -226,7 +226,7 @@ class Doors(RuleBasedStateMachine):
     def revoke(self, person: str) -> None:
         bound = self.bound.get(person)
         revocable = bound is not None and bound.via in {"paired", "linked"}
-        assert self.run(self.front.desk.revoke(CHANNEL, person)) is revocable
+        assert (self.run(self.front.desk.revoke(CHANNEL, person)) is not None) is revocable
         if bound is not None and revocable:
             bound.via, bound.root = "revoked", None
 
