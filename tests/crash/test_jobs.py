@@ -70,7 +70,8 @@ async def test_killed_inside_the_tool_its_outcome_is_unknown_and_it_is_not_run_a
         await town.start()
         town.owner_says(f"/job --tools shell {task(f'{LINE} && sleep 60')}")
         async with asyncio.timeout(LIMIT_S):
-            while not (town.workspace / "out.txt").exists():  # noqa: ASYNC110 - another process
+            written = town.workspace / "out.txt"
+            while not (written.exists() and written.stat().st_size):  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.01)
         await town.kill()
         await town.start()
