@@ -287,8 +287,8 @@ class JobView:
     """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
     routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
     `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on
-    the host. `mode`: "worker", or the agent CLI that works inside. `digest`: of the changes that its owner
-    may accept. Times are integer microseconds UTC."""
+    the host. `mode`: "worker", or the agent CLI that works inside; `image`: chosen for it, null for the
+    configured one. `digest`: of the changes that its owner may accept. Times are integer microseconds UTC."""
 
     id: str
     short_id: str
@@ -315,6 +315,7 @@ class JobView:
     missing_grants: list[str]
     project: str | None
     mode: str
+    image: str | None
     digest: str | None
     created_at: int
     started_at: int | None
@@ -349,6 +350,7 @@ class JobView:
             missing_grants=list(row.missing_grants),
             project=row.project,
             mode=row.mode,
+            image=row.image,
             digest=row.digest,
             created_at=row.created_at,
             started_at=row.started_at,
