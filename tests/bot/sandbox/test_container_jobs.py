@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.job import JobEventKind, JobState
+from core.job import JobEventKind, JobState, NewJob
 from core.routine import RunStatus
 from core.safety.network import Lookup
 from tests.bot.cli.in_process import command
@@ -482,6 +482,10 @@ async def test_a_job_works_in_the_image_it_chose_if_that_is_a_worker(
             named = await started(house, f"/job --sandbox=app --image={bare} rest", 2)
             job = await becomes(house, named, JobState.FAILED)
             assert job.reason.startswith(f"The image {bare} is no worker of this version; run: ")
+            taken_back = NewJob("old", job.owner_id, "old", "rest", (), project="app", image="taken-back")
+            named = (await house.store.jobs.save_job(taken_back)).short_id
+            job = await becomes(house, named, JobState.FAILED)
+            assert job.reason == "The image taken-back is no longer one of [sandbox] images."
     finally:
         run("docker", "image", "rm", bare)
 
