@@ -10,6 +10,7 @@ from core.lazy_module import LazyModule
 if TYPE_CHECKING:
     from core import routine, routine_json
     from core.job import JobEvent, JobRow
+    from core.jobs.dispatch import JobDispatcher
     from core.routines import definitions, describe
     from core.routines.describe import Day
     from core.routines.trial import Draft, Trial
@@ -214,21 +215,26 @@ class ProblemView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftView:
-    """A routine that is still being written; see core.routines.trial.Draft."""
+    """A routine that is still being written; see core.routines.trial.Draft. `agents`, `images`: what a full
+    job of it can choose in the place of the usual worker and the usual image."""
 
     problems: list[ProblemView]
     fires_on: str | None
     slots: list[int]
     trial: TrialView | None
+    agents: list[str]
+    images: list[str]
 
     @classmethod
-    def of(cls, draft: "Draft") -> Self:
-        """Return the view of a draft."""
+    def of(cls, draft: "Draft", jobs: "JobDispatcher | None") -> Self:
+        """Return the view of a draft. `jobs`: None if there are none."""
         return cls(
             problems=[ProblemView(field=one.field, message=one.message) for one in draft.problems],
             fires_on=draft.fires_on,
             slots=list(draft.slots),
             trial=None if draft.trial is None else TrialView.of(draft.trial),
+            agents=[] if jobs is None else list(jobs.choices.agents),
+            images=[] if jobs is None else list(jobs.choices.images),
         )
 
 

@@ -74,6 +74,14 @@ class RoutineWork:
     image: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a job in a container can choose in the place of the usual worker and the usual image."""
+
+    agents: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+
+
 class JobDispatcher:
     """The maker of new jobs. `budget`: the configured limits of each; `review`: their owners accept or reject
     their results; `containers`: there may be jobs in containers; `agents`: the agent CLIs that may do
@@ -97,6 +105,11 @@ class JobDispatcher:
         self._pipeline = pipeline
         self._budget = budget
         self._ids = ids
+
+    @property
+    def choices(self) -> Choices:
+        """What a job in a container can choose; nothing where there are none."""
+        return Choices(tuple(self._agents), tuple(self._images[1:])) if self._containers else Choices()
 
     def new(
         self,
