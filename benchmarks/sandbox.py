@@ -5,7 +5,8 @@
 Needs Docker and the image of workers. A hub runs in this process, with a model that answers at once. It
 measures the milliseconds from a job's dispatch to its first model call, compared with a bare `docker run` of
 the same image until its first output; a round of one model call and one tool call in a container, compared
-with one on the host; five jobs at a time, compared with one. Each figure is the median of its repeats, which
+with one on the host; five jobs at a time, compared with one; a chat's command in a container that waits for
+it, over one on the host. Each figure is the median of its repeats, which
 take turns, so that a busy machine slows all. Gates: GATE_START_RATIO, GATE_ROUND_RATIO. Exits 1 above them.
 """
 
@@ -17,6 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,15 +26,24 @@ from pathlib import Path
 from benchmarks.jobs import OWNER, Ends, Scripted
 from bot.app import App, Seams, serve
 from bot.config.load import load
+from bot.jobs.command_containers import NEXT, CommandContainers, WaitingTerms
+from bot.jobs.docker_engine import DockerEngine
+from core.clock import SystemClock
 from core.ids import RandomIds
 from core.job import JobBudget, NewJob
 from core.model.base import Model
+from core.sandbox.policy import container_user
+from core.tool import ProcessInfo, RunningCall, Tool, Workspace
+from core.tools.builtin.shell import shell_tool
+from core.users import Principal, Role
 
 GATE_START_RATIO = 4.0
 """A bare `docker run` copies no project, checks no policy and loads no worker."""
 GATE_ROUND_RATIO = 6.0
 """A round in a container is three requests through its socket, each committed before its answer."""
 TOGETHER = 5
+MEMORY_MB = 256
+DISK_MB = 100
 CONFIG = """
 [hub]
 data_dir = "data"
@@ -44,8 +55,8 @@ use_planning = false
 [sandbox]
 enabled = true
 image = "{image}"
-memory_mb = 256
-disk_mb = 100
+memory_mb = {memory_mb}
+disk_mb = {disk_mb}
 max_parallel = 5
 max_per_user = 5
 [[models]]
@@ -56,8 +67,8 @@ provider = "demo"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The results, in milliseconds. `chat_call`: of a chat's call in its warm container, over the host's;
-    None: not measured."""
+    """The results, in milliseconds. `chat_call`: what a chat's command takes longer in a container that
+    waits for it than on the host."""
 
     bare_start: float
     job_start: float
@@ -65,7 +76,7 @@ class Figures:
     container_round: float
     one_job: float
     five_jobs: float
-    chat_call: float | None = None
+    chat_call: float
 
     @property
     def start_ratio(self) -> float:
@@ -81,9 +92,10 @@ class Figures:
 class Bench:
     """The hub at work."""
 
-    def __init__(self, app: App, model: Scripted, rounds: int, repeats: int) -> None:
+    def __init__(self, app: App, model: Scripted, chats: "Chats", rounds: int, repeats: int) -> None:
         self._app = app
         self._model = model
+        self._chats = chats
         self._rounds = rounds
         self._repeats = repeats
         self._ids = RandomIds()
@@ -93,6 +105,7 @@ class Bench:
         """Measure everything."""
         await self._jobs(1, 0, project=".")  # loads what jobs need
         await self._jobs(1, 0, project=None)
+        await self._chats.over_host_ms()
         measures: Sequence[Callable[[], Awaitable[float]]] = (
             lambda: bare_start_ms(image),
             self._start_ms,
@@ -100,6 +113,7 @@ class Bench:
             lambda: self._round_ms("."),
             lambda: self._jobs(1, self._rounds, project="."),
             lambda: self._jobs(TOGETHER, self._rounds, project="."),
+            self._chats.over_host_ms,
         )
         taken = [[await measure() for measure in measures] for _ in range(self._repeats)]
         return Figures(*(statistics.median(column) for column in zip(*taken, strict=True)))
@@ -132,6 +146,43 @@ class Bench:
         return f"rounds {self._number} {rounds}"
 
 
+class Chats:
+    """A person whose chats call `shell`, in containers and on the host. `files`: an empty directory."""
+
+    def __init__(self, engine: DockerEngine, image: str, files: Path) -> None:
+        user = container_user(os.geteuid(), os.getegid(), 1)
+        os.chown(files, user.uid, user.gid)
+        self._workspace = Workspace(files, files.parent, owner=(user.uid, user.gid))
+        terms = WaitingTerms(image, MEMORY_MB, DISK_MB, uuid.uuid4().hex)
+        self._commands = CommandContainers(engine, terms, SystemClock())
+        self._inside = shell_tool(os.environ, commands=self._commands)
+        self._host = shell_tool(os.environ)
+
+    async def over_host_ms(self) -> float:
+        """Return what a command takes longer in a container that waits for it than on the host."""
+        for task in asyncio.all_tasks():
+            if task.get_name() == NEXT:  # its end has the next container wait
+                await asyncio.wait([task])
+        return await self._call_ms(self._inside) - await self._call_ms(self._host)
+
+    async def close(self) -> None:
+        """End the containers."""
+        await self._commands.close()
+
+    async def _call_ms(self, tool: Tool) -> float:
+        async def recorded(process: ProcessInfo) -> None:
+            del process
+
+        by, key = Principal(OWNER, Role.OWNER, OWNER), str(uuid.uuid4())
+        call = RunningCall(by, "chat", key, self._workspace, 60.0, recorded)
+        began = time.perf_counter()
+        said = await tool.run(call, tool.validate({"command": "echo said"}))
+        taken_ms = (time.perf_counter() - began) * 1e3
+        if said != "exit code: 0\nsaid\n":
+            raise SystemExit(f"a command of a chat failed: {said}")
+        return taken_ms
+
+
 async def bare_start_ms(image: str) -> float:
     """Return the time from `docker run` to the first output of its program."""
     began = time.perf_counter()
@@ -148,15 +199,23 @@ async def bare_start_ms(image: str) -> float:
 async def measured(directory: Path, image: str, rounds: int, repeats: int) -> Figures:
     """Run a hub, and measure everything."""
     file = directory / "hubbub.toml"
-    file.write_text(CONFIG.format(image=image))
+    file.write_text(CONFIG.format(image=image, memory_mb=MEMORY_MB, disk_mb=DISK_MB))
     (directory / "workspace").mkdir()
     model, stop = Scripted(), asyncio.Event()
     made: asyncio.Future[Figures] = asyncio.get_running_loop().create_future()
     tasks: list[asyncio.Task[None]] = []
 
     async def work(app: App) -> None:
+        files = directory / "person"
+        files.mkdir()
         try:
-            made.set_result(await Bench(app, model, rounds, repeats).figures(image))
+            async with DockerEngine(os.environ) as engine:
+                chats = Chats(engine, image, files)
+                try:
+                    figures = await Bench(app, model, chats, rounds, repeats).figures(image)
+                finally:
+                    await chats.close()
+            made.set_result(figures)
         except BaseException as error:
             made.set_exception(error)
             raise
@@ -186,7 +245,7 @@ def main() -> int:
         figures = asyncio.run(measured(Path(name), options.image, options.rounds, options.repeats))
     told = {**asdict(figures), "start_ratio": figures.start_ratio, "round_ratio": figures.round_ratio}
     for name, figure in told.items():
-        print(f"{name:<24}{'-' if figure is None else f'{figure:.2f}':>10}")
+        print(f"{name:<24}{figure:>10.2f}")
     if options.json is not None:
         options.json.write_text(json.dumps(told, indent=2) + "\n")
     problems: list[str] = []

@@ -139,7 +139,8 @@ class NewJob:
     `name`: its title; empty for the beginning of its task.
     `run_id`: the routine's run whose work it is.
     `project`: the directory of the workspace that it works on a copy of, in a container; None: it works on
-    the host. `mode`: what works in the container: WORKER, or the name of an agent CLI."""
+    the host. `mode`: what works in the container: WORKER, or the name of an agent CLI; `image`: of the
+    container; None: the configured one."""
 
     id: str
     owner_id: str
@@ -157,6 +158,7 @@ class NewJob:
     run_id: str | None = None
     project: str | None = None
     mode: str = WORKER
+    image: str | None = None
     told_in: tuple[str, Address] | None = None
 
     @property
@@ -178,7 +180,8 @@ class JobRow:
     `origin`: the id of the first in a series of repeated jobs, which share its grants.
     `routine_id`: the routine whose work it is, and whose grants it has instead.
     `missing_grants`: the grants its refused calls lacked, each a tool's name, a space and a pattern.
-    `project`, `mode`: see NewJob. `digest`: of the changes to its files that its owner may accept."""
+    `project`, `mode`, `image`: see NewJob. `digest`: of the changes to its files that its owner may
+    accept."""
 
     id: str
     short_id: str
@@ -214,6 +217,7 @@ class JobRow:
     project: str | None = None
     digest: str | None = None
     mode: str = WORKER
+    image: str | None = None
 
 
 class JobEventKind(StrEnum):

@@ -133,7 +133,7 @@ class FullJob:
     """A separate job; `description`: its task. `allowed_tools`: its tools besides the ones that need no
     approval; `grants`: as of Lightweight. `sandbox`: the directory of the workspace that it works on a copy
     of, in a container; None: it works on the host. `mode`: the agent CLI that does it there; None for the
-    hub's own worker."""
+    hub's own worker. `image`: of the container; None for the configured one."""
 
     title: str
     description: str
@@ -142,6 +142,7 @@ class FullJob:
     grants: tuple[str, ...] = ()
     sandbox: str | None = None
     mode: str | None = None
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

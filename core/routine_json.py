@@ -312,6 +312,7 @@ def _action(form: Form) -> Action:
                 grants=form.texts("grants", exact=True),
                 sandbox=form.text_or_none("sandbox"),
                 mode=form.text_or_none("mode"),
+                image=form.text_or_none("image"),
             )
         case _:
             return Lightweight("")

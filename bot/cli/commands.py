@@ -271,10 +271,13 @@ def sandbox_build(
     node: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The program of Node 20 or newer, for --agent.")
     ] = None,
+    image: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The image's name, by default [sandbox] image.")
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Build the image of workers, without any network."""
-    finish(lambda: containers.build_image(config, base, agent or (), node))
+    """Build an image of workers, without any network."""
+    finish(lambda: containers.build_image(config, base, agent or (), node, image))
 
 
 @sandbox_commands.command("status")

@@ -59,19 +59,21 @@ def show_status(path: Path | None, *, as_json: bool) -> None:
         raise CommandFailed(found.problem)
 
 
-def build_image(path: Path | None, base: str, agents: Sequence[str], node: Path | None) -> None:
-    """Build the image of workers, with the agents named as NAME=DIRECTORY.
+def build_image(
+    path: Path | None, base: str, agents: Sequence[str], node: Path | None, image: str | None
+) -> None:
+    """Build an image of workers, with the agents named as NAME=DIRECTORY. `image`: None for the usual one.
 
     Raises CommandFailed if Docker does not."""
     try:
         files = agents_from(agents, node)
     except ImageRefused as error:
         raise CommandFailed(str(error)) from error
-    asyncio.run(_built(load(path, secrets=False), base, files))
+    loaded = load(path, secrets=False)
+    asyncio.run(_built(loaded, base, files, image or loaded.config.sandbox.image))
 
 
-async def _built(loaded: Loaded, base: str, agents: AgentFiles | None) -> None:
-    image = loaded.config.sandbox.image
+async def _built(loaded: Loaded, base: str, agents: AgentFiles | None, image: str) -> None:
     async with DockerEngine(loaded.environment) as engine:
         try:
             await engine.image_id(base)

@@ -79,6 +79,9 @@ Sandbox = Annotated[
 Mode = Annotated[
     str | None, typer.Option(metavar="NAME", help="The agent CLI that does a full job in its container.")
 ]
+Image = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The image of a full job's container, of [sandbox] images.")
+]
 Cooldown = Annotated[
     int | None,
     typer.Option("--cooldown", metavar="SECONDS", help="Minimum time between two runs, in seconds."),
@@ -105,6 +108,7 @@ def routines_add(
     max_iterations: Iterations = None,
     sandbox: Sandbox = None,
     mode: Mode = None,
+    image: Image = None,
     timezone: Zone = None,
     match: Match = None,
     consume: Consume = None,
@@ -127,8 +131,8 @@ def routines_add(
         page = routine_actions.page_of(file, given)
         page["trigger"] = page.get("trigger", {}) | trigger if trigger else page.get("trigger", _MANUAL)
         held = page.get("action", {})
-        action = _action(held, prompt, remind, full_job, tools, max_iterations, sandbox, mode)
-        page["action"] = action
+        contained = {"sandbox": sandbox, "mode": mode, "image": image}
+        page["action"] = _action(held, prompt, remind, full_job, tools, max_iterations, contained)
         routine_actions.add(config, page, as_json=as_json)
 
     finish(make)
@@ -233,8 +237,7 @@ def _action(
     full_job: str | None,
     tools: str | None,
     max_iterations: int | None,
-    sandbox: str | None,
-    mode: str | None,
+    contained: dict[str, str | None],
 ) -> dict[str, Any]:
     """Return the action of the options, over the one of a file."""
     kind = held.get("type", "lightweight")
@@ -242,7 +245,7 @@ def _action(
     kind = kind if full_job is None else "full_job"
     named = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
     given: dict[str, Any] = {"text": remind, "title": full_job, "max_iterations": max_iterations}
-    given |= {"sandbox": sandbox, "mode": mode}
+    given |= contained
     given["description" if kind == "full_job" else "prompt"] = prompt
     given["allowed_tools"] = named
     if named and kind == "lightweight":

@@ -27,6 +27,7 @@ TELEGRAM_URL = "https://api.telegram.org"
 SLACK_URL = "https://slack.com/api"
 DISCORD_URL = "https://discord.com/api/v10"
 DISCORD_GATEWAY_URL = "wss://gateway.discord.gg"
+ImageName = Annotated[str, Field(min_length=1, max_length=255)]
 
 _BOT_TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
 _DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
@@ -424,9 +425,8 @@ class Sandbox(Section):
     """Jobs in containers: what these are made of, and how much they may use."""
 
     enabled: bool = Field(default=False, json_schema_extra=RESTART)
-    image: Annotated[str, Field(min_length=1, max_length=255)] = Field(
-        default="hubbub-worker", json_schema_extra=RESTART
-    )
+    image: ImageName = Field(default="hubbub-worker", json_schema_extra=RESTART)
+    images: tuple[ImageName, ...] = Field(default=(), json_schema_extra=RESTART)
     memory_mb: Annotated[int, Field(ge=64, le=1_000_000)] = Field(default=2048, json_schema_extra=RESTART)
     disk_mb: Annotated[int, Field(ge=1, le=1_000_000)] = Field(default=2048, json_schema_extra=RESTART)
     max_parallel: Annotated[int, Field(ge=1, le=100)] = Field(default=2, json_schema_extra=RESTART)

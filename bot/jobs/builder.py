@@ -62,9 +62,16 @@ def build_dispatcher(config: Config, pipeline: CallPipeline, ids: Ids) -> JobDis
         return None
     micro_usd = round(jobs.max_usd * MICRO_USD) or None
     budget = JobBudget(jobs.max_iterations, jobs.timeout_s, jobs.max_tokens or None, micro_usd)
-    contained, agents = config.sandbox.enabled, config.sandbox.agents
-    review = jobs.review is True
-    return JobDispatcher(pipeline, budget, ids, review=review, containers=contained, agents=agents)
+    sandbox = config.sandbox
+    return JobDispatcher(
+        pipeline,
+        budget,
+        ids,
+        review=jobs.review is True,
+        containers=sandbox.enabled,
+        agents=sandbox.agents,
+        images=(sandbox.image, *sandbox.images),
+    )
 
 
 def build_registry(

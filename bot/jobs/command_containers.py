@@ -53,6 +53,8 @@ workspace is a setting of theirs."""
 SHELL = ("/bin/sh", "-c", '[ -x /bin/bash ] && exec /bin/bash -c "$1"; exec /bin/sh -c "$1"', "sh")
 """Only inside is it known whether there is a bash."""
 
+NEXT = "the next container of a person"
+"""The name of the tasks after which a person's next container waits."""
 KILLED = 137
 """The exit code of what SIGKILL ended, as for want of memory."""
 MOST = 16
@@ -288,6 +290,6 @@ class CommandContainers:
             logger.warning("command.not_removed container=%s error=%s", waiting.container_id[:12], error)
 
     def _apart(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work, name="the next container of a person")
+        task = asyncio.get_running_loop().create_task(work, name=NEXT)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

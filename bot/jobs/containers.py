@@ -101,6 +101,7 @@ def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
         places_of(loaded),
         guard_of(workspace),
         sandbox.egress,
+        sandbox.images,
     )
 
 
@@ -254,7 +255,7 @@ class ContainerJobManager:
         user = container_user(hub_uid, hub_gid, job.row.number)
         place = self._settings.places.of(job.row.number)
         policy = ContainerPolicy(
-            self._settings.image,
+            job.row.image or self._settings.image,
             user,
             self._settings.memory_mb,
             place / "project",
@@ -334,12 +335,14 @@ class ContainerJobManager:
 
     async def _made(self, work: _Work) -> str:
         """Make a container that nothing of an earlier one is left of, and start it."""
-        job_id, settings = work.job.job.id, self._settings
+        job_id, settings, image = work.job.job.id, self._settings, work.policy.image
         if not settings.enabled:
             raise ContainerFailed(TURNED_OFF)
+        if image not in (settings.image, *settings.images):
+            raise ContainerFailed(f"The image {image} is no longer one of [sandbox] images.")
         await self._removed(job_id)
         await self.engine.probe()
-        await require_image(self.engine, settings.image, work.job.row.mode)
+        await require_image(self.engine, image, work.job.row.mode)
         free = os.statvfs(settings.places.data_dir)
         if free.f_bavail * free.f_frsize < 2 * settings.disk_mb * MB:
             raise ContainerFailed(NO_SPACE)

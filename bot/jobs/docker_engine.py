@@ -445,4 +445,4 @@ async def sandbox_problem(environment: Mapping[str, str], image: str) -> str | N
 
 def missing_image(image: str) -> str:
     """Return what to do about an image that is not there."""
-    return f"Docker has no image {image}; run: hubbub sandbox build"
+    return f"Docker has no image {image}; run: hubbub sandbox build --image {image}"

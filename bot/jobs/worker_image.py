@@ -155,9 +155,11 @@ async def require_image(engine: DockerEngine, image: str, mode: str) -> None:
     except ImageMissing:
         raise ImageRefused(missing_image(image)) from None
     if labels.get(VERSION_LABEL) != await asyncio.to_thread(worker_version):
-        raise ImageRefused(f"The image {image} is no worker of this version; run: hubbub sandbox build")
+        raise ImageRefused(
+            f"The image {image} is no worker of this version; run: hubbub sandbox build --image {image}"
+        )
     if mode != WORKER and mode not in labels.get(AGENTS_LABEL, "").split(","):
         raise ImageRefused(
-            f"The image {image} has no agent {mode}; run: hubbub sandbox build --node FILE"
-            f" --agent {mode}=DIRECTORY"
+            f"The image {image} has no agent {mode}; run: hubbub sandbox build --image {image}"
+            f" --node FILE --agent {mode}=DIRECTORY"
         )

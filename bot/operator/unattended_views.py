@@ -10,6 +10,7 @@ from core.lazy_module import LazyModule
 if TYPE_CHECKING:
     from core import routine, routine_json
     from core.job import JobEvent, JobRow
+    from core.jobs.dispatch import JobDispatcher
     from core.routines import definitions, describe
     from core.routines.describe import Day
     from core.routines.trial import Draft, Trial
@@ -214,21 +215,26 @@ class ProblemView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftView:
-    """A routine that is still being written; see core.routines.trial.Draft."""
+    """A routine that is still being written; see core.routines.trial.Draft. `agents`, `images`: what a full
+    job of it can choose in the place of the usual worker and the usual image."""
 
     problems: list[ProblemView]
     fires_on: str | None
     slots: list[int]
     trial: TrialView | None
+    agents: list[str]
+    images: list[str]
 
     @classmethod
-    def of(cls, draft: "Draft") -> Self:
-        """Return the view of a draft."""
+    def of(cls, draft: "Draft", jobs: "JobDispatcher | None") -> Self:
+        """Return the view of a draft. `jobs`: None if there are none."""
         return cls(
             problems=[ProblemView(field=one.field, message=one.message) for one in draft.problems],
             fires_on=draft.fires_on,
             slots=list(draft.slots),
             trial=None if draft.trial is None else TrialView.of(draft.trial),
+            agents=[] if jobs is None else list(jobs.choices.agents),
+            images=[] if jobs is None else list(jobs.choices.images),
         )
 
 
@@ -287,8 +293,8 @@ class JobView:
     """A job. `short_id`: unique among its owner's jobs. `reason`: of its last change. `routine_id`: the
     routine whose work it is. `missing_grants`: the grants that refused calls lacked, each whole and exact.
     `project`: the directory of the workspace that it works on a copy of, in a container; null: it works on
-    the host. `mode`: "worker", or the agent CLI that works inside. `digest`: of the changes that its owner
-    may accept. Times are integer microseconds UTC."""
+    the host. `mode`: "worker", or the agent CLI that works inside; `image`: chosen for it, null for the
+    configured one. `digest`: of the changes that its owner may accept. Times are integer microseconds UTC."""
 
     id: str
     short_id: str
@@ -315,6 +321,7 @@ class JobView:
     missing_grants: list[str]
     project: str | None
     mode: str
+    image: str | None
     digest: str | None
     created_at: int
     started_at: int | None
@@ -349,6 +356,7 @@ class JobView:
             missing_grants=list(row.missing_grants),
             project=row.project,
             mode=row.mode,
+            image=row.image,
             digest=row.digest,
             created_at=row.created_at,
             started_at=row.started_at,

@@ -55,7 +55,7 @@
  *   output_tokens: number, missing_grants: string[], job_id: string | null}} RoutineRun
  * @typedef {{fires: boolean, why: string, system: string | null, input: string | null}} Trial
  * @typedef {{problems: {field: string, message: string}[], fires_on: string | null, slots: number[],
- *   trial: Trial | null}} Draft
+ *   trial: Trial | null, agents: string[], images: string[]}} Draft
  *
  * @typedef {{id: string, short_id: string, title: string, task: string, state: string, reason: string,
  *   result: string | null, tools: string[], rounds: number, max_iterations: number, last_tool: string | null,

@@ -59,7 +59,8 @@ class EventsWanted(Given):
 class NewJobPage(Given):
     """A job to start. `tools`: those it may use besides the ones that need no approval. `sandbox`: it is to
     work in a container, on a copy of the workspace's directory `project`, by the agent CLI `mode` if it is
-    not "worker". `key`: makes a repeated request harmless."""
+    not "worker"; `image`: of the container, null for the configured one. `key`: makes a repeated request
+    harmless."""
 
     task: Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
     tools: Annotated[list[ShortText], Field(max_length=100)] = Field(default_factory=list)
@@ -67,6 +68,7 @@ class NewJobPage(Given):
     sandbox: bool = False
     project: Annotated[str, Field(max_length=1_000)] = "."
     mode: Annotated[str, Field(max_length=64)] = WORKER
+    image: Annotated[str, Field(max_length=255)] | None = None
     key: ShortText | None = None
 
 
@@ -155,6 +157,7 @@ class JobsApi:
             told_in=(WEB, Address(by.user_id)),
             project=body.project if body.sandbox else None,
             mode=body.mode,
+            image=body.image,
         )
         return JobView.of(made)
 

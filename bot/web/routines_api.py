@@ -270,7 +270,8 @@ class RoutinesApi:
     async def draft(self, call: Call) -> DraftView:
         """Validate a draft without storing it: problems, trigger in words, and a message's effect."""
         body: Draft = call.body
-        return DraftView.of(try_page(body.definition, body.text, self._moment(call)))
+        at = self._moment(call)
+        return DraftView.of(try_page(body.definition, body.text, at), at.jobs)
 
     async def calendar(self, call: Call) -> CalendarView:
         """Return the upcoming runs of the caller's schedules, day by day."""

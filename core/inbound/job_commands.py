@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 USAGES = {
     "job": "Type /job and what is to be done. /job --tools NAME,NAME gives it more tools; /job --sandbox lets"
     " it work in a container, /job --sandbox=DIRECTORY on that directory of the workspace; then --mode=NAME"
-    " lets an agent CLI do it.",
+    " lets an agent CLI do it, and --image=NAME makes the container of that image.",
     "jobs": "/jobs takes no arguments; /status ID shows one job.",
     "status": "Type /status alone, or /status and the ID of a job.",
     "cancel": "Type /cancel and the ID of a job; /jobs lists them.",
@@ -31,6 +31,7 @@ NO_JOBS = "Jobs are turned off in this hub."
 TOOLS = "--tools"
 SANDBOX = "--sandbox"
 MODE = "--mode="
+IMAGE = "--image="
 
 
 def command(
@@ -51,13 +52,13 @@ def command(
 def _start(rest: str, key: str, dispatcher: "JobDispatcher", principal: Principal) -> Effect | None:
     tools: Sequence[str] = ()
     project: str | None = None
-    mode = WORKER
+    chosen: dict[str, str] = {}
     flag, _, task = rest.partition(" ")
     if flag.split("=")[0] == SANDBOX:
         project, rest = flag.partition("=")[2] or ".", task.strip()
-        if rest.startswith(MODE):
+        while (option := next((one for one in (MODE, IMAGE) if rest.startswith(one)), None)) is not None:
             flag, _, task = rest.partition(" ")
-            mode, rest = flag.removeprefix(MODE), task.strip()
+            chosen[option], rest = flag.removeprefix(option), task.strip()
     flag, *words = rest.split(maxsplit=2)[:3] or [""]
     if flag == TOOLS:
         if len(words) != 2:
@@ -65,7 +66,8 @@ def _start(rest: str, key: str, dispatcher: "JobDispatcher", principal: Principa
         tools, rest = [tool for tool in words[0].split(",") if tool], words[1]
     if not rest:
         return None
-    new = dispatcher.new(principal, rest, key=key, tools=tools, project=project, mode=mode)
+    mode, image = chosen.get(MODE, WORKER), chosen.get(IMAGE)
+    new = dispatcher.new(principal, rest, key=key, tools=tools, project=project, mode=mode, image=image)
     return StartJob(new, notices.progress)
 
 

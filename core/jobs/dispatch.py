@@ -60,7 +60,7 @@ class ContainerProbe(Protocol):
 @dataclass(frozen=True, slots=True)
 class RoutineWork:
     """The work of a routine's run, which a job is to do. `task`: for people; `question`: the model's first
-    message; `left`: of the routine's budget today; `project`, `mode`: as of JobDispatcher.new."""
+    message; `left`: of the routine's budget today; `project`, `mode`, `image`: as of JobDispatcher.new."""
 
     run_id: str
     title: str
@@ -71,12 +71,21 @@ class RoutineWork:
     left: DayLeft = NO_LIMIT
     project: str | None = None
     mode: str = WORKER
+    image: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a job in a container can choose in the place of the usual worker and the usual image."""
+
+    agents: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
 
 
 class JobDispatcher:
     """The maker of new jobs. `budget`: the configured limits of each; `review`: their owners accept or reject
     their results; `containers`: there may be jobs in containers; `agents`: the agent CLIs that may do
-    these."""
+    these; `images`: those that a container may be made of, first the usual one."""
 
     def __init__(
         self,
@@ -87,13 +96,20 @@ class JobDispatcher:
         review: bool = False,
         containers: bool = False,
         agents: Sequence[str] = (),
+        images: Sequence[str] = (),
     ) -> None:
+        self._images = images
         self._agents = agents
         self._containers = containers
         self._review = review
         self._pipeline = pipeline
         self._budget = budget
         self._ids = ids
+
+    @property
+    def choices(self) -> Choices:
+        """What a job in a container can choose; nothing where there are none."""
+        return Choices(tuple(self._agents), tuple(self._images[1:])) if self._containers else Choices()
 
     def new(
         self,
@@ -107,13 +123,15 @@ class JobDispatcher:
         told_in: tuple[str, Address] | None = None,
         project: str | None = None,
         mode: str = WORKER,
+        image: str | None = None,
     ) -> NewJob:
         """Return a job for a person, to be stored next. Raises JobRefused.
 
         `tools`: those it may use besides the ones that need no approval.
         `project`: the directory of the workspace that it is to work on a copy of, in a container; None: it is
         to work on the host. A job that is to work in a container never works on the host.
-        `mode`: what works in the container: WORKER, or the name of an agent CLI."""
+        `mode`: what works in the container: WORKER, or the name of an agent CLI.
+        `image`: of the container, one of those that the operator named; None: the usual one."""
         self._require_permission(owner)
         if not task.strip():
             raise JobRefused("a job needs a task")
@@ -133,10 +151,16 @@ class JobDispatcher:
             review=self._review,
             project=None if project is None else self._project(project, tools),
             mode=self._mode(mode, project),
+            image=self._image(image, project),
         )
 
     def refusal(
-        self, owner: Principal, tools: Sequence[str], project: str | None = None, mode: str = WORKER
+        self,
+        owner: Principal,
+        tools: Sequence[str],
+        project: str | None = None,
+        mode: str = WORKER,
+        image: str | None = None,
     ) -> str | None:
         """Return why a person may have no job with those tools on that project; None if they may."""
         try:
@@ -146,6 +170,7 @@ class JobDispatcher:
             else:
                 self._project(project, tools)
             self._mode(mode, project)
+            self._image(image, project)
         except JobRefused as error:
             return str(error)
         return None
@@ -155,7 +180,15 @@ class JobDispatcher:
 
         No conversation hears of it, and no one reviews it: its result is the run's."""
         key = f"run:{work.run_id}"
-        new = self.new(owner, work.task, key=key, tools=work.tools, project=work.project, mode=work.mode)
+        new = self.new(
+            owner,
+            work.task,
+            key=key,
+            tools=work.tools,
+            project=work.project,
+            mode=work.mode,
+            image=work.image,
+        )
         budget = replace(
             self._budget,
             iterations=work.iterations,
@@ -197,6 +230,18 @@ class JobDispatcher:
             )
         return mode
 
+    def _image(self, image: str | None, project: str | None) -> str | None:
+        if image is None:
+            return None
+        if project is None:
+            raise JobRefused("Only a container has an image; start the job with sandbox.")
+        if image not in self._images:
+            raise JobRefused(
+                f"No job can have the image {quoted(image[:255])} here. The images are:"
+                f" {', '.join(self._images)}; see [sandbox] images in the configuration."
+            )
+        return image
+
     def again(self, owner: Principal, job: JobRow, *, key: str) -> NewJob:
         """Return a job that repeats one that has ended, and knows what became of it. Raises JobRefused."""
         # What an extension brought is there again only if it is still active.
@@ -210,6 +255,7 @@ class JobDispatcher:
             priority=job.priority,
             project=job.project,
             mode=job.mode,
+            image=job.image,
         )
         before = "\n\n".join(filter(None, (job.reason, job.result or "")))[:_PREVIOUS_CHARS]
         told = fence_tool_output(f"job {job.short_id}", before)

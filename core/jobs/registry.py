@@ -68,6 +68,7 @@ class JobRegistry:
         told_in: tuple[str, Address] | None = None,
         project: str | None = None,
         mode: str = WORKER,
+        image: str | None = None,
     ) -> JobRow:
         """Dispatch a job, with a `project` in a container. A repeated `key` returns the job that has it.
         `told_in`: see NewJob. Raises JobRefused."""
@@ -81,6 +82,7 @@ class JobRegistry:
             told_in=told_in,
             project=project,
             mode=mode,
+            image=image,
         )
         return await self._jobs.save_job(new)
 
@@ -215,9 +217,18 @@ class JobsInWords:
         key: str,
         project: str | None,
         mode: str,
+        image: str | None,
     ) -> str:
         job = await self._registry.create(
-            by, task, key=key, tools=tools, priority=priority, thread_id=thread_id, project=project, mode=mode
+            by,
+            task,
+            key=key,
+            tools=tools,
+            priority=priority,
+            thread_id=thread_id,
+            project=project,
+            mode=mode,
+            image=image,
         )
         return notices.created(job)
 

@@ -117,6 +117,7 @@ def not_permitted(
                 definition.action.allowed_tools,
                 definition.action.sandbox,
                 definition.action.mode or WORKER,
+                definition.action.image,
             )
         ) is not None:
             yield Problem("action", why)

@@ -102,6 +102,7 @@ class FullJobs:
             left=started.left,
             project=action.sandbox,
             mode=action.mode or WORKER,
+            image=action.image,
         )
 
 

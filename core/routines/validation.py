@@ -185,10 +185,9 @@ def _action(action: Action) -> Iterator[Problem]:
             yield from _text("action.title", action.title, MAX_WORD)
             yield from _text("action.description", action.description, MAX_DESCRIBED_TASK)
             yield from _between("action.max_iterations", action.max_iterations, 1, 200)
-            if action.sandbox is not None:
-                yield from _text("action.sandbox", action.sandbox, MAX_WORD)
-            if action.mode is not None:
-                yield from _text("action.mode", action.mode, MAX_WORD)
+            for name in ("sandbox", "mode", "image"):
+                if (given := getattr(action, name)) is not None:
+                    yield from _text(f"action.{name}", given, MAX_WORD)
             yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
             yield from _grants(action.grants)
         case _:

@@ -134,7 +134,8 @@ def user_of(files: Path) -> ContainerUser:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSettings:
-    """The configured limits of containers, and the places of their files. `guard`: of the workspace."""
+    """The configured limits of containers, and the places of their files. `guard`: of the workspace;
+    `images`: those that a job may choose instead of `image`."""
 
     enabled: bool
     image: str
@@ -144,3 +145,4 @@ class ContainerSettings:
     guard: "PathGuard"
     egress: Sequence[str]
     """As configured, each NAME:PORT."""
+    images: Sequence[str]

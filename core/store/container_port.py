@@ -19,9 +19,9 @@ class OutOfOrder(HubError):
 
 @dataclass(frozen=True, slots=True)
 class ContainerRow:
-    """What the store knows of a job's container. `number`: of its user and directory; `project`, `mode`: see
-    NewJob; `token_hash`: None if no request of its is answered; `last_seq`: of its newest request, 0 for
-    none; `complete`: this request said that its work is done."""
+    """What the store knows of a job's container. `number`: of its user and directory; `project`, `mode`,
+    `image`: see NewJob; `token_hash`: None if no request of its is answered; `last_seq`: of its newest
+    request, 0 for none; `complete`: this request said that its work is done."""
 
     number: int
     project: str
@@ -29,6 +29,7 @@ class ContainerRow:
     last_seq: int
     complete: bool
     mode: str = WORKER
+    image: str | None = None
 
 
 NO_CONTAINER = ContainerRow(0, ".", None, 0, complete=False)

@@ -1,15 +1,16 @@
 """Routines in the console: made and tried by keyboard alone, run, paused, changed and forgotten; and text of
 others that stays text."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.browser.chromium import Complaints
+from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.keyboard import tab_to
-from tests.harness.process import HubProcess
+from tests.harness.process import HubProcess, running_hub
 
 pytestmark = [
     pytest.mark.chromium,
@@ -148,6 +149,32 @@ async def test_text_of_others_is_never_markup(
     assert complaints.lines == []
 
 
+async def test_a_routine_chooses_the_worker_and_image_of_its_container_where_there_are_several(
+    tmp_path: Path, browser: Browser, complaints: Complaints
+) -> None:
+    several = '\n[sandbox]\nenabled = true\nagents = ["claude"]\nimages = ["second"]\n'
+    async with running_hub(tmp_path, extra=several) as hub, tab(browser, complaints) as page:
+        opened = Console(page, hub.url)
+        await opened.log_in(await hub.link())
+        await opened.open("routines")
+        await page.get_by_role("link", name="New").click()
+        await page.get_by_label("Name", exact=True).fill("sky")
+        await page.get_by_label("Trigger").select_option("manual")
+        await page.get_by_label("What it does").select_option(label="Dispatch a job")
+        await page.get_by_label("Title of the job").fill("Stars")
+        await page.get_by_label("Task").fill("Count the stars")
+        await page.get_by_text("Limits and notices").click()
+        await page.get_by_label("Work in a container, on a copy of this directory").fill(".")
+        await page.get_by_label("Image of the container").select_option("second")
+        await page.get_by_label("What works in the container").select_option("claude")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_role("heading", name="sky")).to_be_focused()
+        (made,) = await hub.api("GET", "/routines")
+        kept = (await hub.api("GET", f"/routines/{made['id']}"))["definition"]["action"]
+        assert (kept["sandbox"], kept["mode"], kept["image"]) == (".", "claude", "second")
+        assert complaints.lines == []
+
+
 async def test_a_routine_that_dispatches_a_job_is_made_and_run(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
@@ -165,6 +192,7 @@ async def test_a_routine_that_dispatches_a_job_is_made_and_run(
     await page.get_by_label("Task").fill("Count the stars")
     await page.get_by_text("Limits and notices").click()
     await page.get_by_label("Rounds at most").fill("9")
+    await expect(page.get_by_label("Image of the container")).to_be_hidden()
     await page.get_by_label("Work in a container, on a copy of this directory").fill(".")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("Jobs in containers are turned off in this hub")).to_be_visible()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.job import JobState
+from tests.bot.web.api_client import client
 from tests.harness.simulators import person_files
 from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
 from tests.scenarios.team import BEN_ID, card, hears, open_team
@@ -76,6 +77,38 @@ async def test_a_job_that_no_container_can_take_is_refused(tmp_path: Path, said:
     async with open_hub(tmp_path, extra="[sandbox]\nenabled = true\n") as house:
         house.telegram.user_sends_text(OWNER, said)
         await house.telegram.wait_text(OWNER, answer)
+
+
+IMAGES = '[sandbox]\nenabled = true\nimages = ["hubbub-worker-node"]\n'
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_job_chooses_among_the_images_that_the_operator_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    named = {"task": "tidy up", "sandbox": True, "image": "hubbub-worker-node"}
+    work = {"type": "full_job", "title": "Tidy", "description": "tidy up", "sandbox": "."}
+    async with open_hub(tmp_path, extra=IMAGES) as house:
+        house.telegram.user_sends_text(OWNER, "/job --sandbox --image=python tidy up")
+        await house.telegram.wait_text(OWNER, 'No job can have the image "python" here. The images are:')
+        house.telegram.user_sends_text(OWNER, "/job --sandbox --image=hubbub-worker-node --mode=claude tidy")
+        await house.telegram.wait_text(OWNER, 'No job can work by "claude" here')
+        job = await becomes(
+            house, await started(house, "/job --sandbox --image=hubbub-worker-node tidy up"), JobState.FAILED
+        )
+        assert job.image == "hubbub-worker-node"
+        async with client(house.directory) as api:
+            for body, status in (
+                (named, 200),
+                ({**named, "image": "python"}, 409),
+                ({**named, "sandbox": False}, 409),
+            ):
+                assert (await api.ask("POST", "/api/jobs", body))[0] == status
+            for image, status in (("hubbub-worker-node", 200), ("python", 422)):
+                page = {"name": image, "trigger": {"type": "manual"}, "action": {**work, "image": image}}
+                assert (await api.ask("POST", "/api/routines", page))[0] == status
+    gc.collect()  # the SDK leaves sockets that could not connect
 
 
 async def test_where_containers_are_turned_off_none_is_promised(tmp_path: Path) -> None:

@@ -123,6 +123,8 @@ export class RoutineEditor {
 
   /** @param {Draft} draft */
   #show(draft) {
+    this.#fields.get("action.mode")?.offer(draft.agents);
+    this.#fields.get("action.image")?.offer(draft.images);
     this.#complain(draft.problems.filter(({ field }) => this.#met.has(field)));
     const next = draft.slots.length ? `. Next: ${draft.slots.slice(0, 3).map(inFull).join("; ")}` : "";
     this.fires.textContent = draft.fires_on ? `${draft.fires_on}${next}` : "";
@@ -189,10 +191,17 @@ function fieldView(spec, page, onMet) {
   const hint = spec.hint ? h("p", { class: "hint" }, spec.hint) : null;
   const check = input.type === "checkbox";
   const both = check ? [input, label] : [label, input];
+  const parts = [...both, input.suggestions ?? null, hint, note];
+  const element = h("div", { class: check ? "field check" : "field" }, ...parts);
+  element.hidden = Boolean(input.offer) && !input.offer([]);
   return {
     input,
-    element: h("div", { class: check ? "field check" : "field" }, ...both, input.suggestions ?? null, hint, note),
+    element,
     read: () => spec.read(input),
+    /** @param {string[]} words what the hub offers now */
+    offer(words) {
+      element.hidden = !input.offer(words);
+    },
     /** @param {string} message */
     complain(message) {
       note.textContent = message;

@@ -86,6 +86,27 @@ const choice = (options) => ({
   read: (input) => input.value,
 });
 
+/** What the hub offers in the place of the usual one, which each draft says. @param {string} usual */
+const offered = (usual) => ({
+  input: (value, props) => {
+    const one = h("select", props);
+    let drawn = "";
+    const draw = (/** @type {string[]} */ words, /** @type {string} */ now) => {
+      const all = [...new Set(["", ...words, now])];
+      const options = all.map((word) => h("option", { value: word, selected: word === now }, word || usual));
+      one.replaceChildren(...options);
+      drawn = words.join();
+    };
+    draw([], value ?? "");
+    one.offer = (/** @type {string[]} */ words) => {
+      if (words.join() !== drawn) draw(words, one.value);
+      return one.options.length > 1;
+    };
+    return one;
+  },
+  read: textOf,
+});
+
 /** Lines as a list. */
 const lines = {
   ...area("2"),
@@ -293,6 +314,8 @@ export const ACTIONS = {
       { ...what, ...area("4"), path: "action.description", label: "Task" },
       { ...more, ...number("25"), path: "action.max_iterations", label: "Rounds at most" },
       { ...more, ...text("none"), path: "action.sandbox", label: "Work in a container, on a copy of this directory" },
+      { ...more, ...offered("hubbub's own worker"), path: "action.mode", label: "What works in the container" },
+      { ...more, ...offered("the usual one"), path: "action.image", label: "Image of the container" },
       ...TOOLS,
     ],
   },

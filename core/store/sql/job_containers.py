@@ -63,15 +63,17 @@ _KIND = {
 
 
 def row_of(tx: Transaction, job_id: str) -> ContainerRow | None:
-    row = tx.one("SELECT number, project, token_hash, mode FROM job_containers WHERE job_id = ?", job_id)
+    row = tx.one(
+        "SELECT number, project, token_hash, mode, image FROM job_containers WHERE job_id = ?", job_id
+    )
     if row is None:
         return None
     last = tx.one(
         "SELECT seq, kind, answer FROM job_requests WHERE job_id = ? ORDER BY seq DESC LIMIT 1", job_id
     )
     complete = last is not None and last[1] == "complete" and last[2] == OVER
-    number, project, token_hash, mode = row
-    return ContainerRow(number, project, token_hash, 0 if last is None else last[0], complete, mode)
+    number, project, token_hash, mode, image = row
+    return ContainerRow(number, project, token_hash, 0 if last is None else last[0], complete, mode, image)
 
 
 def _known(tx: Transaction, job_id: str) -> ContainerRow:

@@ -43,6 +43,7 @@ JOB = (
     " (SELECT s.project FROM job_containers s WHERE s.job_id = j.id),"
     " (SELECT s.digest FROM job_containers s WHERE s.job_id = j.id),"
     " (SELECT s.mode FROM job_containers s WHERE s.job_id = j.id),"
+    " (SELECT s.image FROM job_containers s WHERE s.job_id = j.id),"
     " j.day_tokens, j.day_micro_usd"
 )
 
@@ -62,15 +63,16 @@ def job_of(row: Row) -> JobRow:
     budget = JobBudget(*row[8:12], *row[-2:])
     scope = tuple(json.loads(row[7]))
     id_, short_id, owner_id, key, title, task, state = row[:7]
-    plan, planned, origin, routine_id, missing, project, digest, mode = row[-10:-2]
+    plan, planned, origin, routine_id, missing, project, digest, mode, image = row[-11:-2]
     job = replace(
-        JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-10]),
+        JobRow(id_, short_id, owner_id, key, title, task, JobState(state), scope, budget, *row[12:-11]),
         origin=origin,
         routine_id=routine_id,
         missing_grants=() if missing is None else tuple(json.loads(missing)),
         project=project,
         digest=digest,
         mode=mode or WORKER,
+        image=image,
     )
     if planned is None:
         return job

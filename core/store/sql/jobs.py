@@ -123,11 +123,12 @@ def save(tx: Transaction, new: NewJob) -> JobRow:
     )
     if new.project is not None:
         tx.run(
-            "INSERT INTO job_containers (job_id, number, project, mode)"
-            " SELECT ?, coalesce(max(number), 0) + 1, ?, ? FROM job_containers",
+            "INSERT INTO job_containers (job_id, number, project, mode, image)"
+            " SELECT ?, coalesce(max(number), 0) + 1, ?, ?, ? FROM job_containers",
             new.id,
             new.project,
             new.mode,
+            new.image,
         )
     record(tx, new.id, None, JobState.PENDING, "Created", new.actor)
     return job_row(tx, new.id)

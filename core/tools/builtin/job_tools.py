@@ -30,8 +30,9 @@ class Told(Protocol):
         key: str,
         project: str | None,
         mode: str,
+        image: str | None,
     ) -> str:
-        """Create a job. `project`, `mode`: see core.jobs.dispatch.JobDispatcher.new."""
+        """Create a job. `project`, `mode`, `image`: see core.jobs.dispatch.JobDispatcher.new."""
         ...
 
     async def listed(self, by: Principal, *, working: bool) -> str:
@@ -102,6 +103,11 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
             "with sandbox: worker, or the agent CLI that does it, if the hub has any",
             Field(max_length=64),
         ] = WORKER,
+        image: Annotated[
+            str | None,
+            "with sandbox: the image of the container, if the hub has several",
+            Field(max_length=255),
+        ] = None,
     ) -> str:
         """Start a job, which works in the background by itself. Its result is sent to this conversation. In a
         container it has a shell and files of its own, and no network; the project itself changes only once
@@ -115,6 +121,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
             call.idempotency_key,
             project if sandbox else None,
             mode,
+            image,
         )
         return await _said(made)
 

@@ -117,6 +117,9 @@ def _making(told: Callable[[], Told]) -> Tool:
         mode: Annotated[
             str | None, "with sandbox: the agent CLI that does the job, if the hub has any"
         ] = None,
+        image: Annotated[
+            str | None, "with sandbox: the image of the container, if the hub has several"
+        ] = None,
         description: Annotated[str, "a description of its purpose"] = "",
     ) -> str:
         """Create a routine: a prompt the hub runs by itself. Its result is sent to this conversation."""
@@ -140,6 +143,7 @@ def _making(told: Callable[[], Told]) -> Tool:
             "description": description,
             "sandbox": sandbox,
             "mode": mode,
+            "image": image,
         }
         return await _said(told().create(call.principal, call.thread_id, _page(given)))
 
@@ -161,7 +165,10 @@ def _page(given: Arguments) -> dict[str, Any]:
         "description": given["description"],
         "trigger": _given(trigger),
         "action": _action(
-            *(given[one] for one in ("prompt", "tools", "full_job", "max_iterations", "sandbox", "mode"))
+            given["prompt"],
+            given["tools"],
+            given["full_job"],
+            {one: given[one] for one in ("max_iterations", "sandbox", "mode", "image")},
         ),
     }
     if given["cooldown_s"] is not None:
@@ -244,15 +251,12 @@ def _action(
     prompt: str,
     tools: list[str] | None,
     full_job: str | None,
-    max_iterations: int | None,
-    sandbox: str | None,
-    mode: str | None,
+    more: Mapping[str, Any],
 ) -> dict[str, Any]:
     if full_job is None:
         scope = {"use_tools": True, "allowed_tools": tools} if tools else {}
         return {"type": "lightweight", "prompt": prompt, **scope}
-    job = {"title": full_job, "description": prompt, "max_iterations": max_iterations}
-    job |= {"sandbox": sandbox, "mode": mode}
+    job = {"title": full_job, "description": prompt, **more}
     return _given({"type": "full_job", **job, "allowed_tools": tools or None})
 
 

@@ -26,7 +26,7 @@ async def test_a_job_starts_and_calls_its_model_at_a_bounded_cost(
     )
     said, _ = await bench.communicate()
     found = json.loads(figures.read_text())
-    assert min(found[name] for name in ("bare_start", "job_start", "one_job", "five_jobs")) > 0
+    assert min(found[name] for name in ("bare_start", "job_start", "one_job", "five_jobs", "chat_call")) > 0
     if profile.name == "proof":
         assert bench.returncode == 0, said.decode()
     proof_record("sandbox", **found)

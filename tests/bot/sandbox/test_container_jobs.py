@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.job import JobEventKind, JobState
+from core.job import JobEventKind, JobState, NewJob
 from core.routine import RunStatus
 from core.safety.network import Lookup
 from tests.bot.cli.in_process import command
@@ -462,7 +462,32 @@ async def test_a_job_that_takes_too_long_ends_with_its_container(tmp_path: Path,
 async def test_a_missing_image_is_named_with_what_to_do(tmp_path: Path) -> None:
     async with house_with(tmp_path, "hubbub-nowhere") as house:
         job = await becomes(house, await started(house, "/job --sandbox rest"), JobState.FAILED)
-        assert job.reason == "Docker has no image hubbub-nowhere; run: hubbub sandbox build"
+        assert (
+            job.reason
+            == "Docker has no image hubbub-nowhere; run: hubbub sandbox build --image hubbub-nowhere"
+        )
+
+
+async def test_a_job_works_in_the_image_it_chose_if_that_is_a_worker(
+    tmp_path: Path, worker_image: str
+) -> None:
+    bare = f"{worker_image}-bare"
+    run("docker", "import", "-", bare, input="\0" * 10_240)  # an archive of nothing
+    try:
+        images = f'images = ["{worker_image}", "{bare}"]'
+        async with house_with(tmp_path, "hubbub-nowhere", images) as house:
+            house.model.enqueue(text("Rested."))
+            named = await started(house, f"/job --sandbox=app --image={worker_image} rest")
+            await becomes(house, named, JobState.COMPLETED)
+            named = await started(house, f"/job --sandbox=app --image={bare} rest", 2)
+            job = await becomes(house, named, JobState.FAILED)
+            assert job.reason.startswith(f"The image {bare} is no worker of this version; run: ")
+            taken_back = NewJob("old", job.owner_id, "old", "rest", (), project="app", image="taken-back")
+            named = (await house.store.jobs.save_job(taken_back)).short_id
+            job = await becomes(house, named, JobState.FAILED)
+            assert job.reason == "The image taken-back is no longer one of [sandbox] images."
+    finally:
+        run("docker", "image", "rm", bare)
 
 
 async def nothing_in(directory: Path) -> bool:

@@ -58,6 +58,6 @@ def test_the_limits_are_checked_on_a_container_that_is_gone_afterwards(tmp_path:
     missing = command(tmp_path, "sandbox", "status")
     assert (missing.code, missing.err.strip()) == (
         1,
-        "Docker has no image hubbub-nowhere; run: hubbub sandbox build",
+        "Docker has no image hubbub-nowhere; run: hubbub sandbox build --image hubbub-nowhere",
     )
     assert run(*LABELLED) == ""

@@ -698,6 +698,7 @@ CREATE TABLE job_containers (
     number      INTEGER NOT NULL UNIQUE,
     project     TEXT NOT NULL,  -- the directory of the workspace that it works on a copy of; '.': all of it
     mode        TEXT NOT NULL,  -- 'worker', or the agent CLI that works inside
+    image       TEXT,  -- chosen for it; null: the configured one
     token_hash  TEXT,  -- of what its worker names itself by; null: no request is answered
     changes     TEXT,  -- JSON: the files in which its copy differs at its end
     digest      TEXT,  -- of the changes: what a person accepts
