@@ -42,7 +42,7 @@ from core.errors import LeaseLost, SchemaTooNew, SchemaTooOld, StoreLocked, Stor
 from core.events import TurnListener
 from core.ids import Ids, RandomIds
 from core.inbound.hub import Hub
-from core.jobs.service import JobService
+from core.jobs.service import JobOutcomes, JobService
 from core.model.base import Model
 from core.people.pairing import PairingService
 from core.ports import Inbox
@@ -186,6 +186,7 @@ class Seams:
     `prepare`: called before anything works.
     `stand_in`: takes the place of each platform's channel. `servers`: builds the clients of MCP servers.
     `probe`: looks at containers before full jobs; None for the Docker daemon.
+    `outcomes`: hears of jobs in containers, or ends them.
     """
 
     clock: Clock = field(default_factory=SystemClock)
@@ -206,6 +207,7 @@ class Seams:
     stand_in: Callable[[Channel], Channel] | None = None
     servers: BuildServers = build_mcp
     probe: "ContainerProbe | None" = None
+    outcomes: JobOutcomes = field(default_factory=JobOutcomes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +342,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
             seams.executor,
             seams.servers,
             seams.probe,
+            seams.outcomes,
             seams.alone,
         )
         opened.push_async_callback(tools.close)

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from bot.mcp.extensions import ExtensionManager
     from core.jobs.dispatch import ContainerProbe
     from core.jobs.registry import JobsInWords
+    from core.jobs.service import JobOutcomes
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
@@ -124,6 +125,7 @@ class Tools:
         executor: Executor,
         servers: BuildServers,
         probe: "ContainerProbe | None",
+        outcomes: "JobOutcomes",
         alone: bool,
     ) -> None:
         loaded, config, store, clock = (
@@ -136,7 +138,7 @@ class Tools:
         self._manager = channels.manager
         self.pause = pause
         self.commands = build_commands(loaded, clock, alone=alone)
-        if self.commands is not None:
+        if self.commands is not None and outcomes.instead is None:
             dependencies.timers.every("commands.idle", LOOK_EVERY_S, self.commands.look)
         self.registry = RunRegistry(channels.turns, self._tell_owner, self._keep_models, fields)
         tools = build_tools(
@@ -180,6 +182,7 @@ class Tools:
             channels.manager,
             lambda: self.routines.job_changed(),
             lookup,
+            outcomes,
         )
         self.audit = build_audit(loaded, store, self.pipeline.effective_policy, clock)
         self.reloading, self.settings = self._settings(channels.builder)

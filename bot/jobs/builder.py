@@ -14,7 +14,7 @@ from core.clock import Clock
 from core.ids import Ids
 from core.job import JobBudget, JobLimits, RepairTerms
 from core.jobs.dispatch import JobDispatcher, Readiness
-from core.jobs.service import JobEngines, JobService
+from core.jobs.service import JobEngines, JobOutcomes, JobService
 from core.lazy_module import LazyModule
 from core.ports import OutboxListener
 from core.runs.lazy_engine import RunEngine, RunSignals
@@ -126,6 +126,7 @@ def build_jobs(
     listener: OutboxListener,
     changed: Callable[[], None],
     lookup: "network.Lookup | None",
+    outcomes: JobOutcomes,
 ) -> JobService:
     """Build what carries jobs out. `changed`: called with every change of a job."""
     config, store, clock = dependencies.config, dependencies.store, dependencies.clock
@@ -154,6 +155,9 @@ def build_jobs(
 
         def contained(signals: RunSignals) -> RunEngine:
             limits = JobLimits(config.sandbox.max_parallel, config.sandbox.max_per_user)
+            if outcomes.instead is not None:
+                replayed = outcomes.instead(store, of_host, listener)
+                return scheduler.JobScheduler(replayed, replayed, runs, signals, clock, limits, repair())
             allowed = frozenset(map(network.destination, config.sandbox.egress))
             guard = network_guard(config, lookup)
             docker = docker_engine.DockerEngine(dependencies.loaded.environment)
@@ -174,6 +178,7 @@ def build_jobs(
                 of_host,
                 listener,
                 job_socket.EgressTerms(allowed, guard) if allowed else None,
+                outcomes,
             )
             return containers.ContainerEngine(manager, runs, signals, clock, limits, repair())
 

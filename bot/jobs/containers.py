@@ -31,6 +31,7 @@ from core.events import NO_MODELS, ModelTrace
 from core.job import JobLimits, JobState, RepairTerms
 from core.jobs.notices import ended
 from core.jobs.scheduler import JobScheduler
+from core.jobs.service import JobOutcomes
 from core.jobs.worker import JobWorker, left_of
 from core.ports import OutboxListener
 from core.runs.lazy_engine import RunSignals
@@ -66,7 +67,7 @@ from core.store.container_port import (
     StartedContainer,
     StoredChanges,
 )
-from core.store.job_port import JobEnd, Jobs, StartedJob
+from core.store.job_port import JobEnd, JobEnded, Jobs, StartedJob, task_of
 from core.store.units import committed, patiently
 from core.timezones import TimeZones
 from core.tool import Workspace
@@ -144,8 +145,10 @@ class ContainerJobManager:
         ends: JobWorker,
         listener: OutboxListener,
         egress: EgressTerms | None,
+        outcomes: JobOutcomes,
     ) -> None:
         """Keep the parts. `ends`: knows when people hear of the end of a job."""
+        self._outcomes = outcomes
         self._egress = egress
         self.engine = engine
         self._settings = settings
@@ -191,6 +194,7 @@ class ContainerJobManager:
         StoreError."""
         assert isinstance(started, StartedContainer)  # noqa: S101 - it claims no others
         job = started.job
+        self._outcomes.begun(job.id, task_of(started))
         run.earlier = started.models
         payer = Payer(CallKind.JOB, job.id, job.owner_id, routine_id=job.routine_id)
         models = self._models.begin(run.report, payer, started.models.spent, run.keep, started.reserved)
@@ -409,9 +413,13 @@ class ContainerJobManager:
         changes: StoredChanges | None = None,
     ) -> None:
         end = ContainerEnd(self._ends.held(JobEnd(path, ended, models, result=result or None)), changes)
+
+        def stored(done: JobEnded) -> None:
+            self._outcomes.ended(job_id, end)
+            self._listener.outbox_ready(done.outbox)
+
         await committed(
-            patiently(lambda: self._containers.end_container_job(job_id, end), self._clock),
-            lambda done: self._listener.outbox_ready(done.outbox),
+            patiently(lambda: self._containers.end_container_job(job_id, end), self._clock), stored
         )
 
     async def _forgotten(self, job: StartedJob) -> None:

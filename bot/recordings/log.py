@@ -18,6 +18,8 @@ from typing import Any, cast
 from bot.runtime import StartError, needed_to_start
 from core.safety.leaks import SHORTEST_KNOWN, Leak, LeakDetector, replaced
 
+CONTAINED = "container"
+"""The kind of run that a job in a container is: its replay has the outcome alone."""
 FILE_NAME = "recording.jsonl"
 FORMAT = 1
 MARK = "hubbub-secret-"

@@ -11,18 +11,20 @@ from bot.app import Seams
 from bot.config.keys import VaultKeyRing, hub_key
 from bot.config.schema import secret_values
 from bot.parts import Dependencies
-from bot.recordings.log import FORMAT, Marks, RecordingLog
+from bot.recordings.log import CONTAINED, FORMAT, Marks, RecordingLog
 from bot.recordings.values import error_to_json, event_to_json, plain_value, plan_to_json, request_to_json
 from bot.runtime import version
 from core.clock import Clock
 from core.errors import HubError, VaultError
 from core.events import Failed, Finished, RunEnded, RunKind, RunStarted, TurnEvent
 from core.ids import Ids
+from core.jobs.service import JobOutcomes
 from core.messages import InboundEvent
 from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
 from core.ports import Acceptance, Inbox, OutboxRow, Posted, Seen
 from core.safety.fencing import ResultLimits
 from core.store.codecs import message_to_json
+from core.store.container_port import ContainerEnd
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.tools.execution import Executor, HostExecutor, ToolPause
 from core.transcript import ToolResult
@@ -73,6 +75,7 @@ class Recorder:
         self._marks = Marks(b"", (), self._marked)
         self._tools: dict[str, int] = {}
         self._lists: dict[str, str] = {}
+        self._jobs: dict[str, int] = {}
         self._data_dir = Path()
 
     def seams(self) -> Seams:
@@ -92,6 +95,7 @@ class Recorder:
             executor=RecordedExecutor(HostExecutor(), self),
             inbox=lambda inbox: RecordedInbox(inbox, self),
             posted=self.posted,
+            outcomes=JobOutcomes(self.job_begun, self.job_ended),
             sealed=lambda value: self._marks.learn([value]),
             prepare=self.begin,
         )
@@ -154,6 +158,18 @@ class Recorder:
             ref=posted.ref,
             order_key=posted.order_key,
         )
+
+    def job_begun(self, job_id: str, task: str) -> None:
+        """Record that a job is at work in a container; what it asks for is a part of its outcome."""
+        _run_kind.set(CONTAINED)
+        self._jobs[job_id] = self.write("job", job=job_id, task=task)
+
+    def job_ended(self, job_id: str, end: ContainerEnd) -> None:
+        """Record the end of a job in a container."""
+        path = [[state.value, reason] for state, reason in end.end.path]
+        changes = None if end.changes is None else plain_value(end.changes)
+        number = self._jobs.pop(job_id, 0)
+        self.write("ended", job=number, path=path, result=end.end.result, changes=changes)
 
     def asked(self, model: str, request: ModelRequest) -> int:
         """Record a request and return its number."""

@@ -8,6 +8,7 @@ import logging
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,19 +19,34 @@ from bot.parts import Dependencies
 from bot.recordings.log import VAULT, Record, read_recording
 from bot.recordings.recorder import MCP_LISTS
 from bot.recordings.script import Script, for_ever
-from bot.recordings.values import error_from_json, plan_from_json, reply_from_json, risk_from_json, sort_key
+from bot.recordings.values import (
+    error_from_json,
+    job_end_from_json,
+    plan_from_json,
+    reply_from_json,
+    risk_from_json,
+    sort_key,
+)
 from bot.runtime import StartError
 from channels.channel import Channel, Look, Payload, Route
 from channels.webchat import WEB
 from core.clock import Clock
 from core.errors import MessageRejected
+from core.job import JobLimits, JobState
+from core.jobs.notices import ended
+from core.jobs.service import JobOutcomes
+from core.jobs.worker import JobWorker
 from core.lazy_module import LazyModule
 from core.messages import Address, Attachment, Message, MessageRef
 from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
-from core.ports import Inbox, Posted
+from core.ports import Inbox, OutboxListener, Posted
+from core.runs.registry import Run
 from core.runs.workspace_texts import DOCUMENTS, SKILL_FILE, SKILLS
 from core.safety.fencing import ResultLimits
 from core.store.codecs import message_to_json
+from core.store.container_port import ContainerEnd
+from core.store.job_port import JobEnd, StartedJob, task_of
+from core.store.port import Store
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.tools.execution import ToolPause
 from core.tools.registry import ToolRegistry
@@ -110,6 +126,51 @@ class ReplayExecutor:
         del context, clock, limits, pause, plan
         record = await self._script.outcome(tool.name, arguments)
         return ToolResult(call_id, ResultStatus(record["status"]), record["text"])
+
+
+class ReplayedJobs:
+    """Jobs in containers without any container: how they end stands in the recording.
+
+    Implements core.jobs.scheduler.ClaimedWork."""
+
+    def __init__(self, script: Script, store: Store, ends: JobWorker, listener: OutboxListener) -> None:
+        self._script = script
+        self._jobs = store.jobs
+        self._containers = store.containers
+        self._ends = ends
+        self._listener = listener
+
+    async def begin_jobs(self, limits: JobLimits) -> Sequence[StartedJob]:
+        return await self._containers.begin_container_jobs(limits)
+
+    async def resume_job(self, job_id: str) -> StartedJob | None:
+        return await self._containers.adopt_container_job(job_id)
+
+    async def stopped_jobs(self, job_ids: Sequence[str]) -> Sequence[str]:
+        return await self._jobs.stopped_jobs(job_ids)
+
+    async def work(self, started: StartedJob, run: Run) -> bool:
+        del run
+        record = await self._script.job(task_of(started))
+        await self._end(started, job_end_from_json(record))
+        return True
+
+    async def close(self, started: StartedJob, run: Run, left_running: str | None) -> None:
+        del run, left_running
+        await self._end(started, ContainerEnd(JobEnd(((JobState.CANCELLED, ""),), ended, result="")))
+
+    async def repair(self, started: StartedJob, run: Run, reason: str, most: int) -> StartedJob | None:
+        """Leave a job whose end doesn't come: the replay stops by that."""
+        del started, run, reason, most
+        return None
+
+    async def set_aside(self, job_id: str, reason: str) -> None:
+        """Do nothing: a replay's own hub is never started again."""
+
+    async def _end(self, started: StartedJob, end: ContainerEnd) -> None:
+        whole = replace(end, end=self._ends.held(end.end))
+        done = await self._containers.end_container_job(started.job.id, whole)
+        self._listener.outbox_ready(done.outbox)
 
 
 class StandIn:
@@ -233,6 +294,7 @@ def replay_seams(script: Script) -> Seams:
         prepare=prepare,
         stand_in=lambda channel: StandIn(channel, script),
         servers=servers,
+        outcomes=JobOutcomes(instead=partial(ReplayedJobs, script)),
     )
 
 

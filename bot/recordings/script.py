@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
-from bot.recordings.log import Record, without_secrets
+from bot.recordings.log import CONTAINED, Record, without_secrets
 from bot.recordings.values import (
     error_from_json,
     event_from_json,
@@ -40,6 +40,10 @@ async def for_ever() -> NoReturn:
 
 FOLLOWED = frozenset({RunKind.CHAT, RunKind.JOB})
 """The runs that a replay repeats. What a subtask did is the outcome of its call."""
+
+
+_BEGINNINGS = {"reply": "ask", "outcome": "call", "ended": "job"}
+"""What names the record of the beginning, by the kind of the one of the end."""
 
 
 class ReplayClock:
@@ -75,7 +79,7 @@ class ReplayIds:
         self._fresh: Ids = RandomIds()
         self._kept: defaultdict[str, deque[str]] = defaultdict(deque)
         for record in records:
-            if record["k"] == "id" and record["run"] in {"", *FOLLOWED}:
+            if record["k"] == "id" and record["run"] in {"", CONTAINED, *FOLLOWED}:
                 self._kept[record["of"]].append(record["value"])
 
     def row_id(self) -> str:
@@ -125,6 +129,7 @@ class Script:
         """What must still come, by number, in words."""
         self._asks: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
         self._calls: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
+        self._jobs: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
         self._requests: dict[int, dict[str, Any]] = {}
         self._looks: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._turns: deque[Record] = deque()
@@ -162,15 +167,18 @@ class Script:
                     key = self._call(record["tool"], record["arguments"])
                     begun[number] = _Exchange(record, key, f"the call {key}")
                     self._calls[key].append(begun[number])
-                case "reply" | "outcome" as kind:
-                    exchange = begun.get(record["ask" if kind == "reply" else "call"])
+                case "job":
+                    key = self._normal(record["task"])
+                    begun[number] = _Exchange(record, key, f"the job in a container {key!r}")
+                    self._jobs[key].append(begun[number])
+                case "reply" | "outcome" | "ended" as kind:
+                    exchange = begun.get(record[_BEGINNINGS[kind]])
                     if exchange is not None:
                         exchange.end = record
                 case _:
                     self._read_other(record)
-        for number, exchange in begun.items():
-            if exchange.end is not None:  # without one, the hub was killed then
-                self._expected[number] = exchange.told
+        # Without an end, the hub was killed then.
+        self._expected |= {number: one.told for number, one in begun.items() if one.end is not None}
         self._times = {record["n"]: record["at"] for record in self.records}
         self._set_limit()
 
@@ -337,6 +345,14 @@ class Script:
         if "cut" in record:
             await for_ever()
         return record
+
+    async def job(self, task: str) -> Record:
+        """Return the record of the end of a job in a container. Never returns for one that isn't there."""
+        waiting = self._jobs.get(self._normal(task))
+        if not waiting:
+            self.differ(f"a job in a container that the recording doesn't have: {self._normal(task)!r}")
+            await for_ever()
+        return await self._end(waiting.popleft())
 
     async def _end(self, exchange: _Exchange) -> Record:
         """Return how it ended, once everything came in that came in before."""

@@ -13,8 +13,12 @@ from pydantic import TypeAdapter
 from bot.runtime import StartError
 from core import errors
 from core.errors import HubError, ModelFault, ModelMisconfigured, ModelUnavailable, ToolError
+from core.job import JobState
+from core.jobs.notices import ended
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
 from core.model.base import ModelReply, ModelRequest
+from core.store.container_port import ContainerEnd, StoredChanges
+from core.store.job_port import JobEnd
 from core.tool import CallContext, CallPlan, Risk
 
 _EVENTS = {kind.__name__: kind for kind in (InboundMessage, ChoiceAnswer, Moved, Unreadable)}
@@ -44,15 +48,17 @@ def plain_value(value: Any) -> Any:
 
 
 @lru_cache(16)
-def _reader(kind: type[Any]) -> TypeAdapter[Any]:
+def _reader(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _read(kind: type[Any], stored: Any) -> Any:
+def _read(kind: Any, stored: Any) -> Any:
     try:
         return _reader(kind).validate_python(stored)
     except ValueError as error:
-        raise StartError(f"the recording holds no valid {kind.__name__}; record it again") from error
+        raise StartError(
+            f"the recording holds no valid {getattr(kind, '__name__', kind)}; record it again"
+        ) from error
 
 
 # What comes in, what models are asked and what they reply.
@@ -80,6 +86,13 @@ def request_to_json(request: ModelRequest) -> dict[str, Any]:
 def reply_from_json(stored: Mapping[str, Any]) -> ModelReply:
     """Return the reply. Raises StartError."""
     return _read(ModelReply, stored)
+
+
+def job_end_from_json(stored: Mapping[str, Any]) -> ContainerEnd:
+    """Return the end of a job in a container. Raises StartError."""
+    path = _read(tuple[tuple[JobState, str], ...], stored["path"])
+    changes = _read(StoredChanges | None, stored["changes"])
+    return ContainerEnd(JobEnd(path, ended, result=stored["result"]), changes)
 
 
 # What was found out about calls.

@@ -52,6 +52,10 @@ class Worker(Protocol):
     async def set_aside(self, job_id: str, reason: str) -> None: ...
 
 
+class ClaimedWork(Claims, Worker, Protocol):
+    """Both in one."""
+
+
 @dataclass(slots=True)
 class _InHand:
     """A job that runs, or is about to. `stuck`: why its work is stopped to be taken up again."""

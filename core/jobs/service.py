@@ -2,13 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from core.runs.lazy_engine import LazyEngine, RunEngine, RunSignals
 
 if TYPE_CHECKING:
+    from core.jobs.scheduler import ClaimedWork
+    from core.jobs.worker import JobWorker
+    from core.ports import OutboxListener
+    from core.store.container_port import ContainerEnd
     from core.store.feed import Changes
     from core.store.job_port import Jobs
+    from core.store.port import Store
     from core.store.rows import UnfinishedRun
 
 
@@ -22,6 +28,22 @@ class Monitor(Protocol):
     async def run(self) -> None:
         """Run until cancelled."""
         ...
+
+
+def _unheard(job_id: str, news: object) -> None:
+    del job_id, news
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcomes:
+    """How jobs in containers begin and end, for a recording.
+
+    `begun`: called with the ID of each that is at work, and what its person asked for; `ended`: with its end,
+    once that is stored. `instead`: makes what brings such jobs to their ends without any container."""
+
+    begun: Callable[[str, str], None] = _unheard
+    ended: "Callable[[str, ContainerEnd], None]" = _unheard
+    instead: "Callable[[Store, JobWorker, OutboxListener], ClaimedWork] | None" = None
 
 
 class JobEngines:

@@ -39,6 +39,11 @@ class StartedJob:
         return self.job.thread_id or self.job.id
 
 
+def task_of(started: StartedJob) -> str:
+    """Return what the job is to do, as its journal begins."""
+    return next((one.text for one in started.steps.said if isinstance(one, UserSaid)), "")
+
+
 @dataclass(frozen=True, slots=True)
 class JobEnd:
     """The end of a job's run.

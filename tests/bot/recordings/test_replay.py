@@ -1,6 +1,8 @@
 """A conversation is recorded between simulators, and replayed where there is nothing but its recording."""
 
 import asyncio
+import contextlib
+import gc
 import hashlib
 import json
 import sqlite3
@@ -179,6 +181,44 @@ async def test_stops_failures_servers_and_the_console_are_replayed(tmp_path: Pat
         assert script.difference is None
         assert (tmp_path / "notes").read_text() == "milk\n"
         assert len((tmp_path / "starts").read_text().split()) == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_job_in_a_container_ends_in_a_replay_as_it_did_and_no_docker_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    (tmp_path / "hub").mkdir()
+    async with (
+        Website() as site,
+        open_hub(tmp_path / "hub", extra="[sandbox]\nenabled = true\n", start=False) as hub,
+    ):
+        with recording(tmp_path / "rec", Seams(clock=hub.clock)) as seams:
+            await hub.serve(seams)
+            await hub.telegram.wait_polling(TOKEN, LIMIT_S)
+            await _says(hub, "/job --sandbox touch here", "no Docker daemon answers")
+            await _says(hub, "say: I see", "I see")
+            await hub.stop()
+        gc.collect()  # the SDK leaves sockets that could not connect
+        place = Place(hub, site, tmp_path / "rec", [], 0)
+        script = await replayed(place, tmp_path / "own")
+        assert script.difference is None
+        ends = "SELECT state, reason FROM jobs"
+        (ended,) = rows(tmp_path / "own", ends)
+        assert [ended] == rows(hub.directory, ends)
+        assert ended[0] == "failed"
+        for kind, difference in (("job", "a job in a container that"), ("ended", "expected")):
+            copy = tmp_path / f"without-{kind}"
+            copy.mkdir()
+            left = [line for line in place.text.splitlines() if json.loads(line)["k"] != kind]
+            (copy / FILE_NAME).write_text("".join(f"{line}\n" for line in left))
+            script = await replayed(replace(place, recording=copy), tmp_path / kind, stalled_s=3)
+            assert difference in (script.difference or ""), kind
+
+
+def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(directory / "data" / "hub.db")) as database:
+        return database.execute(sql).fetchall()
 
 
 def keep_secret(hub: Hub, name: str, value: str) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,19 @@ def agent_image(pytestconfig: pytest.Config) -> Iterator[str]:
     modules, node = install_agents(pytestconfig) / "node_modules", node_of_the_environment()
     agents = agents_from([f"{name}={modules / package}" for name, package in PACKAGES.items()], node)
     with base_image() as base, built(base, "agents", agents) as name:
+        yield name
+
+
+@pytest.fixture(scope="session")
+def scripted_agent_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same with a scripted program in the place of an agent CLI, which Python runs, not Node."""
+    place = tmp_path_factory.mktemp("agent")
+    (place / "node").write_text('#!/bin/sh\nexec python3 "$3"\n')
+    (place / "claude").mkdir()
+    script = Path(__file__).with_name("agent_program.py").read_bytes()
+    (place / "claude" / "cli.js").write_bytes(script)
+    agents = AgentFiles(place / "node", {"claude": place / "claude"})
+    with base_image() as base, built(base, "scripted", agents) as name:
         yield name
 
 

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,49 @@ from tests.crash.fired_story import LINE, Kind, judge, open_fired_hub, play
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import parse_commit_point
 from tests.harness.images import run
+from tests.plugins.profile import Profile
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(400)]
-REQUESTS = ["messages", "model", "result", "messages", "model", "complete"]
+REQUESTS = ("messages", "model", "result", "messages", "model", "complete")
 """What the worker of a job with one call asks for, in order."""
+OF_AGENT = (
+    *("task", "reply", "said", "credential", "result"),
+    *("messages", "reply", "said", "complete"),
+)
+"""The same of an agent CLI, told something while its call runs."""
+STORED = {"task": "told", "reply": "told", "said": "model"}
+"""The kinds by which the store knows an agent's requests, where these are others."""
+LINE_OUT = "echo line >> out.txt"
+ASKS = "with-credential deploy-key true"
+WAITS = f"{ASKS}; echo > begun.txt; while [ ! -e go ]; do sleep 0.05; done"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the owner asks for, what is asked of the hub for it in order, and the requests of a model."""
+
+    image: str
+    words: str
+    requests: tuple[str, ...]
+    model: str
+    told: bool = False
+
+    def points(self, profile: Profile) -> list[tuple[int, str]]:
+        """Return where the hub is killed, around commits of requests: all, in a slice one of each kind."""
+        numbers = range(1, len(self.requests) + 1)
+        # Its effect is stored and its answer never sent; then the next one is not even stored.
+        all_of_them = [(number, side) for number in numbers for side in ("before", "after")]
+        firsts = {self.requests.index(kind) + 1: kind for kind in self.requests}
+        one_each = [(number, "before" if kind == self.model else "after") for number, kind in firsts.items()]
+        return profile.pick(test=sorted(one_each), proof=all_of_them)
+
+
+WORKER_WORK = Work("worker_image", f"--sandbox please run: {LINE_OUT}", REQUESTS, "model")
+AGENT_WORK = Work(
+    *("scripted_agent_image", f"--sandbox --mode=claude please run: {WAITS}; {LINE_OUT}"),
+    *(OF_AGENT, "reply"),
+    told=True,
+)
 
 
 def rows(town: MortalHub, sql: str) -> list[tuple[Any, ...]]:
@@ -32,25 +72,36 @@ def containers(town: MortalHub) -> list[str]:
     return run("docker", "ps", "--quiet", "--filter", f"label=hubbub.hub={name}").split()
 
 
-def setup_with(image: str) -> Setup:
-    return Setup(extra=f'[sandbox]\nenabled = true\nimage = "{image}"\nmemory_mb = 128\ndisk_mb = 50\n')
+def setup_with(image: str, work: Work | None = None) -> Setup:
+    agents = 'agents = ["claude"]\n' if work is AGENT_WORK else ""
+    limits = "memory_mb = 128\ndisk_mb = 50\n"
+    return Setup(extra=f'[sandbox]\nenabled = true\nimage = "{image}"\n{limits}{agents}')
 
 
+@pytest.fixture
+def image(request: pytest.FixtureRequest, work: Work) -> str:
+    """The image that the work is done in; built outside of the test's own loop."""
+    return request.getfixturevalue(work.image)
+
+
+@pytest.mark.parametrize("work", [WORKER_WORK, AGENT_WORK], ids=["worker", "agent"])
 async def test_killed_around_the_commit_of_every_request_the_same_container_goes_on(
-    tmp_path: Path, worker_image: str
+    tmp_path: Path, image: str, profile: Profile, work: Work
 ) -> None:
-    async with open_mortal_hub(tmp_path, setup_with(worker_image)) as town:
-        hub = await town.start(parse_commit_point("answer_request:1:before"))
-        town.owner_says("/job --sandbox please run: echo line >> out.txt")
-        await hub.wait(LIMIT_S)
-        seen = set(containers(town))
-        for number in range(1, len(REQUESTS) + 1):
-            assert len(rows(town, "SELECT seq FROM job_requests")) == number - 1
-            # Its effect is stored and its answer never sent; then the next one is not even stored.
-            for side in ("after", "before")[: 2 if number < len(REQUESTS) else 1]:
-                hub = await town.start(parse_commit_point(f"answer_request:1:{side}"))
-                await hub.wait(LIMIT_S)
-                seen |= set(containers(town)) if number < len(REQUESTS) else set()
+    async with open_mortal_hub(tmp_path, setup_with(image, work)) as town:
+        seen, untold = set[str](), work.told
+        for number, side in work.points(profile):
+            stored = len(rows(town, "SELECT seq FROM job_requests")) if town.starts else 0
+            hub = await town.start(parse_commit_point(f"answer_request:{number - stored}:{side}"))
+            if town.starts == 1:
+                town.owner_says(f"/job {work.words}")
+            if untold and number > OF_AGENT.index("credential") + 1:
+                untold = False
+                await tell(town)
+            await hub.wait(LIMIT_S)
+            assert len(rows(town, "SELECT seq FROM job_requests")) == number - (side == "before")
+            if (number, side) != (len(work.requests), "after"):
+                seen |= set(containers(town))
         await town.start()
         notice = await town.telegram.wait_text(OWNER, "” submitted", timeout_s=LIMIT_S)
         await town.account()
@@ -58,17 +109,32 @@ async def test_killed_around_the_commit_of_every_request_the_same_container_goes
         diff = await town.command("jobs", "diff", job["id"])
         await town.stop()
         assert len(seen) == 1, "one container"
-        assert rows(town, "SELECT seq, kind FROM job_requests") == list(enumerate(REQUESTS, start=1))
-        assert rows(town, "SELECT count(*) FROM usage WHERE state = 'settled'") == [
-            (REQUESTS.count("model"),)
-        ]
+        kinds = [STORED.get(kind, kind) for kind in work.requests]
+        assert rows(town, "SELECT seq, kind FROM job_requests") == [*enumerate(kinds, start=1)]
+        calls = work.requests.count(work.model)
+        assert rows(town, "SELECT count(*) FROM usage WHERE state = 'settled'") == [(calls,)]
         assert rows(town, "SELECT count(*) FROM usage WHERE state = 'reserved'") == [(0,)]
-        assert rows(town, "SELECT count(*) FROM entries WHERE kind = 'result' AND turn_id = thread_id") == [
-            (1,)
-        ]
+        said = "SELECT count(*) FROM entries WHERE turn_id = thread_id AND kind = "
+        assert rows(town, f"{said}'result'") == [(1,)]
+        assert rows(town, f"{said}'assistant'") == [(2,)]
+        assert rows(town, f"{said}'user'") == [(2 if work.told else 1,)], "each message is heard once"
+        asked = [one for one in town.shown_to(OWNER) if "Allow for this job" in str(one.keyboard)]
+        assert len(asked) == work.told
         assert diff.count("+line") == 1, "the call was made once"
         assert "out.txt" in notice.text
         assert containers(town) == []
+
+
+async def tell(town: MortalHub) -> None:
+    """Say something to the job while its call runs, and let the call go on."""
+    (project,) = (town.directory / "data" / "containers").glob("*/project")
+    async with asyncio.timeout(LIMIT_S):
+        while not (project / "begun.txt").exists():  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.05)
+    (job,) = json.loads(await town.command("jobs", "list", "--json"))
+    town.owner_says(f"/prompt {job['short_id']} say that it is green")
+    await town.telegram.wait_text(OWNER, "hears it before its next step", timeout_s=LIMIT_S)
+    (project / "go").touch()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +164,7 @@ async def test_killed_as_its_container_is_made_or_collected_a_job_works_and_ends
                 await asyncio.sleep(0.05)
         await town.stop()
         assert (town.workspace / "out.txt").read_text() == "line\n"
-        assert rows(town, "SELECT seq, kind FROM job_requests") == list(enumerate(REQUESTS, start=1))
+        assert rows(town, "SELECT seq, kind FROM job_requests") == [*enumerate(REQUESTS, start=1)]
         assert containers(town) == []
 
 
