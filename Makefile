@@ -67,8 +67,8 @@ proof: lint  ## everything at full length; writes docs/proof/*.json
 slice: install-dev  ## a slice of the long suites (HUBBUB_SEED, HUBBUB_SHARD=i/n)
 	HUBBUB_PROFILE=ci $(PYTEST) $(ONE_BY_ONE)
 
-controls: install-dev  ## planted faults: the named tests must turn red (SHARD=i/n; TESTED=profile: its tests were just green)
-	$(BIN)/python -m tests.controls.run --workers $(WORKERS) $(if $(SHARD),--shard $(SHARD)) $(if $(TESTED),--tested $(TESTED))
+controls: install-dev  ## planted faults: the named tests must turn red (SHARD=i/n; TESTED=profile: its tests were just green; NEEDS=docker)
+	$(BIN)/python -m tests.controls.run --workers $(WORKERS) $(if $(SHARD),--shard $(SHARD)) $(if $(TESTED),--tested $(TESTED)) $(if $(NEEDS),--needs $(NEEDS))
 
 walk: install-dev  ## how many product files one hello and one approved shell call pass
 	$(BIN)/python -m tests.architecture.walk

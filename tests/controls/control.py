@@ -5,6 +5,7 @@ tests/controls/NAME/control.toml   promise = "what the fault breaks, in a senten
                                    must_fail = ["tests/…/test_x.py::test_y", …]  (each must turn red)
                                    profile = "proof"   # optional: for tests marked slow
                                    timeout_s = 600     # optional: for the whole run of the tests
+                                   needs = "docker"    # optional: tried only where it is asked for
 """
 
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 PRODUCT = ("bot/", "channels/", "core/")
 MAX_CHANGED_LINES = 40
 PROFILES = ("test", "ci", "proof")
+NEEDS = ("", "docker")
 
 
 class ControlError(Exception):
@@ -31,6 +33,7 @@ class Control:
     patch: Path
     profile: str = "test"
     timeout_s: float = 600
+    needs: str = ""
 
 
 def read_controls(folder: Path) -> list[Control]:
@@ -47,7 +50,7 @@ def read_control(folder: Path) -> Control:
         patch = (folder / "fault.patch").read_text()
     except (OSError, ValueError) as error:
         raise ControlError(f"{folder.name}: {error}") from error
-    if unknown := page.keys() - {"promise", "must_fail", "profile", "timeout_s"}:
+    if unknown := page.keys() - {"promise", "must_fail", "profile", "timeout_s", "needs"}:
         raise ControlError(f"{folder.name}: control.toml has unknown keys {', '.join(sorted(unknown))}")
     promise, must_fail = page.get("promise"), page.get("must_fail")
     if not isinstance(promise, str) or not promise.strip():
@@ -58,6 +61,8 @@ def read_control(folder: Path) -> Control:
         )
     if page.get("profile", "test") not in PROFILES:
         raise ControlError(f"{folder.name}: profile must be one of {', '.join(PROFILES)}")
+    if page.get("needs", "") not in NEEDS:
+        raise ControlError(f"{folder.name}: needs must be one of {', '.join(filter(None, NEEDS))}")
     if not 0 < page.get("timeout_s", 1) <= 3600:
         raise ControlError(f"{folder.name}: timeout_s must be more than 0 and at most 3600")
     _judge_patch(folder.name, patch)

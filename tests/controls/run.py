@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.controls.control import Control, ControlError, read_controls
+from tests.controls.control import NEEDS, Control, ControlError, read_controls
 from tests.controls.trial import PatchRefused, Trial, copy_project, copy_tried, plant, run_tests
 from tests.tree import ROOT
 
@@ -44,13 +44,15 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     except ControlError as error:
         print(f"controls: {error}")
         return 1
-    chosen = choose(controls, options.only, options.shard)
+    chosen = choose(controls, options.only, options.shard, options.needs)
     if not controls:
         print("controls: there are none")
         return 1
     if missing := set(options.only) - {control.name for control in chosen}:
         print(f"controls: there is none named {', '.join(sorted(missing))}")
         return 1
+    if not options.only and not options.needs and (more := sum(1 for one in controls if one.needs)):
+        print(f"controls: {more} more need docker; with a daemon: --needs docker")
     with tempfile.TemporaryDirectory(prefix="hubbub-controls-") as scratch:
         verdicts = _judge(chosen, root, Path(scratch), options.workers, options.tested)
     return _tell(verdicts)
@@ -62,6 +64,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only", metavar="NAME", action="append", default=[], help="just this control (repeatable)"
     )
     parser.add_argument("--shard", metavar="I/N", type=_shard, default=(1, 1), help="the I-th of N slices")
+    parser.add_argument("--needs", choices=NEEDS, default="", help="those that need it, and no others")
     parser.add_argument("--workers", metavar="N", type=int, default=2, help="how many run side by side")
     parser.add_argument(
         "--tested", metavar="PROFILE", action="append", default=[], help="its tests have just been green"
@@ -76,14 +79,16 @@ def _shard(text: str) -> tuple[int, int]:
     return int(index), int(count)
 
 
-def choose(controls: Sequence[Control], only: Sequence[str], shard: tuple[int, int]) -> list[Control]:
-    """The controls named, or else the slice: every n-th, so that slices take about equally long."""
+def choose(
+    controls: Sequence[Control], only: Sequence[str], shard: tuple[int, int], needs: str = ""
+) -> list[Control]:
+    """The controls named, or else the slice of those with that need: every n-th, so that slices take about
+    equally long."""
+    if only:
+        return [control for control in controls if control.name in only]
     index, count = shard
-    return [
-        control
-        for place, control in enumerate(controls)
-        if (control.name in only if only else place % count == index - 1)
-    ]
+    fitting = [control for control in controls if control.needs == needs]
+    return [control for place, control in enumerate(fitting) if place % count == index - 1]
 
 
 def _judge(
