@@ -260,7 +260,7 @@ async def test_with_no_summary_to_be_had_only_what_cannot_fit_is_left_out(
             if said[0] not in request:
                 break
         # Which turns these are depends on how long the tools' descriptions are; how many doubles the pause.
-        turns = number - tried[0] + 1
+        turns = len(said) - tried[0]
         assert 3 <= len(tried) <= turns.bit_length() + 2, "tried again, less and less often, until it must be"
         assert "no summary of them could be made" in request
         assert "Half of it was" not in request
