@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bot.config.load import Loaded
 from bot.config.schema import Config
 from bot.config.sections import Hook as HookSettings
 from bot.extensions.python import HOOKS
-from bot.runtime import StartError
-from bot.tools import authorities, network_guard
+from bot.runtime import StartError, authorities
+from bot.tools import network_guard
 from core.clock import Clock
 from core.errors import ToolDenied
 from core.hooks.chain import AnswerHooks, CallHooks, Chain, Hook, Point, Registered, ReplyHooks
@@ -40,8 +40,10 @@ from core.store.port import Store
 from core.timers import Timers
 from core.timezones import TimeZones
 from core.tools.builtin.file_changes import append_to_file, to_its_end
-from core.tools.web import WebAnswer, WebRequest
-from core.tools.web_client import WebClient
+from core.tools.web import WebAnswer, WebRequest, web_client
+
+if TYPE_CHECKING:
+    from core.tools.web_client import WebClient
 
 DAY_S = 86_400
 
@@ -55,8 +57,7 @@ class _Web:
 
     async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
         if self._client is None:
-            tls = await asyncio.to_thread(authorities)  # reading them takes a while
-            self._client = WebClient(self._guard, tls)
+            self._client = await asyncio.to_thread(web_client, self._guard, authorities)
         return await self._client.fetch(request, limit_s)
 
 

@@ -35,10 +35,16 @@ class Certificates:
         if url.lower().startswith("http:"):
             return None
         if self._context is None:
-            from core.model.http import tls_context
-
-            self._context = tls_context()
+            self._context = authorities()
         return self._context
+
+
+def authorities() -> ssl.SSLContext:
+    """Return a new context that trusts the usual authorities; loading them takes a while."""
+    with left_out(HTTPX_COMMAND_LINE):
+        from core.model.http import tls_context
+
+    return tls_context()
 
 
 # Errors of the program itself.

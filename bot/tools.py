@@ -1,7 +1,6 @@
 """The tools of this hub, and who may use them, for the hub and for commands."""
 
 import os
-import ssl
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from bot.config.load import Loaded
 from bot.config.policy import policy_source
 from bot.config.schema import Config
 from bot.config.sections import Rule
+from bot.runtime import authorities
 from core.approvals import LoopLimits, Preset
 from core.clock import Clock
 from core.consent.facts import Policy
@@ -58,11 +58,9 @@ from core.users import Principal, Role
 if TYPE_CHECKING:
     from bot.extensions import python as extensions
     from bot.mcp import build
-    from core.model import http
 else:
     build = LazyModule("bot.mcp.build")
     extensions = LazyModule("bot.extensions.python")
-    http = LazyModule("core.model.http")
 
 
 SPILL_NAME = "outputs"
@@ -308,11 +306,6 @@ def network_guard(config: Config, lookup: Lookup | None = None) -> NetworkGuard:
     return NetworkGuard(
         lookup or SystemLookup(), [Exemption.parse(text) for text in config.network.allow_private]
     )
-
-
-def authorities() -> ssl.SSLContext:
-    """Return the trusted certificate authorities. Called in a thread, at the first fetch."""
-    return http.tls_context()
 
 
 def build_archive(workspace: Workspace, ids: Ids) -> Archive:

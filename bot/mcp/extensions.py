@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
-from bot.runtime import CALLBACK_PATH, StartError
+from bot.runtime import CALLBACK_PATH, StartError, authorities
 from core.clock import Clock
 from core.errors import SignInFailed, VaultError
 from core.extension import Extension, ExtensionChange, ExtensionRefused
 from core.ids import Ids
 from core.inbound.extension_commands import ServerShown
 from core.lazy_module import LazyModule
-from core.model.http import tls_context
 from core.safety.network import Exemption, Lookup, SystemLookup
 from core.store.facets import SealedSecret
 from core.store.feed import Changes
@@ -259,7 +258,7 @@ def build_sign_ins(
     exempt = [Exemption.parse(text) for text in config.network.allow_private]
     servers = {name: one for name, one in config.mcp.items() if one.people_sign_in}
     sealer = _VaultSealer(ring, clock)
-    oauth = OAuthClient(lookup or SystemLookup(), exempt, tls_context, clock)
+    oauth = OAuthClient(lookup or SystemLookup(), exempt, authorities, clock)
     return SignIns(
         store.sign_ins,
         store.secrets,

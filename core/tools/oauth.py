@@ -16,6 +16,7 @@ import secrets
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
@@ -25,8 +26,7 @@ from core.clock import SECOND_US, Clock
 from core.errors import SignedOut, SignInFailed, ToolError
 from core.model.lenient_json import as_array, as_object, as_text
 from core.safety.network import Exemption, Lookup, NetworkGuard, ServerGuard
-from core.tools.web import Challenge, WebRequest
-from core.tools.web_client import WebClient
+from core.tools.web import Challenge, WebRequest, web_client
 
 DOCUMENT_LIMIT_BYTES = 64 * 1024
 REQUEST_TIMEOUT_S = 15.0
@@ -211,9 +211,8 @@ class OAuthClient:
     ) -> None:
         self._lookup = lookup
         self._exempt = exempt
-        self._authorities = authorities
+        self._authorities = cache(authorities)
         self._clock = clock
-        self._tls: ssl.SSLContext | None = None
 
     def guard(self, server_url: str) -> ServerGuard:
         """Return the guard of the addresses that a server names."""
@@ -354,8 +353,7 @@ class OAuthClient:
         body: bytes | None = None,
     ) -> tuple[int, Mapping[str, Any]]:
         url = named(guard, address)
-        self._tls = self._tls or await asyncio.to_thread(self._authorities)
-        web = WebClient(guard, self._tls)
+        web = await asyncio.to_thread(web_client, guard, self._authorities)
         try:
             answer = await web.fetch(WebRequest(method, url, headers, body), REQUEST_TIMEOUT_S)
         except ToolError as error:
