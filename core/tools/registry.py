@@ -23,6 +23,7 @@ class ToolRegistry:
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._own = tuple(tools)
         self._brought: dict[str, Sequence[Tool]] = {}
+        self._specs: dict[str, tuple[Tool, ToolSpec]] = {}
         self._hold(self._own)
 
     def replace(self, source: str, tools: Sequence[Tool]) -> None:
@@ -49,7 +50,7 @@ class ToolRegistry:
             if other is not tool:
                 raise ValueError(f"two tools are called {tool.name} and {other.name}")
         held = {tool.name: tool for tool in folded.values()}
-        self._specs = {name: ToolSpec(name, tool.description, tool.parameters) for name, tool in held.items()}
+        self._specs = {name: made for name, made in self._specs.items() if held.get(name) is made[0]}
         self._facts = {name: facts_of(tool) for name, tool in held.items()}
         self._tools, self._folded = held, folded
         self._offers: dict[_Asked, tuple[Policy, Sequence[ToolSpec]]] = {}
@@ -106,11 +107,19 @@ class ToolRegistry:
         under, found = self._offers.get(asked, (None, ()))
         if under is not policy:
             visible = self.visible_tools(principal, mode, policy, disabled)
-            found = tuple(self._specs[tool.name] for tool in visible)
+            found = tuple(map(self._spec, visible))
             if len(self._offers) >= OFFERS_KEPT:
                 self._offers.clear()
             self._offers[asked] = policy, found
         return found
+
+    def _spec(self, tool: Tool) -> ToolSpec:
+        """Return the tool's spec, made when a model first gets it: its schema takes milliseconds."""
+        of, spec = self._specs.get(tool.name, (None, None))
+        if spec is None or of is not tool:
+            spec = ToolSpec(tool.name, tool.description, tool.parameters)
+            self._specs[tool.name] = tool, spec
+        return spec
 
 
 def facts_of(tool: Tool) -> ToolFacts:
