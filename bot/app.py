@@ -48,9 +48,9 @@ from core.people.pairing import PairingService
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.runs.actors import ThreadActors
-from core.runs.failing_tools import LOOK_EVERY_S as FAILING_EVERY_S
 from core.runs.metering import Metering
 from core.runs.recovery import CHECK_EVERY_S, LeaseKeeper, RunRecovery
+from core.runs.registry import LOOK_EVERY_S as FAILING_EVERY_S
 from core.store.lease import LEASE_S, RENEWALS, DataDirectoryLock, Leases, LeaseTerms
 from core.store.port import Store
 from core.store.search import INDEX_EVERY_S, index_all

@@ -52,11 +52,10 @@ from core.people.notices import ApproverCopies, ToPerson
 from core.people.pairing import ClaimRules, PairingService
 from core.runs.actors import ThreadActors
 from core.runs.albums import AlbumCollector
-from core.runs.failing_tools import FailingTools
 from core.runs.model_list import ModelList
 from core.runs.previews import TurnPreviews
 from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind, Subtasks
-from core.runs.registry import RunRegistry
+from core.runs.registry import FailingTools, RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.store.facets import Expired, ModelUsage
 from core.store.units import patiently

@@ -40,7 +40,8 @@ from core.store.port import Store
 from core.timers import Timers
 from core.timezones import TimeZones
 from core.tools.builtin.file_changes import append_to_file, to_its_end
-from core.tools.web import WebAnswer, WebRequest, web_client
+from core.tools.builtin.http import web_client
+from core.tools.web import WebAnswer, WebRequest
 
 if TYPE_CHECKING:
     from core.tools.web_client import WebClient

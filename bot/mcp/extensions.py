@@ -8,6 +8,7 @@ import asyncio
 import importlib.util
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from core.store.port import Store
 from core.store.units import patiently
 from core.timers import Timers
 from core.tools.builtin.extension_tools import sign_in_tools
+from core.tools.builtin.http import web_client
 from core.tools.mcp.connection import ServerFailed
 from core.tools.mcp.server import McpServers, Phase, ServerState
 from core.tools.oauth import Client, OAuthClient
@@ -258,7 +260,7 @@ def build_sign_ins(
     exempt = [Exemption.parse(text) for text in config.network.allow_private]
     servers = {name: one for name, one in config.mcp.items() if one.people_sign_in}
     sealer = _VaultSealer(ring, clock)
-    oauth = OAuthClient(lookup or SystemLookup(), exempt, authorities, clock)
+    oauth = OAuthClient(lookup or SystemLookup(), exempt, partial(web_client, tls=cache(authorities)), clock)
     return SignIns(
         store.sign_ins,
         store.secrets,

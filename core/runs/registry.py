@@ -1,4 +1,5 @@
-"""The runs that this hub executes now, by id: the thread of each, and what its models have done."""
+"""The runs that this hub executes now, by id: the thread of each, what its models have done, and which tools
+runs without a person go without."""
 
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,8 +22,11 @@ from core.events import (
 )
 from core.runs.attempts import RunModels
 from core.runs.pulse import Pulse
+from core.store.facets import ToolFailures
 
 MAX_FAILURES_KEPT = 20
+LOOK_EVERY_S = 60.0
+"""How often tools that fail again and again are looked for."""
 
 
 class TellOwner(Protocol):
@@ -183,3 +187,21 @@ class RunRegistry:
         lessons = run.models.models.unreported_lessons(model)
         if told := texts.model_learned(model, lessons):
             await self._tell_owner(told, f"learned:{model}:{','.join(sorted(lessons))}")
+
+
+class FailingTools:
+    """Tells the owner once of each tool that is left out, also if the hub was killed before it could."""
+
+    def __init__(self, failures: ToolFailures, tell_owner: TellOwner) -> None:
+        self._failures = failures
+        self._tell_owner = tell_owner
+        self._told: set[str] = set()
+
+    async def look(self) -> None:
+        """Tell of the tools that are left out since the last look. Raises StoreUnavailable."""
+        for failing in await self._failures.failing_tools():
+            once = f"tool:{failing.tool}:{failing.left_out_at}"
+            if failing.left_out_at is None or once in self._told:
+                continue
+            await self._tell_owner(texts.tool_left_out(failing.tool, failing.failures, failing.error), once)
+            self._told.add(once)

@@ -13,11 +13,9 @@ import hmac
 import json
 import re
 import secrets
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlencode
 
 from yarl import URL
@@ -26,7 +24,10 @@ from core.clock import SECOND_US, Clock
 from core.errors import SignedOut, SignInFailed, ToolError
 from core.model.lenient_json import as_array, as_object, as_text
 from core.safety.network import Exemption, Lookup, NetworkGuard, ServerGuard
-from core.tools.web import Challenge, WebRequest, web_client
+from core.tools.web import Challenge, WebRequest
+
+if TYPE_CHECKING:
+    from core.tools.web_client import WebClient
 
 DOCUMENT_LIMIT_BYTES = 64 * 1024
 REQUEST_TIMEOUT_S = 15.0
@@ -200,18 +201,18 @@ def named(guard: NetworkGuard, text: str) -> URL:
 class OAuthClient:
     """The requests of a sign-in. Methods raise SignInFailed; refusals of people's tokens raise SignedOut.
 
-    `authorities`: called in a thread at the first request."""
+    `web`: returns a client for a request, and is called in a thread."""
 
     def __init__(
         self,
         lookup: Lookup,
         exempt: Sequence[Exemption],
-        authorities: Callable[[], ssl.SSLContext],
+        web: "Callable[[NetworkGuard], WebClient]",
         clock: Clock,
     ) -> None:
         self._lookup = lookup
         self._exempt = exempt
-        self._authorities = cache(authorities)
+        self._web = web
         self._clock = clock
 
     def guard(self, server_url: str) -> ServerGuard:
@@ -353,7 +354,7 @@ class OAuthClient:
         body: bytes | None = None,
     ) -> tuple[int, Mapping[str, Any]]:
         url = named(guard, address)
-        web = await asyncio.to_thread(web_client, guard, self._authorities)
+        web = await asyncio.to_thread(self._web, guard)
         try:
             answer = await web.fetch(WebRequest(method, url, headers, body), REQUEST_TIMEOUT_S)
         except ToolError as error:

@@ -1,18 +1,12 @@
 """A request to the web and its answer, as values; and which parts of a request may be a secret."""
 
 import re
-import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from yarl import URL
 
 from core.errors import InvalidArguments
-from core.safety.network import NetworkGuard
-
-if TYPE_CHECKING:
-    from core.tools.web_client import WebClient
 
 BODY_LIMIT_BYTES = 1_000_000
 IDEMPOTENCY_HEADER = "Idempotency-Key"
@@ -36,14 +30,6 @@ _SECRET_WORDS = frozenset(
     {"key", "apikey", "token", "secret", "password", "passwd", "pwd", "pass", "auth", "authorization"}
     | {"session", "sid", "sig", "signature", "credential", "credentials", "code", "jwt"}
 )
-
-
-def web_client(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> "WebClient":
-    """Return a client for requests that the guard lets pass. Called in a thread."""
-    # Imported here: it takes a fifth of a second, and many hubs never use it.
-    from core.tools.web_client import WebClient
-
-    return WebClient(guard, tls())
 
 
 @dataclass(frozen=True, slots=True)

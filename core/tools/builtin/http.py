@@ -22,7 +22,7 @@ from core.errors import InvalidArguments, ToolError
 from core.safety.network import NetworkGuard
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace, use_limits
 from core.tools.definition import tool
-from core.tools.web import WebAnswer, WebRequest, web_client, web_request
+from core.tools.web import WebAnswer, WebRequest, web_request
 
 if TYPE_CHECKING:
     from core.tools.web_client import WebClient
@@ -271,6 +271,14 @@ def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
         return await asyncio.to_thread(_told, answer)
 
     return http
+
+
+def web_client(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> "WebClient":
+    """Return a client for requests that the guard lets pass. Called in a thread."""
+    # Imported here: it takes a fifth of a second, and many hubs never use it.
+    from core.tools.web_client import WebClient
+
+    return WebClient(guard, tls())
 
 
 def _request(

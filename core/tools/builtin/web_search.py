@@ -13,9 +13,9 @@ from yarl import URL
 from core.errors import ToolFailed
 from core.safety.network import NetworkGuard
 from core.tool import CallContext, Data, Effect, Requirement, Tool, use_limits
-from core.tools.builtin.http import OWN_SHARE_OF_DEADLINE
+from core.tools.builtin.http import OWN_SHARE_OF_DEADLINE, web_client
 from core.tools.definition import tool
-from core.tools.web import WebAnswer, WebRequest, web_client
+from core.tools.web import WebAnswer, WebRequest
 
 if TYPE_CHECKING:
     from core.tools.web_client import WebClient
