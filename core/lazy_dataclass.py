@@ -1,0 +1,102 @@
+"""Frozen data classes whose methods are compiled when they are first used.
+
+Python's own decorator compiles six methods for each class while its module is imported. For the classes of a
+hub that is a third of its start, and most of them are never called. Here the decorator still makes the class,
+with its fields and slots; the methods are taken from a twin that it makes later, so they are the same.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+T = TypeVar("T")
+
+
+class _Later:
+    """Stands in a class for one of its methods until that is first looked up. `made`: what the twin is made
+    with."""
+
+    def __init__(self, name: str, **made: bool) -> None:
+        self._name = name
+        self._made = {"init": False, "repr": False, "eq": False, **made}
+
+    def __get__(self, of: object | None, owner: type[Any]) -> Any:
+        holder = next(one for one in owner.__mro__ if vars(one).get(self._name) is self)
+        method = vars(_twin(holder, **self._made))[self._name]
+        method.__qualname__ = f"{holder.__qualname__}.{self._name}"
+        setattr(holder, self._name, method)
+        return method.__get__(of, owner)
+
+
+def _twin(of: type[Any], **made: Any) -> type[Any]:
+    """Return a class with the same fields, and methods that work on objects of both."""
+    fields: list[tuple[str, Any, Any]] = []
+    for one in dataclasses.fields(of):
+        options: dict[str, Any] = {name: getattr(one, name) for name in _OPTIONS}
+        fields.append((one.name, one.type, dataclasses.field(**options)))
+    space = {"__doc__": of.__doc__, "__module__": of.__module__}
+    if hasattr(of, "__post_init__"):
+        space["__post_init__"] = of.__post_init__
+    return dataclasses.make_dataclass(of.__name__, fields, namespace=space, slots=True, **made)
+
+
+_OPTIONS = ("default", "default_factory", "init", "repr", "hash", "compare", "kw_only")
+_LATER = {
+    "__init__": _Later("__init__", init=True, frozen=True),
+    "__repr__": _Later("__repr__", repr=True),
+    "__eq__": _Later("__eq__", eq=True),
+    "__hash__": _Later("__hash__", eq=True, frozen=True),
+}
+
+
+def _refuse_to_set(_self: object, name: str, _value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(_self: object, name: str) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, one.name) for one in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for one, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, one.name, value)
+
+
+_AT_ONCE = {
+    "__setattr__": _refuse_to_set,
+    "__delattr__": _refuse_to_delete,
+    "__getstate__": _state,
+    "__setstate__": _set_state,
+}
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(
+        *, frozen: bool = False, slots: bool = False, eq: bool = True, kw_only: bool = False
+    ) -> Callable[[type[T]], type[T]]:
+        """Make a data class. Those that are not frozen, have no slots or no comparison get all at once.
+
+        A class may not be Python's own decorator's and this one's along one line of inheritance."""
+        if not (frozen and slots and eq):
+            return dataclasses.dataclass(frozen=frozen, slots=slots, eq=eq, kw_only=kw_only)
+
+        def decorated(cls: type[T]) -> type[T]:
+            own = set(vars(cls))
+            if vars(cls).get("__hash__") is None and "__eq__" in own:
+                own.discard("__hash__")  # Python put it there
+            if cls.__doc__ is None:
+                cls.__doc__ = f"{cls.__name__}()"  # else Python's own decorator would look for its signature
+            made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+            for name, method in (_LATER | _AT_ONCE).items():
+                if name not in own:
+                    setattr(made, name, method)
+            return made
+
+        return decorated
