@@ -6,7 +6,7 @@ import gc
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Mount, Route
@@ -43,6 +43,7 @@ from core.events import TurnListener
 from core.ids import Ids, RandomIds
 from core.inbound.hub import Hub
 from core.jobs.service import JobOutcomes, JobService
+from core.lazy_dataclass import dataclass
 from core.model.base import Model
 from core.people.pairing import PairingService
 from core.ports import Inbox

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,6 +29,7 @@ from core.hooks.points import (
 )
 from core.hooks.summaries import SessionSummaries, Unfinished
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.ports import OutboxListener
 from core.runs.model_list import ModelList
 from core.runs.unseen_models import UnseenModels

@@ -4,9 +4,9 @@ Times are integer microseconds UTC. Secrets never appear in here. Plain values, 
 nothing but the store; the API describes them by the same declarations.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self, assert_never
 
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:

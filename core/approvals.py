@@ -7,10 +7,11 @@ looser than the admin policy allows. A setting that was not made is None.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
+from core.lazy_dataclass import dataclass
 from core.users import Principal, Role
 
 

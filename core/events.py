@@ -1,10 +1,10 @@
 """Events of a running turn, reported as they happen. They are hints for people; the journal is
 authoritative."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from core.lazy_dataclass import dataclass
 from core.messages import Address
 from core.usage import CallEnd
 

@@ -7,12 +7,13 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from core.errors import HubError
 from core.ids import is_secret_name
+from core.lazy_dataclass import dataclass
 from core.tool import Requirement
 
 NAME_CHARS = 24

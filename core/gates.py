@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import assert_never
 
 from core.approvals import UNSAID, ApprovalSettings
+from core.lazy_dataclass import dataclass
 from core.users import Role
 
 

@@ -4,10 +4,10 @@ A job is a run without a person in the loop. Times are integer microseconds UTC.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.errors import HubError, IllegalChange
+from core.lazy_dataclass import dataclass
 from core.messages import Address
 
 

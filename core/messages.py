@@ -5,10 +5,11 @@ and read only by a channel; the core stores and returns them unchanged.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal, NewType
 
+from core.lazy_dataclass import dataclass
 from core.names import folded, quoted
 
 Address = NewType("Address", str)

@@ -1,10 +1,10 @@
 """The ports between the channels and the core, each owned by its user."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from core.lazy_dataclass import dataclass
 from core.messages import Address, Attachment, EditForm, InboundEvent, Message, MessageRef
 
 

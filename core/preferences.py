@@ -1,9 +1,9 @@
 """Settings of a conversation and of a person that their runs follow."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.events import Verbosity
+from core.lazy_dataclass import dataclass
 
 
 class Thinking(StrEnum):

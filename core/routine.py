@@ -7,10 +7,11 @@ edit during a run and the end of that run never overwrite one another.
 Times are microseconds UTC, money is micro-USD.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import assert_never
 
+from core.lazy_dataclass import dataclass
 from core.messages import Address
 
 MAX_LISTED = 20

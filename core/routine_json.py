@@ -15,11 +15,12 @@ a migration.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, asdict, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
 from core.errors import HubError
+from core.lazy_dataclass import dataclass
 from core.messages import Address
 from core.routine import (
     Action,

@@ -5,8 +5,9 @@ asks the store what is due.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from core.lazy_dataclass import dataclass
 
 TimerCall = Callable[[], Awaitable[None]]
 

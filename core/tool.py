@@ -1,13 +1,14 @@
 """Tools: a typed function, and its declarations."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
 from core.errors import ToolDenied
 from core.gates import Replies
+from core.lazy_dataclass import dataclass
 from core.users import Principal
 
 TOOLS_PAUSED = "all tools are paused; the owner lets them run again with /unpause"

@@ -4,11 +4,12 @@ An entry is never changed. The model's context is a pure function of the live en
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from operator import attrgetter
 from typing import Literal, final
 
+from core.lazy_dataclass import dataclass
 from core.messages import Attachment
 
 

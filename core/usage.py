@@ -1,12 +1,12 @@
 """Usage of models: the most that a call may use, its tokens and cost, its payer, and the budgets."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
+from core.lazy_dataclass import dataclass
 
 MICRO_USD = 1_000_000
 """Micro-USD per US dollar."""

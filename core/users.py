@@ -1,8 +1,9 @@
 """People: a user has a role and one or more identities on channels."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from core.lazy_dataclass import dataclass
 from core.preferences import NO_PREFERENCES, Preferences
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from core.audit.verification import Verified, as_lines
 from core.audit_chain import AuditKind
 from core.clock import SystemClock
 from core.gates import ConsentSettings, GrantScope
+from core.lazy_dataclass import dataclass
 from core.runs.refusals import Outlook, scope_of_job
 from core.safety.fencing import ResultLimits
 from core.store.rows import AuditRow, InboundRow

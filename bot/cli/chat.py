@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, assert_never, cast
 
@@ -45,6 +45,7 @@ from channels.terminal import painted, render
 from channels.text.blocks import Block
 from core.errors import StoreLocked
 from core.ids import RandomIds
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.store.lease import is_held
 

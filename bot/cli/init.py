@@ -10,7 +10,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,6 +43,7 @@ from bot.ops.api_access import read_access
 from bot.ops.probes import local_models
 from bot.runtime import PACKAGE, ConfigError
 from core.ids import RandomIds
+from core.lazy_dataclass import dataclass
 
 NONE = "none"
 SERVICE_WANTED = "Write a systemd unit, so that the hub runs in the background?"

@@ -4,7 +4,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -28,6 +28,7 @@ from bot.jobs.worker_image import (
     labels_of,
     worker_version,
 )
+from core.lazy_dataclass import dataclass
 from core.sandbox.policy import ContainerPolicy, RootRefused, container_user
 
 CHECKED = "hubbub.check"

@@ -5,7 +5,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +24,7 @@ from bot.views import (
     conversation,
 )
 from core.errors import StoreError
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.store.feed import ThreadsWanted
 from core.store.pairing import NoiseRow

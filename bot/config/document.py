@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from bot.config.keys import VaultKeyRing
 from bot.config.types import DATABASE_NAME, OVERRIDE_PREFIX, Unopened
 from bot.runtime import ConfigError, StartError
 from core.errors import StoreError, VaultError
+from core.lazy_dataclass import dataclass
 
 # Where each key of a TOML document stands, so that an error can name its line.
 #

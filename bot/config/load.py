@@ -20,7 +20,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -43,6 +43,7 @@ from bot.config.sections import (
 )
 from bot.config.types import DATA_DIR, DATABASE_NAME, FILE_NAME, NO_USER, OVERRIDE_PREFIX, absolute, is_row_id
 from bot.runtime import ConfigError
+from core.lazy_dataclass import dataclass
 from core.model.catalog import known_model
 
 if TYPE_CHECKING:

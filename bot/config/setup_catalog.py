@@ -4,11 +4,12 @@ The links lead to the page of each portal where the token or key is made.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bot.config.document import KeyPath
 from bot.config.edits import Value, edited
 from bot.config.schema import PROVIDER_URLS
+from core.lazy_dataclass import dataclass
 
 HEADING = "# Created by `hubbub init`. All options are in config.example.toml.\n"
 

@@ -7,7 +7,7 @@ import logging
 import os
 import uuid
 from collections.abc import Awaitable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from bot.jobs.docker_engine import Attached, DockerEngine, DockerRefused, DockerUnreachable, PolicyViolated
@@ -16,6 +16,7 @@ from core.cancellation import finish
 from core.clock import Clock
 from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
 from core.job import WORKER
+from core.lazy_dataclass import dataclass
 from core.safety.fencing import HeadAndTail
 from core.sandbox.policy import MB, TEMPORARY, ContainerPolicy, ContainerUser, RootRefused
 from core.sandbox.project import used_bytes

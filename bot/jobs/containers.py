@@ -10,7 +10,6 @@ import logging
 import os
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bot.config.load import Loaded
@@ -33,6 +32,7 @@ from core.jobs.notices import ended
 from core.jobs.scheduler import JobScheduler
 from core.jobs.service import JobOutcomes
 from core.jobs.worker import JobWorker, left_of
+from core.lazy_dataclass import dataclass
 from core.ports import OutboxListener
 from core.runs.lazy_engine import RunSignals
 from core.runs.registry import Run, RunRegistry

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import IO, Any, Self, TypeVar
@@ -20,6 +19,7 @@ from docker.utils import kwargs_from_env, version_gte
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from requests.exceptions import RequestException
 
+from core.lazy_dataclass import dataclass
 from core.sandbox.policy import LOG_MB, MB, SOCKET_DIRECTORY, TEMPORARY, ContainerPolicy
 
 Answer = TypeVar("Answer")

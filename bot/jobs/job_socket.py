@@ -8,7 +8,7 @@ import os
 import re
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from bot.web.server import WebServer
 from core.errors import StoreError, ToolDenied, ToolFailed
+from core.lazy_dataclass import dataclass
 from core.safety.network import NetworkGuard
 from core.sandbox.hub_client import PATH
 from core.sandbox.orchestrator import (

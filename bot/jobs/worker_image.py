@@ -8,7 +8,6 @@ import json
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import IO
@@ -17,6 +16,7 @@ import core
 from bot.jobs.docker_engine import DockerEngine, ImageMissing, missing_image
 from core.errors import HubError
 from core.job import WORKER
+from core.lazy_dataclass import dataclass
 from core.sandbox.agent import AGENTS
 
 VERSION_LABEL = "hubbub.worker"

@@ -7,7 +7,7 @@ import json
 import logging
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ from core.consent.cards import open_card, reminded_at
 from core.errors import NobodyToTell
 from core.gates import Gate, GateKind, Option, Options, VoteRule
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import Message, plain
 from core.people.notices import Notices, ToPerson
 from core.store.feed import Changes

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -20,6 +20,7 @@ from core.audit.verification import verify as look_at
 from core.audit_chain import AuditKind, ChainKey
 from core.clock import SECOND_US
 from core.errors import VaultError
+from core.lazy_dataclass import dataclass
 from core.store.port import Store
 from core.store.rows import AuditRow
 from core.store.sql.audit import PAGE_ROWS, AuditSnapshot

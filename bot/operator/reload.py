@@ -8,7 +8,6 @@ with the same token: it may have been allowed again.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import BaseModel, SecretStr
@@ -20,6 +19,7 @@ from bot.ops.logs import strike_out
 from bot.runtime import AdminError, ConfigError, StartError
 from channels.supervisor import Phase
 from core.errors import ChannelError
+from core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from bot.platforms import ChannelBuilder

@@ -5,7 +5,6 @@ The API stands on this, in a running hub and in a command without one.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from bot.config.document import KeyPath, locate, places
@@ -18,6 +17,7 @@ from bot.views import DecisionView
 from core.clock import Clock
 from core.errors import VaultError
 from core.gates import ToolSetting
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.store.port import Store
 from core.store.units import committed

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 Costs are in micro-USD, and times in microseconds UTC.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
+from core.lazy_dataclass import dataclass
 from core.usage import UsageBy, UsageSum, day_start
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ import json
 import os
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from bot.runtime import StartError, needed_to_start
+from core.lazy_dataclass import dataclass
 
 ACCESS_NAME = "api.json"
 TOKEN_BYTES = 32

@@ -5,12 +5,12 @@ Counters since the hub started, in memory; gauges are read at each request.
 
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from channels.supervisor import ChannelState
 from core.errors import StoreUnavailable
 from core.events import Began, Failed, Finished, TurnEvent
+from core.lazy_dataclass import dataclass
 from core.messages import InboundEvent
 from core.ports import Acceptance, Inbox, Seen, SendState
 from core.runs.metering import Metered

@@ -3,10 +3,11 @@
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.clock import Clock
 from core.errors import BudgetUsedUp, ModelError
+from core.lazy_dataclass import dataclass
 from core.model.base import ImagePart, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
 from core.runs.metering import RunMeter
 from core.runs.model_list import Candidate, ModelList

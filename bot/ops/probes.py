@@ -10,7 +10,6 @@ import os
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any
@@ -30,6 +29,7 @@ from bot.config.setup_catalog import ProviderSetup
 from bot.ops.logs import Redactor
 from bot.runtime import Certificates
 from channels.telegram.privacy import GroupRights, hints
+from core.lazy_dataclass import dataclass
 
 # What `hubbub doctor` says about one thing it looked at.
 

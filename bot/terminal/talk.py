@@ -3,12 +3,13 @@
 import asyncio
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Protocol
 
 from channels.text.blocks import Block
 from core.errors import HubError
+from core.lazy_dataclass import dataclass
 
 
 class TalkFailed(HubError):

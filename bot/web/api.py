@@ -6,7 +6,6 @@ Errors are `{"error": {"code", "message", "field"?}}`. Times are integer microse
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -46,6 +45,7 @@ from core.clock import Clock
 from core.consent.rules import EffectivePolicy
 from core.ids import Ids
 from core.inbound.hub import Hub
+from core.lazy_dataclass import dataclass
 from core.safety.paths import SentFiles
 from core.store.port import Store
 

@@ -11,7 +11,6 @@ browser sends them to every port of a host, and every port of it can set them.
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -22,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bot.web.errors import error_response
 from bot.web.uploads import FileLinks
 from core.errors import StoreUnavailable
+from core.lazy_dataclass import dataclass
 from core.store.port import KeyKind, Keys, People
 from core.users import Principal, Role
 

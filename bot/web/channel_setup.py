@@ -1,7 +1,6 @@
 """New channels from the console: tokens are tried, stored in the vault, and named in the configuration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field, SecretStr
@@ -16,6 +15,7 @@ from bot.ops.probes import Finding, Health, channel_findings, without_secrets
 from bot.runtime import AdminError
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from core.lazy_dataclass import dataclass
 from core.store.facets import Secrets
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/\S*)?$", max_length=500)]

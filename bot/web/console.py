@@ -3,7 +3,6 @@ could make use of."""
 
 import gzip
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.requests import Request
@@ -11,6 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.runtime import LOGIN_PATH
+from core.lazy_dataclass import dataclass
 
 WORKER = "worker.js"
 """Served at the root as well: a service worker has power only over paths below its own."""

@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 from bot.views import DecisionView
 from bot.web.auth import Caller, caller_of
 from bot.web.errors import HANDLERS, ApiError, not_found
+from core.lazy_dataclass import dataclass
 from core.off_loop import ValueCount
 from core.users import Principal
 

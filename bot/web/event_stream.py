@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -13,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from bot.live import Live, Subscription
 from core.clock import SECOND_US, Clock
+from core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

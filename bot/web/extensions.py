@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, assert_never
 
@@ -16,6 +15,7 @@ from core.consent.facts import Allow, Ask, Decision, Deny
 from core.errors import SignInFailed
 from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
 from core.gates import ConsentSettings, ToolSetting
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.store.port import Store
 from core.tool import Data, Effect, Requirement, Tool

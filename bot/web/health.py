@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from channels.supervisor import Phase
 from channels.webchat import WEB
 from core.clock import SECOND_US
 from core.inbound.hub import Hub
+from core.lazy_dataclass import dataclass
 from core.store.port import Store
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Jobs: each caller's own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -13,6 +13,7 @@ from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.items import SentFile, sent_files
 from channels.webchat import WEB
 from core.job import MAX_TASK_CHARS, WORKER, JobRow
+from core.lazy_dataclass import dataclass
 from core.messages import Address
 from core.store.container_port import EgressUse, UseSample
 from core.store.feed import Threads

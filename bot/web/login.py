@@ -10,7 +10,6 @@ login, so it cannot be planted.
 import hmac
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import parse_qs
@@ -26,6 +25,7 @@ from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
 from bot.web.errors import error_response, on_invalid
 from core.clock import SECOND_US, Clock
 from core.errors import SignInFailed, StoreError, StoreUnavailable, VaultError
+from core.lazy_dataclass import dataclass
 from core.store.pairing import INVITATION_LIFE_US, invitation_hash
 from core.store.port import KeyKind, Keys
 from core.users import Principal

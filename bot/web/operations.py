@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
@@ -34,6 +33,7 @@ from core.audit.linker import Head
 from core.audit_chain import AuditKind
 from core.clock import SECOND_US, Clock
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.runs.model_list import ModelList
 from core.store.port import Audit, Store

@@ -6,7 +6,7 @@ new ones, so a stream that is cut and taken up at its last id misses nothing and
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any, assert_never
 
@@ -38,6 +38,7 @@ from core.events import (
 )
 from core.gates import GateState
 from core.job import JobEvent
+from core.lazy_dataclass import dataclass
 from core.messages import Address
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
 from core.store.job_port import Jobs

@@ -17,7 +17,6 @@ import unicodedata
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote, unquote
@@ -25,6 +24,7 @@ from urllib.parse import quote, unquote
 from core.clock import SECOND_US, Clock
 from core.errors import HubError
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import Attachment
 
 UPLOADS_NAME = "uploads"

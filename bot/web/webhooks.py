@@ -8,7 +8,6 @@ hub's other work next to nothing. A table of docs/routines.md explains each stat
 import asyncio
 import logging
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Literal, NoReturn, assert_never
 
 from starlette.datastructures import Headers
@@ -21,6 +20,7 @@ from bot.web.endpoints import Call, Endpoint, body_of
 from bot.web.errors import error_response
 from core.clock import Clock
 from core.errors import StoreUnavailable
+from core.lazy_dataclass import dataclass
 from core.routines.webhooks import Ignored, Outcome, Refusal, Refused, Taken, Webhooks
 
 logger = logging.getLogger(__name__)

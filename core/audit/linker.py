@@ -11,13 +11,13 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from core.clock import SECOND_US, Clock
 from core.errors import StoreUnavailable
+from core.lazy_dataclass import dataclass
 from core.store.feed import Changes
 from core.store.port import Audit
 

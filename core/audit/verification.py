@@ -7,10 +7,11 @@ followed on from the link stored in the database, so one finding does not hide t
 import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from core.audit.linker import Head
 from core.audit_chain import ChainKey, head_of, numbers_dropped
+from core.lazy_dataclass import dataclass
 from core.store.rows import AuditRow, Checkpoint, WriterCount
 
 SHOWN_FINDINGS = 20

@@ -30,7 +30,6 @@ import hmac
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from core.approvals import Preset
@@ -50,6 +49,7 @@ from core.consent.facts import (
 )
 from core.consent.roles import Access
 from core.gates import Grant, GrantScope, ToolSetting
+from core.lazy_dataclass import dataclass
 from core.tool import FAILURES_UNTIL_LEFT_OUT, Need, Requirement, Risk
 from core.users import Principal, Role
 

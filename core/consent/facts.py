@@ -1,11 +1,12 @@
 """The input, the rules and the results of `consent.decide`."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from core.approvals import AdminPolicy, Preset
 from core.consent.roles import RolePolicy
 from core.gates import Grant, Option, ToolSetting
+from core.lazy_dataclass import dataclass
 from core.tool import Data, Requirement, Risk
 
 DANGEROUS_TOOLS = frozenset({"shell", "write_file", "apply_patch", "delete_file", "http"})

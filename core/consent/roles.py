@@ -1,8 +1,8 @@
 """The tools a role may use at all: explicit lists, checked before any question of consent."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from core.lazy_dataclass import dataclass
 from core.tool import Data
 from core.users import Role
 

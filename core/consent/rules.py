@@ -7,7 +7,7 @@ decide), or `channel:address`. Empty: `HERE` if the requester may decide, otherw
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from core.approvals import (
@@ -24,6 +24,7 @@ from core.approvals import (
 from core.clock import SECOND_US
 from core.consent.facts import Ask, Policy
 from core.gates import ConsentSettings, VoteRule
+from core.lazy_dataclass import dataclass
 from core.tool import Requirement
 from core.users import Principal, Role
 

@@ -1,9 +1,8 @@
 """Votes: the effect of a person's answer on a gate. Pure; the caller commits it."""
 
-from dataclasses import dataclass
-
 from core.consent import card_texts
 from core.gates import Answer, Gate, GateKind, GateState, Option
+from core.lazy_dataclass import dataclass
 from core.store.rows import GateView
 from core.users import Principal, Role
 

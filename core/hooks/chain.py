@@ -5,12 +5,13 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol, assert_never, cast
 
 from core.gates import Wrote
+from core.lazy_dataclass import dataclass
 from core.off_loop import off_loop
 from core.safety.leaks import LeakDetector
 from core.tool import Arguments, Tool

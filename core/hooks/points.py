@@ -13,7 +13,7 @@ import hmac
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from yarl import URL
@@ -24,6 +24,7 @@ from core.hooks.chain import Chain, Change, HookEvent, Passed, Point, Reject, Re
 from core.hooks.summaries import Unfinished
 from core.ids import Ids
 from core.inbound.judge import ALBUM_WAIT_US
+from core.lazy_dataclass import dataclass
 from core.messages import Markdown, Message, Plain, plain
 from core.off_loop import json_off_loop
 from core.ports import OutboxListener, OutboxRow

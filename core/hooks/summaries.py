@@ -7,13 +7,13 @@ stops, at most `STOP_WAIT_S`.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
 from core.errors import HubError
 from core.hooks.chain import HookEvent, Point, Reply
+from core.lazy_dataclass import dataclass
 from core.model.base import ModelRequest
 from core.names import folded, quoted
 from core.runs.unseen_models import UnseenModels

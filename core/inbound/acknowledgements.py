@@ -7,10 +7,10 @@ stops.
 import asyncio
 import logging
 from collections import deque
-from dataclasses import dataclass
 
 from core.clock import SECOND_US, Clock
 from core.errors import StoreError
+from core.lazy_dataclass import dataclass
 from core.messages import InboundMessage, MessageRef
 from core.ports import Acknowledger
 from core.store.accept import WAITING

@@ -7,7 +7,7 @@ message. Other people have no vault, so their credentials are not stored at all.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core import texts
 from core.clock import SECOND_US
@@ -26,6 +26,7 @@ from core.inbound.submission import (
     UserInput,
     command_name,
 )
+from core.lazy_dataclass import dataclass
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
 from core.off_loop import off_loop
 from core.safety.leaks import Leak, LeakDetector, replaced

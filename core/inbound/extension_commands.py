@@ -2,9 +2,9 @@
 and signing in to them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from core.extension import Extension, ExtensionChange
+from core.lazy_dataclass import dataclass
 from core.store.accept import Verdict, refused
 from core.store.effects import UseExtensions
 from core.users import Principal, Role

@@ -5,7 +5,7 @@ Everything else becomes input of its thread.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from core import texts
@@ -57,6 +57,7 @@ from core.inbound.submission import (
     code_of,
     submission_of,
 )
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.messages import (
     ChoiceAnswer,

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.ids import Ids
 from core.inbound import job_commands, routine_texts
+from core.lazy_dataclass import dataclass
 from core.messages import ChoiceAnswer, Markdown, Message, plain
 from core.routine import MAX_LISTED, ManualInput, Match, claim_key
 from core.routine_json import input_to_json

@@ -1,7 +1,7 @@
 """The rules for inbound events, as the configuration sets them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from core.consent.rules import EffectivePolicy
@@ -9,6 +9,7 @@ from core.ids import Ids
 from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.extension_commands import ServersOf, no_servers
 from core.inbound.sessions import SessionManager
+from core.lazy_dataclass import dataclass
 from core.messages import WhileBusy
 from core.people.access import NO_CONSOLE, Access, Console
 

@@ -1,8 +1,7 @@
 """Sessions: one per person, with threads found again by their key."""
 
-from dataclasses import dataclass
-
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.store.accept import AcceptView
 from core.store.rows import ThreadRow
 

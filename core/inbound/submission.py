@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.gates import Option
 from core.ids import GATE_ID_LENGTH, is_code, normalise_code, normalise_gate_id
+from core.lazy_dataclass import dataclass
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, WhileBusy
 
 

@@ -1,12 +1,13 @@
 """The settings of one conversation that people change in chat: `/verbose`, `/model` and `/think`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core import texts
 from core.events import Verbosity
 from core.ids import Ids
 from core.inbound.submission import ThreadSetting
+from core.lazy_dataclass import dataclass
 from core.messages import Choice, Message, Plain
 from core.preferences import UNSET, ModelChoice, Thinking, ThreadSettings
 from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused

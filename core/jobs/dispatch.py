@@ -5,7 +5,7 @@ in its loop.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from core.errors import ToolDenied
 from core.extension import is_of_server
 from core.ids import Ids
 from core.job import MAX_TASK_CHARS, WORKER, JobBudget, JobRefused, JobRow, NewJob
+from core.lazy_dataclass import dataclass
 from core.messages import Address
 from core.names import quoted
 from core.safety.fencing import fence_tool_output

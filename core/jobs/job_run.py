@@ -5,7 +5,7 @@ Refusals go back to the model. What people say joins between the rounds.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -15,6 +15,7 @@ from core.consent.facts import Autonomous, ScopeGrant
 from core.errors import HubError
 from core.gates import ConsentSettings
 from core.job import JobRow
+from core.lazy_dataclass import dataclass
 from core.messages import File
 from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.names import folded, quoted

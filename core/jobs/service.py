@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from core.lazy_dataclass import dataclass
 from core.runs.lazy_engine import LazyEngine, RunEngine, RunSignals
 
 if TYPE_CHECKING:

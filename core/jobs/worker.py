@@ -5,7 +5,7 @@ A message that came too late for the last words keeps the job at work.
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.clock import SECOND_US
 from core.consent.facts import Autonomous
@@ -15,6 +15,7 @@ from core.job import MAX_ITERATIONS, JobState
 from core.jobs.job_run import MAX_OUTPUT_TOKENS, JobRun, JobTerms, granted_to
 from core.jobs.notices import ended
 from core.jobs.planning import PlannedRun, ReadPlan
+from core.lazy_dataclass import dataclass
 from core.messages import File
 from core.model.base import ModelReply
 from core.ports import OutboxListener

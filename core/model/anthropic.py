@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import httpx
 
 from core.clock import Clock
+from core.lazy_dataclass import dataclass
 from core.model.anthropic_reply import PROVIDER, ReplyAssembler, thinking_blocks
 from core.model.base import (
     THINKING_TOKENS,

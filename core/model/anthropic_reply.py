@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from core.errors import ModelRejected
+from core.lazy_dataclass import dataclass
 from core.model.base import CallRequest, ModelReply, StopReason
 from core.model.lenient_json import as_array, as_count, as_object, as_text, parse, storable
 from core.model.provider import Assembler

@@ -6,10 +6,11 @@ One request produces one stream of deltas that ends with the whole reply.
 import json
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
+from core.lazy_dataclass import dataclass
 from core.model.tokens import text_tokens
 from core.preferences import Thinking
 from core.transcript import Origin, Said

@@ -2,11 +2,12 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from core.lazy_dataclass import dataclass
 from core.model.base import ModelAbilities, Price, ThinkingStyle
 
 TABLE = Path(__file__).with_name("models.toml")

@@ -8,12 +8,13 @@ are offered over a bridge (see `Bridge`), or as text. A CLI that announces any o
 import asyncio
 import tomllib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from core.errors import ModelFault, ModelMisconfigured, ModelReplyInvalid, ModelUnavailable
+from core.lazy_dataclass import dataclass
 from core.model.base import (
     THINKING_TOKENS,
     CallRequest,

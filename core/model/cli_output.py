@@ -5,10 +5,10 @@ The events are those of Claude Code; other CLIs have taken them over.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from core.errors import ModelError, ModelFault, ModelMisconfigured, ModelReplyInvalid
+from core.lazy_dataclass import dataclass
 from core.model.base import CallRequest, StopReason
 from core.model.conversation import wire_tool_name
 from core.model.lenient_json import JoinedText, as_array, as_count, as_object, as_text

@@ -4,9 +4,10 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never, cast
 
+from core.lazy_dataclass import dataclass
 from core.model.base import ImagePart
 from core.model.lenient_json import is_object
 from core.names import quoted

@@ -6,8 +6,9 @@ It understands a few plain requests. The same conversation always gets the same 
 import json
 import re
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from core.lazy_dataclass import dataclass
 from core.model.base import CallRequest, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
 from core.model.lenient_json import as_object, as_text
 from core.model.tokens import said_tokens, text_tokens

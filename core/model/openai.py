@@ -1,12 +1,13 @@
 """Models with the OpenAI-compatible chat completions API: OpenAI and the many compatible providers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import httpx
 
 from core.clock import Clock
+from core.lazy_dataclass import dataclass
 from core.model.base import ImagePart, ModelAbilities, ModelRequest, ToolSpec
 from core.model.conversation import (
     Heard,

@@ -8,7 +8,6 @@ import http
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -25,6 +24,7 @@ from core.errors import (
     ModelRejected,
     ModelUnavailable,
 )
+from core.lazy_dataclass import dataclass
 from core.model.lenient_json import as_array, as_object, as_text, excerpt
 
 RETRY_AFTER_LIMIT_S = 3600.0

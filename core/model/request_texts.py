@@ -8,10 +8,10 @@ import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import Any, Protocol
 
+from core.lazy_dataclass import dataclass
 from core.model.base import ImagePart, ToolSpec
 from core.model.lenient_json import as_object
 from core.transcript import AssistantSaid, Origin, Said, ToolCalled, ToolResult, UserSaid

@@ -1,10 +1,11 @@
 """Access rules for people and channels: closed unless the configuration or a person opened them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import ChoiceAnswer, InboundMessage
 from core.store.accept import Admitted, TurnedAway
 from core.users import Account, Identity, Principal, Role, Via

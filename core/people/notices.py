@@ -5,13 +5,14 @@ memory.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.consent.cards import open_card
 from core.consent.rules import DIRECT, HERE
 from core.errors import NobodyToTell
 from core.gates import Gate
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import Address, Block, Message
 from core.off_loop import off_loop
 from core.people.access import Access

@@ -1,10 +1,10 @@
 """Pairing decisions by the owner: in a chat, on the command line, in the console."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.ids import Ids, is_code, normalise_code
+from core.lazy_dataclass import dataclass
 from core.messages import plain
 from core.people import pairing_texts
 from core.people.access import Access

@@ -7,10 +7,10 @@ instead of stored.
 """
 
 import hmac
-from dataclasses import dataclass
 
 from core.consent import card_texts
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.people import pairing_texts
 from core.people.access import Access, ChannelAccess, DirectMode

@@ -1,12 +1,12 @@
 """Triggers in words. A schedule is described from the same fields that its slots are computed from."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import islice
 from typing import assert_never
 
 from core.clock import SECOND_US
+from core.lazy_dataclass import dataclass
 from core.routine import Cron, Event, Filters, Manual, SystemEvent, Trigger, Webhook
 from core.routines.definitions import definition_of
 from core.routines.once import Once

@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from core.clock import SECOND_US, Clock
 from core.errors import BudgetUsedUp, HubError, ModelError, StoreError
 from core.events import RunKind, RunResult
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import InboundMessage
 from core.routine import (
     Cron,

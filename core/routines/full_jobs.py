@@ -6,12 +6,12 @@ it is running until the job is over. Its end is read from the job then, also aft
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from core.clock import Clock
 from core.errors import ToolDenied
 from core.job import WORKER, JobRow, JobState
 from core.jobs.dispatch import UNREACHABLE_TEXT, ContainerProbe, JobDispatcher, Readiness, RoutineWork
+from core.lazy_dataclass import dataclass
 from core.names import quoted
 from core.routine import FullJob, Lightweight, RunStatus
 from core.routine_json import input_from_json

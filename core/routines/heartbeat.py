@@ -9,11 +9,12 @@ no model.
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
+from core.lazy_dataclass import dataclass
 from core.routine import Cron, Definition, Downtime, Guardrails, Lightweight, QuietHours
 from core.routines.definitions import read_text, text_of
 from core.routines.schedule import next_slot

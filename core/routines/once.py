@@ -4,8 +4,9 @@ when it is saved: `in 20 m`, `at 09:00` (the next time the clock reads that), a 
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
+
+from core.lazy_dataclass import dataclass
 
 MAX_AHEAD = timedelta(days=50 * 366)
 FORMS = "'at 2026-12-01 09:00', 'at 09:00', 'in 20 m', 'in 2 hours' or 'in 3 d'"

@@ -4,8 +4,9 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from core.lazy_dataclass import dataclass
 from core.messages import InboundMessage
 from core.routine import Event, Match, MessageInput, OnMatch, Webhook, kept
 from core.routines.definitions import definition_of

@@ -4,13 +4,13 @@ ask."""
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, assert_never
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.errors import ModelReplyInvalid, ToolDenied, ToolFailed
+from core.lazy_dataclass import dataclass
 from core.model.base import ModelReply
 from core.model.visible_text import SILENT_REPLY
 from core.names import folded, quoted

@@ -16,7 +16,6 @@ Instants are microseconds UTC. Slots are at least a minute apart.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from hashlib import sha256
@@ -26,6 +25,7 @@ from typing import Any, cast
 from cronsim import CronSim, CronSimError
 
 from core.clock import SECOND_US
+from core.lazy_dataclass import dataclass
 from core.routine import Cron, Downtime
 from core.routines.once import FORMS, Once, in_full, is_once, read_once
 from core.timezones import zone

@@ -5,11 +5,12 @@ See core.runs.unattended.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from core.consent.facts import Autonomous, ScopeGrant
 from core.gates import ConsentSettings
+from core.lazy_dataclass import dataclass
 from core.routine import Definition, FullJob, Lightweight, Reminder
 from core.routines.definitions import definition_of
 from core.routines.run import Asked, system_text, user_text

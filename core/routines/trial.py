@@ -2,12 +2,13 @@
 stored."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from core.clock import SECOND_US
+from core.lazy_dataclass import dataclass
 from core.routine import Cron, Definition, Event, Lightweight, MessageInput, kept
 from core.routine_json import Problem, read_definition
 from core.routines.definitions import definition_of, kind_of, not_permitted

@@ -2,7 +2,7 @@
 people's answers give to calls."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.clock import SECOND_US
 from core.consent import card_texts
@@ -24,6 +24,7 @@ from core.gates import (
     joint_binding,
 )
 from core.ids import sign_in_name
+from core.lazy_dataclass import dataclass
 from core.names import quoted
 from core.ports import OutboxRow
 from core.runs.loop import Paused

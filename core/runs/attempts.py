@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
@@ -19,6 +18,7 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.events import NOTHING_SPENT, CandidateFailed, FailuresSpent, ModelSelected, TextDelta
+from core.lazy_dataclass import dataclass
 from core.model.base import ModelReply, ModelRequest, StopReason
 from core.runs.metering import RunMeter
 from core.runs.model_list import (

@@ -1,13 +1,13 @@
 """Limits on a chat turn. When one is used up, a person is asked whether to continue."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.approvals import LoopLimits
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.events import AutoLoop, LoopPhase
+from core.lazy_dataclass import dataclass
 
 
 class Limit(StrEnum):

@@ -6,12 +6,13 @@ and the summary is used only as long as everything it covers is part of the conv
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from core.clock import SECOND_US
 from core.errors import AllowanceUsedUp, ContextOverflow, ModelError, ToolError
+from core.lazy_dataclass import dataclass
 from core.model.base import ModelReply, ModelRequest, StopReason
 from core.model.tokens import prompt_tokens, text_tokens
 from core.names import folded

@@ -7,11 +7,11 @@ unfinished turn resumes at the first unfinished step.
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Protocol
 
 from core.errors import StaleTurn, StoreUnavailable
+from core.lazy_dataclass import dataclass
 from core.model.base import CallRequest, ModelReply
 from core.off_loop import json_with_breaks
 from core.runs.budget import Exhausted

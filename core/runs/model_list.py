@@ -8,10 +8,10 @@ rejected or limited rests, and the model's next key is used.
 import math
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from core.clock import Clock
 from core.errors import ModelFault
+from core.lazy_dataclass import dataclass
 from core.model.base import Model, ModelAbilities, Price
 from core.model.tokens import TokenRatio
 from core.preferences import Thinking

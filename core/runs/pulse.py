@@ -6,10 +6,10 @@ and when an attempt at a model has failed. Its age is of no account.
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from core.clock import Clock
 from core.events import Step, StepState
+from core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from core.consent.cards import expired_text, open_card, reminder, settled_card, 
 from core.events import RunKind
 from core.gates import Gate
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import plain
 from core.people.notices import ApproverCopies
 from core.ports import OutboxListener, OutboxRow

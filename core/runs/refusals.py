@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.consent.card_texts import grants_offered
 from core.consent.facts import Autonomous, Deny, Mode, ScopeGrant
 from core.errors import ToolNotFound
 from core.gates import ConsentSettings
+from core.lazy_dataclass import dataclass
 from core.messages import Block, Code, Plain
 from core.store.routine_rows import RunSteps
 from core.store.rows import CallRow, CallState

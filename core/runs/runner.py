@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from core import texts
@@ -23,6 +22,7 @@ from core.events import (
     Verbosity,
 )
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import Choice, Markdown, Message, plain
 from core.model.base import ModelReply, StopReason
 from core.model.visible_text import is_silent

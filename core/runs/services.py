@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -13,6 +12,7 @@ from core.errors import AllowanceUsedUp, AttachmentTooLarge, ChannelError
 from core.events import TurnListener
 from core.gates import VoteRule, Wrote
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.messages import Attachment, size_in_words
 from core.model.base import ImagePart
 from core.people.notices import ApproverCopies

@@ -5,9 +5,9 @@ say `description`, `keywords`, `tools` and `members`; all below is text for the 
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from core.lazy_dataclass import dataclass
 from core.users import Principal, Role
 
 MAX_ACTIVE = 3

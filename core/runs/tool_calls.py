@@ -7,7 +7,7 @@ is, a call that needs a person is denied.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import Protocol, assert_never
 
@@ -16,6 +16,7 @@ from core.consent.facts import DELEGATE, Autonomous, Mode
 from core.errors import SignInRequired
 from core.events import Output, Step, StepState
 from core.gates import ConsentSettings
+from core.lazy_dataclass import dataclass
 from core.names import quoted
 from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused

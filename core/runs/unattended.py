@@ -7,7 +7,6 @@ was running then has an unknown outcome and is not run again.
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import pairwise
 
 from core.approvals import LoopLimits
@@ -17,6 +16,7 @@ from core.errors import HubError, StoreError, ToolDenied, ToolFailed
 from core.events import RunResult
 from core.gates import ConsentSettings
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.model.base import ModelReply, ModelRequest
 from core.names import quoted
 from core.runs.budget import Exhausted, Limit, LoopBudget, LoopEvents

@@ -6,13 +6,14 @@ that this is rarely needed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
+from core.lazy_dataclass import dataclass
 from core.model.base import ModelRequest, ToolSpec
 from core.model.tokens import entry_tokens, prompt_tokens, said_tokens
 from core.names import folded

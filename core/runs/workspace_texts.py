@@ -8,9 +8,9 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from core.errors import ToolDenied, ToolFailed
+from core.lazy_dataclass import dataclass
 from core.runs.skills import SKILL_LIMIT_CHARS, Skill, read_skill
 from core.safety.fencing import sanitise
 from core.safety.leaks import LeakDetector

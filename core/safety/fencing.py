@@ -10,10 +10,11 @@ like. Lookalike tags are also broken with a zero-width space. `unfence` returns 
 import hashlib
 import re
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from core.errors import InvalidArguments
+from core.lazy_dataclass import dataclass
 from core.names import folded
 from core.off_loop import json_with_breaks
 from core.safety.leaks import LeakDetector

@@ -10,9 +10,10 @@ shapes begin with passes after one look; the shapes are compiled when a text fir
 import base64
 import string
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote
 
+from core.lazy_dataclass import dataclass
 from core.linear import as_bytes, byte_pattern
 
 REMOVED = "[REDACTED]"

@@ -12,12 +12,12 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 
 from yarl import URL
 
 from core.errors import ToolDenied, ToolFailed
+from core.lazy_dataclass import dataclass
 
 # Numeric addresses on the public internet, and others an operator opened.
 

@@ -23,11 +23,11 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from core.errors import ToolDenied, ToolFailed
+from core.lazy_dataclass import dataclass
 from core.safety.path_names import MAX_DEPTH, OUTSIDE, Components, below, components, judge_name, split
 from core.tool import Workspace
 

@@ -9,12 +9,12 @@ import posixpath
 import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
 from core.errors import ToolError
+from core.lazy_dataclass import dataclass
 from core.safety.path_names import MAX_DEPTH
 from core.safety.paths import PathGuard, file_digest
 from core.safety.places import Places

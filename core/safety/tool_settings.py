@@ -15,10 +15,10 @@ import os
 import posixpath
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from core.errors import ToolError, ToolFailed
+from core.lazy_dataclass import dataclass
 from core.safety.paths import file_digest
 from core.safety.places import Places
 from core.safety.scripts import Unnamed

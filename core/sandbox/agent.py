@@ -16,13 +16,13 @@ import signal
 import sys
 import tomllib
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import core.model
 from core.errors import HubError
+from core.lazy_dataclass import dataclass
 from core.sandbox.hub_client import (
     ENVIRONMENT,
     CredentialRefused,

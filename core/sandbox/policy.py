@@ -3,9 +3,10 @@
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from core.safety.paths import PathGuard  # the worker in a container has this module, and not that one

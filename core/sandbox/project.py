@@ -12,11 +12,12 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from core.errors import HubError
+from core.lazy_dataclass import dataclass
 from core.safety.paths import PathGuard
 from core.sandbox.policy import MB, ContainerUser
 

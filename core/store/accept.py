@@ -8,11 +8,12 @@ written once for every database.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from core.events import UNKNOWN_USE, ContextUse
 from core.gates import ConsentSettings, Grant
+from core.lazy_dataclass import dataclass
 from core.messages import EditForm, InboundEvent, Message, MessageRef, plain
 from core.ports import OutboxRow
 from core.preferences import NO_PREFERENCES, Preferences

@@ -1,8 +1,8 @@
 """Values about a conversation's turns that commands such as `/undo` and `/resume` are judged on."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from core.lazy_dataclass import dataclass
 from core.store.rows import TurnState
 
 UNDONE = "↩ Undone"

@@ -7,12 +7,12 @@ migration.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 from core.approvals import SETTINGS, UNSAID, ApprovalSettings, Preset
 from core.events import CandidateFailed, ContextUse, FailuresSpent, ModelTrace
 from core.gates import Answer, AskedCall, Chose, Option, Wrote
+from core.lazy_dataclass import dataclass
 from core.messages import (
     Attachment,
     Block,

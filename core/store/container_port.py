@@ -1,12 +1,12 @@
 """The store's units for jobs in containers: part of core.store.port.Store, with the same promises."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from core.errors import HubError
 from core.events import ModelTrace
 from core.job import WORKER, JobLimits, JobState
+from core.lazy_dataclass import dataclass
 from core.ports import OutboxRow
 from core.store.job_port import JobEnd, JobEnded, StartedJob
 from core.store.rows import NewCall

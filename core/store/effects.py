@@ -1,12 +1,12 @@
 """Effects of an event, as values. The store applies each in the transaction that accepts the
 event."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.approvals import ApprovalSettings
 from core.extension import ExtensionChange
 from core.gates import Answer, Gate, Grant
+from core.lazy_dataclass import dataclass
 from core.messages import Message
 from core.preferences import ThreadSettings
 from core.store.checkpoints import MenuKind

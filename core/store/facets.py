@@ -1,11 +1,11 @@
 """The parts of Store for consent, hooks, stored data, notices, gate timers and rows of model calls."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from core.approvals import ApprovalSettings
 from core.gates import ConsentSettings, Gate, Grant, ToolSetting
+from core.lazy_dataclass import dataclass
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
 from core.store.rows import Draft, Execution, GateView, ThreadRow, TurnStart

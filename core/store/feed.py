@@ -5,13 +5,14 @@ everything up to a position continues from there without missing or repeating an
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
 from core.events import UNKNOWN_USE, ContextUse
 from core.gates import Gate, Option, Vote
 from core.job import JobState
+from core.lazy_dataclass import dataclass
 from core.messages import Attachment, Message, MessageRef
 from core.ports import Seen
 from core.store.facets import Expired

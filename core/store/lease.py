@@ -8,12 +8,12 @@ once the lease has lapsed another hub may end it, and from then on the first one
 import asyncio
 import fcntl
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from core.errors import StoreLocked
+from core.lazy_dataclass import dataclass
 
 LEASE_S = 30.0
 """The life of a lease that is not renewed."""

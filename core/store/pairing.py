@@ -7,10 +7,10 @@ read the database needs no code.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.clock import SECOND_US
+from core.lazy_dataclass import dataclass
 from core.messages import Address, Message, Sender
 from core.ports import OutboxRow
 from core.users import Account, Identity, Principal

@@ -4,13 +4,13 @@ The definition is JSON text (core.routine_json); the store decides by the other 
 Times are integer microseconds UTC."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from core.clock import SECOND_US
 from core.events import NO_MODELS, ModelTrace
 from core.job import JobRow
+from core.lazy_dataclass import dataclass
 from core.messages import File
 from core.routine import RunStatus
 from core.store.rows import CallRow

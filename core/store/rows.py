@@ -3,11 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.events import NO_MODELS, ModelTrace, RunKind
 from core.gates import Answer, ConsentSettings, Gate, Option, Vote
+from core.lazy_dataclass import dataclass
 from core.messages import Address, Message
 from core.ports import OutboxRow
 from core.preferences import NO_PREFERENCES, UNCHOSEN, UNSET, ModelChoice, Preferences, ThreadSettings

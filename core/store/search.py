@@ -1,11 +1,12 @@
 """Search in conversations: queries, results, and the index of words."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from core.clock import SECOND_US
+from core.lazy_dataclass import dataclass
 from core.store.rows import is_prefix, note_terms, query_phrases
 
 QUERY_LIMIT_CHARS = 200

@@ -1,10 +1,10 @@
 """The store's units for changes of the configuration file that wait for approval: part of Gates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from core.gates import Gate
+from core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """The store's units for sign-ins at servers: part of core.store.port.Store, with the same promises."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from core.gates import Gate
+from core.lazy_dataclass import dataclass
 from core.messages import Message
 from core.ports import OutboxRow
 from core.store.facets import Expired, SealedSecret

@@ -4,12 +4,13 @@ Statements are written once, in SQL that SQLite and PostgreSQL both read, with `
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
 from core.audit_chain import ChainKeys
 from core.clock import Clock
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.store.feed import ChangeLog
 from core.store.lease import Lease
 from core.store.search import WordSearch

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
-from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -22,6 +21,7 @@ from core.errors import (
     ToolError,
     ToolTimeout,
 )
+from core.lazy_dataclass import dataclass
 from core.off_loop import off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
 from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, Risk, Tool, Workspace

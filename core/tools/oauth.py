@@ -14,7 +14,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlencode
 
@@ -22,6 +22,7 @@ from yarl import URL
 
 from core.clock import SECOND_US, Clock
 from core.errors import SignedOut, SignInFailed, ToolError
+from core.lazy_dataclass import dataclass
 from core.model.lenient_json import as_array, as_object, as_text
 from core.safety.network import Exemption, Lookup, NetworkGuard, ServerGuard
 from core.tools.web import Challenge, WebRequest

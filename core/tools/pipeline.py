@@ -9,7 +9,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,6 +33,7 @@ from core.errors import InvalidArguments, ToolNotFound
 from core.extension import is_of_server
 from core.gates import ConsentSettings, Option
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.model.base import CallRequest, ToolSpec
 from core.safety.fencing import ResultLimits, read_arguments
 from core.store.effects import EditRefused

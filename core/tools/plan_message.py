@@ -3,10 +3,10 @@
 import marshal
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
+from core.lazy_dataclass import dataclass
 from core.safety.shell.lexer import Joiner, Plan, Program, Redirect, Step, ToFile, ToNull, ToStdout
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """The next step for a call, after it was judged."""
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.consent.facts import Ask, Autonomous, DenyReason, Mode
 from core.errors import InvalidArguments, ToolNotFound
+from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.safety.fencing import read_arguments
 from core.store.rows import CallRow

@@ -16,10 +16,10 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from core.lazy_dataclass import dataclass
 from core.tool import ProcessInfo
 
 MARKER = "HUBBUB_CALL"

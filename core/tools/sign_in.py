@@ -14,7 +14,7 @@ import json
 import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from urllib.parse import urlencode
 
@@ -24,6 +24,7 @@ from core.consent.cards import open_card, settled_card
 from core.errors import HubError, SignedOut, SignInFailed, SignInRequired
 from core.gates import Gate
 from core.ids import Ids, attempt_name, code_name, sign_in_client_name, sign_in_name
+from core.lazy_dataclass import dataclass
 from core.messages import LinkButton, Message, Plain, plain
 from core.store.facets import Expired, SealedSecret, Secrets
 from core.store.feed import Changes

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from yarl import URL
 
 from core.errors import InvalidArguments
+from core.lazy_dataclass import dataclass
 
 BODY_LIMIT_BYTES = 1_000_000
 IDEMPOTENCY_HEADER = "Idempotency-Key"

@@ -7,8 +7,9 @@ lower-case forms share an upper-case form (ſ and s; ı, İ and i).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from core.lazy_dataclass import dataclass
 
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]

@@ -8,12 +8,13 @@ effect at once.
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import product
 from sys import byteorder
 from typing import Generic, Literal, TypeVar
 
+from core.lazy_dataclass import dataclass
 from core.routine import Event
 from core.routines.matching.characters import Characters
 from core.routines.matching.nodes import At, Chain, Either, Group, Node, One, PatternRefused, Repeat, judge

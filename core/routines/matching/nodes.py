@@ -1,8 +1,8 @@
 """The syntax tree of a pattern, and the reasons to refuse one."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from core.lazy_dataclass import dataclass
 from core.routines.matching.characters import Characters
 
 

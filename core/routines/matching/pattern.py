@@ -3,11 +3,12 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import cast
 
+from core.lazy_dataclass import dataclass
 from core.linear import Match, TooLarge, compiled
 from core.routines.matching.characters import (
     ASCII_END,

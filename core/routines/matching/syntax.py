@@ -7,9 +7,9 @@ mistake
 here, too.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from core.lazy_dataclass import dataclass
 from core.routines.matching.characters import (
     EVERYTHING,
     LAST,

@@ -10,10 +10,10 @@ The grammar is positive, so that we run exactly what bash would run. All else is
 
 import re
 from collections import deque
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NoReturn
 
+from core.lazy_dataclass import dataclass
 from core.safety.confusables import hides_something
 
 # A plain command line as it is judged, shown, bound and run: programs with their argv, and no shell.

@@ -11,10 +11,11 @@ import itertools
 import posixpath
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from core.errors import ToolDenied
+from core.lazy_dataclass import dataclass
 from core.safety.paths import PathGuard, file_digest
 from core.safety.places import Names, Places
 from core.safety.shell.lexer import (

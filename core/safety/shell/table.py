@@ -5,10 +5,11 @@ import posixpath
 import tomllib
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from core.lazy_dataclass import dataclass
 from core.safety.places import Kinds, Places
 from core.safety.scripts import Unnamed, files_run, repository_obeyed
 from core.safety.tool_settings import Tool, settings_obeyed

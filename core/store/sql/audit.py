@@ -4,11 +4,12 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from core.audit_chain import RETIRED, AuditKind, ChainKey, detail_text, head_of, numbers_dropped
 from core.errors import StoreUnavailable
+from core.lazy_dataclass import dataclass
 from core.store.codecs import storable
 from core.store.facets import SealedSecret
 from core.store.rows import AuditRow, Checkpoint, InboundRow, WriterCount

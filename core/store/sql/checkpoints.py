@@ -7,9 +7,9 @@ that a hub has cached, so the next turn reads the journal again.
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
+from core.lazy_dataclass import dataclass
 from core.ports import OutboxRow
 from core.store.checkpoints import UNDONE, Checkpoint, Checkpoints, LastingEffect
 from core.store.rows import TurnState

@@ -4,10 +4,11 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.audit_chain import AuditKind
 from core.gates import Answer, Chose, GateKind, Option, Wrote, joint_binding
+from core.lazy_dataclass import dataclass
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, SendState
 from core.store.accept import ShownCard

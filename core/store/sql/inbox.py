@@ -1,10 +1,11 @@
 """The record of inbound events: each platform object once, with its outcome (P11)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import assert_never
 
+from core.lazy_dataclass import dataclass
 from core.messages import (
     Address,
     Attachment,

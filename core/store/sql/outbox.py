@@ -7,9 +7,10 @@ repeat that an unanswered request gets.
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.errors import StoreError
+from core.lazy_dataclass import dataclass
 from core.messages import Address, Message, MessageRef, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from core.store.codecs import message_from_json, message_to_json, refs_from_json, refs_to_json, storable

@@ -3,10 +3,10 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.gates import ConsentSettings
+from core.lazy_dataclass import dataclass
 from core.store.rows import CallRow, CallState
 from core.store.sql.grants import in_thread
 from core.store.sql.mapping import PRINCIPAL, principal_of

@@ -6,7 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
+from core.lazy_dataclass import dataclass
 from core.store.feed import ChangeLog
 from core.store.lease import Lease
 from core.store.rows import is_prefix, note_terms

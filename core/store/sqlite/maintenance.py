@@ -8,13 +8,13 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from core.clock import Clock, SystemClock
 from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.ids import RandomIds
+from core.lazy_dataclass import dataclass
 from core.store.search import indexed_terms
 from core.store.sqlite.connection import (
     SqliteTransaction,

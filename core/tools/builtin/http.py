@@ -11,7 +11,6 @@ import json
 import re
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ from pydantic import Field
 from yarl import URL
 
 from core.errors import InvalidArguments, ToolError
+from core.lazy_dataclass import dataclass
 from core.safety.network import NetworkGuard
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace, use_limits
 from core.tools.definition import tool

@@ -4,13 +4,13 @@ import asyncio
 import json
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field
 from yarl import URL
 
 from core.errors import ToolFailed
+from core.lazy_dataclass import dataclass
 from core.safety.network import NetworkGuard
 from core.tool import CallContext, Data, Effect, Requirement, Tool, use_limits
 from core.tools.builtin.http import OWN_SHARE_OF_DEADLINE, web_client

@@ -11,11 +11,12 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from core.errors import InvalidArguments, SchemaRefused
 from core.extension import SEPARATOR
+from core.lazy_dataclass import dataclass
 from core.names import folded
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool

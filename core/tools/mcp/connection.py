@@ -6,10 +6,10 @@ import os
 import subprocess
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.cancellation import finish
+from core.lazy_dataclass import dataclass
 from core.safety.fencing import HeadAndTail
 from core.tool import Arguments, ProcessInfo
 from core.tools.bounds import bound

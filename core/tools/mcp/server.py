@@ -14,12 +14,13 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from core.cancellation import end_with_caller
 from core.clock import Clock
 from core.errors import HubError, SchemaRefused, SignInRequired, ToolFailed
+from core.lazy_dataclass import dataclass
 from core.off_loop import off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool
