@@ -26,6 +26,24 @@ async def main():
 
 asyncio.run(main())
 """
+CLIENTS = {"aiohttp", "httpx", "rich", "click", "pygments", "jsonschema", "docker", "cryptography"}
+"""What only a hub that speaks to a platform, a provider or the web needs: a fifth of its memory."""
+SCHEMAS = """
+import asyncio
+from bot.app import Seams, build
+from bot.config.load import load
+from core.tools import definition
+
+made = []
+arguments_model = definition._arguments_model
+definition._arguments_model = lambda name, function: made.append(name) or arguments_model(name, function)
+
+async def main():
+    async with build(load(), Seams()) as app:
+        print(*made)
+
+asyncio.run(main())
+"""
 COMMAND_LINE = """
 from bot.runtime import UVICORN_COMMAND_LINE, put_off
 
@@ -61,6 +79,14 @@ async def test_a_hub_loads_nothing_that_only_rare_paths_need(tmp_path: Path) -> 
     assert "telegram" in loaded
     assert "core.model.openai" in loaded
     assert loaded & NOT_BEFORE_THEY_ARE_NEEDED == set()
+
+
+async def test_a_hub_on_the_demo_model_loads_no_client(tmp_path: Path) -> None:
+    assert set(await output_of(BUILD, tmp_path)) & CLIENTS == set()
+
+
+async def test_a_hub_makes_no_schema_of_a_tool_before_a_model_is_called(tmp_path: Path) -> None:
+    assert await output_of(SCHEMAS, tmp_path) == []
 
 
 async def test_a_deferred_value_is_made_when_asked_for(tmp_path: Path) -> None:
