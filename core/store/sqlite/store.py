@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -199,8 +199,9 @@ class Writer:
                 self._undo(transaction, first=first)
             if not first:
                 execute("RELEASE unit")
-            if handed.meanwhile is not None and handed.error is None:
-                self._tell(handed.meanwhile)
+        ahead = [handed.meanwhile for handed in group if handed.meanwhile is not None and not handed.error]
+        if ahead:  # at once: each by itself would wake the event loop, and run beside the units
+            self._tell(_call_each, ahead)
         execute("COMMIT")
         if connection.total_changes != written and not self._healthy:
             self._healthy = True
@@ -266,6 +267,11 @@ def _unavailable(error: Exception) -> Exception:
         unavailable.__cause__ = error
         return unavailable
     return error
+
+
+def _call_each(callbacks: Sequence[Callable[[], None]]) -> None:
+    for callback in callbacks:
+        callback()
 
 
 def _succeed(future: asyncio.Future[None]) -> None:
