@@ -72,12 +72,11 @@ class Pace:
     async def news_or(self, changed: asyncio.Event, until_us: int) -> None:
         """Wait for something to do, at most until `until_us`."""
         changed.clear()
-        news = asyncio.ensure_future(changed.wait())
         pause = asyncio.ensure_future(self.due(until_us))
+        pause.add_done_callback(lambda over: None if over.cancelled() else changed.set())
         try:
-            await asyncio.wait({news, pause}, return_when=asyncio.FIRST_COMPLETED)
+            await changed.wait()
         finally:
-            news.cancel()
             pause.cancel()
 
 
@@ -117,6 +116,8 @@ class Sender:
         self._previews = ConversationPreviews(address, outbox, self._records, self._delivery.look, clock)
         self._closing = False
         self._in_request = False
+        self._asked: Channel | None = None
+        self._spaced: Spaced | None = None
         self.forgot = False
 
     @property
@@ -330,7 +331,9 @@ class Sender:
         return None
 
     def _interval_s(self, channel: Channel) -> float:
-        return channel.interval_s(self._address) if isinstance(channel, Spaced) else INTERVAL_S
+        if channel is not self._asked:  # looking whether it says so takes as long as a statement
+            self._asked, self._spaced = channel, channel if isinstance(channel, Spaced) else None
+        return INTERVAL_S if self._spaced is None else self._spaced.interval_s(self._address)
 
     # --- failures -------------------------------------------------------------------------------------
 

@@ -349,7 +349,10 @@ def cleaned_reply(reply: ModelReply, offered: Collection[str], read: Cleaner | N
     if read is None or read.fed_chars != len(reply.text):
         read = _read_whole(reply.text)
     calls = tuple(map(_with_clean_reason, reply.calls)) or read.calls(offered)
-    return replace(reply, text=read.text(), calls=calls, suggestions=read.suggestions())
+    text, suggestions = read.text(), read.suggestions()
+    if not (calls or suggestions or reply.suggestions) and text == reply.text:
+        return reply
+    return replace(reply, text=text, calls=calls, suggestions=suggestions)
 
 
 def _with_clean_reason(call: CallRequest) -> CallRequest:

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
-from functools import partial
 from itertools import count
 
 from core import texts
@@ -261,7 +260,7 @@ class _Attempts:
     def __init__(self, run: RunModels, build: Build, tell: Tell | None, *, may_repeat: bool) -> None:
         self._run = run
         self._build = build
-        self._tell = None if tell is None else partial(self._tell_people, tell)
+        self._tell = tell
         self._clock = run.models.clock
         self._candidates: Sequence[Candidate] = ()
         self._place = self._tries = 0
@@ -324,7 +323,8 @@ class _Attempts:
         key = candidate.key
         self._made += 1
         try:
-            reply = await self._run.call(candidate, key, self._build, self._tell, self._made)
+            told = None if self._tell is None else self._tell_people
+            reply = await self._run.call(candidate, key, self._build, told, self._made)
         except ModelError as error:
             self._run.budget.spend(self._clock.monotonic_s() - permit.began_s)
             match error:
@@ -345,9 +345,10 @@ class _Attempts:
         candidate.reported_fault = None
         return reply
 
-    def _tell_people(self, tell: Tell, delta: TextDelta) -> None:
+    def _tell_people(self, delta: TextDelta) -> None:
         self._text_seen = True
-        tell(delta)
+        if self._tell is not None:
+            self._tell(delta)
 
     def _exhausted(self, wait_s: float | None) -> bool:
         """Return whether there is no further attempt, at this model or another."""

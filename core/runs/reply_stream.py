@@ -55,6 +55,8 @@ class ReplyStream:
         def cleaned() -> ModelReply:
             whole = cleaned_reply(reply, offered, cleaner if self._tell is not None else None)
             redacted = self._leaks.redacted
+            if not whole.calls and not whole.suggestions and redacted(whole.text) == whole.text:
+                return whole
             shown = tuple(one for one in whole.suggestions if redacted(one) == one)
             calls = tuple(replace(one, reason=redacted(one.reason)) for one in whole.calls)
             return replace(whole, text=redacted(whole.text), suggestions=shown, calls=calls)

@@ -16,7 +16,8 @@ _AWAITED = "g.requester_id = ? AND g.secret IS NOT NULL AND g.awaits = 1 AND t.c
 def asked(tx: Transaction, event: InboundMessage, user_id: str) -> AskedCredentials | None:
     """Return the requests a person's text on this channel may answer. None for nearly every text."""
     sql = f"SELECT {GATE_VIEW} FROM {GATE_VIEW_FROM} WHERE {_AWAITED} ORDER BY g.created_at, g.id, v.at"
-    requests = gate_views_of(tx.all(sql, user_id, event.channel))
+    waits = "SELECT 1 FROM gates WHERE requester_id = ? AND secret IS NOT NULL AND awaits = 1 LIMIT 1"
+    requests = gate_views_of(tx.all(sql, user_id, event.channel)) if tx.one(waits, user_id) else ()
     replied = None if event.reply_to is None else _shown_as(tx, event.channel, user_id, event.reply_to)
     joins = event.album is not None and _album_withheld(tx, event.album, event.channel, user_id)
     if not requests and replied is None and not joins:

@@ -81,12 +81,6 @@ def set_person_approvals(tx: Transaction, user_id: str, settings: ApprovalSettin
     return changed > 0
 
 
-def disabled_tools(tx: Transaction, user_id: str) -> frozenset[str]:
-    """Return the tools a person has disabled."""
-    rows = tx.all("SELECT tool FROM tool_settings WHERE user_id = ? AND setting = 'disabled'", user_id)
-    return frozenset(tool for (tool,) in rows)
-
-
 def _grants(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
     """Return a person's grants that are in force in a thread."""
     rows = tx.all(

@@ -305,17 +305,23 @@ def edit(tx: Transaction, event: InboundMessage) -> Accepted | None:
 def as_replies(tx: Transaction, turn_id: str, messages: Sequence[Draft]) -> Sequence[Draft]:
     """Return a turn's answers and cards, quoting the message it answers, if any. Cards at other
     addresses quote nothing."""
-    row = messages and tx.one(
+    row = tx.one(
         "SELECT u.reply_to, t.channel, t.address FROM runs u JOIN threads t ON t.id = u.thread_id"
         " WHERE u.id = ?",
         turn_id,
     )
-    if not row or row[0] is None:
+    return messages if row is None else quoting(messages, *row)
+
+
+def quoting(
+    messages: Sequence[Draft], quoted: MessageRef | None, channel: str, address: str
+) -> Sequence[Draft]:
+    """Return messages that quote the one at `quoted`, those at other addresses unchanged."""
+    if quoted is None:
         return messages
-    reply_to, *here = row
     return [
-        replace(draft, message=replace(draft.message, reply_to=reply_to))
-        if [draft.channel, draft.address] == here
+        replace(draft, message=replace(draft.message, reply_to=quoted))
+        if (draft.channel, draft.address) == (channel, address)
         else draft
         for draft in messages
     ]

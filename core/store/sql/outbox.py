@@ -271,14 +271,17 @@ def sent_refs(tx: Transaction, row_id: int) -> tuple[MessageRef, ...]:
 
 
 def record_part_sent(tx: Transaction, row_id: int, posted: Posted, *, last: bool) -> None:
-    row = _row(tx, row_id)
-    if row.state in {SendState.SENT, SendState.FAILED}:
-        raise StoreError(f"outbox row {row_id} is {row.state}: no part of it can go out any more")
+    row = tx.one("SELECT state, refs FROM outbox WHERE id = ?", row_id)
+    if row is None:
+        raise StoreError(f"there is no outbox row {row_id}")
+    state, sent = row
+    if state in {SendState.SENT, SendState.FAILED}:
+        raise StoreError(f"outbox row {row_id} is {state}: no part of it can go out any more")
     now = tx.clock.now()
     tx.run(
         "UPDATE outbox SET refs = ?, order_key = ?, state = ?, settled = ?, sent_at = ?, error = NULL"
         " WHERE id = ?",
-        refs_to_json((*row.refs, posted.ref)),
+        refs_to_json((*refs_from_json(sent), posted.ref)),
         posted.order_key,
         (SendState.SENT if last else SendState.SENDING).value,
         int(last),

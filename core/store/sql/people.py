@@ -59,6 +59,18 @@ def preferences(tx: Transaction, user_id: str) -> Preferences:
     return NO_PREFERENCES if row is None else preferences_of(row)
 
 
+def choices(tx: Transaction, user_id: str) -> tuple[Preferences, frozenset[str]]:
+    """Return a person's preferences, and the tools that they have disabled."""
+    rows = tx.all(
+        f"SELECT d.tool, {PREFERENCES} FROM users u"
+        " LEFT JOIN tool_settings d ON d.user_id = u.id AND d.setting = 'disabled' WHERE u.id = ?",
+        user_id,
+    )
+    if not rows:
+        return NO_PREFERENCES, frozenset()
+    return preferences_of(rows[0][1:]), frozenset(row[0] for row in rows if row[0] is not None)
+
+
 def set_preferences(tx: Transaction, user_id: str, changed: Callable[[Preferences], Preferences]) -> bool:
     wanted = changed(preferences(tx, user_id))
     return (

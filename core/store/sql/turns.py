@@ -3,6 +3,7 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from core.audit_chain import AuditKind
 from core.errors import IllegalChange, StaleTurn
@@ -13,8 +14,7 @@ from core.store.codecs import encode, said_to_columns, trace_from_json, trace_to
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
 from core.store.sql.audit import events_of, record
 from core.store.sql.feed import put_messages
-from core.store.sql.grants import disabled_tools
-from core.store.sql.inbox import as_replies, lead_to_turn, take_waiting
+from core.store.sql.inbox import lead_to_turn, quoting, take_waiting
 from core.store.sql.mapping import (
     ACTIVE_TURN,
     PRINCIPAL,
@@ -23,8 +23,8 @@ from core.store.sql.mapping import (
     principal_of,
     thread_of,
 )
-from core.store.sql.outbox import enqueue_instead
-from core.store.sql.people import known_user, preferences
+from core.store.sql.outbox import Cause, enqueue, enqueue_instead
+from core.store.sql.people import choices, known_user
 from core.store.sql.usage import reserve_ahead, settle, unanswered
 from core.store.states import ThreadState, may_become, require_change
 from core.store.transaction import Row, Transaction
@@ -50,17 +50,21 @@ NEXT_CHECKPOINT = f"CASE WHEN checkpoints < {MAX_CHECKPOINTS} THEN checkpoints +
 def append(tx: Transaction, thread_id: str, turn_id: str | None, said: Sequence[Said]) -> int:
     """Journal entries, in order, as part of a turn (None: of none). Return the position of the first
     entry."""
+    last_seq = _append_last(tx, thread_id, turn_id, said)
+    if turn_id is not None:
+        tx.run("UPDATE runs SET last_seq = ? WHERE id = ?", last_seq, turn_id)
+    return last_seq - len(said) + 1
+
+
+def _append_last(tx: Transaction, thread_id: str, turn_id: str | None, said: Sequence[Said]) -> int:
+    """Journal entries of which the run itself is still to be told. Return the position of the last one."""
     row = tx.one(
-        "UPDATE threads SET last_seq = last_seq + ?1 WHERE id = ?2 RETURNING last_seq - ?1 + 1",
-        len(said),
-        thread_id,
+        "UPDATE threads SET last_seq = last_seq + ? WHERE id = ? RETURNING last_seq", len(said), thread_id
     )
     assert row is not None  # noqa: S101 - a turn's thread is never removed before its turns
-    first_seq: int = row[0]
-    write(tx, thread_id, turn_id, first_seq, said)
-    if turn_id is not None:
-        tx.run("UPDATE runs SET last_seq = ? WHERE id = ?", first_seq + len(said) - 1, turn_id)
-    return first_seq
+    last_seq: int = row[0]
+    write(tx, thread_id, turn_id, last_seq - len(said) + 1, said)
+    return last_seq
 
 
 def write(
@@ -198,6 +202,7 @@ def start_turn(
     )
     entries = write(tx, on.id, turn_id, first_seq, inputs, said_at)
     payer = payer or Payer(CallKind.CHAT, turn_id, principal.user_id, on.id)
+    chosen, disabled = choices(tx, principal.user_id)
     return TurnStart(
         turn_id,
         number,
@@ -208,8 +213,8 @@ def start_turn(
         attempt=1,
         resumed=False,
         inputs=entries,
-        disabled=disabled_tools(tx, principal.user_id),
-        preferences=preferences(tx, principal.user_id),
+        disabled=disabled,
+        preferences=chosen,
         reserved=reserve_ahead(tx, payer, [said.text for said in inputs]),
     )
 
@@ -271,6 +276,7 @@ def started(tx: Transaction, turn_id: str) -> TurnStart:
     if row is None:
         raise StaleTurn(f"there is no turn {turn_id}")
     number, first_seq, last_seq, attempts, thread_id, *principal = row
+    chosen, disabled = choices(tx, principal[0])
     return TurnStart(
         turn_id,
         number,
@@ -280,12 +286,44 @@ def started(tx: Transaction, turn_id: str) -> TurnStart:
         last_seq,
         attempt=attempts,
         resumed=True,
-        disabled=disabled_tools(tx, principal[0]),
-        preferences=preferences(tx, principal[0]),
+        disabled=disabled,
+        preferences=chosen,
     )
 
 
 # The end of turns: every call gets an outcome, then comes the answer or the reason there is none.
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What a running turn has to end, read in one statement: nearly every turn has nothing of it.
+
+    `quoted`: the message that its answer quotes, where that is. `called`: it made calls. `reserved`: model
+    calls whose end is not stored. `shown`: a preview is in its place. `more`: inputs wait behind it."""
+
+    thread_id: str
+    quoted: tuple[MessageRef | None, str, str]
+    called: bool
+    reserved: int
+    shown: bool
+    more: bool
+
+
+def unfinished(tx: Transaction, turn_id: str) -> Unfinished:
+    """Return what a turn that may be written to has to end. Raises StaleTurn."""
+    row = tx.one(
+        "SELECT tn.thread_id, tn.reply_to, t.channel, t.address,"
+        " EXISTS (SELECT 1 FROM calls c WHERE c.turn_id = tn.id),"
+        " (SELECT count(*) FROM usage u WHERE u.run_id = tn.id AND u.state = 'reserved'),"
+        " EXISTS (SELECT 1 FROM outbox o WHERE o.turn_id = tn.id AND o.state = 'streaming'),"
+        " EXISTS (SELECT 1 FROM inbox w WHERE w.thread_id = tn.thread_id AND w.outcome = 'waiting')"
+        " FROM runs tn JOIN threads t ON t.id = tn.thread_id WHERE tn.id = ? AND tn.state = 'running'",
+        turn_id,
+    )
+    if row is None:
+        raise StaleTurn(f"turn {turn_id} is not running")
+    return Unfinished(row[0], (row[1], row[2], row[3]), bool(row[4]), row[5], bool(row[6]), bool(row[7]))
+
 
 _MAY_BECOME = {state: may_become(state) for state in TurnState if state is not TurnState.RUNNING}
 CANCELLED_TEXT = "Cancelled: the turn ended before this call ran."
@@ -311,14 +349,19 @@ def finish(
     *,
     send_now: bool,
 ) -> TurnFinished:
-    thread_id = require_running(tx, turn_id)
-    called = end_turn(tx, thread_id, turn_id, state, answer, error, models)
-    rows = enqueue_instead(tx, turn_id, as_replies(tx, turn_id, messages), send_now=send_now)
-    if called:
+    left = unfinished(tx, turn_id)
+    thread_id = left.thread_id
+    end_turn(tx, thread_id, turn_id, state, answer, error, models, left=left)
+    drafts = quoting(messages, *left.quoted)
+    if left.shown:
+        rows = enqueue_instead(tx, turn_id, drafts, send_now=send_now)
+    else:
+        rows = enqueue(tx, drafts, Cause(turn_id=turn_id), send_now=send_now)
+    if left.called:
         _record_answer(tx, thread_id, turn_id, state, rows)
     if answer is None:
         put_messages(tx, thread_id, rows, turn_id)
-    return TurnFinished(rows, start_next(tx, thread_id, next_turn_id))
+    return TurnFinished(rows, start_next(tx, thread_id, next_turn_id) if left.more else None)
 
 
 def end_turn(
@@ -329,14 +372,13 @@ def end_turn(
     answer: AssistantSaid | None = None,
     error: str | None = None,
     models: ModelTrace = NO_MODELS,
-) -> bool:
+    *,
+    left: Unfinished | None = None,
+) -> None:
     """End an active turn. Calls without an outcome get one, then comes the answer or the reason there
-    is none.
-
-    Return True if the turn made any calls: its end is then part of their audit.
-    """
-    calls = tx.all("SELECT id, state, tool FROM calls WHERE turn_id = ? ORDER BY seq", turn_id)
-    open_calls = [call for call in calls if call[1] != CallState.ENDED]
+    is none. `left`: what this transaction has found to end, None if it has not looked."""
+    is_open = "SELECT id, state, tool FROM calls WHERE turn_id = ? AND state <> 'ended' ORDER BY seq"
+    open_calls = tx.all(is_open, turn_id) if left is None or left.called else []
     said: list[Said] = [_result_at_end(row) for row in open_calls]
     for call_id, call_state, tool in open_calls:
         unknown = call_state == CallState.UNKNOWN
@@ -351,26 +393,27 @@ def end_turn(
         said.append(answer)
     elif state in ENDED_WITHOUT_ANSWER:
         said.append(Note(ENDED_WITHOUT_ANSWER[state]))
-    if said:
-        append(tx, thread_id, turn_id, said)
-    settle(tx, models.calls)
-    unanswered(tx, turn_id)
+    last_seq = _append_last(tx, thread_id, turn_id, said) if said else None
+    settled = settle(tx, models.calls)
+    if left is None or left.reserved != settled:
+        unanswered(tx, turn_id)
     now = tx.clock.now()
     changed = tx.run(
         "UPDATE runs SET state = ?, error = ?, models = coalesce(?, models), ended_at = ?,"
+        " last_seq = coalesce(?, last_seq),"
         f" running_since = NULL, fence = NULL, spent_us = spent_us + {SPENT_SINCE}"
         f" WHERE id = ? AND state IN {_MAY_BECOME[state]}",
         state.value,
         error,
         trace_to_json(models),
         now,
+        last_seq,
         now,
         now,
         turn_id,
     )
     if not changed:
         raise IllegalChange(f"turn {turn_id} can't become {state}")
-    return bool(calls)
 
 
 def stop_subtask(tx: Transaction, call_id: str) -> None:

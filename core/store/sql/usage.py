@@ -74,14 +74,15 @@ def reserve_ahead(
     return wanted
 
 
-def settle(tx: Transaction, ends: Sequence[CallEnd]) -> None:
-    """Record the ends of calls."""
+def settle(tx: Transaction, ends: Sequence[CallEnd]) -> int:
+    """Record the ends of calls. Return how many were reserved until now."""
+    settled = 0
     for end in ends:
         if not end.made:
-            tx.run("DELETE FROM usage WHERE id = ? AND state = 'reserved'", end.id)
+            settled += tx.run("DELETE FROM usage WHERE id = ? AND state = 'reserved'", end.id)
             continue
         used = end.usage
-        tx.run(
+        settled += tx.run(
             "UPDATE usage SET state = ?, reserved_tokens = ?, reserved_micro_usd = ?, micro_usd = ?,"
             " input_tokens = ?, output_tokens = ?, cached_input_tokens = ?, cache_write_tokens = ?,"
             " settled_at = ?, fence = NULL WHERE id = ? AND state = 'reserved'",
@@ -96,6 +97,7 @@ def settle(tx: Transaction, ends: Sequence[CallEnd]) -> None:
             tx.clock.now(),
             end.id,
         )
+    return settled
 
 
 def unanswered(tx: Transaction, run_id: str) -> None:

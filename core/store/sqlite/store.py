@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -184,22 +184,38 @@ class Writer:
         written = connection.total_changes
         execute("BEGIN IMMEDIATE")
         self._require_lease(transaction)
+        before = connection.total_changes
         for handed in group:
-            execute("SAVEPOINT unit")
+            # Without a change before it, the whole transaction is the unit's own: it needs no savepoint.
+            first = connection.total_changes == before
+            if not first:
+                execute("SAVEPOINT unit")
             try:
                 handed.result = handed.unit(transaction)
             except Exception as error:
                 if is_failure_of_the_disk(error) or not connection.in_transaction:
                     raise
                 handed.error = error
-                execute("ROLLBACK TO unit")
-            execute("RELEASE unit")
-            if handed.meanwhile is not None and handed.error is None:
-                self._tell(handed.meanwhile)
+                self._undo(transaction, first=first)
+            if not first:
+                execute("RELEASE unit")
+        ahead = [handed.meanwhile for handed in group if handed.meanwhile is not None and not handed.error]
+        if ahead:  # at once: each by itself would wake the event loop, and run beside the units
+            self._tell(_call_each, ahead)
         execute("COMMIT")
         if connection.total_changes != written and not self._healthy:
             self._healthy = True
             logger.info("store.write_recovered")
+
+    def _undo(self, transaction: SqliteTransaction, *, first: bool) -> None:
+        """Undo a unit that failed, and nothing of those before it. `first`: they changed nothing."""
+        execute = transaction.connection.execute
+        if not first:
+            execute("ROLLBACK TO unit")
+            return
+        execute("ROLLBACK")
+        execute("BEGIN IMMEDIATE")
+        self._require_lease(transaction)
 
     def _require_lease(self, transaction: SqliteTransaction) -> None:
         """Refuse whatever is to be written once another hub has ended the lease."""
@@ -251,6 +267,11 @@ def _unavailable(error: Exception) -> Exception:
         unavailable.__cause__ = error
         return unavailable
     return error
+
+
+def _call_each(callbacks: Sequence[Callable[[], None]]) -> None:
+    for callback in callbacks:
+        callback()
 
 
 def _succeed(future: asyncio.Future[None]) -> None:

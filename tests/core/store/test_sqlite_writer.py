@@ -166,21 +166,24 @@ async def test_listeners_hear_of_a_unit_after_its_commit(watched: Watched) -> No
     assert await caller == 1
 
 
-async def test_one_failing_unit_is_taken_back_alone(watched: Watched) -> None:
-    def fail_late(tx: Transaction) -> None:
+@pytest.mark.parametrize("at", [0, 1])
+async def test_one_failing_unit_is_taken_back_alone(watched: Watched, at: int) -> None:
+    def fail_late(tx: Transaction) -> int:
         keep(100)(tx)
         raise LookupError("after a write")
 
     gate = Gate()
     holding = asyncio.create_task(watched.writer.run(gate.unit))
     await asyncio.to_thread(gate.entered.wait, WAIT_S)
-    units = [keep(1), fail_late, keep(2), keep(1), keep(3)]
+    units = [keep(1), keep(2), keep(1), keep(3)]
+    units.insert(at, fail_late)
     callers = [asyncio.create_task(watched.writer.run(unit)) for unit in units]
     await asyncio.sleep(0)
     gate.open.set()
     results = await asyncio.gather(*callers, return_exceptions=True)
     await holding
-    assert [type(result) for result in results] == [int, LookupError, int, sqlite3.IntegrityError, int]
+    assert isinstance(results.pop(at), LookupError)
+    assert [type(result) for result in results] == [int, int, sqlite3.IntegrityError, int]
     assert watched.commits == 2
     assert watched.kept() == [1, 2, 3]
     assert watched.writer.healthy
