@@ -16,8 +16,9 @@ from core.errors import StoreError, StoreUnavailable
 from core.job import JobState
 from core.ports import OutboxListener
 from core.safety.paths import PathGuard
+from core.sandbox.disk import remove_tree
 from core.sandbox.policy import HUB_LABEL, JOB_LABEL, ContainerPlaces
-from core.sandbox.project import ChangesRefused, changes_from_json, remove_tree, take_over
+from core.sandbox.project import ChangesRefused, changes_from_json, take_over
 from core.store.container_port import (
     AcceptedChanges,
     ContainerJobs,

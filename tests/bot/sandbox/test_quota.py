@@ -1,0 +1,49 @@
+"""The copies of jobs under a quota of their file system, in a kernel that has them."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from core.sandbox.disk import BEYOND_BYTES, FIRST_PROJECT, quota_problem
+from tests.bot.sandbox.under_quota import LIMIT, MB
+from tests.harness.uml import in_another_kernel
+
+HARD = LIMIT + BEYOND_BYTES
+
+
+def test_where_the_file_system_has_no_quotas_that_is_said() -> None:
+    assert quota_problem(Path("/proc/self")) is not None
+
+
+@pytest.mark.uml
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_the_file_system_stops_a_copy_at_its_limit_and_gives_each_its_own(tmp_path: Path) -> None:
+    image = tmp_path / "disk"
+    with image.open("wb") as file:
+        file.truncate(300 * MB)
+    quotas = ("-O", "quota,project", "-E", "quotatype=prjquota")
+    subprocess.run(["/usr/sbin/mkfs.ext4", "-q", *quotas, str(image)], check=True)
+    said = in_another_kernel(tmp_path, image, "tests.bot.sandbox.under_quota")
+    print(said)
+    found = json.loads(said.splitlines()[-1])
+    assert found["on"] is None
+    assert all("has no project quotas" in found[case] for case in ("off", "none"))
+    assert found["not root"] == "only a hub of root's can set quotas"
+    (first, limit, used), (second, *_) = found["begun"]
+    assert (first != second, min(first, second) >= FIRST_PROJECT) == (True, True)
+    assert (HARD <= limit < HARD + 1024, used > MB) == (True, True)
+    why, size = found["at once"]
+    assert (why, LIMIT - MB < size < HARD) == ("EDQUOT", True), "no look of the hub's was needed"
+    assert LIMIT < found["seen"] <= HARD + 1024, "the next look sees that it is over"
+    why, size = found["other"]
+    assert (why, 10 * MB <= size < 11 * MB) == (None, True)
+    assert found["deleted"] > LIMIT, "what is deleted and still open counts"
+    assert found["escaped"][0][0] is None, "a file's owner may take it out of a quota"
+    assert found["escaped"][1] > LIMIT, "so the hub looks as well"
+    assert found["again"][0] == first
+    assert found["again"][2] < 2 * MB
+    assert found["removed"] == [[0, 0], False]
+    assert found["third"][0] not in {first, second}
