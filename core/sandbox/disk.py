@@ -1,4 +1,4 @@
-"""What the files of a container take on disk: the limit, by a quota where the file system has one, and the end.
+"""What the files of a container take on disk: their limit, by a quota where there is one, and their end.
 
 A quota is of a project, as ext4 and xfs say: a number that a directory passes on to all that is made in it.
 The directory around a copy has the number, too: no container reaches that one, so it says whose quota ends
@@ -14,7 +14,7 @@ import os
 import shutil
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +82,14 @@ def quota_problem(directory: Path) -> str | None:
     return None
 
 
+def keeper_of(directory: Path) -> str:
+    """Return in words what keeps copies in a directory to their limit."""
+    problem = quota_problem(directory)
+    if problem is None:
+        return "kept by a quota of the file system, and by a look every second"
+    return f"kept by a look every second, not by a quota: {problem}"
+
+
 def used_bytes(root: Path) -> int:
     """Return what a directory takes on disk. Files that vanish while it counts don't count; with a quota
     also what was deleted and is still open does."""
@@ -139,7 +147,7 @@ def _new_project(place: int, path: Path) -> int:
 
 
 @contextlib.contextmanager
-def _opened(directory: Path) -> Iterator[int]:
+def _opened(directory: Path) -> Generator[int]:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield descriptor

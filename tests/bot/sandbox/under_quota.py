@@ -1,4 +1,4 @@
-"""Run as root where /dev/ubda has an ext4 with project quotas: copies of a project and what their users write.
+"""Copies of a project and what their users write, on /dev/ubda: an ext4 with project quotas. Run by root.
 
 Prints what became of it, as JSON.
 """
