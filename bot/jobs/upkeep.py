@@ -52,6 +52,19 @@ def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
     return f"The container ended with exit code {state.exit_code}. {hint} {said}".strip()
 
 
+def used_of(stats: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return microseconds of processors and bytes of memory, without the cache of files, in what Docker says
+    under cgroup v1 or v2; None once the container has ended."""
+    memory: Mapping[str, Any] = stats.get("memory_stats") or {}
+    details: Mapping[str, int] = memory.get("stats") or {}
+    if not memory.get("usage"):
+        return None
+    # v1 has both, and there `inactive_file` leaves out the groups below.
+    cached = details.get("total_inactive_file", details.get("inactive_file", 0))
+    cpu_us = int(stats["cpu_stats"]["cpu_usage"]["total_usage"]) // 1_000
+    return cpu_us, max(0, int(memory["usage"]) - cached)
+
+
 class ContainerRecord:
     """The record of one job's container: its use over time and its connections, both bounded.
 
@@ -109,14 +122,10 @@ class ContainerRecord:
 
     def take(self, stats: Mapping[str, Any], disk_bytes: int) -> None:
         """Add a sample. `stats`: as Docker says them."""
-        memory: Mapping[str, Any] = stats.get("memory_stats") or {}
-        details: Mapping[str, int] = memory.get("stats") or {}
-        cached = details.get("total_inactive_file", details.get("inactive_file", 0))
-        if not memory.get("usage"):
+        used = used_of(stats)
+        if used is None:
             return  # it has ended
-        cpu_us = int(stats["cpu_stats"]["cpu_usage"]["total_usage"]) // 1_000
-        used = max(0, int(memory["usage"]) - cached)
-        sample = UseSample(self._clock.now(), cpu_us, used, disk_bytes)
+        sample = UseSample(self._clock.now(), *used, disk_bytes)
         self._use = replace(self._use, samples=(*self._use.samples, sample))
         self._thin_out()
 

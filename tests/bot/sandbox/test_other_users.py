@@ -134,10 +134,6 @@ async def test_a_hub_of_another_user_gives_containers_its_own_user_and_says_so(
             None,
             f"{USER}:{GROUP}, no capabilities, no new privileges; the hub's own",
         )
-        assert (
-            found["policy"]["disk"].endswith("only a hub of root's can set quotas")
-            or "kept" in found["policy"]["disk"]
-        )
         checked = await asyncio.to_thread(other.says, "doctor", "--json")
         (line,) = [one for one in json.loads(checked.stdout) if one["what"] == "containers"]
         assert f"containers run as the hub's own user {USER}, never root" in line["message"]
@@ -154,6 +150,3 @@ async def test_a_hub_whose_group_is_roots_has_no_containers(
         assert containers(town) == []
         status = await asyncio.to_thread(other.says, "sandbox", "status")
         assert (status.returncode, status.stderr.strip()) == (1, refused)
-        checked = await asyncio.to_thread(other.says, "doctor", "--json")
-        (line,) = [one for one in json.loads(checked.stdout) if one["what"] == "containers"]
-        assert (line["health"], line["message"]) == ("broken", refused)
