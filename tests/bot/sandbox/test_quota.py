@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from core.job import JobState
 from core.sandbox.disk import BEYOND_BYTES, FIRST_PROJECT, quota_problem
+from tests.bot.sandbox.test_container_jobs import house_with, shell
 from tests.bot.sandbox.under_quota import LIMIT, MB
 from tests.harness.uml import in_another_kernel
+from tests.scenarios.test_jobs import becomes, started
+from tests.simulators.model import tools
 
 HARD = LIMIT + BEYOND_BYTES
 
@@ -47,3 +51,19 @@ def test_the_file_system_stops_a_copy_at_its_limit_and_gives_each_its_own(tmp_pa
     assert found["again"][2] < 2 * MB
     assert found["removed"] == [[0, 0], False]
     assert found["third"][0] not in {first, second}
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+async def test_a_job_that_writes_past_its_limit_between_two_looks_is_stopped_by_the_system(
+    tmp_path: Path, worker_image: str
+) -> None:
+    if (problem := quota_problem(tmp_path)) is not None:
+        pytest.skip(f"{tmp_path}: {problem}")
+    async with house_with(tmp_path, worker_image) as house:
+        # Without a quota the first command takes all of it at once.
+        house.model.enqueue(tools(shell("fallocate -l 300000000 large || cat /dev/zero > large; sleep 60")))
+        job = await becomes(house, await started(house, "/job --sandbox write"), JobState.FAILED)
+        assert job.reason == "disk limit: the container wrote more than 100 MB"
+        (large,) = (tmp_path / "data" / "containers").glob("*/project/large")
+        assert 100 * MB < large.stat().st_blocks * 512 < 100 * MB + BEYOND_BYTES + MB
