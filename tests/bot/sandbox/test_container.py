@@ -16,6 +16,7 @@ from bot.jobs.docker_engine import (
     creation,
     differences,
 )
+from bot.jobs.upkeep import used_of
 from core.sandbox.policy import ContainerPolicy, ContainerUser, RootRefused, container_user
 
 POLICY = ContainerPolicy("image", ContainerUser(200_007, 200_007), 512, Path("/copy"), Path("/sockets/a"))
@@ -87,3 +88,34 @@ def test_a_container_never_runs_as_root() -> None:
         container_user(1000, 0, 1)
     with pytest.raises(RootRefused):
         ContainerUser(0, 5)
+
+
+CGROUP_1 = {
+    "usage": 29_417_472,
+    "max_usage": 29_675_520,
+    "limit": 67_108_864,
+    "stats": {
+        **{"cache": 9_068_544, "rss": 19_689_472, "hierarchical_memory_limit": 67_108_864},
+        **{"inactive_file": 8_000_000, "total_inactive_file": 9_003_008, "total_rss": 19_689_472},
+    },
+}
+CGROUP_2 = {
+    "usage": 29_417_472,
+    "limit": 67_108_864,
+    "stats": {"anon": 19_689_472, "file": 9_068_544, "inactive_file": 9_003_008, "slab": 400_000},
+}
+
+
+@pytest.mark.parametrize(
+    "memory, cpu",
+    [
+        (CGROUP_1, {"total_usage": 72_833_981, "percpu_usage": [0, 72_833_981]}),
+        (CGROUP_2, {"total_usage": 72_833_000, "usage_in_kernelmode": 40_000_000}),
+    ],
+    ids=["v1", "v2"],
+)
+def test_what_a_container_uses_is_read_under_both_versions_of_cgroups(
+    memory: dict[str, Any], cpu: dict[str, Any]
+) -> None:
+    assert used_of({"memory_stats": memory, "cpu_stats": {"cpu_usage": cpu}}) == (72_833, 20_414_464)
+    assert used_of({"memory_stats": {}, "cpu_stats": {"cpu_usage": {"total_usage": 0}}}) is None, "it ended"
