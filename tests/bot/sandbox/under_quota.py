@@ -1,4 +1,4 @@
-"""Copies of a project and what their users write, on /dev/ubda: an ext4 with project quotas. Run by root.
+"""Copies of a project and what their users write, on /dev/ubda, which has project quotas. Run by root.
 
 Prints what became of it, as JSON.
 """
@@ -26,7 +26,7 @@ LOAD_MODULE = 313
 
 
 def mounted(mount: Path, option: str) -> None:
-    subprocess.run(["mount", "-t", "ext4", "-o", option, "/dev/ubda", str(mount)], check=True)
+    subprocess.run(["mount", "-o", option, "/dev/ubda", str(mount)], check=True)
 
 
 def quotas_loaded() -> None:
