@@ -120,21 +120,22 @@ async def test_a_hub_of_another_user_gives_containers_its_own_user_and_says_so(
         assert made.read_text().startswith(f"{USER}\n{GROUP}\ntouch: cannot touch '/own': Read-only")
         owners = {(path.stat().st_uid, path.stat().st_gid) for path in (copy, *copy.iterdir())}
         assert owners == {(USER, GROUP)}
-        (job,) = json.loads((await asyncio.to_thread(other.says, "jobs", "list", "--json")).stdout)
-        done = await asyncio.to_thread(other.says, "jobs", "accept", job["id"])
-        assert done.returncode == 0, done.stderr
+        (job,) = json.loads(await town.command("jobs", "list", "--json"))
+        await town.command("jobs", "accept", job["id"])
         async with asyncio.timeout(LIMIT_S):
             while rows(town, "SELECT state FROM jobs") != [("accepted",)]:  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.05)
         accepted = (town.workspace / "out.txt").stat()
         assert (accepted.st_uid, accepted.st_gid) == (USER, GROUP)
-        status = await asyncio.to_thread(other.says, "sandbox", "status", "--json")
+        status, checked = await asyncio.gather(
+            asyncio.to_thread(other.says, "sandbox", "status", "--json"),
+            asyncio.to_thread(other.says, "doctor", "--json"),
+        )
         found = json.loads(status.stdout)
         assert (found["problem"], found["policy"]["user"]) == (
             None,
             f"{USER}:{GROUP}, no capabilities, no new privileges; the hub's own",
         )
-        checked = await asyncio.to_thread(other.says, "doctor", "--json")
         (line,) = [one for one in json.loads(checked.stdout) if one["what"] == "containers"]
         assert f"containers run as the hub's own user {USER}, never root" in line["message"]
         assert containers(town) == []
