@@ -45,9 +45,9 @@ from core.store.port import Store
 from core.timers import Timers
 
 if TYPE_CHECKING:
-    from bot.jobs import docker_engine
+    from bot.jobs import worker_image
 else:
-    docker_engine = LazyModule("bot.jobs.docker_engine")
+    worker_image = LazyModule("bot.jobs.worker_image")
 
 # The hub at a glance, for `GET /api/status`.
 
@@ -112,7 +112,7 @@ def build_api(
         return await status(store, readiness, dependencies.timers, turns.actors.at_work, changed)
 
     def sandbox_problem() -> Awaitable[str | None]:
-        return docker_engine.sandbox_problem(loaded.environment, loaded.config.sandbox.image)
+        return worker_image.sandbox_problem(loaded.environment, loaded.config.sandbox)
 
     settings = SettingsService(
         store, dependencies.ring, tool_names, clock, gate.owner.user_id, tools.pause, reloading

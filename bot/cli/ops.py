@@ -47,10 +47,10 @@ from core.lazy_module import LazyModule
 from core.store.lease import is_held
 
 if TYPE_CHECKING:
-    from bot.jobs import docker_engine
+    from bot.jobs import worker_image
     from bot.ops import api_access
 else:
-    docker_engine = LazyModule("bot.jobs.docker_engine")
+    worker_image = LazyModule("bot.jobs.worker_image")
     api_access = LazyModule("bot.ops.api_access")
 
 
@@ -81,7 +81,7 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
         examine(
             loaded,
             status,
-            lambda: docker_engine.sandbox_problem(loaded.environment, loaded.config.sandbox.image),
+            lambda: worker_image.sandbox_problem(loaded.environment, loaded.config.sandbox),
         )
     )
     if as_json:

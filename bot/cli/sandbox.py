@@ -26,9 +26,12 @@ from bot.jobs.worker_image import (
     agents_from,
     build_context,
     labels_of,
+    require_image,
     worker_version,
 )
+from core.job import WORKER
 from core.lazy_dataclass import dataclass
+from core.sandbox.disk import keeper_of
 from core.sandbox.policy import ContainerPolicy, RootRefused, container_user
 
 CHECKED = "hubbub.check"
@@ -37,8 +40,9 @@ CHECKED = "hubbub.check"
 
 @dataclass(frozen=True, slots=True)
 class SandboxView:
-    """What `sandbox status` found. `problem` says what to do; None: containers can run. `chat_tools`: shell
-    and file tools of chats and routines work in containers, too."""
+    """What `sandbox status` found. `images`: the others that a job may choose. `problem` says what to do;
+    None: containers of each can run. `chat_tools`: shell and file tools of chats and routines work in
+    containers, too."""
 
     docker: str | None
     image: str
@@ -46,12 +50,14 @@ class SandboxView:
     differences: tuple[str, ...] = ()
     problem: str | None = None
     chat_tools: bool = False
+    images: tuple[str, ...] = ()
 
 
 def show_status(path: Path | None, *, as_json: bool) -> None:
     """Print the limits of containers, and whether Docker keeps them. Raises CommandFailed if it does not."""
     loaded = load(path)
-    found = replace(asyncio.run(_checked(loaded)), chat_tools=loaded.config.sandbox.chat_tools)
+    section = loaded.config.sandbox
+    found = replace(asyncio.run(_checked(loaded)), chat_tools=section.chat_tools, images=section.images)
     if as_json:
         print_json(found)
     else:
@@ -93,8 +99,9 @@ async def _built(loaded: Loaded, base: str, agents: AgentFiles | None, image: st
 def _tell(found: SandboxView) -> None:
     state = "not checked" if found.problem else "as stated here, checked on a container"
     chats = "in a container for each person" if found.chat_tools else "on this machine"
-    rows = [("Docker", found.docker or "no answer"), ("image", found.image), ("chat tools", chats)]
-    rows += found.policy.items()
+    rows = [("Docker", found.docker or "no answer"), ("image", found.image)]
+    rows += [("images", ", ".join(found.images))] if found.images else []
+    rows += [("chat tools", chats), *found.policy.items()]
     print_table(("containers", state), rows)
     for difference in found.differences:
         typer.echo(printable(difference))
@@ -110,31 +117,33 @@ async def _checked(loaded: Loaded) -> SandboxView:
         policy = ContainerPolicy(
             section.image, user, section.memory_mb, Path(directory), egress=section.egress
         )
+        rows = dict(policy.rows())
+        whose = "each container has its own" if os.geteuid() == 0 else "the hub's own"
+        rows["user"] += f"; {whose}"
+        rows["disk"] = f"{section.disk_mb:,} MB, {keeper_of(loaded.config.hub.data_dir)}"
+        view = SandboxView(None, section.image, rows)
         async with DockerEngine(loaded.environment) as engine:
-            return await _tried(engine, policy)
+            return await _tried(
+                engine, [replace(policy, image=image) for image in (section.image, *section.images)], view
+            )
 
 
-async def _tried(engine: DockerEngine, policy: ContainerPolicy) -> SandboxView:
-    def found(
-        problem: str | None, *, docker: str | None = None, differences: tuple[str, ...] = ()
-    ) -> SandboxView:
-        return SandboxView(docker, policy.image, dict(policy.rows()), differences, problem)
-
+async def _tried(engine: DockerEngine, policies: Sequence[ContainerPolicy], view: SandboxView) -> SandboxView:
+    image = view.image
     try:
         daemon = await engine.probe()
-    except (DockerUnreachable, DockerRefused) as error:
-        return found(str(error))
-    try:
-        await engine.remove(await engine.create(policy, ["true"], {CHECKED: "1"}))
+        view = replace(view, docker=daemon.version)
+        for policy in policies:
+            image = policy.image
+            await engine.remove(await engine.create(policy, ["true"], {CHECKED: "1"}))
+            await require_image(engine, image, WORKER)
     except ImageMissing:
-        return found(missing_image(policy.image), docker=daemon.version)
+        return replace(view, problem=missing_image(image))
     except PolicyViolated as error:
-        problem = "Docker made a container with other limits than asked for"
-        return found(problem, docker=daemon.version, differences=error.differences)
-    except (DockerUnreachable, DockerRefused) as error:
-        return found(str(error), docker=daemon.version)
+        problem = f"Docker made a container of {image} with other limits than asked for"
+        return replace(view, problem=problem, differences=error.differences)
+    except (ImageRefused, DockerUnreachable, DockerRefused) as error:
+        return replace(view, problem=str(error))
     if not daemon.filters_calls:
-        return found(
-            "Docker runs without its default filter of system calls (seccomp)", docker=daemon.version
-        )
-    return found(None, docker=daemon.version)
+        return replace(view, problem="Docker runs without its default filter of system calls (seccomp)")
+    return view

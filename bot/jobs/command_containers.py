@@ -18,8 +18,8 @@ from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
 from core.job import WORKER
 from core.lazy_dataclass import dataclass
 from core.safety.fencing import HeadAndTail
+from core.sandbox.disk import used_bytes
 from core.sandbox.policy import MB, TEMPORARY, ContainerPolicy, ContainerUser, RootRefused
-from core.sandbox.project import used_bytes
 from core.tool import CallContext, ProcessInfo, Workspace
 from core.tools.plan_message import Command, encode
 from core.tools.processes import end_process

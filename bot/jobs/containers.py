@@ -39,6 +39,7 @@ from core.runs.registry import Run, RunRegistry
 from core.runs.unattended import partial_result
 from core.runs.unseen_models import UnseenModels
 from core.safety.paths import guard_of
+from core.sandbox.disk import DiskLimit, quota_problem, remove_tree, used_bytes
 from core.sandbox.orchestrator import JobSession, SessionServices, hash_of
 from core.sandbox.policy import (
     HUB_LABEL,
@@ -55,10 +56,8 @@ from core.sandbox.project import (
     changes_between,
     copy_project,
     diff_of,
-    remove_tree,
     result_of,
     summary_of,
-    used_bytes,
 )
 from core.store.container_port import (
     ContainerEnd,
@@ -164,6 +163,8 @@ class ContainerJobManager:
             engine, settings.places, settings.guard, containers, listener, services.clock
         )
         self._labels = {HUB_LABEL: settings.places.hub}
+        by_quota = quota_problem(settings.places.root) is None
+        self._disk = DiskLimit(settings.disk_mb * MB, by_quota)
 
     # --- claims ----------------------------------------------------------------------------------------
 
@@ -303,7 +304,7 @@ class ContainerJobManager:
     async def _require_room(self, work: _Work, container_id: str) -> None:
         used = await asyncio.to_thread(used_bytes, work.copy)
         work.record.look(self.engine, container_id, used)
-        if used > self._settings.disk_mb * MB:
+        if used > self._disk.limit_bytes:
             with contextlib.suppress(DockerRefused):
                 await self.engine.pause(container_id)
             raise ContainerFailed(f"disk limit: the container wrote more than {self._settings.disk_mb:,} MB")
@@ -351,9 +352,8 @@ class ContainerJobManager:
         if free.f_bavail * free.f_frsize < 2 * settings.disk_mb * MB:
             raise ContainerFailed(NO_SPACE)
         source = settings.places.workspace / work.job.row.project
-        limit_bytes = settings.disk_mb * MB
         await asyncio.to_thread(
-            copy_project, source, work.copy, work.base, limit_bytes, settings.guard, work.owner
+            copy_project, source, work.copy, work.base, self._disk, settings.guard, work.owner
         )
         labels = {**self._labels, JOB_LABEL: job_id}
         container_id = await self.engine.create(work.policy, command_of(work.job.row.mode), labels)

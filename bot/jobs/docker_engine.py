@@ -430,19 +430,6 @@ def _require_listener(url: str) -> None:
             tried.connect(path)
 
 
-async def sandbox_problem(environment: Mapping[str, str], image: str) -> str | None:
-    """Return why no container of that image can run now, with what to do; None if one can."""
-    async with DockerEngine(environment) as engine:
-        try:
-            await engine.probe()
-            await engine.image_id(image)
-        except ImageMissing:
-            return missing_image(image)
-        except (DockerUnreachable, DockerRefused) as error:
-            return str(error)
-    return None
-
-
 def missing_image(image: str) -> str:
     """Return what to do about an image that is not there."""
     return f"Docker has no image {image}; run: hubbub sandbox build --image {image}"

@@ -16,8 +16,9 @@ from core.errors import StoreError, StoreUnavailable
 from core.job import JobState
 from core.ports import OutboxListener
 from core.safety.paths import PathGuard
+from core.sandbox.disk import remove_tree
 from core.sandbox.policy import HUB_LABEL, JOB_LABEL, ContainerPlaces
-from core.sandbox.project import ChangesRefused, changes_from_json, remove_tree, take_over
+from core.sandbox.project import ChangesRefused, changes_from_json, take_over
 from core.store.container_port import (
     AcceptedChanges,
     ContainerJobs,
@@ -44,11 +45,25 @@ def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
     """Return why a job failed whose container ended in that state. `said`: the end of its output.
 
     Docker says that a container was out of memory also when only a command in it was: the worker's own end is
-    known by its exit code."""
+    known by its exit code. Under cgroup v2 it misses that of a container's first process; that is Docker's own
+    small init, not the worker."""
     if state.exit_code == KILLED and state.out_of_memory:
         return f"Out of memory: the container used up its {memory_mb:,} MB."
     hint = STOPPED if state.exit_code in {KILLED, TERMINATED} else ""
     return f"The container ended with exit code {state.exit_code}. {hint} {said}".strip()
+
+
+def used_of(stats: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return microseconds of processors and bytes of memory, without the cache of files, in what Docker says
+    under cgroup v1 or v2; None once the container has ended."""
+    memory: Mapping[str, Any] = stats.get("memory_stats") or {}
+    details: Mapping[str, int] = memory.get("stats") or {}
+    if not memory.get("usage"):
+        return None
+    # v1 has both, and there `inactive_file` leaves out the groups below.
+    cached = details.get("total_inactive_file", details.get("inactive_file", 0))
+    cpu_us = int(stats["cpu_stats"]["cpu_usage"]["total_usage"]) // 1_000
+    return cpu_us, max(0, int(memory["usage"]) - cached)
 
 
 class ContainerRecord:
@@ -108,14 +123,10 @@ class ContainerRecord:
 
     def take(self, stats: Mapping[str, Any], disk_bytes: int) -> None:
         """Add a sample. `stats`: as Docker says them."""
-        memory: Mapping[str, Any] = stats.get("memory_stats") or {}
-        details: Mapping[str, int] = memory.get("stats") or {}
-        cached = details.get("total_inactive_file", details.get("inactive_file", 0))
-        if not memory.get("usage"):
+        used = used_of(stats)
+        if used is None:
             return  # it has ended
-        cpu_us = int(stats["cpu_stats"]["cpu_usage"]["total_usage"]) // 1_000
-        used = max(0, int(memory["usage"]) - cached)
-        sample = UseSample(self._clock.now(), cpu_us, used, disk_bytes)
+        sample = UseSample(self._clock.now(), *used, disk_bytes)
         self._use = replace(self._use, samples=(*self._use.samples, sample))
         self._thin_out()
 

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import IO
 
 import core
-from bot.jobs.docker_engine import DockerEngine, ImageMissing, missing_image
+from bot.config.sections import Sandbox
+from bot.jobs.docker_engine import (
+    DockerEngine,
+    DockerRefused,
+    DockerUnreachable,
+    ImageMissing,
+    missing_image,
+)
 from core.errors import HubError
 from core.job import WORKER
 from core.lazy_dataclass import dataclass
@@ -163,3 +170,16 @@ async def require_image(engine: DockerEngine, image: str, mode: str) -> None:
             f"The image {image} has no agent {mode}; run: hubbub sandbox build --image {image}"
             f" --node FILE --agent {mode}=DIRECTORY"
         )
+
+
+async def sandbox_problem(environment: Mapping[str, str], sandbox: Sandbox) -> str | None:
+    """Return why no container of one of the configured images can run now, with what to do; None if each
+    can."""
+    async with DockerEngine(environment) as engine:
+        try:
+            await engine.probe()
+            for image in (sandbox.image, *sandbox.images):
+                await require_image(engine, image, WORKER)
+        except (ImageRefused, DockerUnreachable, DockerRefused) as error:
+            return str(error)
+    return None

@@ -10,12 +10,11 @@ import hashlib
 import json
 import secrets
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from bot.mcp.local_server import local_server
 from core.model.base import CallRequest, ToolSpec
 from core.model.conversation import result_text, wire_tool_name
 from core.model.lenient_json import as_object, as_text
@@ -24,8 +23,29 @@ from core.transcript import ResultStatus, ToolResult
 PATH = "/mcp"
 PROTOCOL = "2025-06-18"
 METHOD_NOT_FOUND = -32601
+HOST = "127.0.0.1"
+BODY_LIMIT_BYTES = 4 * 1024 * 1024
+SHUTDOWN_LIMIT_S = 1.0
 
 Json = Mapping[str, Any]
+Handle = Callable[[web.Request], Awaitable[web.Response]]
+
+
+@contextlib.asynccontextmanager
+async def local_server(routes: Mapping[str, Handle]) -> AsyncIterator[str]:
+    """Serve POST requests within the block, by path, on a free port. Return the server's address.
+
+    A handler is cancelled when its client goes away."""
+    app = web.Application(client_max_size=BODY_LIMIT_BYTES)
+    for path, handle in routes.items():
+        app.router.add_post(path, handle)
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_LIMIT_S)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, HOST, 0).start()
+        yield f"http://{HOST}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
 
 
 class BridgeOffer:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from bot.config.load import Loaded
 from bot.config.schema import Model as ModelSettings
-from bot.mcp.local_server import local_server
+from bot.mcp.bridge import local_server
 from bot.models.cli import cli_model
 from bot.ops.probes import Finding, broken, fine
 from core.errors import ModelError

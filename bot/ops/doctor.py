@@ -29,6 +29,7 @@ from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
 from core.lazy_module import LazyModule
 from core.runs.actors import MANY
+from core.sandbox.disk import keeper_of
 from core.sandbox.policy import RootRefused, container_user
 from core.store.lease import is_held
 from core.store.sqlite.offline import open_listings, sealed_in
@@ -229,13 +230,13 @@ async def examine(
     if any(model.provider == "cli" for model in config.models):
         findings += await cli_trial.cli_findings(loaded)
     if config.sandbox.enabled:
-        findings.append(await _containers(config.sandbox.image, sandbox_problem))
+        findings.append(await _containers(config, sandbox_problem))
     findings.append(_chat_tools(config))
     redact = Redactor(secret_values(config))
     return [replace(one, message=redact(one.message), fix=redact(one.fix)) for one in findings]
 
 
-async def _containers(image: str, sandbox_problem: Callable[[], Awaitable[str | None]]) -> Finding:
+async def _containers(config: Config, sandbox_problem: Callable[[], Awaitable[str | None]]) -> Finding:
     """Report whether a job can have a container now, and the user that it runs as."""
     try:
         user = container_user(os.geteuid(), os.getegid(), 0)
@@ -246,7 +247,9 @@ async def _containers(image: str, sandbox_problem: Callable[[], Awaitable[str | 
         fails = "jobs with --sandbox, and with chat_tools the commands of chats, fail until then"
         return broken("containers", problem, f"see the message; {fails}")
     whose = "users of their own" if os.geteuid() == 0 else f"the hub's own user {user.uid}"
-    return fine("containers", f"Docker has {image}; containers run as {whose}, never root")
+    images = ", ".join((config.sandbox.image, *config.sandbox.images))
+    disk = f"disk_mb is {keeper_of(config.hub.data_dir)}"
+    return fine("containers", f"Docker has {images}; containers run as {whose}, never root; {disk}")
 
 
 def _chat_tools(config: Config) -> Finding:

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from core.errors import HubError
 from core.lazy_dataclass import dataclass
 from core.safety.paths import PathGuard
+from core.sandbox.disk import DiskLimit
 from core.sandbox.policy import MB, ContainerUser
 
 MAX_CHANGED_FILES = 2_000
@@ -92,10 +93,11 @@ def changes_from_json(text: str) -> Changes:
 
 
 def copy_project(
-    source: Path, copy: Path, base: Path, limit_bytes: int, guard: PathGuard, user: ContainerUser | None
+    source: Path, copy: Path, base: Path, disk: DiskLimit, guard: PathGuard, user: ContainerUser | None
 ) -> None:
-    """Copy a project for a container, and a second time to compare with. `guard`: of the workspace; what it
-    refuses is left out, as are the hub's own files. `user`: to own the copy; None for the hub's own.
+    """Copy a project for a container, and a second time to compare with. `disk`: what the copy may take, from
+    now on; `guard`: of the workspace; what it refuses is left out, as are the hub's own files. `user`: to own
+    the copy; None for the hub's own.
 
     Raises ProjectRefused, OSError."""
     try:
@@ -107,6 +109,7 @@ def copy_project(
     for directory in (copy, base):
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True, mode=0o700)
+    disk.begin(copy)
     for name, found in _files(source):
         inside = str(source / name)
         if guard.refusal(inside) is not None:
@@ -117,9 +120,9 @@ def copy_project(
         if not stat.S_ISREG(found.st_mode):
             continue
         used += found.st_size
-        if used > limit_bytes:
+        if used > disk.limit_bytes:
             raise ProjectRefused(
-                f"the project has more than {limit_bytes // MB:,} MB; name a directory of it, or raise"
+                f"the project has more than {disk.limit_bytes // MB:,} MB; name a directory of it, or raise"
                 " [sandbox] disk_mb"
             )
         try:
@@ -128,9 +131,10 @@ def copy_project(
         except HubError:
             continue  # it is closed to tools
         shutil.copyfile(copy / name, _made_parent(base, name))
-    _copy_history(source, copy, limit_bytes - used, guard)
+    _copy_history(source, copy, disk.limit_bytes - used, guard)
     if user is not None:
         _owned(copy, user)
+    disk.hold(copy)
 
 
 def _copy_history(source: Path, copy: Path, limit_bytes: int, guard: PathGuard) -> None:
@@ -197,32 +201,6 @@ def _owned(root: Path, user: ContainerUser) -> None:
     for here, folders, files in os.walk(root):
         for name in (*folders, *files):
             os.chown(os.path.join(here, name), user.uid, user.gid, follow_symlinks=False)
-
-
-def used_bytes(root: Path) -> int:
-    """Return what a directory takes on disk. Files that vanish while it counts don't count."""
-    total = 0
-    for here, folders, files in os.walk(root):
-        for name in (*folders, *files):
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(here, name)).st_blocks * 512
-    return total
-
-
-def remove_tree(root: Path) -> None:
-    """Remove a directory with all it holds, whatever its modes are."""
-
-    def opened(call: Callable[..., object], path: str, _: object) -> None:
-        with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-            call(path)
-
-    for _ in range(3):  # a directory that was closed had no entries to be seen the first time
-        shutil.rmtree(root, onerror=opened)
-        if not root.exists():
-            return
 
 
 # --- what changed ---------------------------------------------------------------------------------------

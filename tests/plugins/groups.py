@@ -66,6 +66,12 @@ def _node() -> str | None:
     return None
 
 
+def _uml() -> str | None:
+    if shutil.which("linux.uml") is None:
+        return "user-mode-linux is not installed"
+    return None if os.geteuid() == 0 else "only root can have its users in another kernel"
+
+
 def node_of_the_environment() -> Path | None:
     """Return Node from the lock of the tests (a PyPI wheel), which is newer than some systems' own."""
     try:
@@ -88,6 +94,7 @@ PROBES: Mapping[str, Callable[[], str | None]] = {
     "tmux": cache(_tmux),
     "node": cache(_node),
     "cli": cache(_cli),
+    "uml": cache(_uml),
 }
 """For each group: None if its tool works here, otherwise what is missing."""
 

@@ -15,7 +15,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from bot.config.load import load
-from bot.jobs.docker_engine import sandbox_problem
+from bot.jobs.worker_image import sandbox_problem
 from bot.ops.doctor import examine, hub_findings
 from bot.ops.probes import Health
 from bot.runtime import AdminError
@@ -353,7 +353,7 @@ async def test_containers_without_docker_are_named_with_what_to_do(tmp_path: Pat
         raise AdminError("unavailable", "no hub")
 
     async def problem() -> str | None:
-        return await sandbox_problem(loaded.environment, loaded.config.sandbox.image)
+        return await sandbox_problem(loaded.environment, loaded.config.sandbox)
 
     (found,) = [one for one in await examine(loaded, status, problem) if one.what == "containers"]
     assert found.health is Health.BROKEN

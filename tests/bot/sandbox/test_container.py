@@ -16,6 +16,7 @@ from bot.jobs.docker_engine import (
     creation,
     differences,
 )
+from bot.jobs.upkeep import used_of
 from core.sandbox.policy import ContainerPolicy, ContainerUser, RootRefused, container_user
 
 POLICY = ContainerPolicy("image", ContainerUser(200_007, 200_007), 512, Path("/copy"), Path("/sockets/a"))
@@ -87,3 +88,36 @@ def test_a_container_never_runs_as_root() -> None:
         container_user(1000, 0, 1)
     with pytest.raises(RootRefused):
         ContainerUser(0, 5)
+
+
+CGROUP_1 = {
+    "usage": 29_417_472,
+    "max_usage": 29_675_520,
+    "limit": 67_108_864,
+    "stats": {
+        **{"cache": 9_068_544, "rss": 19_689_472, "hierarchical_memory_limit": 67_108_864},
+        **{"inactive_file": 0, "total_inactive_file": 9_003_008, "total_rss": 19_689_472},
+    },
+}
+CGROUP_2 = {
+    "usage": 29_937_664,
+    "limit": 67_108_864,
+    "stats": {"anon": 20_070_400, "file": 9_039_872, "inactive_file": 9_035_776, "slab": 469_352},
+}
+"""As Docker 20.10 said it of the same program, under each version. What a group below used is in v1's totals
+only."""
+
+
+@pytest.mark.parametrize(
+    "memory, cpu, used",
+    [
+        (CGROUP_1, {"total_usage": 72_833_981, "percpu_usage": [0, 72_833_981]}, (72_833, 20_414_464)),
+        (CGROUP_2, {"total_usage": 5_160_000_000}, (5_160_000, 20_901_888)),
+    ],
+    ids=["v1", "v2"],
+)
+def test_what_a_container_uses_is_read_under_both_versions_of_cgroups(
+    memory: dict[str, Any], cpu: dict[str, Any], used: tuple[int, int]
+) -> None:
+    assert used_of({"memory_stats": memory, "cpu_stats": {"cpu_usage": cpu}}) == used
+    assert used_of({"memory_stats": {}, "cpu_stats": {"cpu_usage": {"total_usage": 0}}}) is None, "it ended"

@@ -26,6 +26,7 @@ from core.safety.network import Exemption, NetworkGuard
 from core.sandbox.policy import EGRESS_NAME, ContainerPolicy, ContainerUser, container_user
 from tests.core.tools.website import SITE
 from tests.harness.images import base_image, run
+from tests.plugins.proof import ProofRecord
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 PROBES = Path(__file__).with_name("probes.py")
@@ -132,7 +133,9 @@ def user() -> ContainerUser:
     return container_user(os.geteuid(), os.getegid(), 7)
 
 
-async def test_every_way_out_is_open_without_the_policy_and_closed_with_it(image: str, bait: Bait) -> None:
+async def test_every_way_out_is_open_without_the_policy_and_closed_with_it(
+    image: str, bait: Bait, proof_record: ProofRecord
+) -> None:
     policy = ContainerPolicy(image, user(), memory_mb=512, project=bait.project)
     closed = judged(await inside(policy, PROBES.read_text(), bait.words))
     tried = in_the_open(image, bait)
@@ -141,6 +144,7 @@ async def test_every_way_out_is_open_without_the_policy_and_closed_with_it(image
     assert {name: why for name, why in tried.items() if why is not None} == {}, "each works in the open"
     assert [name for name, why in closed.items() if why is None] == []
     assert len(closed) >= LEAST
+    proof_record("escapes", tried=len(closed), open_without_the_policy=len(tried), ways=sorted(closed))
 
 
 GO_OUT = """
@@ -227,7 +231,7 @@ async def secure_site(directory: Path) -> AsyncIterator[SecureSite]:
 
 
 async def test_with_egress_every_way_out_stays_closed_and_the_broker_alone_is_reached(
-    image: str, bait: Bait, tmp_path: Path
+    image: str, bait: Bait, tmp_path: Path, proof_record: ProofRecord
 ) -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1"]
@@ -258,3 +262,5 @@ async def test_with_egress_every_way_out_stays_closed_and_the_broker_alone_is_re
     assert {*found["many"]} <= {403, 429, 503}
     assert found["many"][-1] == 429, "a thousand connections are the limit of this job"
     assert broker.asked == 1_000 + 2 + len(targets) + 40
+    refused = len(found["many"]) - found["many"].count(200)
+    proof_record("escapes", tried=len(closed), targets_refused=len(targets), connections_refused=refused)

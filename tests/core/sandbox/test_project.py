@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.safety.paths import PathGuard
+from core.sandbox.disk import DiskLimit, remove_tree, used_bytes
 from core.sandbox.project import (
     Changes,
     ChangesRefused,
@@ -15,9 +16,7 @@ from core.sandbox.project import (
     changes_from_json,
     copy_project,
     diff_of,
-    remove_tree,
     take_over,
-    used_bytes,
 )
 
 MB = 1_000_000
@@ -39,7 +38,7 @@ class World:
         self.guard = PathGuard(root / "workspace", [self.data])
 
     def copied(self, source: Path | None = None, limit: int = MB) -> None:
-        copy_project(source or self.project, self.copy, self.base, limit, self.guard, None)
+        copy_project(source or self.project, self.copy, self.base, DiskLimit(limit), self.guard, None)
 
     def changes(self) -> Changes:
         return changes_between(self.base, self.copy)
