@@ -263,6 +263,18 @@ def contained_prompt(terms: ContainedTerms, now: int, *, with_tools: bool) -> st
     return f"{alone} {tools} {FENCE_RULE}\n\n{end}\n\n{said}"
 
 
+def no_secret(name: str, owner: str, *, denied: bool) -> str:
+    """Return why a job does not get a secret, for its model. `denied`: its owner said so."""
+    if denied:
+        told = f"{quoted(owner)} denied this job the secret {name}; go on"
+    else:
+        told = (
+            f"This job has no grant for the secret {name}. {quoted(owner)} is asked with the result whether "
+            "it may have it; go on"
+        )
+    return f"{told} without it, and say what is left undone."
+
+
 def ending_of(reply: ModelReply) -> tuple[ModelReply, bool]:
     """Return a reply that calls finish as the last words it is, and whether it is that."""
     if reply.truncated or not any(call.tool == FINISH.name for call in reply.calls):

@@ -26,9 +26,9 @@ from core.jobs.job_run import (
     IterationsUsedUp,
     contained_prompt,
     ending_of,
+    no_secret,
 )
 from core.model.base import CallRequest, ModelRequest
-from core.names import quoted
 from core.off_loop import off_loop
 from core.ports import OutboxListener, OutboxRow
 from core.runs.metering import SpendingLimit
@@ -77,17 +77,13 @@ TOOL_CHARS = 64
 CALLS_LIMIT = 100
 AGENT = "agent"
 """What the journal names as the origin of what an agent said: the hub has it from the container."""
-NOT_GRANTED = (
-    "This job has no grant for the secret {name}. {owner} is asked with the result whether it may have it; "
-    "go on without it, and say what is left undone."
-)
-DENIED = "{owner} denied this job the secret {name}. Go on without it, and say what is left undone."
 DECISION_LIMIT_US = 900 * SECOND_US
 """How long a request for a secret waits for a person, who has half of what is left of the job's time at most:
 the rest is for going on without it."""
 LOOK_AGAIN_S = 0.5
 ASKED_CHARS = 600
 """How much of the call that needs a secret is shown."""
+NO_MORE = "this hub answers no more"
 ENDED = encode({"ended": True})
 """The answer to a worker whose job has ended. It is not stored: there is nothing more to be answered."""
 
@@ -191,7 +187,7 @@ class JobSession:
     async def answer(self, token: str, body: bytes) -> str:
         """Return the answer to a request as JSON. Raises NotTheWorker, BadRequest, OutOfOrder, StoreError."""
         if self._closed:  # the next hub answers, or the container is removed
-            raise StoreError("this hub answers no more")
+            raise StoreError(NO_MORE)
         known = self._token_hash
         if known is None or not hmac.compare_digest(known, hash_of(token)):
             raise NotTheWorker("this is not the token of the job")
@@ -207,6 +203,10 @@ class JobSession:
             self._working = asyncio.current_task()
             try:
                 return await self._with_credential(asked, await self._answered(seq, asked))
+            except asyncio.CancelledError:
+                if not self._closed:
+                    raise
+                raise StoreError(NO_MORE) from None
             finally:
                 self._working = None
 
@@ -222,8 +222,7 @@ class JobSession:
         if "granted" not in said:
             return answer
         name = str(said["credential"])
-        refusal = DENIED if "denied" in said else NOT_GRANTED
-        problem = refusal.format(name=name, owner=quoted(self._owner.name))
+        problem = no_secret(name, self._owner.name, denied="denied" in said)
         if said["granted"] and name in await self._services.containers.granted_credentials(self._job.id):
             try:
                 value = await self._services.secret(name)
