@@ -259,6 +259,7 @@ class ContainerJobUnits(Facet):
             return ()
         if job.state is not JobState.IN_PROGRESS or not in_hand(tx, job_id):
             raise StaleTurn(f"job {job_id} is not in this hub's hand")
+        progress(tx, job_id)
         put_gate(tx, gate)
         report(tx, job_id, f"The job asks its owner for the credential “{gate.pattern}”", job.state)
         if job.thread_id is None:
