@@ -9,7 +9,7 @@ person's directory, so that nothing there is closed to a command.
 
 import os
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,11 @@ from bot.jobs.docker_engine import DockerEngine
 from core.clock import SystemClock
 from tests.bot.sandbox.test_command_containers import workspace_of
 from tests.core.tools import test_leader
+from tests.core.tools.plain_lines import PlainLines, lay_out_programs
+from tests.core.tools.side_by_side import Sides
 from tests.core.tools.support import Call
+from tests.core.tools.test_against_bash import differences
+from tests.harness.images import run
 from tests.harness.simulators import IN_CONTAINERS
 from tests.plugins.profile import Profile
 from tests.scenarios import test_pause, test_plans, test_while_busy
@@ -52,7 +56,7 @@ ON_THE_HOST = {
     },
 }
 """The tests of the suites that are not repeated here, by what they are about."""
-SLICES = 8
+SLICES = 12
 """Of the tests here, CI runs one of so many, by the commit; `make proof` runs all."""
 
 LEFT_OUT = frozenset[str]().union(*ON_THE_HOST.values())
@@ -68,7 +72,7 @@ sh, house = test_leader.sh, test_pause.house
 
 def test_every_other_scenario_of_the_host_is_repeated() -> None:
     assert {name for suite in SUITES for name in vars(suite)} >= LEFT_OUT
-    assert len(REPEATED) >= 27
+    assert len(REPEATED) >= 26
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +99,35 @@ async def call(tmp_path: Path, worker_image: str) -> AsyncIterator[Call]:
         containers = CommandContainers(engine, terms, SystemClock())
         yield Call(workspace=workspace, idempotency_key=str(uuid.uuid4()), commands=containers)
         await containers.close()
+
+
+@pytest.fixture
+def image_with_programs(tmp_path: Path, worker_image: str) -> Iterator[str]:
+    """The image with the programs that made lines name, as an operator adds some."""
+    name = f"hubbub-test-{uuid.uuid4().hex[:8]}-programs"
+    lay_out_programs(tmp_path / "bin")
+    (tmp_path / "Dockerfile").write_text(f"FROM {worker_image}\nCOPY bin/ /usr/local/bin/\n")
+    run("docker", "build", "--quiet", "--tag", name, str(tmp_path))
+    try:
+        yield name
+    finally:
+        run("docker", "image", "rm", "--force", name)
+
+
+@pytest.mark.timeout(1200)
+async def test_lines_come_to_the_same_end_as_with_bash_in_such_a_container(
+    tmp_path: Path, image_with_programs: str, profile: Profile
+) -> None:
+    """The lines of tests/core/tools/test_against_bash.py. Nothing traces inside, so what programs print and
+    leave is compared, not which were started."""
+    made = PlainLines(profile.seed)
+    root = tmp_path / "both"
+    root.mkdir()
+    async with DockerEngine(os.environ) as engine:
+        terms = WaitingTerms(image_with_programs, 256, 50, uuid.uuid4().hex[:16])
+        containers = CommandContainers(engine, terms, SystemClock())
+        sides = Sides(root, containers, workspace_of(tmp_path / "person").owner)
+        pairs = [await sides.pair(number, made.next()) for number in range(profile.pick(test=4, proof=100))]
+        await containers.close()
+    assert [f"{pair.line!r}: {found}" for pair in pairs for found in differences(pair)] == []
+    assert any(pair.ours.printed for pair in pairs)
